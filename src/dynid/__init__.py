@@ -1,0 +1,1 @@
+"""dynid: identify the dynamics of robots."""

@@ -1,0 +1,1 @@
+"""How a robot moves: the mathematics of rigid bodies, once, in plain NumPy."""

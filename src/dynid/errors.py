@@ -1,0 +1,97 @@
+"""Every error that leaves dynid, with its evidence and its remedy.
+
+The tree::
+
+    DynidError
+    ├── ArgumentError              a function was called with an array or option it cannot use
+    ├── DescriptionError           a robot description (URDF, MJCF, DH, text) is wrong or unsupported
+    ├── DataError                  a log or its channel map is wrong
+    │   └── LogReadError             the file itself cannot be read
+    ├── IdentifiabilityError       the data or the motion cannot reveal what was asked for
+    ├── ExcitationError            no trajectory satisfies the limits
+    ├── EstimationError            an estimator found no trustworthy answer
+    └── ExportError                a result cannot be written
+        └── GeneratedCodeMismatch    generated code disagrees with the model
+
+Typical use::
+
+    try:
+        robot = dynid.read_urdf("arm.urdf")
+    except dynid.DynidError as error:
+        print(error)            # file, place, reason and remedy in one sentence
+        print(error.remedy)
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "DataError",
+    "DescriptionError",
+    "DynidError",
+    "EstimationError",
+    "ExcitationError",
+    "ExportError",
+    "GeneratedCodeMismatch",
+    "IdentifiabilityError",
+    "LogReadError",
+]
+
+
+class DynidError(Exception):
+    """Base of all errors of dynid.
+
+    Attributes:
+        reason: What is wrong, as a clause without a full stop.
+        path: The file concerned, or None.
+        place: Where in the file or argument (an element, a line, an index), or None.
+        remedy: What the user can do about it, or None.
+    """
+
+    def __init__(
+        self, reason: str, *, path: object = None, place: str | None = None, remedy: str | None = None
+    ) -> None:
+        """Store the evidence and compose the message."""
+        self.reason = reason
+        self.path = None if path is None else str(path)
+        self.place = place
+        self.remedy = remedy
+        where = ": ".join(part for part in (self.path, place) if part)
+        message = f"{where}: {reason}" if where else reason
+        super().__init__(f"{message}. {remedy}" if remedy else message)
+
+
+class ArgumentError(DynidError):
+    """A function was called with an array or option it cannot use."""
+
+
+class DescriptionError(DynidError):
+    """A robot description is wrong or uses something dynid does not support."""
+
+
+class DataError(DynidError):
+    """A log, or the map that explains its channels, is wrong."""
+
+
+class LogReadError(DataError):
+    """A log file cannot be read."""
+
+
+class IdentifiabilityError(DynidError):
+    """The data or the motion cannot reveal what was asked for."""
+
+
+class ExcitationError(DynidError):
+    """No trajectory satisfies the limits."""
+
+
+class EstimationError(DynidError):
+    """An estimator found no trustworthy answer."""
+
+
+class ExportError(DynidError):
+    """A result cannot be written."""
+
+
+class GeneratedCodeMismatch(ExportError):
+    """Generated code disagrees with the model it was generated from."""

@@ -1,0 +1,1 @@
+"""What a robot is: model, joint models, readers and writers, the zoo."""

@@ -1,0 +1,106 @@
+"""Mass properties of one rigid body, expressed in a frame fixed to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import DescriptionError
+from dynid.spatial import skew
+
+__all__ = ["Inertia"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Inertia:
+    """Mass, first moment and inertia tensor of a body about the origin of its link frame.
+
+    The ten numbers enter the dynamics linearly. They may be unphysical (an estimate, a wrong file); ask `is_physical`.
+    """
+
+    mass: float
+    """[kg]"""
+    first_moment: NDArray[np.float64]
+    """(3,) mass times centre of mass [kg m], link frame."""
+    about_origin: NDArray[np.float64]
+    """(3, 3) inertia tensor about the link-frame origin, link axes [kg m^2]; off-diagonal ``XY = -integral(x y dm)``."""
+
+    def __post_init__(self) -> None:
+        """Copy, check and freeze the arrays."""
+        first_moment = np.array(self.first_moment, dtype=float).reshape(3)
+        tensor = np.array(self.about_origin, dtype=float).reshape(3, 3)
+        if not (np.isfinite(self.mass) and np.isfinite(first_moment).all() and np.isfinite(tensor).all()):
+            raise DescriptionError("mass, first moment and inertia must be finite numbers")
+        tensor = 0.5 * (tensor + tensor.T)
+        for array in (first_moment, tensor):
+            array.setflags(write=False)
+        object.__setattr__(self, "mass", float(self.mass))
+        object.__setattr__(self, "first_moment", first_moment)
+        object.__setattr__(self, "about_origin", tensor)
+
+    @classmethod
+    def zero(cls) -> Self:
+        """No mass at all."""
+        return cls(mass=0.0, first_moment=np.zeros(3), about_origin=np.zeros((3, 3)))
+
+    @classmethod
+    def from_com(cls, mass: float, com: ArrayLike, about_com: ArrayLike) -> Self:
+        """Build from mass [kg], centre of mass (3,) [m] and tensor about the centre of mass (3, 3) [kg m^2]."""
+        c = np.asarray(com, dtype=float)
+        return cls(mass=mass, first_moment=mass * c, about_origin=np.asarray(about_com) - mass * skew(c) @ skew(c))
+
+    @classmethod
+    def from_vector(cls, theta: ArrayLike) -> Self:
+        """Build from ``[XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M]`` (10,)."""
+        xx, xy, xz, yy, yz, zz, mx, my, mz, m = np.asarray(theta, dtype=float)
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return cls(mass=m, first_moment=np.array([mx, my, mz]), about_origin=tensor)
+
+    @property
+    def vector(self) -> NDArray[np.float64]:
+        """``[XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M]`` (10,): the order of the regressor's columns."""
+        return np.concatenate([self.about_origin[np.triu_indices(3)], self.first_moment, [self.mass]])
+
+    @property
+    def com(self) -> NDArray[np.float64]:
+        """Centre of mass (3,) [m], link frame; the origin for a body without mass."""
+        return self.first_moment / self.mass if self.mass != 0.0 else np.zeros(3)
+
+    @property
+    def about_com(self) -> NDArray[np.float64]:
+        """Inertia tensor about the centre of mass, link axes (3, 3) [kg m^2]."""
+        c = skew(self.com)
+        return self.about_origin + self.mass * c @ c
+
+    @property
+    def pseudo(self) -> NDArray[np.float64]:
+        """Pseudo-inertia (4, 4): positive semidefinite exactly when some mass distribution has these ten numbers."""
+        second_moment = 0.5 * np.trace(self.about_origin) * np.eye(3) - self.about_origin
+        h = self.first_moment
+        return np.block([[second_moment, h[:, None]], [h[None, :], np.array([[self.mass]])]])
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether a real body can have these numbers (pseudo-inertia positive semidefinite within rounding)."""
+        eigenvalues = np.linalg.eigvalsh(self.pseudo)
+        return bool(eigenvalues[0] >= -1e-12 * max(abs(eigenvalues[-1]), 1e-300))
+
+    def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:
+        """The same body described in another frame, rigidly attached: ``T_new_old`` (4, 4) maps old to new coordinates."""
+        R, p = T_new_old[:3, :3], T_new_old[:3, 3]
+        h = R @ self.first_moment
+        # parallel axes for a shift that is not from the centre of mass: -m[p]^2 - [p][h] - [h][p]
+        shift = -self.mass * skew(p) @ skew(p) - skew(p) @ skew(h) - skew(h) @ skew(p)
+        tensor = R @ self.about_origin @ R.T + shift
+        return Inertia(mass=self.mass, first_moment=h + self.mass * p, about_origin=tensor)
+
+    def __add__(self, other: Inertia) -> Inertia:
+        """Both bodies welded together, given in the same frame."""
+        return Inertia.from_vector(self.vector + other.vector)
+
+    def __sub__(self, other: Inertia) -> Inertia:
+        """What remains when a part, given in the same frame, is taken off."""
+        return Inertia.from_vector(self.vector - other.vector)

@@ -1,0 +1,297 @@
+"""What a robot is: links joined into a tree, with geometry, mass properties, limits and joint models.
+
+Links that are fixed to one another move as one *body*. Body j (1, 2, ... in the order of the moving joints) is what joint j
+carries directly; its frame is the frame of the joint's child link, and its ten inertial parameters are those of all its
+links together. The links keep their own frames and inertias.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coupling, JointModel
+from dynid.robot.parts import Joint, JointLimits, Link, frozen_array
+from dynid.robot.tree import topological_order
+from dynid.spatial import snap, transform
+
+__all__ = ["STANDARD_GRAVITY", "Body", "ModelFile", "Robot"]
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Acceleration of free fall for an upright base [m/s^2]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Body:
+    """What one moving joint carries directly: its child link and all links fixed to that."""
+
+    joint: Joint
+    parent: int
+    """Index of the body it moves on; -1 for the base."""
+    R_parent_joint: NDArray[np.float64]
+    """(3, 3) placement of the joint in the parent body's frame at position zero."""
+    p_parent_joint: NDArray[np.float64]
+    """(3,) [m], parent body's frame."""
+    members: tuple[tuple[str, NDArray[np.float64]], ...]
+    """Every link of the body with its pose ``T_body_link`` (4, 4)."""
+    inertia: Inertia
+    """Of all members together, in the body frame."""
+
+    @property
+    def axis(self) -> NDArray[np.float64]:
+        """(3,) unit joint axis, body frame (and joint frame)."""
+        return self.joint.axis
+
+    @property
+    def prismatic(self) -> bool:
+        """Whether the joint slides instead of turning."""
+        return self.joint.kind == "prismatic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFile:
+    """The text a robot was read from, so that it can be written back with nothing else changed."""
+
+    path: str
+    format: Literal["urdf", "mjcf"]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Robot:
+    """A tree of links and joints under gravity."""
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    """In any order; made topological (parents first), otherwise keeping the given order."""
+    gravity: NDArray[np.float64] = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    """(3,) acceleration of free fall in the root link's frame [m/s^2]."""
+    couplings: tuple[Coupling, ...] = ()
+    """Motors that turn with several joints."""
+    source: ModelFile | None = None
+    """The description file it came from, if any."""
+
+    def __post_init__(self) -> None:
+        """Check that the links form one tree and order the joints from the root outwards."""
+        object.__setattr__(self, "gravity", frozen_array(self.gravity, (3,)))
+        object.__setattr__(self, "links", tuple(self.links))
+        object.__setattr__(self, "joints", topological_order(self.links, tuple(self.joints)))
+        for coupling in self.couplings:
+            for name in coupling.ratios:
+                self._coordinate(name)
+
+    # --- names and sizes -------------------------------------------------------------------------------------------
+
+    @property
+    def dof(self) -> int:
+        """Number of moving joints n."""
+        return len(self.moving_joints)
+
+    @cached_property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """The joints that have a coordinate, in the order of q."""
+        return tuple(joint for joint in self.joints if joint.moves)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the moving joints, in the order of q."""
+        return tuple(joint.name for joint in self.moving_joints)
+
+    @cached_property
+    def root(self) -> str:
+        """Name of the link that does not move."""
+        children = {joint.child for joint in self.joints}
+        return next(link.name for link in self.links if link.name not in children)
+
+    def link(self, name: str) -> Link:
+        """The link of that name."""
+        if name not in self._link_by_name:
+            known = ", ".join(self._link_by_name)
+            raise ArgumentError(f"robot '{self.name}' has no link '{name}'", remedy=f"Its links are: {known}.")
+        return self._link_by_name[name]
+
+    @cached_property
+    def _link_by_name(self) -> dict[str, Link]:
+        return {link.name: link for link in self.links}
+
+    def _coordinate(self, joint_name: str) -> int:
+        if joint_name not in self.joint_names:
+            known = ", ".join(self.joint_names)
+            raise ArgumentError(
+                f"robot '{self.name}' has no moving joint '{joint_name}'", remedy=f"Its moving joints are: {known}."
+            )
+        return self.joint_names.index(joint_name)
+
+    # --- structure -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bodies(self) -> tuple[Body, ...]:
+        """One body per moving joint, in the order of q; parents come before children."""
+        holder: dict[str, tuple[int, NDArray[np.float64]]] = {self.root: (-1, np.eye(4))}  # link -> (body, T_body_link)
+        members: list[list[tuple[str, NDArray[np.float64]]]] = []
+        frames: list[tuple[Joint, int, NDArray[np.float64]]] = []
+        for joint in self.joints:
+            body, T_body_parent = holder[joint.parent]
+            T_body_joint = T_body_parent @ joint.T_parent_joint
+            if joint.moves:
+                frames.append((joint, body, T_body_joint))
+                holder[joint.child] = (len(members), np.eye(4))
+                members.append([(joint.child, np.eye(4))])
+            else:
+                holder[joint.child] = (body, T_body_joint)
+                if body >= 0:
+                    members[body].append((joint.child, T_body_joint))
+        return tuple(
+            Body(
+                joint=joint,
+                parent=parent,
+                R_parent_joint=snap(T[:3, :3]),
+                p_parent_joint=T[:3, 3].copy(),
+                members=tuple(parts),
+                inertia=sum((self.link(name).inertia.in_frame(T_) for name, T_ in parts), Inertia.zero()),
+            )
+            for (joint, parent, T), parts in zip(frames, members, strict=True)
+        )
+
+    def link_body(self, link: str) -> tuple[int, NDArray[np.float64]]:
+        """The body a link belongs to (-1 for the base) and the link's pose in it, ``T_body_link`` (4, 4)."""
+        for index, body in enumerate(self.bodies):
+            for name, T in body.members:
+                if name == link:
+                    return index, T
+        T = np.eye(4)
+        name = self.link(link).name
+        while name != self.root:
+            joint = next(j for j in self.joints if j.child == name)
+            T, name = joint.T_parent_joint @ T, joint.parent
+        return -1, T
+
+    # --- parameters ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def inertial_vector(self) -> NDArray[np.float64]:
+        """(10 n,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of body 1, then of body 2, ..."""
+        return np.concatenate([body.inertia.vector for body in self.bodies] or [np.zeros(0)])
+
+    @cached_property
+    def parameter_vector(self) -> NDArray[np.float64]:
+        """(p,) all parameters in the order of the regressor's columns: bodies, joint models, couplings."""
+        models = [v for joint in self.moving_joints for model in joint.models for v in model.values]
+        couplings = [v for coupling in self.couplings for v in coupling.values]
+        return np.concatenate([self.inertial_vector, models, couplings])
+
+    def with_parameters(self, theta: ArrayLike) -> Self:
+        """The same robot with other parameters (p,), in the order of `parameter_vector`.
+
+        A body's change goes to the child link of its joint; links fixed to that keep their own inertias.
+        """
+        values = np.asarray(theta, dtype=float)
+        if values.shape != self.parameter_vector.shape:
+            raise ArgumentError(f"expected {self.parameter_vector.size} parameters, got shape {values.shape}")
+        inertias = {}
+        for j, body in enumerate(self.bodies):
+            fixed = sum((self.link(name).inertia.in_frame(T) for name, T in body.members[1:]), Inertia.zero())
+            inertias[body.joint.child] = Inertia.from_vector(values[10 * j : 10 * j + 10]) - fixed
+        rest = iter(values[10 * self.dof :].tolist())
+        joints = {
+            joint.name: tuple(model.with_values([next(rest) for _ in model.symbols]) for model in joint.models)
+            for joint in self.moving_joints
+        }
+        couplings = tuple(coupling.with_values([next(rest) for _ in coupling.symbols]) for coupling in self.couplings)
+        return replace(
+            self,
+            links=tuple(replace(link, inertia=inertias.get(link.name, link.inertia)) for link in self.links),
+            joints=tuple(replace(joint, models=joints.get(joint.name, joint.models)) for joint in self.joints),
+            couplings=couplings,
+        )
+
+    # --- variations ------------------------------------------------------------------------------------------------
+
+    def with_gravity(self, gravity: ArrayLike) -> Self:
+        """The same robot under another gravity (3,) [m/s^2], root link's frame."""
+        return replace(self, gravity=np.asarray(gravity, dtype=float))
+
+    def with_base_orientation(self, R_world_base: ArrayLike) -> Self:
+        """The same robot on a turned base: gravity points along the world's -z with its present strength."""
+        strength = float(np.linalg.norm(self.gravity))
+        return self.with_gravity(np.asarray(R_world_base, dtype=float).T @ np.array([0.0, 0.0, -strength]))
+
+    def with_joint_models(self, *models: JointModel | Coupling, joints: Sequence[str] | None = None) -> Self:
+        """The same robot with these models on every moving joint (or on the named ones), replacing those it had.
+
+        Couplings name their own joints; they replace the robot's couplings when at least one is given.
+        """
+        chosen = set(self.joint_names if joints is None else joints)
+        for name in chosen:
+            self._coordinate(name)
+        local = tuple(model for model in models if isinstance(model, JointModel))
+        couplings = tuple(model for model in models if isinstance(model, Coupling))
+        return replace(
+            self,
+            joints=tuple(replace(j, models=local) if j.name in chosen else j for j in self.joints),
+            couplings=couplings or self.couplings,
+        )
+
+    def with_limits(self, limits: Mapping[str, JointLimits]) -> Self:
+        """The same robot with other limits on the named joints."""
+        for name in limits:
+            self._coordinate(name)
+        return replace(
+            self, joints=tuple(replace(j, limits=limits.get(j.name, j.limits)) for j in self.joints)
+        )
+
+    def with_body(self, name: str, *, parent: str, inertia: Inertia, T_parent_body: ArrayLike | None = None) -> Self:
+        """The same robot with one more link fixed to link ``parent``: a tool or a load.
+
+        Args:
+            name: Name of the new link.
+            parent: Link that carries it.
+            inertia: Its mass properties, in its own frame.
+            T_parent_body: (4, 4) its pose in the parent link's frame; the parent's own frame by default.
+        """
+        T = np.eye(4) if T_parent_body is None else np.asarray(T_parent_body, dtype=float)
+        joint = Joint(name=f"{name}_fixed", kind="fixed", parent=self.link(parent).name, child=name, T_parent_joint=T)
+        return replace(
+            self, links=(*self.links, Link(name=name, inertia=inertia)), joints=(*self.joints, joint), source=None
+        )
+
+    def snapped(self, tolerance: float = 1e-4) -> Self:
+        """The same robot with rounded geometry made exact: 1.5708 rad becomes a right angle.
+
+        Rotation entries and axes within ``tolerance`` of -1, 0, 1 are replaced by those numbers. A robot so cleaned has fewer terms
+        in its equations, but is no longer the file's robot to the last digit; compare the two before you trust it.
+        """
+        joints = []
+        for joint in self.joints:
+            R = snap(joint.T_parent_joint[:3, :3], tolerance)
+            if not np.allclose(R @ R.T, np.eye(3), atol=1e-12):
+                R = joint.T_parent_joint[:3, :3]
+            T = transform(R, joint.T_parent_joint[:3, 3])
+            joints.append(replace(joint, T_parent_joint=T, axis=snap(joint.axis, tolerance)))
+        return replace(self, joints=tuple(joints))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that shapes the equations of motion, parameter values left out."""
+        parts: list[object] = [self.gravity.tolist()]
+        for body in self.bodies:
+            geometry = (body.R_parent_joint, body.p_parent_joint, body.axis)
+            parts.append((body.parent, body.prismatic, [array.tolist() for array in geometry]))
+            parts.append([type(model).__qualname__ for model in body.joint.models])
+        parts.extend([(self._coordinate(name), ratio) for name, ratio in c.ratios.items()] for c in self.couplings)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        """Name, size and gravity in one line."""
+        g = ", ".join(f"{value:g}" for value in self.gravity)
+        kinds = "".join("P" if body.prismatic else "R" for body in self.bodies)
+        return f"Robot('{self.name}', {self.dof} joints {kinds}, {len(self.links)} links, gravity ({g}) m/s^2)"

@@ -1,0 +1,98 @@
+"""The parts a robot is made of: links, joints and their limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import DescriptionError
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import JointModel
+from dynid.spatial import snap
+
+__all__ = ["Joint", "JointKind", "JointLimits", "Link", "frozen_array"]
+
+JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
+
+
+def frozen_array(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    array = np.array(values, dtype=float)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise DescriptionError(f"expected finite numbers of shape {shape}, got {np.asarray(values).tolist()}")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointLimits:
+    """How far, fast and hard a joint may move; infinite where unknown. Units: rad or m, per s, per s^2, N m or N."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    acceleration: float = np.inf
+    effort: float = np.inf
+
+    def __post_init__(self) -> None:
+        """Refuse limits that no motion satisfies."""
+        bounds = (self.velocity, self.acceleration, self.effort)
+        if not self.lower <= self.upper or any(not b >= 0.0 for b in bounds):
+            raise DescriptionError(
+                f"limits contradict themselves: {self}",
+                remedy="Lower must not exceed upper; the others must not be negative.",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A rigid part with its own frame."""
+
+    name: str
+    inertia: Inertia = field(default_factory=Inertia.zero)
+    """In the link frame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Joint:
+    """A connection of two links. At position zero the child frame is at ``T_parent_joint`` in the parent link's frame."""
+
+    name: str
+    kind: JointKind
+    parent: str
+    """Name of the parent link."""
+    child: str
+    """Name of the child link."""
+    T_parent_joint: NDArray[np.float64] = field(default_factory=lambda: np.eye(4))
+    """(4, 4) placement in the parent link's frame."""
+    axis: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    """(3,) unit axis in the child frame."""
+    limits: JointLimits = JointLimits()
+    models: tuple[JointModel, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check and freeze the geometry; entries within 1e-14 of -1, 0, 1 become exact."""
+        if self.kind not in ("revolute", "continuous", "prismatic", "fixed"):
+            raise DescriptionError(
+                f"joint kind {self.kind!r} is not supported",
+                place=f"joint '{self.name}'",
+                remedy="Use revolute, continuous, prismatic or fixed.",
+            )
+        T = np.array(self.T_parent_joint, dtype=float)
+        axis = frozen_array(self.axis, (3,))
+        R = T[:3, :3] if T.shape == (4, 4) else np.zeros((3, 3))
+        if not np.isfinite(T).all() or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
+            raise DescriptionError("placement is not a rigid transform (4, 4)", place=f"joint '{self.name}'")
+        if self.kind != "fixed" and not np.linalg.norm(axis) > 1e-9:
+            raise DescriptionError("the axis has no direction", place=f"joint '{self.name}'")
+        length = float(np.linalg.norm(axis))
+        T[:3, :3] = snap(R)
+        object.__setattr__(self, "T_parent_joint", frozen_array(T, (4, 4)))
+        object.__setattr__(self, "axis", frozen_array(snap(axis / length) if length > 1e-9 else axis, (3,)))
+
+    @property
+    def moves(self) -> bool:
+        """Whether the joint has a coordinate."""
+        return self.kind != "fixed"

@@ -1,0 +1,109 @@
+"""Vectors, rotations and rigid transforms on plain arrays.
+
+Scalar-agnostic: every function works on float arrays and on object arrays whose elements are recorded scalars, because
+it only adds, multiplies and calls ``np.cos`` / ``np.sin``. Exact zeros and ones stay exact, which is what keeps the recorded
+programs short.
+
+A rotation ``R_a_b`` turns coordinates in frame b into coordinates in frame a; a transform ``T_a_b`` (4, 4) does the same to
+points, so that names cancel: ``T_a_c = T_a_b @ T_b_c``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Array",
+    "cross",
+    "inverse_transform",
+    "rotation_about",
+    "rotation_from_quaternion",
+    "rotation_from_rpy",
+    "rpy_from_rotation",
+    "skew",
+    "snap",
+    "transform",
+    "turn_about",
+]
+
+Array = NDArray[Any]
+"""An array of floats or of recorded scalars."""
+
+
+def skew(v: Array) -> Array:
+    """Matrix of the cross product, ``skew(v) @ x == v x x`` (3, 3)."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross product of two (3,) vectors."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def turn_about(axis: Array, cosine: Any, sine: Any) -> Array:
+    """Rotation by an angle given as (cosine, sine) about a constant unit axis (Rodrigues), (3, 3).
+
+    For a coordinate axis the result keeps exact zeros and ones.
+    """
+    x, y, z = (float(a) for a in axis)
+    versine = 1.0 - cosine if 1.0 not in (abs(x), abs(y), abs(z)) else 0.0
+    diagonal = [cosine + versine * (a * a) if abs(a) != 1.0 else 1.0 for a in (x, y, z)]
+    xy, xz, yz = versine * (x * y), versine * (x * z), versine * (y * z)
+    return np.array(
+        [
+            [diagonal[0], xy - sine * z, xz + sine * y],
+            [xy + sine * z, diagonal[1], yz - sine * x],
+            [xz - sine * y, yz + sine * x, diagonal[2]],
+        ]
+    )
+
+
+def rotation_about(axis: ArrayLike, angle: Any) -> Array:
+    """Rotation by ``angle`` [rad] about a constant unit axis (3, 3)."""
+    return turn_about(np.asarray(axis, dtype=float), np.cos(angle), np.sin(angle))
+
+
+def rotation_from_rpy(rpy: ArrayLike) -> NDArray[np.float64]:
+    """Rotation from fixed-axis roll, pitch, yaw [rad]: ``Rz(yaw) Ry(pitch) Rx(roll)`` (URDF, REP-103)."""
+    roll, pitch, yaw = np.asarray(rpy, dtype=float)
+    x, y, z = np.eye(3)
+    return rotation_about(z, yaw) @ rotation_about(y, pitch) @ rotation_about(x, roll)
+
+
+def rpy_from_rotation(R: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fixed-axis roll, pitch, yaw [rad] of a rotation; at gimbal lock roll is zero."""
+    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
+        return np.array([0.0, pitch, np.arctan2(-R[0, 1], R[1, 1])])
+    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+
+
+def rotation_from_quaternion(wxyz: ArrayLike) -> NDArray[np.float64]:
+    """Rotation from a quaternion in the order w, x, y, z (normalised here)."""
+    q = np.asarray(wxyz, dtype=float)
+    w, v = q[0] / np.linalg.norm(q), q[1:] / np.linalg.norm(q)
+    return np.eye(3) + 2.0 * w * skew(v) + 2.0 * skew(v) @ skew(v)
+
+
+def transform(R: Array, p: Array) -> Array:
+    """Homogeneous transform (4, 4) from a rotation (3, 3) and a translation (3,) [m]."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = R, p
+    return T
+
+
+def inverse_transform(T: Array) -> Array:
+    """Inverse of a rigid transform (4, 4)."""
+    R = T[:3, :3]
+    return transform(R.T, -R.T @ T[:3, 3])
+
+
+def snap(values: ArrayLike, tolerance: float = 1e-14) -> NDArray[np.float64]:
+    """Replace entries within ``tolerance`` of -1, 0 or 1 by exactly that number."""
+    array = np.array(values, dtype=float)
+    for exact in (-1.0, 0.0, 1.0):
+        array[np.abs(array - exact) <= tolerance] = exact
+    return array
