@@ -1,0 +1,78 @@
+"""Joint torques of a motion by the recursive Newton-Euler method ([Izaguirre1992] eqs. 18-24)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynid.dynamics.kinematics import BodyMotion, body_motions, lever
+from dynid.dynamics.wrench import body_wrench
+from dynid.robot.model import Robot
+from dynid.spatial import Array, cross
+
+__all__ = ["joint_model_rows", "joint_model_torque", "newton_euler", "rigid_body_torque"]
+
+
+def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Torque of every joint (n,) [N m or N]: links, then friction, offset, rotor inertia and couplings.
+
+    Args:
+        robot: Geometry, gravity and kinds of joint models.
+        theta: (p,) parameter values, see `Robot.parameter_vector`; zeros shorten the recorded program.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+        ddq: (n,) joint accelerations.
+    """
+    return rigid_body_torque(robot, theta, q, dq, ddq) + joint_model_torque(robot, theta, q, dq, ddq)
+
+
+def rigid_body_torque(
+    robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array, gravity: Array | None = None
+) -> Array:
+    """Torque of the links alone (n,); ``gravity`` (3,) replaces the robot's."""
+    motions = body_motions(robot, q, dq, ddq, gravity)
+    return backward_pass(robot, theta, q, motions)
+
+
+def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion]) -> Array:
+    """Sum the bodies' wrenches from the tips to the base and project them on the joint axes (n,)."""
+    count = robot.dof
+    forces: list[Array] = [np.zeros(3) for _ in range(count)]
+    moments: list[Array] = [np.zeros(3) for _ in range(count)]
+    torque: list[Any] = [0.0] * count
+    for j in reversed(range(count)):
+        body, motion = robot.bodies[j], motions[j]
+        own = body_wrench(theta[10 * j : 10 * j + 10], *motion[1:])
+        force, moment = forces[j] + own[0], moments[j] + own[1]  # (21)-(22)
+        torque[j] = body.axis @ (force if body.prismatic else moment)  # (23)-(24)
+        if body.parent >= 0:
+            arm = lever(body, q[j])
+            moment = moment + cross(body.axis * arm.along, force)
+            force = body.R_parent_joint @ (motion.R_joint_body @ force)
+            moment = body.R_parent_joint @ (motion.R_joint_body @ moment) + cross(arm.across, force)
+            forces[body.parent] = forces[body.parent] + force
+            moments[body.parent] = moments[body.parent] + moment
+    return np.array(torque)
+
+
+def joint_model_rows(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[dict[int, Any]]:
+    """Columns of joint models and couplings, in parameter order: for each, joint index -> torque per unit."""
+    columns: list[dict[int, Any]] = []
+    for j, joint in enumerate(robot.moving_joints):
+        for model in joint.models:
+            columns.extend({j: column} for column in model.columns(q[j], dq[j], ddq[j]))
+    index = {name: j for j, name in enumerate(robot.joint_names)}
+    for coupling in robot.couplings:
+        rows = coupling.columns({n: dq[index[n]] for n in coupling.ratios}, {n: ddq[index[n]] for n in coupling.ratios})
+        columns.extend({index[name]: row[k] for name, row in rows.items()} for k in range(len(coupling.symbols)))
+    return columns
+
+
+def joint_model_torque(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Torque of joint models and couplings alone (n,)."""
+    torque: list[Any] = [0.0] * robot.dof
+    for value, rows in zip(theta[10 * robot.dof :], joint_model_rows(robot, q, dq, ddq), strict=True):
+        for j, column in rows.items():
+            torque[j] = torque[j] + column * value
+    return np.array(torque)

@@ -1,0 +1,155 @@
+"""Forward pass: how every body moves when the joints do.
+
+Quantities of body j are expressed in its own frame, at its own origin. The acceleration carries ``-g`` (the base accelerates upwards), so
+that gravity needs no term of its own (Luh, Walker and Paul). Equation numbers: [Izaguirre1992] (18)-(20), [Atkeson1986] (12)-(14).
+
+Two arrangements keep the recorded programs short: a rotation is applied as placement, then joint angle; and the part of the
+lever arm that lies along the joint axis is accounted for after the rotation, where it meets zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.robot.model import Body, Robot
+from dynid.spatial import Array, cross, rotation_about, snap, transform
+
+__all__ = [
+    "BodyMotion",
+    "Lever",
+    "body_motions",
+    "body_poses",
+    "body_velocities",
+    "joint_rotation",
+    "lever",
+    "link_poses",
+    "spin",
+]
+
+
+class BodyMotion(NamedTuple):
+    """Motion of one body, in its own frame."""
+
+    R_joint_body: Array
+    """(3, 3) rotation by the joint angle; the identity for a prismatic joint."""
+    angular_velocity: Array
+    """(3,) [rad/s]"""
+    angular_acceleration: Array
+    """(3,) [rad/s^2]"""
+    acceleration: Array
+    """(3,) of the origin, minus gravity [m/s^2]"""
+    spin: Array
+    """(3, 3) ``[dw x] + [w x]^2``: acceleration field of the body [1/s^2]"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lever:
+    """The way from the parent body's origin to the body's origin, split at the joint axis."""
+
+    across: NDArray[np.float64]
+    """(3,) part perpendicular to the axis, parent frame [m]."""
+    along: Any
+    """Signed length along the axis [m]; of a prismatic joint it contains q."""
+
+
+def lever(body: Body, q: Any) -> Lever:
+    """Split the lever arm of a body at joint position q [rad or m]."""
+    axis_in_parent = body.R_parent_joint @ body.axis
+    along = float(axis_in_parent @ body.p_parent_joint)
+    across = body.p_parent_joint - along * axis_in_parent
+    size = float(np.abs(body.p_parent_joint).max())
+    across = np.where(np.abs(across) <= 1e-15 * size, 0.0, across)
+    along = 0.0 if abs(along) <= 1e-15 * size else along
+    return Lever(across=across, along=along + q if body.prismatic else along)
+
+
+def joint_rotation(body: Body, q: Any) -> Array:
+    """Rotation from body coordinates to joint-placement coordinates (3, 3) at joint position q."""
+    return np.eye(3) if body.prismatic else rotation_about(body.axis, q)
+
+
+def spin(w: Array, dw: Array) -> Array:
+    """``[dw x] + [w x]^2`` (3, 3), [Izaguirre1992] (20)."""
+    xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return np.array(
+        [
+            [-(yy + zz), xy - dw[2], xz + dw[1]],
+            [xy + dw[2], -(xx + zz), yz - dw[0]],
+            [xz - dw[1], yz + dw[0], -(xx + yy)],
+        ]
+    )
+
+
+def body_motions(robot: Robot, q: Array, dq: Array, ddq: Array, gravity: Array | None = None) -> list[BodyMotion]:
+    """Velocities and accelerations of all bodies for one state.
+
+    Args:
+        robot: The robot.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+        ddq: (n,) joint accelerations.
+        gravity: (3,) in place of the robot's gravity, root frame [m/s^2].
+    """
+    base = BodyMotion(
+        np.eye(3), np.zeros(3), np.zeros(3), -(robot.gravity if gravity is None else gravity), np.zeros((3, 3))
+    )
+    motions: list[BodyMotion] = []
+    for j, body in enumerate(robot.bodies):
+        before = motions[body.parent] if body.parent >= 0 else base
+        motions.append(_next_motion(body, before, q[j], dq[j], ddq[j]))
+    return motions
+
+
+def _next_motion(body: Body, before: BodyMotion, q: Any, dq: Any, ddq: Any) -> BodyMotion:
+    turn, arm, u = joint_rotation(body, q), lever(body, q), body.axis
+    w = turn.T @ (body.R_parent_joint.T @ before.angular_velocity)  # (18)
+    dw = turn.T @ (body.R_parent_joint.T @ before.angular_acceleration)  # (19)
+    if not body.prismatic:
+        dw = dw + u * ddq + cross(w, u * dq)
+        w = w + u * dq
+    field = spin(w, dw)  # (20)
+    a = turn.T @ (body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)) + (field @ u) * arm.along
+    if body.prismatic:
+        a = a + u * ddq + cross(w, u * (2.0 * dq))
+    return BodyMotion(turn, w, dw, a, field)
+
+
+def body_velocities(robot: Robot, q: Array, dq: Array) -> list[tuple[Array, Array]]:
+    """Angular velocity and origin velocity (3,), (3,) of every body, in its own frame."""
+    velocities: list[tuple[Array, Array]] = []
+    for j, body in enumerate(robot.bodies):
+        w, v = velocities[body.parent] if body.parent >= 0 else (np.zeros(3), np.zeros(3))
+        turn, arm, u = joint_rotation(body, q[j]), lever(body, q[j]), body.axis
+        v = turn.T @ (body.R_parent_joint.T @ (v + cross(w, arm.across)))
+        w = turn.T @ (body.R_parent_joint.T @ w)
+        v = v + cross(w, u * arm.along)
+        velocities.append((w, v + u * dq[j]) if body.prismatic else (w + u * dq[j], v))
+    return velocities
+
+
+def body_poses(robot: Robot, q: Array) -> list[tuple[Array, Array]]:
+    """Rotation ``R_base_body`` (3, 3) and origin (3,) [m] of every body in the root frame."""
+    poses: list[tuple[Array, Array]] = []
+    for j, body in enumerate(robot.bodies):
+        R, p = poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
+        R_base_joint = R @ body.R_parent_joint
+        p = p + R @ body.p_parent_joint
+        if body.prismatic:
+            p = p + (R_base_joint @ body.axis) * q[j]
+        poses.append((R_base_joint @ joint_rotation(body, q[j]), p))
+    return poses
+
+
+def link_poses(robot: Robot, q: Array) -> dict[str, Array]:
+    """Pose ``T_base_link`` (4, 4) of every link, fixed ones included, by name."""
+    bodies = [transform(R, p) for R, p in body_poses(robot, np.asarray(q, dtype=float))]
+    poses = {}
+    for link in robot.links:
+        index, T_body_link = robot.link_body(link.name)
+        poses[link.name] = snap(bodies[index] @ T_body_link) if index >= 0 else T_body_link
+    return poses

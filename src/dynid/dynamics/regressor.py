@@ -1,0 +1,71 @@
+"""Torque and momentum as matrices times parameters.
+
+The twists of all joints that carry a body are brought forward into the body's frame; the rows of the regressor are then their
+products with the body's own wrench matrix: ``Y_ij = J_ij^T A_j`` (the transpose of [Atkeson1986] eqs. 15-17, and cheaper).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynid.dynamics.inverse_dynamics import joint_model_rows
+from dynid.dynamics.kinematics import body_motions, body_velocities, joint_rotation, lever
+from dynid.dynamics.wrench import body_momentum_regressor, body_wrench_regressor
+from dynid.robot.model import Robot
+from dynid.spatial import Array, cross
+
+__all__ = ["joint_twists", "momentum_regressor", "torque_regressor"]
+
+
+def joint_twists(robot: Robot, q: Array) -> list[dict[int, tuple[Array, Array]]]:
+    """For every body, joint index -> (linear, angular) velocity of its origin per unit joint velocity, body frame."""
+    twists: list[dict[int, tuple[Array, Array]]] = []
+    for j, body in enumerate(robot.bodies):
+        turn, arm, u = joint_rotation(body, q[j]), lever(body, q[j]), body.axis
+        here: dict[int, tuple[Array, Array]] = {}
+        for i, (linear, angular) in (twists[body.parent] if body.parent >= 0 else {}).items():
+            angular_here = turn.T @ (body.R_parent_joint.T @ angular)
+            linear_here = turn.T @ (body.R_parent_joint.T @ (linear + cross(angular, arm.across)))
+            here[i] = (linear_here + cross(angular_here, u * arm.along), angular_here)
+        here[j] = (u, np.zeros(3)) if body.prismatic else (np.zeros(3), u)
+        twists.append(here)
+    return twists
+
+
+def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
+    """Matrix Y (n, p) with ``Y @ theta`` the torque of every joint; columns in the order of `Robot.parameter_vector`.
+
+    Args:
+        robot: Geometry, gravity and kinds of joint models.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+        ddq: (n,) joint accelerations.
+    """
+    wrenches = [body_wrench_regressor(*motion[1:]) for motion in body_motions(robot, q, dq, ddq)]
+    models = joint_model_rows(robot, q, dq, ddq)
+    Y = _project(robot, joint_twists(robot, q), wrenches, extra=len(models))
+    for column, rows in enumerate(models, start=10 * robot.dof):
+        for j, value in rows.items():
+            Y[j, column] = value
+    return _plain(Y)
+
+
+def momentum_regressor(robot: Robot, q: Array, dq: Array) -> Array:
+    """Matrix (n, 10 n) with ``matrix @ theta`` the generalised momentum ``M(q) dq`` of the links [N m s or N s]."""
+    momenta = [body_momentum_regressor(w, v) for w, v in body_velocities(robot, q, dq)]
+    return _plain(_project(robot, joint_twists(robot, q), momenta, extra=0))
+
+
+def _project(robot: Robot, twists: list[dict[int, tuple[Array, Array]]], wrenches: list[Array], extra: int) -> Array:
+    Y: Any = np.full((robot.dof, 10 * robot.dof + extra), 0.0, dtype=object)
+    for j, (twist, wrench) in enumerate(zip(twists, wrenches, strict=True)):
+        for i, (linear, angular) in twist.items():
+            Y[i, 10 * j : 10 * j + 10] = np.concatenate([linear, angular]) @ wrench
+    return Y
+
+
+def _plain(Y: Array) -> Array:
+    """A float array when nothing in it is a recorded scalar."""
+    return Y.astype(float) if all(isinstance(value, float) for value in Y.flat) else Y

@@ -1,0 +1,75 @@
+"""Force and moment of one rigid body, linear in its ten parameters ([Atkeson1986] eq. 8).
+
+Parameters in the order ``XX XY XZ YY YZ ZZ MX MY MZ M``, about the origin of the body frame; wrench rows: force, then
+moment about the same origin, both in the body frame.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynid.spatial import Array, cross, skew
+
+__all__ = ["body_momentum_regressor", "body_wrench", "body_wrench_regressor", "tensor_times"]
+
+
+def tensor_times(v: Array) -> Array:
+    """Matrix (3, 6) with ``tensor_times(v) @ (XX, XY, XZ, YY, YZ, ZZ) == J @ v`` ([Atkeson1986] eq. 6)."""
+    x, y, z = v
+    return np.array([[x, y, z, 0.0, 0.0, 0.0], [0.0, x, 0.0, y, z, 0.0], [0.0, 0.0, x, 0.0, y, z]])
+
+
+def _euler_columns(w: Array, dw: Array, spin: Array) -> Array:
+    """``J dw + w x J w`` as a (3, 6) matrix on XX XY XZ YY YZ ZZ ([Lin1995] eqs. 26-28), sharing the entries of `spin`."""
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return np.array(
+        [
+            [dw[0], -spin[2, 0], spin[1, 0], -yz, spin[1, 1] - spin[2, 2], yz],
+            [xz, spin[2, 1], spin[2, 2] - spin[0, 0], dw[1], -spin[0, 1], -xz],
+            [-xy, spin[0, 0] - spin[1, 1], -spin[1, 2], xy, spin[0, 2], dw[2]],
+        ]
+    )
+
+
+def body_wrench_regressor(w: Array, dw: Array, a: Array, spin: Array) -> Array:
+    """Wrench per unit of each parameter, (6, 10), [Atkeson1986] eq. (8).
+
+    Args:
+        w: (3,) angular velocity, body frame [rad/s].
+        dw: (3,) angular acceleration [rad/s^2].
+        a: (3,) acceleration of the origin minus gravity [m/s^2].
+        spin: (3, 3) ``[dw x] + [w x]^2``.
+    """
+    force = np.hstack([np.zeros((3, 6)), spin, a[:, None]])
+    moment = np.hstack([_euler_columns(w, dw, spin), -skew(a), np.zeros((3, 1))])
+    return np.vstack([force, moment])
+
+
+def body_wrench(theta: Array, w: Array, dw: Array, a: Array, spin: Array) -> tuple[Array, Array]:
+    """Force [N] and moment about the origin [N m] of a body with parameters (10,); Euler's equations.
+
+    The same as ``body_wrench_regressor(...) @ theta``, arranged so that known parameters fold into few constants.
+    """
+    xx, xy, xz, yy, yz, zz = theta[:6]
+    h, m = theta[6:9], theta[9]
+    force = a * m + spin @ h
+    moment = np.array(
+        [
+            xx * dw[0] + (zz - yy) * (w[1] * w[2]) - xy * spin[2, 0] + xz * spin[1, 0] + yz * (spin[1, 1] - spin[2, 2]),
+            yy * dw[1] + (xx - zz) * (w[0] * w[2]) + xy * spin[2, 1] + xz * (spin[2, 2] - spin[0, 0]) - yz * spin[0, 1],
+            zz * dw[2] + (yy - xx) * (w[0] * w[1]) + xy * (spin[0, 0] - spin[1, 1]) - xz * spin[1, 2] + yz * spin[0, 2],
+        ]
+    )
+    return force, moment + cross(h, a)
+
+
+def body_momentum_regressor(w: Array, v: Array) -> Array:
+    """Linear momentum and angular momentum about the origin per unit of each parameter, (6, 10).
+
+    Args:
+        w: (3,) angular velocity, body frame [rad/s].
+        v: (3,) velocity of the origin, body frame [m/s].
+    """
+    linear = np.hstack([np.zeros((3, 6)), skew(w), v[:, None]])
+    angular = np.hstack([tensor_times(w), -skew(v), np.zeros((3, 1))])
+    return np.vstack([linear, angular])
