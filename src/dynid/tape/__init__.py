@@ -1,0 +1,8 @@
+"""A program as data: record it once, then run, count, differentiate or print it."""
+
+from dynid.tape.count import OperationCount, count
+from dynid.tape.program import Program, compile_tape
+from dynid.tape.recorder import Scalar, record
+from dynid.tape.tape import Tape
+
+__all__ = ["OperationCount", "Program", "Scalar", "Tape", "compile_tape", "count", "record"]

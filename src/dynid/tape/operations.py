@@ -1,0 +1,45 @@
+"""The operations a tape is made of."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["COMMUTATIVE", "EVEN", "ODD", "SYMBOLS", "TRANSCENDENTAL", "Operation", "is_binary"]
+
+
+class Operation(IntEnum):
+    """What one step of a tape does; the numbers are part of the fingerprint and never change meaning."""
+
+    ADD = 1
+    SUB = 2
+    MUL = 3
+    DIV = 4
+    NEG = 5
+    SIN = 6
+    COS = 7
+    SQRT = 8
+    TANH = 9
+    EXP = 10
+    ABS = 11
+    SIGN = 12
+
+
+COMMUTATIVE = frozenset({Operation.ADD, Operation.MUL})
+"""Operations whose operands may be exchanged."""
+
+ODD = frozenset({Operation.SIN, Operation.TANH, Operation.SIGN})
+"""Functions with f(-x) = -f(x)."""
+
+EVEN = frozenset({Operation.COS, Operation.ABS})
+"""Functions with f(-x) = f(x)."""
+
+TRANSCENDENTAL = frozenset({Operation.SIN, Operation.COS, Operation.TANH, Operation.EXP})
+"""Functions that no processor instruction computes."""
+
+SYMBOLS = {Operation.ADD: "+", Operation.SUB: "-", Operation.MUL: "*", Operation.DIV: "/"}
+"""The infix operations as people write them."""
+
+
+def is_binary(operation: int) -> bool:
+    """True if the operation reads two operands, False if it reads one."""
+    return operation <= Operation.DIV

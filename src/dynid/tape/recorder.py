@@ -1,0 +1,427 @@
+"""Recording: run plain NumPy code on symbolic scalars and keep what it computed.
+
+A :class:`Scalar` is a signed reference to a value: negation costs nothing, and a minus sign travels outwards through
+products and odd functions until a sum absorbs it as a subtraction. Constants stay plain Python floats, so zeros and
+ones vanish while recording. Equal expressions become the same value.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.errors import ArgumentError
+from dynid.tape.operations import COMMUTATIVE, EVEN, ODD, Operation
+from dynid.tape.tape import Input, Tape, pruned
+
+__all__ = ["Recorder", "Scalar", "ScalarArray", "record", "replay"]
+
+Number = (int, float, np.number)
+Value = Any
+"""A :class:`Scalar`, or a plain float where the value is known while recording."""
+
+
+class Scalar:
+    """A number that is not known yet: plus or minus one value of the program being recorded.
+
+    Supports ``+ - * /``, negation, ``abs``, powers with small integer exponents and one half, and the functions sin,
+    cos, sqrt, tanh, exp, abs and sign, as methods and as NumPy functions. It has no order and no truth value; ``==``
+    tells whether two scalars are the same expression.
+    """
+
+    __slots__ = ("_recorder", "negative", "node")
+
+    def __init__(self, recorder: Recorder, node: int, negative: bool = False) -> None:
+        self._recorder = recorder
+        self.node = node
+        self.negative = negative
+
+    def __add__(self, other: Value) -> Value:
+        if type(other) is Scalar:
+            return self._recorder.sum(self, other)
+        if isinstance(other, Number):
+            return self._recorder.shifted(self, float(other))
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Value) -> Value:
+        if type(other) is Scalar:
+            return self._recorder.sum(self, -other)
+        if isinstance(other, Number):
+            return self._recorder.shifted(self, -float(other))
+        return NotImplemented
+
+    def __rsub__(self, other: Value) -> Value:
+        return (-self).__add__(other)
+
+    def __mul__(self, other: Value) -> Value:
+        if type(other) is Scalar:
+            return self._recorder.product(self, other)
+        if isinstance(other, Number):
+            return self._recorder.scaled(self, float(other))
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Value) -> Value:
+        if type(other) is Scalar:
+            return self._recorder.quotient(self, other)
+        if isinstance(other, Number):
+            return self._recorder.divided(self, float(other))
+        return NotImplemented
+
+    def __rtruediv__(self, other: Value) -> Value:
+        if isinstance(other, Number):
+            return self._recorder.reciprocal(float(other), self)
+        return NotImplemented
+
+    def __pow__(self, exponent: Value) -> Value:
+        if isinstance(exponent, Number) and float(exponent) == 0.5:
+            return self.sqrt()
+        if not isinstance(exponent, Number) or float(exponent) != int(exponent):
+            raise ArgumentError(f"a recorded scalar cannot be raised to the power {exponent!r}", remedy="Use integers")
+        return _power(self, int(exponent))
+
+    def __neg__(self) -> Scalar:
+        return Scalar(self._recorder, self.node, not self.negative)
+
+    def __pos__(self) -> Scalar:
+        return self
+
+    def sin(self) -> Scalar:
+        """Sine."""
+        return self._recorder.function(Operation.SIN, self)
+
+    def cos(self) -> Scalar:
+        """Cosine."""
+        return self._recorder.function(Operation.COS, self)
+
+    def sqrt(self) -> Scalar:
+        """Square root."""
+        return self._recorder.function(Operation.SQRT, self)
+
+    def tanh(self) -> Scalar:
+        """Hyperbolic tangent."""
+        return self._recorder.function(Operation.TANH, self)
+
+    def exp(self) -> Scalar:
+        """Exponential."""
+        return self._recorder.function(Operation.EXP, self)
+
+    def sign(self) -> Scalar:
+        """-1, 0 or 1; the sign of 0 is 0."""
+        return self._recorder.function(Operation.SIGN, self)
+
+    def __abs__(self) -> Scalar:
+        return self._recorder.function(Operation.ABS, self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Scalar and (self._recorder, self.node, self.negative) == (
+            other._recorder,
+            other.node,
+            other.negative,
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self._recorder), self.node, self.negative))
+
+    def __bool__(self) -> bool:
+        raise ArgumentError(
+            "a recorded scalar has no order and no truth value",
+            remedy="Write the function without branches on its inputs",
+        )
+
+    def __lt__(self, other: object) -> bool:
+        return bool(self)
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return _apply(ufunc, method, inputs, options)
+
+    def __repr__(self) -> str:
+        return f"Scalar({'-' if self.negative else ''}{self.node})"
+
+
+class ScalarArray(npt.NDArray[np.object_]):
+    """Object array of scalars and floats; knows the functions that NumPy's plain object arrays cannot do (np.sign)."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Run a NumPy function on the elements."""
+        return _apply(ufunc, method, inputs, options)
+
+
+_FUNCTIONS: dict[np.ufunc, tuple[str, Callable[[float], float]]] = {
+    np.sin: ("sin", math.sin),
+    np.cos: ("cos", math.cos),
+    np.sqrt: ("sqrt", math.sqrt),
+    np.tanh: ("tanh", math.tanh),
+    np.exp: ("exp", math.exp),
+    np.sign: ("sign", lambda x: float(np.sign(x))),
+    np.absolute: ("__abs__", abs),
+    np.fabs: ("__abs__", abs),
+}
+
+
+def _apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A NumPy function on operands of which some are, or hold, scalars."""
+    if ufunc in _FUNCTIONS and method == "__call__" and not options:
+        return _elementwise(*_FUNCTIONS[ufunc], inputs[0])
+    if "out" in options:
+        options["out"] = tuple(_plain(array) for array in options["out"])
+    result = getattr(ufunc, method)(*map(_plain, inputs), **options)
+    return result.view(ScalarArray) if isinstance(result, np.ndarray) and result.dtype == object else result
+
+
+def _elementwise(name: str, numeric: Callable[[float], float], operand: Any) -> Any:
+    if isinstance(operand, np.ndarray):
+        result = np.empty(operand.shape, dtype=object).view(ScalarArray)
+        result.ravel()[:] = [_elementwise(name, numeric, element) for element in operand.ravel().tolist()]
+        return result
+    return getattr(operand, name)() if type(operand) is Scalar else numeric(operand)
+
+
+def _plain(operand: Any) -> Any:
+    """The operand as NumPy's own object loops take it."""
+    if type(operand) is Scalar:
+        boxed = np.empty((), dtype=object)
+        boxed[()] = operand
+        return boxed
+    return operand.view(np.ndarray) if isinstance(operand, ScalarArray) else operand
+
+
+def _power(base: Value, exponent: int) -> Value:
+    """Integer power by repeated squaring."""
+    if exponent < 0:
+        return 1.0 / _power(base, -exponent)
+    result: Value = 1.0
+    while exponent:
+        if exponent & 1:
+            result = result * base
+        exponent >>= 1
+        if exponent:
+            base = base * base
+    return result
+
+
+class Recorder:
+    """A program being recorded. Declare all inputs first."""
+
+    __slots__ = ("_constant_numbers", "_constants", "_first", "_inputs", "_known", "_opcodes", "_operands")
+
+    def __init__(self) -> None:
+        self._inputs: list[Input] = []
+        self._first = 0
+        self._opcodes: list[int] = []
+        self._operands: list[tuple[int, int]] = []
+        self._constants: list[float] = []
+        self._constant_numbers: dict[bytes, int] = {}
+        self._known: dict[tuple[int, int, int], int] = {}
+
+    def input(self, name: str, shape: tuple[int, ...]) -> ScalarArray:
+        """Declare an input and get its scalars in an object array of that shape."""
+        if self._opcodes:
+            raise ArgumentError(f"input {name!r} comes after the first operation", remedy="Declare all inputs first")
+        entry = Input(name, tuple(shape))
+        self._inputs.append(entry)
+        array = np.empty(entry.size, dtype=object)
+        array[:] = [Scalar(self, self._first + position) for position in range(entry.size)]
+        self._first += entry.size
+        return array.reshape(entry.shape).view(ScalarArray)
+
+    def sum(self, left: Scalar, right: Scalar) -> Value:
+        """Sum of two scalars."""
+        if left.negative == right.negative:
+            return Scalar(self, self._node(Operation.ADD, left.node, right.node), left.negative)
+        if left.node == right.node:
+            return 0.0
+        return self._difference(*((right.node, left.node) if left.negative else (left.node, right.node)))
+
+    def shifted(self, scalar: Scalar, constant: float) -> Value:
+        """Scalar + constant."""
+        if constant == 0.0:
+            return scalar
+        number = self._constant(abs(constant))
+        if scalar.negative == (constant < 0.0):
+            return Scalar(self, self._node(Operation.ADD, scalar.node, number), scalar.negative)
+        return Scalar(self, self._node(Operation.SUB, scalar.node, number), scalar.negative)
+
+    def product(self, left: Scalar, right: Scalar) -> Scalar:
+        """Product of two scalars."""
+        return Scalar(self, self._node(Operation.MUL, left.node, right.node), left.negative != right.negative)
+
+    def scaled(self, scalar: Scalar, factor: float) -> Value:
+        """Scalar * factor; a factor already in the scalar is merged."""
+        if factor == 0.0:
+            return 0.0
+        inner = self._operands[scalar.node - self._first] if scalar.node >= self._first else (0, 0)
+        if inner[1] < 0 and self._opcodes[scalar.node - self._first] == Operation.MUL:
+            merged = self._constants[~inner[1]] * factor
+            if merged != 0.0 and math.isfinite(merged):
+                return self.scaled(Scalar(self, inner[0], scalar.negative), merged)
+        negative = scalar.negative != (factor < 0.0)
+        if abs(factor) == 1.0:
+            return Scalar(self, scalar.node, negative)
+        return Scalar(self, self._node(Operation.MUL, scalar.node, self._constant(abs(factor))), negative)
+
+    def quotient(self, left: Scalar, right: Scalar) -> Value:
+        """Quotient of two scalars."""
+        negative = left.negative != right.negative
+        if left.node == right.node:
+            return -1.0 if negative else 1.0
+        return Scalar(self, self._node(Operation.DIV, left.node, right.node), negative)
+
+    def divided(self, scalar: Scalar, divisor: float) -> Value:
+        """Scalar / divisor, as a multiplication where the reciprocal is a normal number."""
+        if divisor == 0.0:
+            raise ArgumentError("division of a recorded scalar by the constant zero")
+        if 1e-300 < abs(divisor) < 1e300:
+            return self.scaled(scalar, 1.0 / divisor)
+        node = self._node(Operation.DIV, scalar.node, self._constant(abs(divisor)))
+        return Scalar(self, node, scalar.negative != (divisor < 0.0))
+
+    def reciprocal(self, dividend: float, scalar: Scalar) -> Value:
+        """Dividend / scalar."""
+        if dividend == 0.0:
+            return 0.0
+        node = self._node(Operation.DIV, self._constant(abs(dividend)), scalar.node)
+        return Scalar(self, node, scalar.negative != (dividend < 0.0))
+
+    def function(self, operation: Operation, scalar: Scalar) -> Scalar:
+        """A function of one scalar; its sign moves outwards where the function is odd and vanishes where it is even."""
+        node, negative = scalar.node, scalar.negative
+        if negative and operation not in ODD and operation not in EVEN:
+            node = self._node(Operation.NEG, node)
+        return Scalar(self, self._node(operation, node), negative and operation in ODD)
+
+    def tape(self, outputs: Mapping[str, npt.ArrayLike]) -> Tape:
+        """The program that computes the given arrays of scalars and floats."""
+        elements = {name: np.asarray(array, dtype=object) for name, array in outputs.items()}
+        turned = self._turned([e for array in elements.values() for e in array.ravel().tolist()])
+        numbers = {
+            name: np.array([self._element(e, turned) for e in array.ravel().tolist()], np.int32).reshape(array.shape)
+            for name, array in elements.items()
+        }
+        operands = np.array(self._operands, dtype=np.int32).reshape(-1, 2)
+        positions = [node - self._first for node in turned]
+        operands[positions] = operands[positions, ::-1]
+        opcodes, constants = np.array(self._opcodes, dtype=np.uint8), np.array(self._constants, dtype=np.float64)
+        return pruned(opcodes, operands, constants, tuple(self._inputs), numbers)
+
+    def _turned(self, elements: Sequence[Value]) -> set[int]:
+        """The differences a - b of which only -(a - b) is needed, in one output: they are written b - a."""
+        scalars = [element for element in elements if type(element) is Scalar]
+        readers = Counter(operand for pair in self._operands for operand in pair)
+        readers.update(scalar.node for scalar in scalars)
+        alone = [scalar.node for scalar in scalars if scalar.negative and readers[scalar.node] == 1]
+        return {n for n in alone if n >= self._first and self._opcodes[n - self._first] == Operation.SUB}
+
+    def _element(self, element: Value, turned: set[int]) -> int:
+        if type(element) is not Scalar:
+            return self._constant(float(element))
+        if element._recorder is not self:
+            raise ArgumentError("an output holds a scalar of another recording")
+        if element.negative and element.node not in turned:
+            return self._node(Operation.NEG, element.node)
+        return element.node
+
+    def _difference(self, left: int, right: int) -> Scalar:
+        """Value left minus value right; a - b and b - a share one operation."""
+        if left < right:
+            return Scalar(self, self._node(Operation.SUB, left, right))
+        return Scalar(self, self._node(Operation.SUB, right, left), negative=True)
+
+    def _constant(self, value: float) -> int:
+        if not math.isfinite(value):
+            raise ArgumentError(f"the recorded program contains the constant {value}", remedy="Give finite constants")
+        key = struct.pack("<d", value + 0.0)  # +0.0 turns a negative zero into zero
+        number = self._constant_numbers.setdefault(key, ~len(self._constants))
+        if ~number == len(self._constants):
+            self._constants.append(value + 0.0)
+        return number
+
+    def _node(self, operation: Operation, left: int, right: int = 0) -> int:
+        """The value of an operation, new or already recorded. Constants stand right in commutative operations."""
+        if operation in COMMUTATIVE and (left < 0 or 0 <= right < left):
+            left, right = right, left
+        key = (int(operation), left, right)
+        number = self._known.get(key)
+        if number is None:
+            number = self._known[key] = self._append(operation, left, right)
+        return number
+
+    def _append(self, operation: Operation, left: int, right: int) -> int:
+        self._opcodes.append(int(operation))
+        self._operands.append((left, right))
+        return self._first + len(self._opcodes) - 1
+
+
+def record(function: Callable[..., Any], **shapes: tuple[int, ...]) -> Tape:
+    """Record what a function computes.
+
+    Args:
+        function: called once, with one object array of scalars per keyword; returns an array or a dict of named arrays.
+            It must not branch on the values of its inputs.
+        **shapes: shape of each input for one sample, for example ``q=(6,)``, in the order of the tape's inputs.
+
+    Returns:
+        The tape. A bare array becomes the output named ``"output"``.
+    """
+    recorder = Recorder()
+    inputs = {name: recorder.input(name, shape) for name, shape in shapes.items()}
+    result = function(**inputs)
+    return recorder.tape(result if isinstance(result, Mapping) else {"output": result})
+
+
+def replay(tape: Tape, recorder: Recorder, inputs: npt.NDArray[np.object_]) -> Callable[[int], Value]:
+    """Record a tape's operations once more, on other scalars.
+
+    Args:
+        tape: the program.
+        recorder: the recording to add to.
+        inputs: (input_size,) scalars or floats that stand for the tape's input elements.
+
+    Returns:
+        Function from an operand of the tape to its scalar or float in the new recording.
+    """
+    values: list[Value] = list(inputs)
+    constants: list[float] = tape.constants.tolist()
+
+    def value(operand: int) -> Value:
+        return values[operand] if operand >= 0 else constants[~operand]
+
+    for _, code, left, right in tape.steps():
+        values.append(evaluate(code, value(left), value(right)))
+    return value
+
+
+def evaluate(code: int, left: Value, right: Value) -> Value:
+    """One operation on scalars, floats or arrays."""
+    if code in _BINARY:
+        return _BINARY[code](left, right)
+    return _UNARY[code](left)
+
+
+_BINARY: dict[int, Callable[[Any, Any], Any]] = {
+    Operation.ADD: lambda a, b: a + b,
+    Operation.SUB: lambda a, b: a - b,
+    Operation.MUL: lambda a, b: a * b,
+    Operation.DIV: lambda a, b: a / b,
+}
+_UNARY: dict[int, Callable[[Any], Any]] = {
+    Operation.NEG: lambda a: -a,
+    Operation.SIN: np.sin,
+    Operation.COS: np.cos,
+    Operation.SQRT: np.sqrt,
+    Operation.TANH: np.tanh,
+    Operation.EXP: np.exp,
+    Operation.ABS: np.abs,
+    Operation.SIGN: np.sign,
+}

@@ -1,0 +1,233 @@
+"""A straight-line program as data.
+
+Values are numbered: first the input elements (input after input, row-major), then one value per operation. An operand
+is a value number, or ``~k`` (negative) for the constant ``constants[k]``; an output element is such an operand too, so
+what is structurally zero or constant is known without running anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.tape.operations import is_binary
+from dynid.tape.text import formula
+
+__all__ = ["Input", "Output", "Tape"]
+
+Integers = npt.NDArray[np.int32]
+"""Operand numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One named input array."""
+
+    name: str
+    """The keyword the recorded function was called with."""
+
+    shape: tuple[int, ...]
+    """Shape for one sample."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements for one sample."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """One named output array."""
+
+    name: str
+    """The name the recorded function gave it; ``"output"`` where it returned a bare array."""
+
+    elements: Integers
+    """One operand per element, in the output's own shape (read-only)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape for one sample."""
+        return self.elements.shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements for one sample."""
+        return self.elements.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tape:
+    """A recorded program: static single assignment, without dead code.
+
+    Get one from :func:`dynid.tape.record`; run it with :func:`dynid.tape.compile_tape`.
+    """
+
+    opcodes: npt.NDArray[np.uint8]
+    """(m,) one :class:`~dynid.tape.operations.Operation` per step (read-only)."""
+
+    operands: Integers
+    """(m, 2) what each step reads; the second is 0 for functions of one operand (read-only)."""
+
+    constants: npt.NDArray[np.float64]
+    """(k,) the constants (read-only)."""
+
+    inputs: tuple[Input, ...]
+    """The inputs, in the order in which a compiled program takes them."""
+
+    outputs: tuple[Output, ...]
+    """The outputs."""
+
+    @property
+    def input_size(self) -> int:
+        """Number of input elements for one sample: the number of the first operation's value."""
+        return sum(entry.size for entry in self.inputs)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything in the tape, in hexadecimal; the same in every process and on every machine."""
+        digest = hashlib.sha256(b"dynid tape 1\n")
+        for entry in self.inputs:
+            digest.update(f"input {entry.name!r} {entry.shape}\n".encode())
+        for output in self.outputs:
+            digest.update(f"output {output.name!r} {output.shape}\n".encode())
+            digest.update(output.elements.astype("<i4").tobytes())
+        digest.update(f"steps {len(self.opcodes)}\n".encode())
+        digest.update(self.opcodes.tobytes())
+        digest.update(self.operands.astype("<i4").tobytes())
+        digest.update(self.constants.astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    def output(self, name: str) -> Output:
+        """The output of that name.
+
+        Raises:
+            KeyError: if there is none; the message lists the names there are.
+        """
+        for output in self.outputs:
+            if output.name == name:
+                return output
+        raise KeyError(f"no output {name!r}; this tape has {[output.name for output in self.outputs]}")
+
+    def sparsity(self, name: str) -> npt.NDArray[np.bool_]:
+        """Where an output is not structurally zero.
+
+        Returns:
+            Boolean array in the output's shape: False where the element is the constant 0 whatever the inputs are.
+        """
+        elements = self.output(name).elements
+        zeros = ~np.flatnonzero(self.constants == 0.0)
+        return ~np.isin(elements, zeros)
+
+    def select(self, indices: Mapping[str, Any]) -> Tape:
+        """Tape of some elements of some outputs, without what only the others needed.
+
+        Args:
+            indices: for each output to keep, a NumPy index into it (``...`` keeps it whole, ``np.s_[:, columns]`` some
+                of its columns, a boolean mask the marked elements as a vector). Outputs not named are dropped.
+        """
+        outputs = {name: np.array(self.output(name).elements[index], dtype=np.int32) for name, index in indices.items()}
+        return pruned(self.opcodes, self.operands, self.constants, self.inputs, outputs)
+
+    def steps(self) -> Iterator[tuple[int, int, int, int]]:
+        """The operations in order as ``(value, opcode, left, right)``, in plain integers."""
+        pairs: list[list[int]] = self.operands.tolist()
+        codes: list[int] = self.opcodes.tolist()
+        first = self.input_size
+        for position, (code, (left, right)) in enumerate(zip(codes, pairs, strict=True)):
+            yield first + position, code, left, right
+
+    def input_labels(self) -> list[str]:
+        """One readable label per input element: ``q[0]``, ``pose[1,2]``, or the bare name of a scalar."""
+        labels = []
+        for entry in self.inputs:
+            for index in np.ndindex(entry.shape):
+                labels.append(f"{entry.name}[{','.join(map(str, index))}]" if index else entry.name)
+        return labels
+
+    def text(self, name: str, index: tuple[int, ...] | int = ()) -> str:
+        """One output element as a readable formula.
+
+        Args:
+            name: the output.
+            index: the element.
+
+        Returns:
+            One line where the formula is short; otherwise one line per intermediate quantity, the result last.
+        """
+        element = int(self.output(name).elements[index])
+        where = index if isinstance(index, tuple) else (index,)
+        label = f"{name}[{','.join(map(str, where))}]" if where else name
+        steps = {value: (code, left, right) for value, code, left, right in self.steps()}
+        return formula(label, element, self.input_labels(), self.constants.tolist(), steps)
+
+
+def pruned(
+    opcodes: npt.NDArray[np.uint8],
+    operands: Integers,
+    constants: npt.NDArray[np.float64],
+    inputs: tuple[Input, ...],
+    outputs: Mapping[str, Integers],
+) -> Tape:
+    """Tape of the given outputs with only the operations and constants they need, in their original order."""
+    first = sum(entry.size for entry in inputs)
+    pairs = operands.tolist()
+    codes = opcodes.tolist()
+    needed = [False] * (first + len(codes))
+    for elements in outputs.values():
+        for element in elements.ravel().tolist():
+            if element >= 0:
+                needed[element] = True
+    for position in range(len(codes) - 1, -1, -1):
+        if needed[first + position]:
+            for operand in pairs[position][: 1 + is_binary(codes[position])]:
+                if operand >= 0:
+                    needed[operand] = True
+    return _renumbered(
+        [first + i for i in range(len(codes)) if needed[first + i]], codes, pairs, constants, inputs, outputs
+    )
+
+
+def _renumbered(
+    kept: list[int],
+    codes: list[int],
+    pairs: list[list[int]],
+    constants: npt.NDArray[np.float64],
+    inputs: tuple[Input, ...],
+    outputs: Mapping[str, Integers],
+) -> Tape:
+    """Tape of the kept values, numbered without gaps; constants in the order of their first use."""
+    first = sum(entry.size for entry in inputs)
+    numbers = dict(zip(range(first), range(first), strict=True))
+    values: list[float] = []
+
+    def number(operand: int) -> int:
+        if operand not in numbers:  # a constant met for the first time
+            numbers[operand] = ~len(values)
+            values.append(float(constants[~operand]))
+        return numbers[operand]
+
+    new_pairs = np.zeros((len(kept), 2), dtype=np.int32)
+    for position, value in enumerate(kept):
+        code, (left, right) = codes[value - first], pairs[value - first]
+        new_pairs[position] = number(left), number(right) if is_binary(code) else 0
+        numbers[value] = first + position
+    new_outputs = tuple(
+        Output(
+            name, _frozen(np.array([number(e) for e in elements.ravel().tolist()], np.int32).reshape(elements.shape))
+        )
+        for name, elements in outputs.items()
+    )
+    new_codes = _frozen(np.array([codes[value - first] for value in kept], dtype=np.uint8))
+    return Tape(new_codes, _frozen(new_pairs), _frozen(np.array(values, dtype=np.float64)), inputs, new_outputs)
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.setflags(write=False)
+    return array
