@@ -1,0 +1,1 @@
+"""What was measured: from a log to an experiment one can trust."""

@@ -1,0 +1,141 @@
+"""What was measured, raw, and what identification works on, processed: two types, so that no stage can be skipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import DataError
+
+__all__ = ["Experiment", "Recording"]
+
+Floats = NDArray[np.float64]
+
+
+def _signal(name: str, values: ArrayLike | None, rows: int, width: int | None) -> Floats | None:
+    """Copy a channel as a read-only (rows, width) array, or refuse it by name."""
+    if values is None:
+        return None
+    array = np.array(values, dtype=float)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[0] != rows or (width is not None and array.shape[1] != width):
+        wanted = f"({rows}, {'n' if width is None else width})"
+        raise DataError(
+            f"channel '{name}' has shape {np.shape(values)}, expected {wanted}",
+            remedy="Give one row per sample and one column per joint (six for a wrench).",
+        )
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recording:
+    """A raw log in SI units, on the joint side. NaN marks a missing sample. Channels may have clocks of their own."""
+
+    time: Floats
+    """(N,) time of the position samples [s]."""
+    q: Floats
+    """(N, n) joint positions [rad or m]."""
+    dq: Floats | None = None
+    """(N, n) measured joint velocities [rad/s or m/s]."""
+    effort: Floats | None = None
+    """(N, n) or (len(effort_time), n) joint torques [N m or N]."""
+    current: Floats | None = None
+    """Motor currents [A], shaped as `effort`."""
+    wrench: Floats | None = None
+    """(N, 6) or (len(wrench_time), 6) force [N] and moment [N m] of a sensor, in the sensor's frame."""
+    effort_time: Floats | None = None
+    """Clock of effort and current [s], where it differs from `time`."""
+    wrench_time: Floats | None = None
+    """Clock of the wrench [s], where it differs from `time`."""
+    joint_names: tuple[str, ...] = ()
+    """Names of the columns of q; joint1, joint2, ... when nothing better is known."""
+    source: str = "arrays"
+    """File or files it was read from."""
+    sha256: str = ""
+    """Digest of the source's bytes."""
+    notes: tuple[str, ...] = ()
+    """What the reader had to say: salvaged parts, converted units, ignored channels."""
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        time = np.array(self.time, dtype=float).reshape(-1)
+        q = _signal("q", self.q, time.size, None)
+        assert q is not None
+        width = q.shape[1]
+        clocks = {
+            name: time if clock is None else np.array(clock, dtype=float).reshape(-1)
+            for name, clock in (("effort_time", self.effort_time), ("wrench_time", self.wrench_time))
+        }
+        checked = {
+            "time": time,
+            "q": q,
+            "dq": _signal("dq", self.dq, time.size, width),
+            "effort": _signal("effort", self.effort, clocks["effort_time"].size, width),
+            "current": _signal("current", self.current, clocks["effort_time"].size, width),
+            "wrench": _signal("wrench", self.wrench, clocks["wrench_time"].size, 6),
+            "effort_time": None if self.effort_time is None else clocks["effort_time"],
+            "wrench_time": None if self.wrench_time is None else clocks["wrench_time"],
+            "joint_names": tuple(self.joint_names) or tuple(f"joint{j + 1}" for j in range(width)),
+        }
+        for name, value in checked.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        if len(self.joint_names) != width:
+            raise DataError(f"{len(self.joint_names)} joint names for {width} columns of q")
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last position sample [s]."""
+        return float(self.time[-1] - self.time[0]) if self.time.size else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Experiment:
+    """A processed log: uniformly sampled, filtered, differentiated, masked; ready for the regressor."""
+
+    time: Floats
+    """(N,) [s], uniform within a segment."""
+    q: Floats
+    """(N, n) [rad or m]"""
+    dq: Floats
+    """(N, n)"""
+    ddq: Floats
+    """(N, n)"""
+    effort: Floats
+    """(N, n) joint torques [N m or N]; NaN only where `valid` is False."""
+    valid: NDArray[np.bool_]
+    """(N, n) whether joint j's equation at this sample may be used."""
+    segment: NDArray[np.int64]
+    """(N,) number of the gap-free stretch each sample belongs to."""
+    rate_hz: float
+    """Sampling rate [Hz]."""
+    wrench: Floats | None = None
+    """(N, 6) force [N] and moment [N m], sensor frame."""
+    joint_names: tuple[str, ...] = ()
+    recipe: tuple[str, ...] = ()
+    """What was done to the recording, step by step, in words."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Reason -> number of joint samples left out."""
+    source: str = "arrays"
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        rows, width = np.shape(self.q)
+        for name in ("q", "dq", "ddq", "effort", "valid"):
+            value = np.array(getattr(self, name))
+            if value.shape != (rows, width):
+                raise DataError(f"experiment channel '{name}' has shape {value.shape}, expected {(rows, width)}")
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        if not all(np.isfinite(getattr(self, name)).all() for name in ("q", "dq", "ddq")):
+            raise DataError("an experiment holds finite motion only", remedy="Drop the samples concerned before.")
+
+    @property
+    def samples(self) -> int:
+        """Number of samples N."""
+        return int(self.q.shape[0])
