@@ -1,0 +1,166 @@
+"""Reading URDF: links and joints with their inertials, limits and friction.
+
+What the dynamics do not depend on (visuals, collisions, materials, transmissions, simulator extensions) is skipped,
+and meshes are never opened. Conventions (REP-103): SI units; ``rpy`` turns about the fixed axes x, y, z; an
+``<inertial>`` has its own frame at the centre of mass, which may be turned against the link.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, JointModel, Viscous
+from dynid.robot.locking import check_locked, lock
+from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
+from dynid.robot.parts import Joint, JointKind, JointLimits, Link
+from dynid.robot.xml_document import Element, XmlDocument, parse_document, read_document
+from dynid.spatial import rotation_from_rpy, transform
+
+__all__ = ["DYNAMICS", "TENSOR_ATTRIBUTES", "parse_urdf", "read_urdf"]
+
+TENSOR_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+"""Attribute of ``<inertia>`` -> row and column of the tensor."""
+DYNAMICS: dict[str, type[Viscous] | type[Coulomb]] = {"damping": Viscous, "friction": Coulomb}
+"""Attribute of ``<dynamics>`` -> the joint model it becomes."""
+
+_KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
+
+
+def read_urdf(
+    path: str | os.PathLike[str],
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    locked: Mapping[str, float] | None = None,
+) -> Robot:
+    """Read a robot from a URDF file.
+
+    ``<dynamics>`` becomes `Viscous` and `Coulomb` on those joints where damping and friction are not zero.
+
+    Args:
+        path: The file; nothing else is opened.
+        gravity: (3,) acceleration of free fall in the root link's frame [m/s^2].
+        locked: Joint name -> position [rad or m] at which the joint is held; mimic joints need it, and floating and
+            planar joints can be held at 0.
+
+    Raises:
+        DescriptionError: The file is wrong or uses what is not supported; the error says where and what to do.
+    """
+    return _robot(read_document(path), gravity, locked or {})
+
+
+def parse_urdf(
+    text: str,
+    name: str = "<text>",
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    locked: Mapping[str, float] | None = None,
+) -> Robot:
+    """Read a robot from the text of a URDF; ``name`` stands for the file in messages. See `read_urdf`."""
+    return _robot(parse_document(text, name), gravity, locked or {})
+
+
+def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float]) -> Robot:
+    root = document.root
+    if root.tag != "robot":
+        remedy = "Use read_mjcf." if root.tag == "mujoco" else "Give a file whose outermost element is <robot>."
+        raise document.error(root, f"this is not a URDF: it starts with <{root.tag[:60]}>", remedy)
+    for child in root.children:
+        if child.tag.startswith("xacro:"):
+            raise document.error(child, "this is a xacro file, not yet a URDF", "Expand it: xacro in.xacro > out.urdf.")
+    if not root.all("link"):
+        raise document.error(root, "the robot has no links", "Expand macros first; give at least one <link>.")
+    check_locked(locked, [joint.name for joint in root.all("joint")])
+    links = tuple(_link(document, element) for element in root.all("link"))
+    joints = tuple(_joint(document, element, locked) for element in root.all("joint"))
+    source = ModelFile(path=document.path, format="urdf", text=document.data.decode("utf-8"))
+    with document.at(root):
+        return Robot(name=root.name or "robot", links=links, joints=joints, gravity=np.array(gravity), source=source)
+
+
+def _link(document: XmlDocument, element: Element) -> Link:
+    name = document.required(element, "name")
+    inertial = document.only(element, "inertial")
+    return Link(name=name, inertia=Inertia.zero() if inertial is None else _inertia(document, inertial))
+
+
+def _inertia(document: XmlDocument, inertial: Element) -> Inertia:
+    T_link_inertial = _origin(document, inertial)
+    mass = document.number(document.needed(inertial, "mass"), "value")
+    values = document.needed(inertial, "inertia")
+    tensor = np.zeros((3, 3))
+    for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
+        tensor[row, column] = tensor[column, row] = document.number(values, attribute)
+    R = T_link_inertial[:3, :3]
+    with document.at(inertial):
+        return Inertia.from_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
+
+
+def _origin(document: XmlDocument, element: Element) -> NDArray[np.float64]:
+    origin = document.only(element, "origin")
+    if origin is None:
+        return np.eye(4)
+    rpy = document.numbers(origin, "rpy", 3, np.zeros(3))
+    return transform(rotation_from_rpy(rpy), document.numbers(origin, "xyz", 3, np.zeros(3)))
+
+
+def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> Joint:
+    name = document.required(element, "name")
+    kind = _kind(document, element, locked)
+    axis = document.only(element, "axis")
+    moves = kind != "fixed"
+    with document.at(element):
+        joint = Joint(
+            name=name,
+            kind=kind,
+            parent=document.required(document.needed(element, "parent"), "link"),
+            child=document.required(document.needed(element, "child"), "link"),
+            T_parent_joint=_origin(document, element),
+            axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
+            limits=_limits(document, element, kind) if moves else JointLimits(),
+            models=_joint_models(document, element) if moves else (),
+        )
+        return lock(joint, locked[name]) if name in locked else joint
+
+
+def _kind(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> JointKind:
+    kind = document.required(element, "type")
+    remedy = f"Hold the joint: read_urdf(path, locked={{{element.name!r}: 0.0}})."
+    if kind in ("floating", "planar"):
+        if locked.get(element.name) != 0.0:
+            raise document.error(element, f"{kind} joints are not supported", remedy)
+        return "fixed"
+    if kind not in _KINDS:
+        known = ", ".join(_KINDS)
+        raise document.error(element, f"the joint type '{kind[:60]}' is not known", f"Use one of {known}.")
+    if element.all("mimic") and kind != "fixed" and element.name not in locked:
+        raise document.error(element, "mimic joints are not supported: their coordinate is not free", remedy)
+    return _KINDS[kind]
+
+
+def _limits(document: XmlDocument, element: Element, kind: JointKind) -> JointLimits:
+    """Limits of a moving joint; a bound the file does not give is infinite."""
+    limit = document.only(element, "limit")
+    if limit is None:
+        return JointLimits()
+    bounds = {
+        name: document.number(limit, name, np.inf, infinite=True) for name in ("velocity", "acceleration", "effort")
+    }
+    if kind != "continuous" and not limit.attributes.keys().isdisjoint(("lower", "upper")):
+        # the URDF specification: a bound that is left out is 0
+        bounds |= {name: document.number(limit, name, 0.0, infinite=True) for name in ("lower", "upper")}
+    with document.at(limit):
+        return JointLimits(**bounds)
+
+
+def _joint_models(document: XmlDocument, element: Element) -> tuple[JointModel, ...]:
+    dynamics = document.only(element, "dynamics")
+    if dynamics is None:
+        return ()
+    values = {attribute: document.number(dynamics, attribute, 0.0) for attribute in DYNAMICS}
+    return tuple(model(values[attribute]) for attribute, model in DYNAMICS.items() if values[attribute] != 0.0)
