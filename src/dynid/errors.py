@@ -93,5 +93,5 @@ class ExportError(DynidError):
     """A result cannot be written."""
 
 
-class GeneratedCodeMismatch(ExportError):
+class GeneratedCodeMismatch(ExportError):  # noqa: N818 (the mismatch is the news)
     """Generated code disagrees with the model it was generated from."""

@@ -1,4 +1,7 @@
-"""Kinetic and potential energy, linear in the link parameters ([GautierKhalil1992] eqs. 1-10, [GautierKhalil1990] eqs. 5-7)."""
+"""Kinetic and potential energy, linear in the link parameters.
+
+Equation numbers: [GautierKhalil1990] eqs. 5-7; the same model is [GautierKhalil1992] eqs. 1-10.
+"""
 
 from __future__ import annotations
 

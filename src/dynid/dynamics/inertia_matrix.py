@@ -1,4 +1,7 @@
-"""Inertia matrix and gravity torque from composite bodies, velocity torque and forward dynamics ([Izaguirre1992] eqs. 9-24)."""
+"""Inertia matrix and gravity torque from composite bodies, velocity torque, forward dynamics.
+
+Equation numbers: [Izaguirre1992] eqs. 9-24.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,7 @@ def gravity_torque(robot: Robot, theta: Array, q: Array) -> Array:
 
 
 def velocity_torque(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
-    """Coriolis and centrifugal torque of the links (n,) ([Izaguirre1992] eqs. 18-24 at rest acceleration, no gravity)."""
+    """Coriolis and centrifugal torque of the links (n,): eqs. 18-24 without acceleration and gravity."""
     return rigid_body_torque(robot, theta, q, dq, np.zeros(robot.dof), gravity=np.zeros(3))
 
 

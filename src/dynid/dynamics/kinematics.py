@@ -1,10 +1,11 @@
 """Forward pass: how every body moves when the joints do.
 
-Quantities of body j are expressed in its own frame, at its own origin. The acceleration carries ``-g`` (the base accelerates upwards), so
-that gravity needs no term of its own (Luh, Walker and Paul). Equation numbers: [Izaguirre1992] (18)-(20), [Atkeson1986] (12)-(14).
+Quantities of body j are expressed in its own frame, at its own origin. The acceleration carries ``-g`` (the base
+accelerates upwards), so that gravity needs no term of its own (Luh, Walker and Paul). Equation numbers: [Izaguirre1992]
+(18)-(20), [Atkeson1986] (12)-(14).
 
-Two arrangements keep the recorded programs short: a rotation is applied as placement, then joint angle; and the part of the
-lever arm that lies along the joint axis is accounted for after the rotation, where it meets zeros.
+Two arrangements keep the recorded programs short: a rotation is applied as placement, then joint angle; and the part of
+the lever arm that lies along the joint axis is accounted for after the rotation, where it meets zeros.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Torque and momentum as matrices times parameters.
 
-The twists of all joints that carry a body are brought forward into the body's frame; the rows of the regressor are then their
-products with the body's own wrench matrix: ``Y_ij = J_ij^T A_j`` (the transpose of [Atkeson1986] eqs. 15-17, and cheaper).
+The twists of all joints that carry a body are brought forward into the body's frame; the rows of the regressor are
+then their products with the body's own wrench matrix: ``Y_ij = J_ij^T A_j`` (the transpose of [Atkeson1986] eqs. 15-17,
+and cheaper).
 """
 
 from __future__ import annotations
@@ -68,4 +69,5 @@ def _project(robot: Robot, twists: list[dict[int, tuple[Array, Array]]], wrenche
 
 def _plain(Y: Array) -> Array:
     """A float array when nothing in it is a recorded scalar."""
-    return Y.astype(float) if all(isinstance(value, float) for value in Y.flat) else Y
+    floats: Array = Y.astype(float) if all(isinstance(value, float) for value in Y.flat) else Y
+    return floats

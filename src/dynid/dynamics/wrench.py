@@ -20,7 +20,7 @@ def tensor_times(v: Array) -> Array:
 
 
 def _euler_columns(w: Array, dw: Array, spin: Array) -> Array:
-    """``J dw + w x J w`` as a (3, 6) matrix on XX XY XZ YY YZ ZZ ([Lin1995] eqs. 26-28), sharing the entries of `spin`."""
+    """``J dw + w x J w`` as (3, 6) on XX XY XZ YY YZ ZZ ([Lin1995] eqs. 26-28), sharing the entries of `spin`."""
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(
         [

@@ -26,7 +26,7 @@ class Inertia:
     first_moment: NDArray[np.float64]
     """(3,) mass times centre of mass [kg m], link frame."""
     about_origin: NDArray[np.float64]
-    """(3, 3) inertia tensor about the link-frame origin, link axes [kg m^2]; off-diagonal ``XY = -integral(x y dm)``."""
+    """(3, 3) tensor about the link-frame origin, link axes [kg m^2]; off-diagonal ``XY = -integral(x y dm)``."""
 
     def __post_init__(self) -> None:
         """Copy, check and freeze the arrays."""
@@ -89,7 +89,7 @@ class Inertia:
         return bool(eigenvalues[0] >= -1e-12 * max(abs(eigenvalues[-1]), 1e-300))
 
     def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:
-        """The same body described in another frame, rigidly attached: ``T_new_old`` (4, 4) maps old to new coordinates."""
+        """The same body described in another frame; ``T_new_old`` (4, 4) maps old to new coordinates."""
         R, p = T_new_old[:3, :3], T_new_old[:3, 3]
         h = R @ self.first_moment
         # parallel axes for a shift that is not from the centre of mass: -m[p]^2 - [p][h] - [h][p]

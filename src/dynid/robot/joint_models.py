@@ -1,8 +1,8 @@
 """What a joint adds to the rigid-body torque: friction, offset, rotor inertia, geared coupling.
 
-A joint model is linear in its parameters: ``torque = sum(columns(q, dq, ddq) * values)``. Its columns join the regressor after
-those of the links, joint after joint. The expressions are scalar-agnostic, so they are recorded on the tape like the rest.
-To add one, subclass `JointModel` (see docs/extending.md).
+A joint model is linear in its parameters: ``torque = sum(columns(q, dq, ddq) * values)``. Its columns join the
+regressor after those of the links, joint after joint. The expressions are scalar-agnostic, so they are recorded on the
+tape like the rest. To add one, subclass `JointModel` (see docs/extending.md).
 """
 
 from __future__ import annotations
@@ -141,10 +141,11 @@ class Offset(_SingleParameter):
 class Coupling:
     """A motor that turns with several joints at once, as in the geared wrists of the TX40 and the PUMA.
 
-    The motor's speed, referred to the joint side, is ``v = sum(ratios[k] * dq[k])``; the row of the motor-to-joint matrix that
-    couples the joints. Its rotor inertia and viscous friction act between *different* joints only, because the part that
-    acts on a joint's own motion cannot be told from that joint's `RotorInertia` and `Viscous`; its dry friction acts on
-    all of them: row k gets ``ratios[k] * (IAM * (a - ratios[k] ddq[k]) + FVM * (v - ratios[k] dq[k]) + FCM * sign(v))``.
+    The motor's speed, referred to the joint side, is ``v = sum(ratios[k] * dq[k])``: the row of the motor-to-joint matrix
+    that couples the joints. Its rotor inertia and viscous friction act between *different* joints only, because the part
+    that acts on a joint's own motion cannot be told from that joint's `RotorInertia` and `Viscous`; its dry friction acts
+    on all of them. With ``a = dv/dt`` row k gets
+    ``ratios[k] * (IAM * (a - ratios[k] ddq[k]) + FVM * (v - ratios[k] dq[k]) + FCM * sign(v))``.
     """
 
     ratios: Mapping[str, float]

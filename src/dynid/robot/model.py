@@ -1,8 +1,8 @@
 """What a robot is: links joined into a tree, with geometry, mass properties, limits and joint models.
 
-Links that are fixed to one another move as one *body*. Body j (1, 2, ... in the order of the moving joints) is what joint j
-carries directly; its frame is the frame of the joint's child link, and its ten inertial parameters are those of all its
-links together. The links keep their own frames and inertias.
+Links that are fixed to one another move as one *body*. Body j (1, 2, ... in the order of the moving joints) is what
+joint j carries directly; its frame is the frame of the joint's child link, and its ten inertial parameters are those of
+all its links together. The links keep their own frames and inertias.
 """
 
 from __future__ import annotations
@@ -245,9 +245,7 @@ class Robot:
         """The same robot with other limits on the named joints."""
         for name in limits:
             self._coordinate(name)
-        return replace(
-            self, joints=tuple(replace(j, limits=limits.get(j.name, j.limits)) for j in self.joints)
-        )
+        return replace(self, joints=tuple(replace(j, limits=limits.get(j.name, j.limits)) for j in self.joints))
 
     def with_body(self, name: str, *, parent: str, inertia: Inertia, T_parent_body: ArrayLike | None = None) -> Self:
         """The same robot with one more link fixed to link ``parent``: a tool or a load.
@@ -267,8 +265,8 @@ class Robot:
     def snapped(self, tolerance: float = 1e-4) -> Self:
         """The same robot with rounded geometry made exact: 1.5708 rad becomes a right angle.
 
-        Rotation entries and axes within ``tolerance`` of -1, 0, 1 are replaced by those numbers. A robot so cleaned has fewer terms
-        in its equations, but is no longer the file's robot to the last digit; compare the two before you trust it.
+        Rotation entries and axes within ``tolerance`` of -1, 0, 1 are replaced by those numbers. A robot so cleaned has
+        fewer terms in its equations, but is no longer the file's robot to the last digit: compare before you trust it.
         """
         joints = []
         for joint in self.joints:

@@ -19,6 +19,7 @@ JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
 
 def frozen_array(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A read-only copy of finite numbers of that shape."""
     array = np.array(values, dtype=float)
     if array.shape != shape or not np.isfinite(array).all():
         raise DescriptionError(f"expected finite numbers of shape {shape}, got {np.asarray(values).tolist()}")
@@ -57,7 +58,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Joint:
-    """A connection of two links. At position zero the child frame is at ``T_parent_joint`` in the parent link's frame."""
+    """A connection of two links: at position zero the child frame is at ``T_parent_joint`` in the parent's frame."""
 
     name: str
     kind: JointKind

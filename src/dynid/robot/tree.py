@@ -52,7 +52,9 @@ def _check_connections(link_names: set[str], joints: tuple[Joint, ...]) -> None:
         for name in (joint.parent, joint.child):
             if name not in link_names:
                 raise DescriptionError(
-                    f"link '{name}' does not exist", place=f"joint '{joint.name}'", remedy="Add the link or mend its name."
+                    f"link '{name}' does not exist",
+                    place=f"joint '{joint.name}'",
+                    remedy="Add the link or mend its name.",
                 )
         if joint.child in held or joint.child == joint.parent:
             raise DescriptionError(

@@ -1,0 +1,244 @@
+"""The only place where dynamics and tape meet: the robot's equations, recorded once and compiled.
+
+Each function here takes one state, arrays (n,), or many, arrays (N, n), and returns one result or N of them. The first
+call on a robot records its equations and compiles them in some milliseconds; later calls on the same robot, or on an
+equal one, reuse the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics import energy
+from dynid.dynamics import inertia_matrix as composite
+from dynid.dynamics import regressor as regressors
+from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+from dynid.tape import OperationCount, Program, Tape, compile_tape, record
+from dynid.tape import count as count_operations
+
+__all__ = [
+    "Kernel",
+    "energy_regressor",
+    "forward_dynamics",
+    "gravity_torque",
+    "inertia_matrix",
+    "inverse_dynamics",
+    "kernel",
+    "momentum_regressor",
+    "regressor",
+    "velocity_torque",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """One function of a robot's state, recorded and compiled."""
+
+    name: str
+    program: Program
+
+    @property
+    def tape(self) -> Tape:
+        """The recorded program."""
+        return self.program.tape
+
+    @property
+    def count(self) -> OperationCount:
+        """Multiplications, additions and so on for one state."""
+        return count_operations(self.tape)
+
+    def __call__(self, *states: ArrayLike, out: Any = None, threads: int = 1) -> Any:
+        """Evaluate for one state (n,) or many (N, n); see `dynid.tape.Program`."""
+        return self.program(*states, out=out, threads=threads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    """How a quantity is recorded: its function of (robot, parameter values, states) and the states it depends on."""
+
+    function: Callable[..., Any]
+    states: tuple[str, ...]
+    parametric: bool = True
+
+
+def _inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, Any]:
+    rest = np.zeros(robot.dof)
+    bias = rigid_body_torque(robot, theta, q, dq, rest) + joint_model_torque(robot, theta, q, dq, rest)
+    return {"inertia": composite.composite_inertia_matrix(robot, theta, q), "bias": bias}
+
+
+_QUANTITIES: dict[str, _Quantity] = {
+    "regressor": _Quantity(regressors.torque_regressor, ("q", "dq", "ddq"), parametric=False),
+    "momentum_regressor": _Quantity(regressors.momentum_regressor, ("q", "dq"), parametric=False),
+    "energy_regressor": _Quantity(energy.energy_rows, ("q", "dq"), parametric=False),
+    "inverse_dynamics": _Quantity(newton_euler, ("q", "dq", "ddq")),
+    "inertia_matrix": _Quantity(composite.composite_inertia_matrix, ("q",)),
+    "gravity_torque": _Quantity(composite.gravity_torque, ("q",)),
+    "velocity_torque": _Quantity(composite.velocity_torque, ("q", "dq")),
+    "inertia_and_bias": _Quantity(_inertia_and_bias, ("q", "dq")),
+}
+
+
+def kernel(
+    robot: Robot, quantity: str, *, columns: Sequence[int] | None = None, symbolic_parameters: bool = False
+) -> Kernel:
+    """The compiled kernel of a quantity, from the cache where an equal robot had it made.
+
+    Args:
+        robot: The robot.
+        quantity: ``regressor``, ``momentum_regressor``, ``energy_regressor``, ``inverse_dynamics``, ``inertia_matrix``,
+            ``gravity_torque``, ``velocity_torque`` or ``inertia_and_bias``.
+        columns: Of a regressor, the columns to keep (a base set, say); the others are not even computed.
+        symbolic_parameters: Keep the parameters (p,) as a last input of the kernel instead of folding their values in.
+    """
+    if quantity not in _QUANTITIES:
+        raise ArgumentError(f"there is no kernel '{quantity}'", remedy=f"Choose one of {', '.join(_QUANTITIES)}.")
+    if robot.dof == 0:
+        raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
+    folded = _QUANTITIES[quantity].parametric and not symbolic_parameters
+    values = robot.parameter_vector.tobytes() if folded else b""
+    kept = None if columns is None else tuple(int(column) for column in columns)
+    return _cached_kernel(_Key(robot, quantity, values, kept, symbolic_parameters))
+
+
+class _Key:
+    """Cache key: two robots with the same equations share a kernel."""
+
+    __slots__ = ("columns", "fields", "quantity", "robot", "symbolic")
+
+    def __init__(self, robot: Robot, quantity: str, values: bytes, columns: tuple[int, ...] | None, symbolic: bool):
+        self.robot, self.quantity, self.columns, self.symbolic = robot, quantity, columns, symbolic
+        self.fields = (robot.fingerprint, quantity, values, columns, symbolic)
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.fields == other.fields
+
+
+@lru_cache(maxsize=256)
+def _cached_kernel(key: _Key) -> Kernel:
+    tape = record_quantity(key.robot, key.quantity, symbolic_parameters=key.symbolic)
+    if key.columns is not None:
+        tape = tape.select({"output": np.s_[..., list(key.columns)]})
+    return Kernel(key.quantity, compile_tape(tape))
+
+
+def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:
+    """Record a quantity's equations for a robot; see `kernel` for the names."""
+    entry = _QUANTITIES[quantity]
+    shapes: dict[str, tuple[int, ...]] = {state: (robot.dof,) for state in entry.states}
+    if not entry.parametric:
+        return record(lambda **states: entry.function(robot, *states.values()), **shapes)
+    if symbolic_parameters:
+        shapes["theta"] = robot.parameter_vector.shape
+        return record(lambda theta, **states: entry.function(robot, theta, *states.values()), **shapes)
+    values = robot.parameter_vector
+    return record(lambda **states: entry.function(robot, values, *states.values()), **shapes)
+
+
+def inverse_dynamics(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, out: Floats | None = None, threads: int = 1
+) -> Floats:
+    """Joint torques (N, n) or (n,) [N m or N] of a motion, joint models included.
+
+    Args:
+        robot: The robot with its parameter values.
+        q: (N, n) or (n,) joint positions [rad or m].
+        dq: Joint velocities, likewise.
+        ddq: Joint accelerations, likewise.
+        out: Where to write the result.
+        threads: How many threads share the samples; the result does not depend on it.
+    """
+    return _evaluate(robot, "inverse_dynamics", (q, dq, ddq), out, threads)
+
+
+def regressor(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    *,
+    columns: Sequence[int] | None = None,
+    out: Floats | None = None,
+    threads: int = 1,
+) -> Floats:
+    """Matrix Y (N, n, p) or (n, p) with ``Y @ robot.parameter_vector`` the joint torques; see `inverse_dynamics`.
+
+    Args:
+        robot: The robot; only its geometry, gravity and kinds of joint models matter.
+        q: (N, n) or (n,) joint positions [rad or m].
+        dq: Joint velocities, likewise.
+        ddq: Joint accelerations, likewise.
+        columns: Which columns to compute; all by default.
+        out: Where to write the result.
+        threads: How many threads share the samples.
+    """
+    return _evaluate(robot, "regressor", (q, dq, ddq), out, threads, columns)
+
+
+def energy_regressor(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
+) -> Floats:
+    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential."""
+    return _evaluate(robot, "energy_regressor", (q, dq), out, threads)
+
+
+def momentum_regressor(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
+) -> Floats:
+    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum."""
+    return _evaluate(robot, "momentum_regressor", (q, dq), out, threads)
+
+
+def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
+    """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg]."""
+    return _evaluate(robot, "inertia_matrix", (q,), out, threads)
+
+
+def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
+    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; joint models left out."""
+    return _evaluate(robot, "gravity_torque", (q,), out, threads)
+
+
+def velocity_torque(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
+) -> Floats:
+    """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out."""
+    return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
+
+
+def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Floats:
+    """Accelerations (N, n) or (n,) under joint torques ``tau`` [N m or N]; the inverse of `inverse_dynamics`."""
+    terms = kernel(robot, "inertia_and_bias")(q, dq, threads=threads)
+    try:
+        solution = np.linalg.solve(terms["inertia"], (np.asarray(tau, dtype=float) - terms["bias"])[..., None])
+    except np.linalg.LinAlgError as error:
+        raise ArgumentError(
+            f"the inertia matrix of robot '{robot.name}' is singular",
+            remedy="Give every moving body mass, or its joint a rotor inertia.",
+        ) from error
+    return np.asarray(solution[..., 0])
+
+
+def _evaluate(
+    robot: Robot,
+    quantity: str,
+    states: tuple[ArrayLike, ...],
+    out: Floats | None,
+    threads: int,
+    columns: Sequence[int] | None = None,
+) -> Floats:
+    result: Floats = kernel(robot, quantity, columns=columns)(*states, out=out, threads=threads)
+    return result
