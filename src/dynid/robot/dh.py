@@ -167,7 +167,8 @@ def from_dh(
 
 
 def _check_rows(rows: Sequence[DH] | Sequence[StandardDH], convention: str) -> None:
-    expected: type[_Row] | None = {"modified": DH, "standard": StandardDH}.get(convention)
+    row_types: dict[str, type[DH] | type[StandardDH]] = {"modified": DH, "standard": StandardDH}
+    expected = row_types.get(convention)
     if expected is None:
         raise ArgumentError(f"convention {convention!r} is not known", remedy="Use 'modified' or 'standard'.")
     if not rows:

@@ -15,8 +15,8 @@ def puma560() -> Robot:
     Geometry: modified DH of Gautier and Khalil 1990, Table I; ``D3 = 0.4318, R3 = 0.1501, D4 = 0.0203, R4 = 0.4331`` m.
     Masses, centres of mass and inertias: Armstrong, Khatib and Burdick 1986, whose frames 3 to 6 are turned here by 180
     degrees about their z axes (so joint 3 is zero half a turn away from theirs) and whose frame 2 lies 0.2435 m further
-    out. Tables in circulation give 0.066 or 0.086 for ZZ of link 3 about its centre of mass; no body can have the second
-    with the other moments, so the first is taken. They report ZZ of link 1 only; its other parameters do not affect
+    out. Tables in circulation give 0.066 or 0.086 for ZZ of link 3 about its centre of mass; no body can have the
+    second with the other moments, so the first is taken. They report ZZ of link 1 only; its other parameters do not affect
     the motion and are placeholders that make it a possible body. Torque limits: Armstrong et al.; ranges and speeds:
     Unimation's. Rotors and friction are left out; add joint models for them.
     """
