@@ -22,12 +22,24 @@ from dynid.robot.parts import Joint, JointKind, JointLimits, Link
 from dynid.robot.xml_document import Element, XmlDocument, parse_document, read_document
 from dynid.spatial import rotation_from_rpy, transform
 
-__all__ = ["DYNAMICS", "TENSOR_ATTRIBUTES", "parse_urdf", "read_urdf"]
+__all__ = [
+    "DYNAMICS",
+    "TENSOR_ATTRIBUTES",
+    "UNBOUNDED",
+    "read_origin",
+    "inertial_tensor",
+    "parse_urdf",
+    "read_dynamics",
+    "read_inertia",
+    "read_urdf",
+]
 
 TENSOR_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Attribute of ``<inertia>`` -> row and column of the tensor."""
 DYNAMICS: dict[str, type[Viscous] | type[Coulomb]] = {"damping": Viscous, "friction": Coulomb}
 """Attribute of ``<dynamics>`` -> the joint model it becomes."""
+UNBOUNDED = 1e9
+"""A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
 
 _KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
 
@@ -84,29 +96,38 @@ def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float
 
 
 def _link(document: XmlDocument, element: Element) -> Link:
-    name = document.required(element, "name")
-    inertial = document.only(element, "inertial")
-    return Link(name=name, inertia=Inertia.zero() if inertial is None else _inertia(document, inertial))
+    return Link(name=document.required(element, "name"), inertia=read_inertia(document, element))
 
 
-def _inertia(document: XmlDocument, inertial: Element) -> Inertia:
-    T_link_inertial = _origin(document, inertial)
-    mass = document.number(document.needed(inertial, "mass"), "value")
-    values = document.needed(inertial, "inertia")
-    tensor = np.zeros((3, 3))
-    for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
-        tensor[row, column] = tensor[column, row] = document.number(values, attribute)
+def read_inertia(document: XmlDocument, link: Element) -> Inertia:
+    """Mass properties of a ``<link>`` in its own frame; nothing without ``<inertial>``."""
+    inertial = document.only(link, "inertial")
+    if inertial is None:
+        return Inertia.zero()
+    T_link_inertial = read_origin(document, inertial)
     R = T_link_inertial[:3, :3]
+    mass = document.number(document.needed(inertial, "mass"), "value")
+    tensor = inertial_tensor(document, inertial)
     with document.at(inertial):
         return Inertia.from_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
 
 
-def _origin(document: XmlDocument, element: Element) -> NDArray[np.float64]:
+def read_origin(document: XmlDocument, element: Element) -> NDArray[np.float64]:
+    """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one."""
     origin = document.only(element, "origin")
     if origin is None:
         return np.eye(4)
     rpy = document.numbers(origin, "rpy", 3, np.zeros(3))
     return transform(rotation_from_rpy(rpy), document.numbers(origin, "xyz", 3, np.zeros(3)))
+
+
+def inertial_tensor(document: XmlDocument, inertial: Element) -> NDArray[np.float64]:
+    """Tensor (3, 3) [kg m^2] about the centre of mass, in the axes of the ``<inertial>``'s own frame."""
+    values = document.needed(inertial, "inertia")
+    tensor = np.zeros((3, 3))
+    for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
+        tensor[row, column] = tensor[column, row] = document.number(values, attribute)
+    return tensor
 
 
 def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> Joint:
@@ -120,7 +141,7 @@ def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float])
             kind=kind,
             parent=document.required(document.needed(element, "parent"), "link"),
             child=document.required(document.needed(element, "child"), "link"),
-            T_parent_joint=_origin(document, element),
+            T_parent_joint=read_origin(document, element),
             axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
             limits=_limits(document, element, kind) if moves else JointLimits(),
             models=_joint_models(document, element) if moves else (),
@@ -154,13 +175,17 @@ def _limits(document: XmlDocument, element: Element, kind: JointKind) -> JointLi
     if kind != "continuous" and not limit.attributes.keys().isdisjoint(("lower", "upper")):
         # the URDF specification: a bound that is left out is 0
         bounds |= {name: document.number(limit, name, 0.0, infinite=True) for name in ("lower", "upper")}
+    unbounded = {name: np.copysign(np.inf, bound) for name, bound in bounds.items() if abs(bound) >= UNBOUNDED}
     with document.at(limit):
-        return JointLimits(**bounds)
+        return JointLimits(**(bounds | unbounded))
 
 
 def _joint_models(document: XmlDocument, element: Element) -> tuple[JointModel, ...]:
-    dynamics = document.only(element, "dynamics")
-    if dynamics is None:
-        return ()
-    values = {attribute: document.number(dynamics, attribute, 0.0) for attribute in DYNAMICS}
+    values = read_dynamics(document, element)
     return tuple(model(values[attribute]) for attribute, model in DYNAMICS.items() if values[attribute] != 0.0)
+
+
+def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
+    """Damping and friction of a ``<joint>``; 0 where the file gives none."""
+    dynamics = document.only(joint, "dynamics")
+    return {name: 0.0 if dynamics is None else document.number(dynamics, name, 0.0) for name in DYNAMICS}
