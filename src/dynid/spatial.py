@@ -4,8 +4,8 @@ Scalar-agnostic: every function works on float arrays and on object arrays whose
 it only adds, multiplies and calls ``np.cos`` / ``np.sin``. Exact zeros and ones stay exact, which is what keeps the
 recorded programs short.
 
-A rotation ``R_a_b`` turns coordinates in frame b into coordinates in frame a; a transform ``T_a_b`` (4, 4) does the same
-to points, so that names cancel: ``T_a_c = T_a_b @ T_b_c``.
+A rotation ``R_a_b`` turns coordinates in frame b into coordinates in frame a; a transform ``T_a_b`` (4, 4) does the
+same to points, so that names cancel: ``T_a_c = T_a_b @ T_b_c``.
 """
 
 from __future__ import annotations

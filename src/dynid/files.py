@@ -1,0 +1,58 @@
+"""Writing files so that nothing half-written stays: temporary file, fsync, rename."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from dynid.errors import ExportError
+
+__all__ = ["write_atomically"]
+
+
+def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, force: bool = False) -> Path:
+    """Write a whole file or nothing.
+
+    Args:
+        path: Destination; its folder must exist.
+        content: Text (written as UTF-8, line ends as given) or bytes.
+        force: Overwrite an existing file.
+
+    Raises:
+        ExportError: The file exists and ``force`` is False, or the system refuses (read-only folder, full disk).
+    """
+    target = Path(path)
+    if target.exists() and not force:
+        raise ExportError("the file exists already", path=target, remedy="Choose another name, or pass force=True.")
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        _replace(target, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ExportError(
+            f"cannot write: {reason}", path=target, remedy="Check that the folder exists, is writable and has room."
+        ) from error
+    return target
+
+
+def _replace(target: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
