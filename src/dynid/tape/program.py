@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
@@ -112,4 +114,23 @@ def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
         backend: ``"llvm"`` compiles it for this processor, ``"numpy"`` interprets it; ``"auto"`` compiles where
             llvmlite can be loaded and otherwise interprets, with one warning per process.
     """
-    return Program(tape, NumpyExecutor(tape), "numpy")
+    if backend == "numpy" or (backend == "auto" and not _llvm_loads()):
+        return Program(tape, NumpyExecutor(tape), "numpy")
+    from dynid.tape.llvm_backend import LlvmExecutor
+
+    return Program(tape, LlvmExecutor(tape), "llvm")
+
+
+@functools.cache
+def _llvm_loads() -> bool:
+    """Whether llvmlite can be loaded; warns the first time that it cannot."""
+    try:
+        import llvmlite.binding  # noqa: F401
+    except (ImportError, OSError) as error:
+        warnings.warn(
+            f"llvmlite cannot be loaded ({error}); dynid computes with NumPy instead, several times slower",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return False
+    return True

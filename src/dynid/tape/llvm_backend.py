@@ -1,0 +1,133 @@
+"""The fast executor: a tape compiled for this processor by LLVM."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.errors import ArgumentError
+from dynid.tape.llvm_blocks import BlockLayout, BlockPrinter
+from dynid.tape.llvm_engine import host, load_code
+from dynid.tape.tape import Tape
+
+__all__ = ["BlockKernel", "LlvmExecutor"]
+
+Floats = npt.NDArray[np.float64]
+
+STORE_BLOCK = 24
+"""Samples per block when rows are written: small enough for the first-level cache."""
+
+REDUCE_BLOCK = 120
+"""Samples per block when a reduction consumes the block: long enough to hide the reduction's own overhead."""
+
+CHUNK = 2400
+"""Samples a thread takes at a time; fixed, so that the work is cut the same way for any number of threads."""
+
+PRESSURE = 400
+"""Beyond this many values alive at once LLVM's own scheduling pays for its time."""
+
+PRINTER = 1
+"""Version of everything that prints modules; part of the cache key."""
+
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p])
+
+
+class BlockKernel:
+    """A compiled tape that works block by block.
+
+    A block is an array [column][B] of the computed output elements; ``columns`` says which. The lanes of the last, partial
+    block that hold no sample are zero.
+
+    Attributes:
+        tape: the program.
+        block: samples per block (B).
+        columns: the computed value, an operand of the tape, in each column of a block.
+        work_size: numbers in the work area.
+        block_size: numbers in a block.
+        address: address of ``void run(void **table, int64_t start, int64_t stop, double *work, double *block)``, for
+            machine code that calls it; ``table`` holds the pointers to the row-major inputs.
+    """
+
+    def __init__(self, tape: Tape, block: int = REDUCE_BLOCK, dense: bool = False) -> None:
+        """Compile, or load from the cache.
+
+        Args:
+            tape: the program.
+            block: samples per block, a multiple of 8; an odd multiple avoids conflicts in the cache.
+            dense: the kernel writes rows of every output instead of leaving the block to the caller.
+        """
+        if block % 8:
+            raise ArgumentError(f"a block of {block} samples is not a multiple of 8")
+        layout = BlockLayout(tape)
+        self.tape, self.block = tape, block
+        self.columns = tuple(layout.outputs)
+        self.work_size, self.block_size = layout.work_columns * block, len(self.columns) * block
+        key = f"printer {PRINTER}|{tape.fingerprint}|block {block}|dense {dense}"
+        self._code = load_code(key, lambda: _printed(layout, block, dense))
+        self.address = self._code.address("run")
+        self._entry = _ENTRY(self.address)
+
+    def new_work(self) -> Floats:
+        """A work area for one thread."""
+        return _aligned(self.work_size)
+
+    def new_block(self) -> Floats:
+        """(columns, B) array for one block."""
+        return _aligned(self.block_size).reshape(-1, self.block)
+
+    def run(self, arrays: Sequence[Floats], start: int, stop: int, work: Floats, block: Floats) -> None:
+        """Process samples start to stop; other threads may run meanwhile.
+
+        Args:
+            arrays: C-contiguous (N, size) inputs; a dense kernel's outputs follow them.
+            start: first sample.
+            stop: the sample behind the last.
+            work: from :meth:`new_work`.
+            block: from :meth:`new_block`; afterwards it holds the last B (or fewer) samples.
+        """
+        table = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        self._entry(table, start, stop, work.ctypes.data, block.ctypes.data)
+
+
+class LlvmExecutor:
+    """Runs one tape on batches of samples."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._kernel = BlockKernel(tape, STORE_BLOCK, dense=True)
+
+    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
+        """Fill the outputs.
+
+        Args:
+            inputs: one C-contiguous (N, size) array per input of the tape.
+            outputs: one C-contiguous (N, size) array per output of the tape, written in place.
+            threads: how many threads share the samples.
+        """
+        arrays = [*inputs, *outputs]
+        samples = outputs[0].shape[0] if outputs else 0
+        if threads <= 1 or samples <= CHUNK:
+            self._chunk(arrays, 0, samples)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            starts = range(0, samples, CHUNK)
+            list(pool.map(lambda start: self._chunk(arrays, start, min(start + CHUNK, samples)), starts))
+
+    def _chunk(self, arrays: Sequence[Floats], start: int, stop: int) -> None:
+        self._kernel.run(arrays, start, stop, self._kernel.new_work(), self._kernel.new_block())
+
+
+def _printed(layout: BlockLayout, block: int, dense: bool) -> tuple[str, int]:
+    printer = BlockPrinter(layout, block, host().lanes, host().fused)
+    text = printer.text(dense)
+    return text, 2 if printer.pressure > PRESSURE else 0
+
+
+def _aligned(size: int) -> Floats:
+    """Zeros on a cache-line boundary."""
+    memory = np.zeros(size + 8)
+    shift = -(memory.ctypes.data // 8) % 8
+    return memory[shift : shift + size]

@@ -1,0 +1,164 @@
+"""Printing instructions as LLVM's text, for one sample or for as many as a vector register holds."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from dynid.tape.lower import Instruction, Lowered
+
+__all__ = ["Writer", "declarations", "number", "print_instructions", "vector"]
+
+RELOAD = 24
+"""A loaded value read again after more instructions than this is loaded again: loads are free, spills are not."""
+
+_PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
+
+
+def vector(lanes: int, element: str = "double") -> str:
+    """The type of one value across the lanes."""
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def number(value: float, lanes: int = 1) -> str:
+    """A floating-point constant, repeated in every lane; written in bits, so exactly."""
+    text = f"0x{struct.pack('>d', value).hex().upper()}"
+    return text if lanes == 1 else f"<{', '.join([f'double {text}'] * lanes)}>"
+
+
+def integer(value: int, lanes: int = 1) -> str:
+    """An integer constant, repeated in every lane."""
+    return str(value) if lanes == 1 else f"<{', '.join([f'i64 {value}'] * lanes)}>"
+
+
+def _suffix(lanes: int) -> str:
+    return "f64" if lanes == 1 else f"v{lanes}f64"
+
+
+def declarations(lanes: int) -> str:
+    """Declarations of the intrinsic functions that the printed instructions call."""
+    kind, suffix = vector(lanes), _suffix(lanes)
+    unary = "".join(f"declare {kind} @llvm.{name}.{suffix}({kind})\n" for name in ("sqrt", "fabs"))
+    return f"{unary}declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})\n"
+
+
+class Writer:
+    """The text of one function."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.kind = vector(lanes)
+        self._lines: list[str] = []
+        self._names = 0
+
+    def line(self, text: str) -> None:
+        """Append an instruction without a result, a label or a brace."""
+        self._lines.append(text)
+
+    def value(self, text: str) -> str:
+        """Append an instruction; returns the name of its result."""
+        self._names += 1
+        name = f"%r{self._names}"
+        self._lines.append(f"{name} = {text}")
+        return name
+
+    def address(self, base: str, offset: int) -> str:
+        """A pointer ``offset`` bytes behind another one."""
+        return self.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}") if offset else base
+
+    def load(self, base: str, offset: int) -> str:
+        """Load one value in every lane."""
+        return self.value(f"load {self.kind}, ptr {self.address(base, offset)}, align 8")
+
+    def store(self, value: str, base: str, offset: int) -> None:
+        """Store one value of every lane."""
+        self.line(f"store {self.kind} {value}, ptr {self.address(base, offset)}, align 8")
+
+    def binary(self, name: str, left: str, right: str) -> str:
+        """An instruction of two floating-point operands."""
+        return self.value(f"{name} {self.kind} {left}, {right}")
+
+    def negated(self, operand: str) -> str:
+        """Sign change."""
+        return self.value(f"fneg {self.kind} {operand}")
+
+    def fma(self, left: str, right: str, addend: str) -> str:
+        """Fused left * right + addend."""
+        arguments = ", ".join(f"{self.kind} {operand}" for operand in (left, right, addend))
+        return self.value(f"call {self.kind} @llvm.fma.{_suffix(self.lanes)}({arguments})")
+
+    def unary(self, intrinsic: str, operand: str) -> str:
+        """An intrinsic function of one operand."""
+        return self.value(f"call {self.kind} @llvm.{intrinsic}.{_suffix(self.lanes)}({self.kind} {operand})")
+
+    def choose(self, condition: str, yes: str, no: str) -> str:
+        """Lane by lane selection."""
+        return self.value(f"select {vector(self.lanes, 'i1')} {condition}, {self.kind} {yes}, {self.kind} {no}")
+
+    def constant(self, value: float) -> str:
+        """A floating-point constant in every lane."""
+        return number(value, self.lanes)
+
+    def text(self) -> str:
+        """Everything written so far."""
+        return "\n".join(self._lines)
+
+
+def print_instructions(
+    writer: Writer,
+    lowered: Lowered,
+    constants: Sequence[float],
+    source: Callable[[int], tuple[str, int]],
+    destination: Callable[[int], tuple[str, int]],
+) -> None:
+    """Print a straight-line piece.
+
+    Args:
+        writer: the function to append to; its lanes are the samples computed at once.
+        lowered: the instructions.
+        constants: the tape's constants.
+        source: base pointer and byte offset of a value that the instructions do not compute.
+        destination: base pointer and byte offset of an output slot.
+    """
+    names: dict[int, str] = {}
+    last_use: dict[int, int] = {}
+    computed = {instruction.result for instruction in lowered.instructions if instruction.name != "store"}
+
+    def operand(value: int, place: int) -> str:
+        if value < 0:
+            return writer.constant(constants[~value])
+        if value not in computed:
+            if value not in names or place - last_use[value] > RELOAD:
+                names[value] = writer.load(*source(value))
+            last_use[value] = place
+        return names[value]
+
+    for place, instruction in enumerate(lowered.instructions):
+        operands = [operand(value, place) for value in instruction.operands]
+        if instruction.name == "store":
+            writer.store(operands[0], *destination(instruction.result))
+        else:
+            names[instruction.result] = _print(writer, instruction, operands)
+
+
+def _print(writer: Writer, instruction: Instruction, operands: list[str]) -> str:
+    name = instruction.name
+    if name in _PLAIN:
+        return writer.value(f"{_PLAIN[name]} {writer.kind} {', '.join(operands)}")
+    if name == "fma":
+        return writer.fma(*operands)
+    if name == "fms":
+        return writer.fma(operands[0], operands[1], writer.negated(operands[2]))
+    if name == "fnma":
+        return writer.fma(writer.negated(operands[0]), operands[1], operands[2])
+    if name == "sign":
+        return _sign(writer, operands[0])
+    return writer.unary({"abs": "fabs", "sqrt": "sqrt"}[name], operands[0])
+
+
+def _sign(writer: Writer, operand: str) -> str:
+    """1, -1, or the operand itself where it is neither positive nor negative: zero and NaN stay what they are."""
+    zero = writer.constant(0.0)
+    below = writer.value(f"fcmp olt {writer.kind} {operand}, {zero}")
+    above = writer.value(f"fcmp ogt {writer.kind} {operand}, {zero}")
+    return writer.choose(above, writer.constant(1.0), writer.choose(below, writer.constant(-1.0), operand))

@@ -1,0 +1,250 @@
+"""Moving samples between rows in the caller's arrays and columns of a block, as LLVM's text.
+
+As many rows as a register has lanes are moved at once, by transposing squares of registers. The last rows of a block
+overlap the ones before them, so that only blocks shorter than a register need the scalar loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dynid.tape.llvm_ir import Writer, number
+from dynid.tape.tape import Output, Tape
+
+__all__ = ["print_clear", "print_load", "print_store"]
+
+
+def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
+    """The function ``load(table, start, count, work)``: rows of the inputs into columns; lanes beyond count become zero.
+
+    Args:
+        tape: the program.
+        columns: column of each used input element.
+        block: samples per block.
+        lanes: samples per register.
+    """
+    w = Writer(lanes)
+    w.line("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    w.line("define internal void @load(ptr %table, i64 %start, i64 %count, ptr noalias %work) {\nentry:")
+    sources: list[tuple[str, int, dict[int, int]]] = []
+    first = 0
+    for place, entry in enumerate(tape.inputs):
+        used = {position: columns[first + position] for position in range(entry.size) if first + position in columns}
+        if used:
+            sources.append((_rows_of(w, place, entry.size), entry.size, used))
+        first += entry.size
+    w.line(f"%partial = icmp ult i64 %count, {block}\nbr i1 %partial, label %zero, label %full\nzero:")
+    w.line(f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * block * len(columns)}, i1 false)")
+    w.line("br label %full\nfull:")
+
+    def move() -> None:
+        to = w.value("getelementptr inbounds double, ptr %work, i64 %row")
+        for pointer, size, used in sources:
+            _load_rows(w, _row_pointers(w, pointer, size), used, size, to, 8 * block)
+
+    _wide_loop(w, move)
+    w.line("br label %one\none:\n%single = phi i64 [ 0, %narrow ], [ %following, %one ]")
+    to = w.value("getelementptr inbounds double, ptr %work, i64 %single")
+    for pointer, size, used in sources:
+        elements = w.value(f"mul i64 %single, {size}")
+        row = w.value(f"getelementptr inbounds double, ptr {pointer}, i64 {elements}")
+        _load_rows(w, [row], used, size, to, 8 * block)
+    w.line("%following = add i64 %single, 1\n%others = icmp ult i64 %following, %count")
+    w.line("br i1 %others, label %one, label %end\n}\n")
+    return w.text()
+
+
+def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: int, to: str, stride: int) -> None:
+    """Move the used elements of some rows to their columns."""
+    lanes = len(rows)
+    square = size - size % lanes if lanes > 1 else 0
+    for start in range(0, square, lanes):
+        if any(position in used for position in range(start, start + lanes)):
+            registers = _transposed(w, [w.load(row, 8 * start) for row in rows])
+            for lane, register in enumerate(registers):
+                if start + lane in used:
+                    w.store(register, to, stride * used[start + lane])
+    for position in range(square, size):
+        if position in used:
+            for lane, row in enumerate(rows):
+                value = w.value(f"load double, ptr {w.address(row, 8 * position)}, align 8")
+                w.line(f"store double {value}, ptr {w.address(to, stride * used[position] + 8 * lane)}, align 8")
+
+
+def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
+    """The function ``store(table, start, count, block)``: columns of a finished block into rows of the outputs.
+
+    Args:
+        tape: the program.
+        columns: column of each computed output element.
+        block: samples per block.
+        lanes: samples per register.
+    """
+    w = Writer(lanes)
+    constants: list[float] = tape.constants.tolist()
+    w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {\nentry:")
+    targets = [
+        (_rows_of(w, len(tape.inputs) + place, output.size), output) for place, output in enumerate(tape.outputs)
+    ]
+
+    def move() -> None:
+        source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
+        for pointer, output in targets:
+            elements = _elements(output, columns, constants)
+            _store_rows(w, _row_pointers(w, pointer, output.size), elements, source, 8 * block)
+
+    _wide_loop(w, move)
+    for place, (pointer, _) in enumerate(targets):
+        w.line(f"call void @store_narrow{place}(ptr {pointer}, i64 %count, ptr %block)")
+    w.line("br label %end\n}\n")
+    narrow = [_store_narrow(place, output, columns, block) for place, output in enumerate(tape.outputs)]
+    values = ", ".join(f"double {number(value)}" for value in [*constants, 0.0])
+    table = f"@constants = private constant [{len(constants) + 1} x double] [{values}]\n"
+    return "\n".join([table, *narrow, w.text()])
+
+
+def _store_narrow(place: int, output: Output, columns: Mapping[int, int], block: int) -> str:
+    """The function that fills rows element by element, led by a table of columns (or ~k for constant k)."""
+    size = output.size
+    entries = ", ".join(f"i64 {columns.get(element, element)}" for element in output.elements.ravel().tolist())
+    return f"""
+@columns{place} = private constant [{size} x i64] [{entries}]
+define internal void @store_narrow{place}(ptr noalias %rows, i64 %count, ptr noalias %block) {{
+entry:
+%total = mul i64 %count, {size}
+br label %loop
+loop:
+%i = phi i64 [ 0, %entry ], [ %next, %loop ]
+%row = udiv i64 %i, {max(size, 1)}
+%element = urem i64 %i, {max(size, 1)}
+%entry_pointer = getelementptr inbounds i64, ptr @columns{place}, i64 %element
+%column = load i64, ptr %entry_pointer, align 8
+%start = mul i64 %column, {block}
+%place = add i64 %start, %row
+%computed = getelementptr inbounds double, ptr %block, i64 %place
+%constant = xor i64 %column, -1
+%fixed = getelementptr inbounds double, ptr @constants, i64 %constant
+%is_fixed = icmp slt i64 %column, 0
+%from = select i1 %is_fixed, ptr %fixed, ptr %computed
+%value = load double, ptr %from, align 8
+%to = getelementptr inbounds double, ptr %rows, i64 %i
+store double %value, ptr %to, align 8
+%next = add i64 %i, 1
+%more = icmp ult i64 %next, %total
+br i1 %more, label %loop, label %end
+end:
+ret void
+}}
+"""
+
+
+def _elements(output: Output, columns: Mapping[int, int], constants: Sequence[float]) -> list[int | float]:
+    """Each element of an output: its column (int), or its value (float) where it is constant."""
+    return [columns[e] if e >= 0 else constants[~e] for e in output.elements.ravel().tolist()]
+
+
+def _store_rows(w: Writer, rows: Sequence[str], elements: Sequence[int | float], source: str, stride: int) -> None:
+    """Fill some rows."""
+    lanes = len(rows)
+    square = len(elements) - len(elements) % lanes if lanes > 1 else 0
+    for start in range(0, square, lanes):
+        group = elements[start : start + lanes]
+        for row, register in zip(rows, _row_registers(w, group, source, stride), strict=True):
+            w.store(register, row, 8 * start)
+    for position in range(square, len(elements)):
+        element = elements[position]
+        for lane, row in enumerate(rows):
+            value = number(element) if isinstance(element, float) else ""
+            if isinstance(element, int):
+                value = w.value(f"load double, ptr {w.address(source, stride * element + 8 * lane)}, align 8")
+            w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
+
+
+def _row_registers(w: Writer, group: Sequence[int | float], source: str, stride: int) -> list[str]:
+    """As many consecutive elements as there are lanes, one register per row."""
+    if all(isinstance(element, float) for element in group):
+        row = f"<{', '.join(f'double {number(element)}' for element in group)}>"
+        return [row] * len(group)
+    registers = [
+        w.constant(element) if isinstance(element, float) else w.load(source, stride * element) for element in group
+    ]
+    return _transposed(w, registers)
+
+
+def print_clear(columns: int, block: int) -> str:
+    """The function ``clear(count, block)``: zeros in the lanes of a block that hold no sample."""
+    return f"""
+define internal void @clear(i64 %count, ptr noalias %block) {{
+entry:
+%partial = icmp ult i64 %count, {block}
+br i1 %partial, label %rows, label %end
+rows:
+%column = phi i64 [ 0, %entry ], [ %column_next, %next_column ]
+%base = mul i64 %column, {block}
+br label %lanes
+lanes:
+%lane = phi i64 [ %count, %rows ], [ %lane_next, %lanes ]
+%place = add i64 %base, %lane
+%pointer = getelementptr inbounds double, ptr %block, i64 %place
+store double 0.0, ptr %pointer, align 8
+%lane_next = add i64 %lane, 1
+%more_lanes = icmp ult i64 %lane_next, {block}
+br i1 %more_lanes, label %lanes, label %next_column
+next_column:
+%column_next = add i64 %column, 1
+%more = icmp ult i64 %column_next, {columns}
+br i1 %more, label %rows, label %end
+end:
+ret void
+}}
+"""
+
+
+def _rows_of(w: Writer, place: int, size: int) -> str:
+    """Pointer to the block's first row in an array of the table."""
+    slot = w.address("%table", 8 * place)
+    array = w.value(f"load ptr, ptr {slot}, align 8")
+    elements = w.value(f"mul i64 %start, {size}")
+    return w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
+
+
+def _row_pointers(w: Writer, array: str, size: int) -> list[str]:
+    """Pointers to row ``%row`` and those that follow, one per lane."""
+    elements = w.value(f"mul i64 %row, {size}")
+    first = w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
+    return [w.address(first, 8 * size * row) for row in range(w.lanes)]
+
+
+def _wide_loop(w: Writer, move: Callable[[], None]) -> None:
+    """Print ``move`` in a loop over ``%row``, a register of rows at a time; continue at label ``narrow`` if there are fewer."""
+    lanes = w.lanes
+    w.line(
+        f"br label %ready\nready:\n%enough = icmp uge i64 %count, {lanes}\nbr i1 %enough, label %wide, label %narrow"
+    )
+    w.line(f"wide:\n%i = phi i64 [ 0, %ready ], [ %next, %wide ]\n%next = add i64 %i, {lanes}")
+    w.line(f"%fits = icmp ule i64 %next, %count\n%last = sub i64 %count, {lanes}")
+    w.line("%row = select i1 %fits, i64 %i, i64 %last")
+    move()
+    w.line("%more = icmp ult i64 %next, %count\nbr i1 %more, label %wide, label %end\nend:\nret void\nnarrow:")
+
+
+def _transposed(w: Writer, registers: list[str]) -> list[str]:
+    """Transpose a square of registers by exchanging halves, quarters and so on."""
+    lanes = len(registers)
+    distance = lanes // 2
+    while distance:
+        result = list(registers)
+        for i in range(lanes):
+            if not i & distance:
+                pair = (registers[i], registers[i + distance])
+                low = [j if not j & distance else lanes + j - distance for j in range(lanes)]
+                high = [j + distance if not j & distance else lanes + j for j in range(lanes)]
+                result[i], result[i + distance] = (_shuffled(w, pair, low), _shuffled(w, pair, high))
+        registers = result
+        distance //= 2
+    return registers
+
+
+def _shuffled(w: Writer, pair: tuple[str, str], order: Sequence[int]) -> str:
+    mask = ", ".join(f"i32 {place}" for place in order)
+    return w.value(f"shufflevector {w.kind} {pair[0]}, {w.kind} {pair[1]}, <{len(order)} x i32> <{mask}>")
