@@ -1,1 +1,78 @@
-"""dynid: identify the dynamics of robots."""
+"""dynid: identify the dynamics of robots.
+
+The names below are the whole public interface. They are loaded at first use, so that ``import dynid`` stays quick; the
+types are in ``__init__.pyi``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "dynid.data.channel_map": ["ChannelMap"],
+    "dynid.data.processing": ["process"],
+    "dynid.data.quality": ["check_recording"],
+    "dynid.data.readers": ["read_recording"],
+    "dynid.data.recording": ["Experiment", "Recording"],
+    "dynid.data.simulation": ["simulate_experiment"],
+    "dynid.errors": [
+        "ArgumentError",
+        "DataError",
+        "DescriptionError",
+        "DynidError",
+        "EstimationError",
+        "ExcitationError",
+        "ExportError",
+        "GeneratedCodeMismatch",
+        "IdentifiabilityError",
+        "LogReadError",
+    ],
+    "dynid.excitation.design": ["design_excitation"],
+    "dynid.excitation.limits": ["MotionLimits"],
+    "dynid.kernels": [
+        "Kernel",
+        "energy_regressor",
+        "forward_dynamics",
+        "gravity_torque",
+        "inertia_matrix",
+        "inverse_dynamics",
+        "kernel",
+        "momentum_regressor",
+        "regressor",
+        "velocity_torque",
+    ],
+    "dynid.parameters.base": ["BaseParameters", "base_parameters"],
+    "dynid.parameters.layout": ["Parameter", "ParameterLayout", "parameters"],
+    "dynid.robot.check": ["check_robot"],
+    "dynid.robot.dh": ["DH", "StandardDH", "from_dh"],
+    "dynid.robot.inertia": ["Inertia"],
+    "dynid.robot.joint_models": ["Coulomb", "Coupling", "JointModel", "Offset", "RotorInertia", "Viscous"],
+    "dynid.robot.mjcf": ["read_mjcf"],
+    "dynid.robot.mjcf_writer": ["write_mjcf"],
+    "dynid.robot.model": ["Robot"],
+    "dynid.robot.parts": ["Joint", "JointLimits", "Link"],
+    "dynid.robot.text_format": ["read_text", "write_text"],
+    "dynid.robot.urdf": ["read_urdf"],
+    "dynid.robot.urdf_writer": ["write_urdf"],
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = ["__version__", "robots", *_MODULE_OF]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name at its first use."""
+    if name == "robots":
+        return import_module("dynid.robot.zoo")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'dynid' has no attribute '{name}'")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

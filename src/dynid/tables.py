@@ -1,0 +1,83 @@
+"""Rows of cells as plain text, Markdown or HTML. Knows nothing of robots."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Table"]
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A headed table; numbers are aligned right, missing cells stay empty."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    digits: int = 4
+    """Significant digits of floats."""
+
+    @classmethod
+    def of(cls, header: Sequence[str], rows: Sequence[Sequence[Cell]], digits: int = 4) -> Table:
+        """Build from any sequences; every row must be as long as the header."""
+        return cls(tuple(header), tuple(tuple(row) for row in rows), digits)
+
+    def __post_init__(self) -> None:
+        """Refuse ragged rows."""
+        if any(len(row) != len(self.header) for row in self.rows):
+            raise ValueError("every row needs as many cells as the header")
+
+    def _text(self, cell: Cell) -> str:
+        if cell is None:
+            return ""
+        return f"{cell:.{self.digits}g}" if isinstance(cell, float) else str(cell)
+
+    def _cells(self) -> list[list[str]]:
+        return [list(self.header), *([self._text(cell) for cell in row] for row in self.rows)]
+
+    def _numeric(self) -> list[bool]:
+        columns = range(len(self.header))
+        return [all(isinstance(row[c], int | float | None) for row in self.rows) for c in columns]
+
+    def to_text(self) -> str:
+        """Columns padded with spaces, a rule below the header."""
+        cells, numeric = self._cells(), self._numeric()
+        widths = [max(len(row[c]) for row in cells) for c in range(len(self.header))]
+        lines = [
+            "  ".join(
+                text.rjust(width) if right else text.ljust(width)
+                for text, width, right in zip(row, widths, numeric, strict=True)
+            ).rstrip()
+            for row in cells
+        ]
+        return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+    def to_markdown(self) -> str:
+        """A GitHub-flavoured Markdown table."""
+        rows = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in self._cells()]
+        rule = ["---:" if right else "---" for right in self._numeric()]
+        return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], rule, *rows[1:]])
+
+    def to_html(self) -> str:
+        """A plain ``<table>``, escaped."""
+        cells, numeric = self._cells(), self._numeric()
+        head = "".join(f"<th>{html.escape(text)}</th>" for text in cells[0])
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<td class="number">{html.escape(text)}</td>' if right else f"<td>{html.escape(text)}</td>"
+                for text, right in zip(row, numeric, strict=True)
+            )
+            + "</tr>"
+            for row in cells[1:]
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
