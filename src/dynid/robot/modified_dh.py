@@ -60,9 +60,10 @@ def modified_dh(robot: Robot, *, tolerance: float = 1e-5) -> ModifiedDH:
             remedy="DH tables describe chains; lock the joints of the other branches.",
         )
     poses = _poses_at_zero(robot)
-    lines = _axis_lines(robot, poses, tolerance)
-    frames = _frames(lines, tolerance)
-    rows = _rows(frames, [int(body.prismatic) for body in robot.bodies], tolerance)
+    axes = [(T[:3, 3], T[:3, :3] @ body.axis) for T, body in zip(poses, robot.bodies, strict=True)]
+    sigmas = [int(body.prismatic) for body in robot.bodies]
+    frames = _frames(axes, sigmas, tolerance)
+    rows = _rows(frames, sigmas, tolerance)
     T_body_mdh = tuple(inverse_transform(T_base_body) @ T for T_base_body, T in zip(poses, frames, strict=True))
     return ModifiedDH(
         rows=rows,
@@ -81,32 +82,23 @@ def _poses_at_zero(robot: Robot) -> list[NDArray[np.float64]]:
     return poses
 
 
-def _axis_lines(robot: Robot, poses: Sequence[NDArray[np.float64]], tolerance: float) -> list[_Line]:
-    """Joint axes in the root frame at q = 0; prismatic ones where they make the table simplest."""
-    lines = [(T[:3, 3], T[:3, :3] @ body.axis) for T, body in zip(poses, robot.bodies, strict=True)]
-    for j, body in enumerate(robot.bodies):
-        if body.prismatic:
-            after = next((lines[k] for k in range(j + 1, robot.dof) if not robot.bodies[k].prismatic), None)
-            neighbours = [line for line in (lines[j - 1] if j else None, after) if line is not None]
-            # with freedom left, pass through the place where the axis before meets the one before it
-            foot = _closest_points(lines[j - 2], lines[j - 1], tolerance)[1] if j > 1 else None
-            lines[j] = (_moved_sideways(lines[j], neighbours, foot, tolerance), lines[j][1])
-    return lines
-
-
-def _moved_sideways(line: _Line, neighbours: Sequence[_Line], foot: _Vector | None, tolerance: float) -> _Vector:
-    """Point of a line shifted across its own direction to meet its neighbours, the first one first."""
-    point, u = line
-    free = np.eye(3) - np.outer(u, u)  # projector on the directions in which the line may still be shifted
+def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vector, tolerance: float) -> _Line:
+    """Axis j; a prismatic one moved sideways to meet the axis before, the next revolute one, then ``foot``."""
+    point, u = lines[j]
+    if not sigmas[j]:
+        return lines[j]
+    neighbours = [lines[j - 1]] if j else []
+    neighbours += [line for line, sigma in zip(lines[j + 1 :], sigmas[j + 1 :], strict=True) if not sigma][:1]
+    free = np.eye(3) - np.outer(u, u)  # projector on the directions in which the line may still be moved
     for other, v in neighbours:
         gap = np.cross(v, u)
         if np.linalg.norm(gap) <= tolerance:
-            return point + free @ (other - point)
+            return point + free @ (other - point), u
         way = free @ gap
         if np.linalg.norm(way) > tolerance:
             point = point + way * (gap @ (other - point)) / (way @ way)
             free = free - np.outer(way, way) / (way @ way)
-    return point if foot is None else point + free @ (foot - point)
+    return point + free @ (foot - point), u
 
 
 def _closest_points(first: _Line, second: _Line, tolerance: float) -> tuple[_Vector, _Vector]:
@@ -120,18 +112,19 @@ def _closest_points(first: _Line, second: _Line, tolerance: float) -> tuple[_Vec
     return p + s * u, o + t * v
 
 
-def _frames(lines: Sequence[_Line], tolerance: float) -> list[NDArray[np.float64]]:
+def _frames(axes: Sequence[_Line], sigmas: Sequence[int], tolerance: float) -> list[NDArray[np.float64]]:
     """Modified DH frames in the root frame at q = 0."""
+    lines, root = list(axes), np.zeros(3)
+    lines[0] = _axis_line(0, lines, sigmas, root, tolerance)
     p, z = lines[0]
-    foot = p - z * (z @ p)  # of the root's origin on axis 1, taken where the axes leave the choice
-    x = _perpendicular(z)
+    foot, x = p - z * (z @ p), _perpendicular(z)  # where the axes leave the choice: beside the root's origin
     frames = []
-    for j, (_, z) in enumerate(lines):
-        origin = foot
+    for j in range(len(lines)):
+        z, origin = lines[j][1], foot
         if j + 1 < len(lines):
-            origin, next_foot = _closest_points((foot, z), lines[j + 1], tolerance)
-            x = _common_perpendicular(origin, z, next_foot, lines[j + 1][1], x, tolerance)
-            foot = next_foot
+            lines[j + 1] = _axis_line(j + 1, lines, sigmas, foot, tolerance)
+            origin, foot = _closest_points((foot, z), lines[j + 1], tolerance)
+            x = _common_perpendicular(origin, z, foot, lines[j + 1][1], x, tolerance)
         frames.append(transform(np.column_stack([x, np.cross(z, x), z]), origin))
     return frames
 

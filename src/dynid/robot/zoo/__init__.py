@@ -1,6 +1,24 @@
 """Robots to try things on: the papers' robots and today's, from published geometry."""
 
-from dynid.robot.zoo.industrial import panda
-from dynid.robot.zoo.papers import puma560
+from dynid.robot.zoo.catalogue import get, names
+from dynid.robot.zoo.classic import cartesian, cylindrical, scara, stanford
+from dynid.robot.zoo.industrial import iiwa14, panda, tx40, ur10, ur10e
+from dynid.robot.zoo.papers import ddarm, gautier_khalil_3r, puma260, puma560
 
-__all__ = ["panda", "puma560"]
+__all__ = [
+    "cartesian",
+    "cylindrical",
+    "ddarm",
+    "gautier_khalil_3r",
+    "get",
+    "iiwa14",
+    "names",
+    "panda",
+    "puma260",
+    "puma560",
+    "scara",
+    "stanford",
+    "tx40",
+    "ur10",
+    "ur10e",
+]

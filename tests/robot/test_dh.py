@@ -1,0 +1,311 @@
+"""DH tables: both conventions, exactness, bad input, and the way back from any serial robot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid.dynamics.inverse_dynamics import newton_euler
+from dynid.dynamics.kinematics import body_poses, link_poses
+from dynid.errors import ArgumentError, DescriptionError
+from dynid.robot import zoo
+from dynid.robot.dh import DH, StandardDH, from_dh
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, Coupling, Viscous
+from dynid.robot.model import Robot
+from dynid.robot.modified_dh import modified_dh
+from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.robot.urdf import read_urdf
+from dynid.spatial import inverse_transform, rotation_from_quaternion, transform
+
+X, Z = 0, 2
+
+
+def screw(coordinate: int, angle: float, length: float) -> np.ndarray:
+    """Plain textbook turn about and shift along a coordinate axis."""
+    c, s = np.cos(angle), np.sin(angle)
+    R = np.array([[1, 0, 0], [0, c, -s], [0, s, c]] if coordinate == X else [[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    return transform(R, length * np.eye(3)[coordinate])
+
+
+def random_inertia(rng: np.random.Generator) -> Inertia:
+    points = rng.normal(scale=0.2, size=(4, 3))
+    bodies = [Inertia.from_com(m, p, np.zeros((3, 3))) for m, p in zip(rng.uniform(0.1, 2, 4), points, strict=True)]
+    return sum(bodies, Inertia.zero())
+
+
+def random_pose(rng: np.random.Generator) -> np.ndarray:
+    return transform(rotation_from_quaternion(rng.normal(size=4)), rng.normal(scale=0.5, size=3))
+
+
+def states(robot: Robot, rng: np.random.Generator, count: int = 3) -> list[np.ndarray]:
+    return [rng.normal(size=(3, robot.dof)) for _ in range(count)]
+
+
+def assert_same_torque(one: Robot, other: Robot, rng: np.random.Generator, tolerance: float = 1e-11) -> None:
+    for q, dq, ddq in states(one, rng):
+        expected = newton_euler(one, one.parameter_vector, q, dq, ddq)
+        actual = newton_euler(other, other.parameter_vector, q, dq, ddq)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * (1 + np.abs(expected).max()))
+
+
+def arm_in_both_conventions(rng: np.random.Generator, n: int) -> tuple[Robot, Robot]:
+    """One arm with the same inertias, in modified and in standard frames."""
+    alpha, lengths = rng.choice([0, 90, -90, 180, 37], n), rng.choice([0, 0.3, -0.2], (2, n))
+    theta, sigma = rng.choice([0, 90, -90, 20], n), rng.integers(0, 2, n)
+    inertias = [random_inertia(rng) for _ in range(n)]
+    standard = [
+        StandardDH(a=lengths[0, j], alpha=alpha[j], d=lengths[1, j], theta=theta[j], sigma=sigma[j]) for j in range(n)
+    ]
+    modified = [
+        DH(
+            alpha=alpha[j - 1] if j else 0,
+            d=lengths[0, j - 1] if j else 0,
+            theta=theta[j],
+            r=lengths[1, j],
+            sigma=sigma[j],
+        )
+        for j in range(n)
+    ]
+    in_proximal = [
+        inertia.in_frame(row.in_radians().T_joint_link) for inertia, row in zip(inertias, standard, strict=True)
+    ]
+    return (
+        from_dh(modified, inertias=in_proximal, degrees=True),
+        from_dh(standard, convention="standard", inertias=inertias, degrees=True),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_modified_and_standard_describe_the_same_arm(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    modified, standard = arm_in_both_conventions(rng, 5)
+    assert_same_torque(modified, standard, rng)
+    np.testing.assert_allclose(modified.parameter_vector, standard.parameter_vector, atol=1e-12)
+
+
+@pytest.mark.parametrize("sigma", [0, 1])
+def test_modified_row_is_its_textbook_product(sigma: int) -> None:
+    row = DH(alpha=0.3, d=0.2, theta=-0.7, r=0.4, sigma=sigma)
+    robot, q = from_dh([row]), 0.9
+    theta, r = row.theta + q * (1 - sigma), row.r + q * sigma
+    expected = screw(X, row.alpha, row.d) @ screw(Z, theta, r)
+    np.testing.assert_allclose(link_poses(robot, np.array([q]))["link1"], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("sigma", [0, 1])
+def test_standard_row_is_its_textbook_product(sigma: int) -> None:
+    row = StandardDH(a=0.2, alpha=0.3, d=0.4, theta=-0.7, sigma=sigma)
+    robot, q = from_dh([row], convention="standard"), 0.9
+    theta, d = row.theta + q * (1 - sigma), row.d + q * sigma
+    expected = screw(Z, theta, d) @ screw(X, row.alpha, row.a)
+    np.testing.assert_allclose(link_poses(robot, np.array([q]))["link1"], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("quarters", range(-5, 6))
+def test_right_angles_are_exact(quarters: int) -> None:
+    for row in (DH(alpha=quarters * 90, theta=-quarters * 90).in_radians(), DH(alpha=quarters * np.pi / 2)):
+        assert set(np.abs(row.T_previous_joint).ravel()) <= {0.0, 1.0}
+
+
+def test_inertias_limits_and_models_land_on_their_joints() -> None:
+    limits = [JointLimits(upper=1.0), JointLimits(upper=2.0)]
+    robot = from_dh(
+        [DH(), DH(d=1.0)],
+        inertias=[Inertia.from_com(1, [0, 0, 0], np.eye(3)), Inertia.from_com(2, [0, 0, 0], np.eye(3))],
+        limits=limits,
+        joint_models=[[], [Viscous(3.0)]],
+        gravity=(1, 2, 3),
+        name="two",
+    )
+    assert [body.inertia.mass for body in robot.bodies] == [1, 2]
+    assert [joint.limits for joint in robot.joints] == limits
+    assert robot.joints[1].models == (Viscous(3.0),)
+    assert robot.gravity.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("field", ["alpha", "d", "theta", "r"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, "1", None])
+def test_a_row_refuses_what_is_no_number(field: str, value: object) -> None:
+    with pytest.raises(DescriptionError, match=field):
+        DH(**{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sigma", [2, -1, 0.5])
+def test_sigma_is_zero_or_one(sigma: float) -> None:
+    with pytest.raises(DescriptionError, match="sigma") as caught:
+        StandardDH(sigma=sigma)  # type: ignore[arg-type]
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: from_dh([]), "no row"),
+        (lambda: from_dh([DH()], convention="craig"), "not known"),  # type: ignore[arg-type]
+        (lambda: from_dh([DH()], convention="standard"), "StandardDH"),
+        (lambda: from_dh([StandardDH()]), "needs DH rows"),
+        (lambda: from_dh([DH(), DH()], inertias=[Inertia.zero()]), "1 inertias for 2"),
+        (lambda: from_dh([DH()], limits=[JointLimits()] * 2), "2 limits for 1"),
+        (lambda: from_dh([DH()], joint_models=[]), "0 joint_models"),
+        (lambda: from_dh([DH()], gravity=(0, 0)), "shape"),
+        (lambda: from_dh([DH()], gravity=(0, 0, np.nan)), "finite"),
+    ],
+)
+def test_bad_tables_are_refused(call, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises((ArgumentError, DescriptionError), match=message):
+        call()
+
+
+# --- from any serial robot to modified DH ----------------------------------------------------------------------------
+
+
+@st.composite
+def serial_robots(draw: st.DrawFn) -> Robot:
+    """Chains with axes parallel, coincident, intersecting or skew, in frames turned and shifted at random."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(1, 7))
+    relations = st.sampled_from(["parallel", "antiparallel", "coincident", "intersecting", "right", "skew"])
+    T_before, links, joints = np.eye(4), [Link(name="base")], []
+    for j in range(1, n + 1):
+        T_axis = _axis_pose(draw(relations), rng)  # z is the joint axis
+        T_axis_frame = random_pose(rng)
+        revolute = draw(st.booleans())
+        if revolute:  # the body frame lies anywhere on the axis, turned anyhow
+            T_axis_frame[:2, 3] = 0.0
+        joints.append(
+            Joint(
+                name=f"j{j}",
+                kind="revolute" if revolute else "prismatic",
+                parent=links[-1].name,
+                child=f"l{j}",
+                T_parent_joint=T_before @ T_axis @ T_axis_frame,
+                axis=T_axis_frame[:3, :3].T @ np.array([0, 0, 1.0]),
+                models=(Viscous(0.1 * j), Coulomb(0.2)),
+            )
+        )
+        links.append(Link(name=f"l{j}", inertia=random_inertia(rng)))
+        T_before = inverse_transform(T_axis_frame)
+    return Robot(name="random", links=tuple(links), joints=tuple(joints), gravity=rng.normal(size=3) * 5)
+
+
+def _axis_pose(relation: str, rng: np.random.Generator) -> np.ndarray:
+    along = screw(Z, rng.uniform(-3, 3), rng.normal())
+    across = {
+        "parallel": (0.0, rng.uniform(0.1, 1)),
+        "antiparallel": (np.pi, rng.uniform(0.1, 1)),
+        "coincident": (0.0, 0.0),
+        "intersecting": (rng.uniform(0.2, 2.9), 0.0),
+        "right": (rng.choice([-1, 1]) * np.pi / 2, rng.normal()),
+        "skew": (rng.uniform(0.2, 2.9), rng.normal()),
+    }[relation]
+    return along @ screw(X, *across)
+
+
+@settings(max_examples=150, deadline=None)
+@given(robot=serial_robots(), seed=st.integers(0, 1000))
+def test_modified_dh_keeps_kinematics_and_torques(robot: Robot, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = modified_dh(robot)
+    assert table.deviation < 1e-12
+    assert_same_torque(robot, table.robot, rng)
+    for q, _, _ in states(robot, rng):
+        old, new = body_poses(robot, q), body_poses(table.robot, q)
+        for (R, p), (R_new, p_new), T_body_mdh in zip(old, new, table.T_body_mdh, strict=True):
+            expected = transform(R, p) @ T_body_mdh
+            np.testing.assert_allclose(table.T_base_0 @ transform(R_new, p_new), expected, atol=1e-12)
+    for body, mapped, T in zip(robot.bodies, table.robot.bodies, table.T_body_mdh, strict=True):
+        np.testing.assert_allclose(mapped.inertia.in_frame(T).vector, body.inertia.vector, atol=1e-11)
+
+
+@settings(max_examples=60, deadline=None)
+@given(robot=serial_robots())
+def test_modified_dh_of_modified_dh_is_itself(robot: Robot) -> None:
+    table = modified_dh(robot)
+    again = modified_dh(table.robot)
+    np.testing.assert_allclose(again.T_base_0, np.eye(4), atol=1e-9)
+    for one, other in zip(table.rows, again.rows, strict=True):
+        for field in ("alpha", "theta"):
+            turn = getattr(one, field) - getattr(other, field)
+            assert abs(np.exp(1j * turn) - 1) < 1e-8
+        np.testing.assert_allclose([one.d, one.r, one.sigma], [other.d, other.r, other.sigma], atol=1e-8)
+
+
+def test_the_first_row_and_the_last_frame_are_free_of_offsets() -> None:
+    rows = modified_dh(zoo.panda()).rows
+    assert rows[0] == DH()
+    assert (rows[-1].theta, rows[-1].r) == (0, 0)
+
+
+def test_a_prismatic_axis_is_moved_to_its_neighbours() -> None:
+    cartesian = from_dh(
+        [DH(sigma=1, r=1.0), DH(alpha=-90, d=0.3, sigma=1, r=0.2), DH(alpha=90, d=0.7, r=0.5, sigma=1)], degrees=True
+    )
+    assert [(row.d, row.r, row.theta) for row in modified_dh(cartesian).rows] == [(0, 0, 0)] * 3
+
+
+def test_names_limits_models_and_couplings_are_carried_over() -> None:
+    robot = from_dh([DH(), DH(alpha=1.0), DH(d=1.0)], limits=[JointLimits(upper=j) for j in (1, 2, 3)])
+    robot = robot.with_joint_models(Viscous(1.0), Coupling({"joint2": 1.0, "joint3": 2.0}))
+    robot = replace(robot, joints=tuple(replace(j, kind="continuous") for j in robot.joints))
+    new = modified_dh(robot).robot
+    assert new.joint_names == robot.joint_names
+    assert [j.limits for j in new.joints] == [j.limits for j in robot.joints]
+    assert [j.models for j in new.joints] == [j.models for j in robot.joints]
+    assert [j.kind for j in new.joints] == ["continuous"] * 3
+    assert new.couplings == robot.couplings
+
+
+def test_links_fixed_to_a_body_are_merged() -> None:
+    rng = np.random.default_rng(3)
+    robot = zoo.panda().with_body("tool", parent="flange", inertia=random_inertia(rng), T_parent_body=random_pose(rng))
+    assert_same_torque(robot, modified_dh(robot).robot, rng)
+
+
+def test_nearly_parallel_axes_are_taken_as_parallel() -> None:
+    robot = from_dh([DH(), DH(alpha=4e-6, d=1.0), DH(d=1.0)], inertias=[random_inertia(np.random.default_rng(1))] * 3)
+    table = modified_dh(robot)
+    assert [row.alpha for row in table.rows] == [0, 0, 0]
+    assert 0 < table.deviation < 1e-5
+    assert_same_torque(robot, table.robot, np.random.default_rng(2), tolerance=1e-4)
+
+
+def test_a_tree_has_no_dh_table() -> None:
+    robot = from_dh([DH(), DH()])
+    branch = Joint(name="branch", kind="revolute", parent="link1", child="twig")
+    tree = replace(robot, links=(*robot.links, Link(name="twig")), joints=(*robot.joints, branch))
+    with pytest.raises(ArgumentError, match="not a serial chain"):
+        modified_dh(tree)
+
+
+# --- against the URDF of the same arm --------------------------------------------------------------------------------
+
+
+def urdf_of(name: str) -> Path:
+    data = pytest.importorskip("example_robot_data", reason="example-robot-data is not installed")
+    path = Path(data.getModelPath(name)) / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not among the example robots")
+    return path
+
+
+def test_panda_table_is_the_one_of_its_urdf() -> None:
+    path = urdf_of("panda_description/urdf/panda.urdf")
+    urdf = read_urdf(path, locked={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
+    assert modified_dh(urdf).rows == modified_dh(zoo.panda()).rows
+    for q, _, _ in states(urdf, np.random.default_rng(0)):
+        expected = link_poses(urdf, q)["panda_link8"]
+        np.testing.assert_allclose(link_poses(zoo.panda(), q)["flange"], expected, atol=1e-12)
+
+
+def test_ur10_table_is_the_one_of_its_urdf() -> None:
+    urdf, robot = read_urdf(urdf_of("ur_description/urdf/ur10_robot.urdf")), zoo.ur10()
+    for q, _, _ in states(urdf, np.random.default_rng(0)):
+        poses = link_poses(urdf, q)
+        expected = inverse_transform(poses["base"]) @ poses["tool0"]
+        np.testing.assert_allclose(link_poses(robot, q)["link6"], expected, atol=1e-9)  # the file's angles are rounded

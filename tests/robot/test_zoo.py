@@ -1,0 +1,1 @@
+"""The zoo's robots are what their sources say."""
