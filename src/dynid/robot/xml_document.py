@@ -62,6 +62,12 @@ class Element:
         """The direct children with that tag."""
         return [child for child in self.children if child.tag == tag]
 
+    def walk(self) -> Iterator[Element]:
+        """The element and all below it, in the order of the text."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
     @property
     def place(self) -> str:
         """Where it is, for a person: ``link 'forearm' <mass> (line 12)``."""

@@ -1,0 +1,113 @@
+"""Mass properties of the primitive shapes of MJCF, for bodies whose inertia the file leaves to their geoms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.robot.inertia import Inertia
+from dynid.robot.mjcf_settings import MjcfSettings, rotation_to_z_axis
+from dynid.robot.xml_document import Element
+from dynid.spatial import transform
+
+__all__ = ["geom_inertia"]
+
+_WATER = 1000.0  # kg/m^3, MuJoCo's default density
+
+Shape = tuple[float, NDArray[np.float64]]
+"""Volume [m^3] and principal moments per unit mass (3,) [m^2]."""
+
+
+def _ellipsoid(size: NDArray[np.float64]) -> Shape:
+    a, b, c = size**2
+    return 4.0 / 3.0 * np.pi * float(np.prod(size)), np.array([b + c, a + c, a + b]) / 5.0
+
+
+def _sphere(size: NDArray[np.float64]) -> Shape:
+    return _ellipsoid(np.repeat(size[0], 3))
+
+
+def _box(size: NDArray[np.float64]) -> Shape:
+    a, b, c = size**2
+    return 8.0 * float(np.prod(size)), np.array([b + c, a + c, a + b]) / 3.0
+
+
+def _cylinder(size: NDArray[np.float64]) -> Shape:
+    r, h = size
+    across = r**2 / 4.0 + h**2 / 3.0
+    return 2.0 * np.pi * r**2 * h, np.array([across, across, r**2 / 2.0])
+
+
+def _capsule(size: NDArray[np.float64]) -> Shape:
+    r, h = size
+    tube, tube_moments = _cylinder(size)
+    caps, _ = _sphere(size)
+    across = 0.4 * r**2 + h**2 + 0.75 * h * r
+    moments = tube * tube_moments + caps * np.array([across, across, 0.4 * r**2])
+    return tube + caps, moments / (tube + caps)
+
+
+# type -> how many sizes it has, and its shape
+_SHAPES: dict[str, tuple[int, Callable[[NDArray[np.float64]], Shape]]] = {
+    "sphere": (1, _sphere),
+    "capsule": (2, _capsule),
+    "cylinder": (2, _cylinder),
+    "ellipsoid": (3, _ellipsoid),
+    "box": (3, _box),
+}
+_WEIGHTLESS = ("plane", "hfield")
+
+
+def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Inertia:
+    """Mass properties of one geom in the frame it stands in.
+
+    Args:
+        settings: Options of the file.
+        geom: The element with its defaults filled in.
+        moving: Whether its body can move. A mesh on a body that cannot is skipped, for its mass plays no role.
+
+    Raises:
+        DescriptionError: The mass would depend on a mesh, or a number is wrong.
+    """
+    document = settings.document
+    kind = geom.attributes.get("type", "mesh" if "mesh" in geom.attributes else "sphere")
+    mass = document.number(geom, "mass") if "mass" in geom.attributes else None
+    density = document.number(geom, "density", _WATER)
+    low, high = settings.inertia_groups
+    if kind in _WEIGHTLESS or not low <= document.number(geom, "group", 0.0) <= high:
+        return Inertia.zero()
+    if mass == 0.0 or (mass is None and density == 0.0):
+        return Inertia.zero()
+    if kind not in _SHAPES or "mesh" in geom.attributes or geom.attributes.get("shellinertia") == "true":
+        if not moving:
+            return Inertia.zero()
+        what = "a shell" if kind in _SHAPES and "mesh" not in geom.attributes else f"of type '{kind[:60]}'"
+        remedy = 'Give the body an <inertial>, or the geom mass="0"; meshes are never opened.'
+        raise document.error(geom, f"the body's inertia would come from a geom {what}", remedy)
+    size, T_frame_geom = _size_and_pose(settings, geom, kind)
+    if np.any(size <= 0.0) or density < 0.0 or (mass is not None and mass < 0.0):
+        raise document.error(geom, "size, density and mass must be positive", "Correct the geom.")
+    volume, moments = _SHAPES[kind][1](size)
+    mass = density * volume if mass is None else mass
+    R = T_frame_geom[:3, :3]
+    with document.at(geom):
+        return Inertia.from_com(mass, T_frame_geom[:3, 3], R @ np.diag(mass * moments) @ R.T)
+
+
+def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    document, count = settings.document, _SHAPES[kind][0]
+    size = document.number_list(geom, "size")
+    if "fromto" not in geom.attributes or kind == "sphere":
+        if size.size < count:
+            raise document.error(geom, f"a {kind} needs {count} sizes, not {size.size}", "Complete 'size'.")
+        return size[:count], settings.pose(geom)
+    ends = document.numbers(geom, "fromto", 6)
+    along, middle = ends[3:] - ends[:3], (ends[:3] + ends[3:]) / 2.0
+    half = np.linalg.norm(along) / 2.0
+    if not half > 1e-14 or not size.size:
+        raise document.error(geom, "'fromto' has no length or 'size' is empty", "Give two different points and a size.")
+    # a box or ellipsoid drawn between two points is as deep as it is wide
+    sizes = np.array([*np.repeat(size[0], count - 1), half])
+    return sizes, transform(rotation_to_z_axis(along / (2.0 * half)), middle)
