@@ -1,0 +1,1 @@
+"""Which motion reveals the parameters: trajectories, limits, criteria and their design."""

@@ -1,0 +1,236 @@
+"""Exact properties of every trajectory family."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid.errors import ArgumentError, ExcitationError, ExportError
+from dynid.excitation.bang_coast_bang import BangCoastBang
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.quintic import (
+    QuinticTrajectory,
+    minimum_jerk,
+    quintic_coefficients,
+    segment_peaks,
+    shortest_segment,
+)
+from dynid.excitation.spline import SplineTrajectory
+from dynid.excitation.trajectory import Trajectory
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def fourier(seed: int, dof: int = 3) -> FourierTrajectory:
+    rng = np.random.default_rng(seed)
+    return FourierTrajectory(
+        coefficients=rng.normal(size=(1 + 2 * rng.integers(1, 6), dof)),
+        period_s=rng.uniform(2, 20),
+        lead_s=rng.uniform(0.5, 3),
+        periods=int(rng.integers(1, 4)),
+    )
+
+
+def spline(seed: int, degree: int, dof: int = 3) -> SplineTrajectory:
+    rng = np.random.default_rng(seed)
+    return SplineTrajectory(
+        coefficients=rng.normal(size=(rng.integers(3, 12), dof)), duration_s=rng.uniform(1, 20), degree=degree
+    )
+
+
+def sequence(seed: int, dof: int = 3) -> QuinticTrajectory:
+    rng = np.random.default_rng(seed)
+    q, dq = rng.normal(size=(2, 6, dof))
+    return QuinticTrajectory(q=q, dq=dq, durations=rng.uniform(0.5, 3, 5))
+
+
+def families(seed: int) -> list[Trajectory]:
+    return [
+        fourier(seed),
+        spline(seed, 3),
+        spline(seed, 5),
+        sequence(seed),
+        fourier(seed).slowed(1.7),
+        BangCoastBang.within(np.zeros(2), [1.0, -2.0], velocity=[0.5, 0.6], acceleration=3.0),
+    ]
+
+
+def at_rest(trajectory: Trajectory, tolerance: float = 1e-9) -> bool:
+    _, dq, ddq = trajectory.evaluate([0.0, trajectory.duration])
+    return bool(np.abs(dq).max() < tolerance and np.abs(ddq).max() < tolerance)
+
+
+@given(seeds)
+@settings(max_examples=25, deadline=None)
+def test_derivatives_agree_with_differences(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for trajectory in families(seed):
+        t = rng.uniform(0.01, 0.99, 40) * trajectory.duration
+        h = 1e-5 * trajectory.duration
+        for order in range(3):
+            if order == 2 and not isinstance(trajectory, FourierTrajectory):
+                continue  # the jerk of the others jumps at knots
+            up, down = trajectory.derivative(t + h, order), trajectory.derivative(t - h, order)
+            exact = trajectory.derivative(t, order + 1)
+            scale = 1 + np.abs(trajectory.peak(order + 1)).max()
+            # a knot inside the difference costs first order
+            assert np.median(np.abs((up - down) / (2 * h) - exact)) < 1e-6 * scale
+            assert np.abs((up - down) / (2 * h) - exact).max() < 2e-2 * scale or isinstance(trajectory, BangCoastBang)
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_rest_to_rest(seed: int) -> None:
+    for trajectory in (fourier(seed), spline(seed, 3), spline(seed, 5)):
+        assert at_rest(trajectory)
+    series = fourier(seed)
+    assert np.allclose(series.evaluate([0.0, series.duration])[0], series.coefficients[0])
+    start, _ = series.periodic_part
+    t = start + np.linspace(0, 0.9 * series.period_s, 7)
+    if series.periods > 1:
+        for first, second in zip(series.evaluate(t), series.evaluate(t + series.period_s), strict=True):
+            assert np.allclose(first, second, atol=1e-9)
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_lead_in_stays_inside_the_range_of_the_periods(seed: int) -> None:
+    series = fourier(seed)
+    start, end = series.periodic_part
+    whole = series.evaluate(np.linspace(0, series.duration, 4001))[0]
+    inner = series.evaluate(np.linspace(start, end, 4001))[0]
+    slack = 1e-3
+    # the lead-in runs the series backwards in time and fades it towards its centre
+    assert np.all(whole.max(0) <= np.maximum(inner.max(0), series.centre) + slack)
+    assert np.all(whole.min(0) >= np.minimum(inner.min(0), series.centre) - slack)
+
+
+@given(seeds, st.floats(0.0, 2.0))
+@settings(max_examples=20, deadline=None)
+def test_linear_families_scale_about_their_centre(seed: int, factor: float) -> None:
+    for trajectory in (fourier(seed), spline(seed, 5)):
+        t = np.linspace(0, trajectory.duration, 50)
+        scaled = trajectory.with_amplitude(factor)
+        expected = trajectory.centre + factor * (trajectory.evaluate(t)[0] - trajectory.centre)
+        assert np.allclose(scaled.evaluate(t)[0], expected)
+        still = trajectory.with_coefficients(trajectory.resting(trajectory.centre))
+        assert np.allclose(still.evaluate(t)[0], trajectory.centre)
+        assert np.allclose(still.evaluate(t)[1], 0.0, atol=1e-9)
+
+
+def test_jerk_is_continuous_for_fourier_and_quintic_splines() -> None:
+    for trajectory in (fourier(3), spline(3, 5)):
+        t = np.linspace(0, trajectory.duration, 20001)
+        assert np.abs(np.diff(trajectory.jerk(t), axis=0)).max() < 0.02 * np.abs(trajectory.jerk(t)).max()
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_quintic_segments_meet_their_points_without_acceleration(seed: int) -> None:
+    path = sequence(seed)
+    ends = np.concatenate([[0.0], np.cumsum(path.durations)])
+    q, dq, ddq = path.evaluate(np.minimum(ends, path.duration))
+    assert np.allclose(q, path.q, atol=1e-9)
+    assert np.allclose(dq, path.dq, atol=1e-8)
+    assert np.allclose(ddq, 0.0, atol=1e-7)
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_quintic_extrema_are_exact(seed: int) -> None:
+    path = sequence(seed)
+    t = np.linspace(0, path.duration, 40001)
+    q, dq, ddq = path.evaluate(t)
+    low, high = path.position_range
+    velocity, acceleration = path.peaks
+    peaks = (velocity, abs(dq).max(0)), (acceleration, abs(ddq).max(0))
+    for exact, sampled in ((high, q.max(0)), (-low, -q.min(0)), *peaks):
+        assert np.all(sampled <= exact + 1e-9)
+        assert np.all(sampled >= exact - 1e-4 * (1 + abs(exact)))
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_shortest_segment_keeps_the_limits_and_reaches_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 4
+    velocity, acceleration = rng.uniform(0.5, 2, n), rng.uniform(1, 10, n)
+    q, dq = rng.uniform(-2, 2, (2, n)), rng.uniform(-1, 1, (2, n)) * velocity
+    T = shortest_segment((q[0], q[1]), (dq[0], dq[1]), velocity, acceleration)
+    speeds, rates = segment_peaks(quintic_coefficients(q[0], q[1], dq[0], dq[1], T), T)
+    assert np.all(speeds <= velocity * (1 + 1e-8))
+    assert np.all(rates <= acceleration * (1 + 1e-8))
+    shorter = 0.998 * T
+    speeds, rates = segment_peaks(quintic_coefficients(q[0], q[1], dq[0], dq[1], shorter), shorter)
+    assert np.any(speeds > velocity) or np.any(rates > acceleration) or T <= 1e-3
+
+
+def test_peak_acceleration_does_not_fall_with_the_segment_time() -> None:
+    one, step = np.array([1.0]), np.array([2.0])
+    peaks = [segment_peaks(quintic_coefficients(0 * one, step, one, one, T), T)[1][0] for T in (2.0, 3.0, 4.0)]
+    assert peaks == pytest.approx([0.0, 0.64, 0.72], abs=0.005)
+
+
+def test_point_beyond_the_velocity_limit_is_refused() -> None:
+    with pytest.raises(ExcitationError, match="faster than the velocity limit"):
+        QuinticTrajectory.through([[0.0], [1.0]], [[0.0], [2.0]], velocity=1.0, acceleration=5.0)
+
+
+def test_minimum_jerk_is_the_shortest_within_limits() -> None:
+    move = minimum_jerk([0.0, 1.0], [1.0, -1.0], velocity=1.5, acceleration=[4.0, 8.0])
+    velocity, acceleration = move.peaks
+    assert max(np.max(velocity / 1.5), np.max(acceleration / [4.0, 8.0])) == pytest.approx(1.0)
+    assert at_rest(move)
+    s = np.linspace(0, 1, 11)
+    assert np.allclose(move.evaluate(s * move.duration)[0][:, 0], 10 * s**3 - 15 * s**4 + 6 * s**5)
+
+
+def test_bang_coast_bang_is_continuous_and_reaches_its_limits() -> None:
+    for velocity in (0.5, 50.0):
+        move = BangCoastBang.within([0.0, 0.0], [1.0, -2.0], velocity=velocity, acceleration=3.0)
+        t = np.linspace(0, move.duration, 20001)
+        q, dq, ddq = move.evaluate(t)
+        assert np.allclose(q[0], [0, 0])
+        assert np.allclose(q[-1], [1, -2])
+        assert np.abs(dq).max() <= velocity + 1e-12
+        assert np.abs(ddq).max() == pytest.approx(3.0)
+        assert np.abs(np.diff(q, axis=0)).max() < 1e-2
+
+
+def test_samples_end_at_rest_and_round_trip(tmp_path) -> None:
+    series = fourier(5, dof=6)
+    samples = series.sample(rate_hz=50)
+    assert np.allclose(np.diff(samples.time), 0.02)
+    assert np.allclose(samples.q[-1], series.centre)
+    samples.to_csv(tmp_path / "a.csv")
+    table = np.genfromtxt(tmp_path / "a.csv", delimiter=",", names=True)
+    assert np.array_equal(table["q_joint3"], samples.q[:, 2])
+    samples.to_json(tmp_path / "a.json")
+    assert np.array_equal(json.loads((tmp_path / "a.json").read_text())["ddq"], samples.ddq)
+    samples.to_ros(tmp_path / "a.yaml")
+    point = samples.ros_message()["points"][51]
+    assert point["time_from_start"] == {"sec": 1, "nanosec": 20_000_000}
+    yaml = pytest.importorskip("yaml")
+    assert yaml.safe_load((tmp_path / "a.yaml").read_text())["points"][51] == point
+
+
+def test_urscript_needs_six_joints(tmp_path) -> None:
+    text = fourier(5, dof=6).sample(rate_hz=10).urscript()
+    assert text.startswith("def excitation():\n  movej([")
+    assert text.count("servoj(") == len(fourier(5, dof=6).times(10))
+    with pytest.raises(ExportError, match="six joints"):
+        fourier(5).sample(rate_hz=10).to_urscript(tmp_path / "x.script")
+    with pytest.raises(ExportError, match="cannot write"):
+        fourier(5, dof=6).sample(rate_hz=10).to_urscript(tmp_path / "missing" / "x.script")
+
+
+def test_times_outside_are_refused() -> None:
+    series = fourier(1)
+    with pytest.raises(ArgumentError, match="outside"):
+        series.evaluate(series.duration + 1.0)
+    q, dq, ddq = series.evaluate(0.5 * series.duration)
+    assert q.shape == dq.shape == ddq.shape == (3,)
