@@ -1,0 +1,219 @@
+"""Base parameters: the combinations of a robot's parameters that its torques reveal, and why others stay hidden.
+
+Three groups ([Atkeson1986] section 4.2.1): parameters that can be identified alone, those that only act in combination with
+others, and those that never act at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.parameters.expression import Combination
+from dynid.parameters.layout import ParameterLayout
+
+__all__ = ["BaseParameters", "base_vector"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BaseParameters:
+    """A minimal set of parameters that gives the same torques as all p of them.
+
+    Each base parameter takes the place of one standard parameter, its *kept column*: for every motion,
+    ``Y @ theta == Y[:, columns] @ project(theta)``.
+    """
+
+    robot: str
+    """Name of the robot."""
+    layout: ParameterLayout
+    """The p standard parameters."""
+    columns: tuple[int, ...]
+    """(b,) the kept columns of the regressor, ascending."""
+    grouping: Floats
+    """(b, p) matrix of the combinations: ``beta = grouping @ theta``; the identity in the kept columns."""
+    combinations: tuple[Combination, ...]
+    """(b,) the same, readable."""
+    symbols: Mapping[str, float] = field(default_factory=dict)
+    """Values of the geometric symbols in the combinations [m], and cosines and sines of angles."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """For every parameter that never acts, why."""
+    method: str
+    """How the combinations were found."""
+    motion: str = "every motion"
+    """What the robot may do; a restricted motion reveals less."""
+    rank_gap: float = float("inf")
+    """Smallest singular value that counts over the largest that does not; infinite for methods without sampling."""
+
+    def __post_init__(self) -> None:
+        """Freeze the matrix."""
+        self.grouping.setflags(write=False)
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters b."""
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(b,) ``ZZR1``: an R marks a parameter that others were regrouped into."""
+        return tuple(combination.name for combination in self.combinations)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """(b,) SI units."""
+        return tuple(self.layout[column].unit for column in self.columns)
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """(b,) ``ZZR1 = ZZ1 + YY2 + ...``."""
+        return tuple(combination.text() for combination in self.combinations)
+
+    @property
+    def identifiable(self) -> list[str]:
+        """Standard parameters that the torques reveal one by one."""
+        return [self.layout[c].name for c, row in zip(self.columns, self.grouping, strict=True) if _single(row)]
+
+    @property
+    def combined(self) -> list[str]:
+        """Standard parameters that act only together with others."""
+        alone = set(self.identifiable)
+        acts = np.any(self.grouping != 0.0, axis=0)
+        return [name for name, does in zip(self.layout.names, acts, strict=True) if does and name not in alone]
+
+    @property
+    def unidentifiable(self) -> list[str]:
+        """Standard parameters that never act."""
+        acts = np.any(self.grouping != 0.0, axis=0)
+        return [name for name, does in zip(self.layout.names, acts, strict=True) if not does]
+
+    def owners(self, index: int) -> tuple[str, ...]:
+        """The links and joints whose properties base parameter ``index`` lumps together."""
+        touched = (self.layout[int(column)].owner for column in np.flatnonzero(self.grouping[index]))
+        return tuple(dict.fromkeys(touched))
+
+    def project(self, theta: ArrayLike) -> Floats:
+        """Values of the base parameters (..., b) from those of the standard parameters (..., p)."""
+        values = np.asarray(theta, dtype=float)
+        if values.shape[-1:] != (len(self.layout),):
+            raise ArgumentError(f"expected {len(self.layout)} standard parameters, got shape {values.shape}")
+        return np.asarray(values @ self.grouping.T)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = "".join(
+            f"<tr><td>{c.name}</td><td>{escape(c.right_side())}</td><td>{escape(u)}</td><td>{escape(o)}</td></tr>"
+            for c, u, o in zip(self.combinations, self.units, self._owner_texts(), strict=True)
+        )
+        head = "<tr><th>base parameter</th><th>is</th><th>unit</th><th>of</th></tr>"
+        hidden = "".join(f"<li>{escape(line)}</li>" for line in self._hidden())
+        return f"<p>{escape(self.headline)}</p><table>{head}{rows}</table><ul>{hidden}</ul>"
+
+    @property
+    def headline(self) -> str:
+        """The result in one line."""
+        how = f"{self.method}; {self.motion}"
+        return f"{self.robot}: {self.rank} base parameters from {len(self.layout)} standard ones ({how})"
+
+    def to_text(self) -> str:
+        """A page to read."""
+        lines = [self.headline, ""]
+        for text, owners in zip(self.expressions, self._owner_texts(), strict=True):
+            lines.append(f"  {text}" + (f"   [{owners}]" if " = " in text else ""))
+        lines += ["", *self._summary(), *self._hidden("  ")]
+        return "\n".join(lines)
+
+    def to_markdown(self) -> str:
+        """A Markdown page."""
+        lines = [f"**{self.headline}**", "", "| base parameter | is | unit | of |", "|---|---|---|---|"]
+        for combination, unit, owners in zip(self.combinations, self.units, self._owner_texts(), strict=True):
+            lines.append(f"| {combination.name} | {combination.right_side()} | {unit} | {owners} |".replace("*", "\\*"))
+        lines += ["", *(f"{line}  " for line in self._summary()), *self._hidden("- ")]
+        return "\n".join(lines)
+
+    def to_latex(self) -> str:
+        """The regrouping relations as a LaTeX ``align*``; parameters that stand alone are listed in a comment."""
+        lines = []
+        for combination in self.combinations:
+            if combination.regrouped:
+                letters = combination.name.rstrip("0123456789")
+                left = f"{letters}_{{{combination.name[len(letters) :]}}}"
+                lines.append(f"  {left} &= {combination.right_side(latex=True)}")
+        alone = " ".join(c.name for c in self.combinations if not c.regrouped)
+        return "\n".join([f"% alone: {alone}", "\\begin{align*}", " \\\\\n".join(lines), "\\end{align*}"])
+
+    def to_json(self) -> str:
+        """Everything, for other programs."""
+        names = self.layout.names
+        base = [
+            {
+                "name": combination.name,
+                "column": column,
+                "unit": self.layout[column].unit,
+                "expression": combination.right_side(),
+                "coefficients": {names[k]: row[k] for k in np.flatnonzero(row).tolist()},
+                "owners": list(self.owners(index)),
+            }
+            for index, (combination, column, row) in enumerate(
+                zip(self.combinations, self.columns, self.grouping.tolist(), strict=True)
+            )
+        ]
+        report = {
+            "robot": self.robot,
+            "method": self.method,
+            "motion": self.motion,
+            "standard_parameters": list(names),
+            "base_parameters": base,
+            "identifiable": self.identifiable,
+            "combined": self.combined,
+            "unidentifiable": dict.fromkeys(self.unidentifiable, "") | dict(self.reasons),
+            "symbols": dict(self.symbols),
+            "rank_gap": self.rank_gap if np.isfinite(self.rank_gap) else None,
+        }
+        return json.dumps(report, indent=2)
+
+    def _owner_texts(self) -> list[str]:
+        return [", ".join(self.owners(index)) for index in range(self.rank)]
+
+    def _summary(self) -> list[str]:
+        lines = []
+        used = {name for c in self.combinations for t in c.terms for m, _ in t.coefficient.terms for name, _ in m}
+        values = [f"{name} = {value:.6g}" for name, value in self.symbols.items() if name in used]
+        if values:
+            lines.append(f"with {', '.join(values)}")
+        if np.isfinite(self.rank_gap):
+            lines.append(f"Gap between what counts and rounding: {self.rank_gap:.1e}")
+        groups = (("Identifiable one by one", self.identifiable), ("Only in combinations", self.combined))
+        lines += [f"{what} ({len(names)}): {' '.join(names) or 'none'}" for what, names in groups]
+        return [*lines, f"Without effect ({len(self.unidentifiable)}):"]
+
+    def _hidden(self, indent: str = "") -> list[str]:
+        """One line per reason, with the parameters it hides."""
+        by_reason: dict[str, list[str]] = {}
+        for name in self.unidentifiable:
+            by_reason.setdefault(self.reasons.get(name, "no motion shows it"), []).append(name)
+        return [f"{indent}{' '.join(names)}: {reason}" for reason, names in by_reason.items()]
+
+
+def base_vector(base: BaseParameters, theta: ArrayLike) -> Floats:
+    """Standard parameters (p,) that give the same torques: base values in the kept columns, zeros elsewhere.
+
+    With so many zeros the inverse dynamics costs much less ([GautierKhalil1990] section VI, [Lin1995] section III).
+    """
+    full = np.zeros(len(base.layout))
+    full[list(base.columns)] = base.project(theta)
+    return full
+
+
+def _single(row: Floats) -> bool:
+    return int(np.count_nonzero(row)) == 1

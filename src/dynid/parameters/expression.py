@@ -1,0 +1,204 @@
+"""Small polynomials in geometric symbols, and linear combinations of parameters with such coefficients.
+
+Just enough algebra for the regrouping relations: sums and products of symbols such as ``D3`` or ``CA2``, kept in a normal form in
+which the square of a sine is one minus the square of the cosine. Exact zeros vanish, so equal expressions look the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+__all__ = ["Combination", "Polynomial", "Term"]
+
+Monomial = tuple[tuple[str, int], ...]
+
+
+def _squared_cosine(sine: str) -> str | None:
+    """The cosine's symbol if this is a sine (SA3 -> CA3, ST3 -> CT3)."""
+    return "C" + sine[1:] if sine[:2] in ("SA", "ST") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """A polynomial in named quantities with float coefficients."""
+
+    terms: tuple[tuple[Monomial, float], ...] = ()
+
+    @classmethod
+    def constant(cls, value: float) -> Self:
+        """A number."""
+        return cls._of({(): float(value)})
+
+    @classmethod
+    def symbol(cls, name: str) -> Self:
+        """A single symbol."""
+        return cls._of({((name, 1),): 1.0})
+
+    @classmethod
+    def _of(cls, terms: Mapping[Monomial, float]) -> Self:
+        kept = {monomial: value for monomial, value in terms.items() if abs(value) > 1e-14}
+        return cls(tuple(sorted(kept.items(), key=lambda item: (-_degree(item[0]), item[0]))))
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def __add__(self, other: Polynomial | float) -> Polynomial:
+        total = dict(self.terms)
+        for monomial, value in _polynomial(other).terms:
+            total[monomial] = total.get(monomial, 0.0) + value
+        return Polynomial._of(total)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial(tuple((monomial, -value) for monomial, value in self.terms))
+
+    def __sub__(self, other: Polynomial | float) -> Polynomial:
+        return self + -_polynomial(other)
+
+    def __rsub__(self, other: Polynomial | float) -> Polynomial:
+        return _polynomial(other) - self
+
+    def __mul__(self, other: Polynomial | float) -> Polynomial:
+        total: dict[Monomial, float] = {}
+        for a, x in self.terms:
+            for b, y in _polynomial(other).terms:
+                for monomial, value in _reduced(_product(a, b), x * y):
+                    total[monomial] = total.get(monomial, 0.0) + value
+        return Polynomial._of(total)
+
+    __rmul__ = __mul__
+
+    def value(self, symbols: Mapping[str, float]) -> float:
+        """The number it is when the symbols have these values."""
+        total = 0.0
+        for monomial, factor in self.terms:
+            for name, power in monomial:
+                factor *= symbols[name] ** power
+            total += factor
+        return total
+
+    @property
+    def negative(self) -> bool:
+        """Whether every term is negative, so that the sign can be put in front."""
+        return bool(self.terms) and all(value < 0.0 for _, value in self.terms)
+
+    def text(self, latex: bool = False) -> str:
+        """As a sum in text (``D3^2 + R3^2``) or LaTeX."""
+        return _signed_sum([(value, _monomial_text(m, abs(value), latex)) for m, value in self.terms]) or "0"
+
+    __str__ = text
+
+
+def _polynomial(value: Polynomial | float) -> Polynomial:
+    return value if isinstance(value, Polynomial) else Polynomial.constant(value)
+
+
+def _degree(monomial: Monomial) -> int:
+    return sum(power for _, power in monomial)
+
+
+def _product(a: Monomial, b: Monomial) -> Monomial:
+    powers = dict(a)
+    for name, power in b:
+        powers[name] = powers.get(name, 0) + power
+    return tuple(sorted(powers.items()))
+
+
+def _reduced(monomial: Monomial, value: float) -> list[tuple[Monomial, float]]:
+    """Write squares of sines as one minus the square of the cosine."""
+    for name, power in monomial:
+        cosine = _squared_cosine(name)
+        if power >= 2 and cosine is not None:
+            rest = tuple((n, p - 2 if n == name else p) for n, p in monomial if n != name or p > 2)
+            return _reduced(rest, value) + _reduced(_product(rest, ((cosine, 2),)), -value)
+    return [(monomial, value)]
+
+
+def _monomial_text(monomial: Monomial, size: float, latex: bool) -> str:
+    factors = [_symbol_text(name, power, latex) for name, power in monomial]
+    if size != 1.0 or not factors:
+        factors.insert(0, _number(size, latex))
+    return ("\\," if latex else "*").join(factors)
+
+
+def _symbol_text(name: str, power: int, latex: bool) -> str:
+    letters = name.rstrip("0123456789")
+    base = f"{letters}_{{{name[len(letters) :]}}}" if latex else name
+    return base if power == 1 else f"{base}^{{{power}}}" if latex else f"{base}^{power}"
+
+
+def _number(size: float, latex: bool) -> str:
+    fraction = Fraction(size).limit_denominator(12)
+    if abs(float(fraction) - size) > 1e-12 * size:
+        return f"{size:.6g}"
+    if fraction.denominator == 1:
+        return str(fraction.numerator)
+    return f"\\tfrac{{{fraction.numerator}}}{{{fraction.denominator}}}" if latex else str(fraction)
+
+
+def _signed_sum(parts: Iterable[tuple[float, str]]) -> str:
+    text = ""
+    for sign, part in parts:
+        text += (" - " if sign < 0 else " + ") + part if text else ("-" if sign < 0 else "") + part
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A standard parameter with its coefficient."""
+
+    coefficient: Polynomial
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A base parameter as a linear combination of standard ones; the one that names it comes first."""
+
+    name: str
+    terms: tuple[Term, ...]
+
+    @property
+    def regrouped(self) -> bool:
+        """Whether more than one standard parameter takes part."""
+        return len(self.terms) > 1
+
+    def right_side(self, latex: bool = False) -> str:
+        """``ZZ1 + YY2 + 2*R3*MZ3 + (D3^2 + R3^2)*(M3 + M4)``: terms with the same coefficient are put together."""
+        groups: dict[Polynomial, list[tuple[float, str]]] = {}
+        for term in self.terms:
+            coefficient, sign = (-term.coefficient, -1.0) if term.coefficient.negative else (term.coefficient, 1.0)
+            if -coefficient in groups:
+                coefficient, sign = -coefficient, -sign
+            groups.setdefault(coefficient, []).append((sign, _parameter_text(term.parameter, latex)))
+        parts: list[tuple[float, str]] = []
+        for coefficient, members in groups.items():
+            if coefficient == Polynomial.constant(1.0):
+                parts.extend(members)
+            else:
+                parts.append(_product_text(coefficient, members, latex))
+        return _signed_sum(parts)
+
+    def text(self) -> str:
+        """``ZZR1 = ZZ1 + YY2 + ...``, or the bare name of a parameter that stands alone."""
+        return f"{self.name} = {self.right_side()}" if self.regrouped else self.name
+
+    __str__ = text
+
+
+def _parameter_text(name: str, latex: bool) -> str:
+    return _symbol_text(name, 1, latex)
+
+
+def _product_text(coefficient: Polynomial, members: list[tuple[float, str]], latex: bool) -> tuple[float, str]:
+    lead = members[0][0]
+    inner = _signed_sum([(sign * lead, text) for sign, text in members])
+    factor = coefficient.text(latex)
+    if len(coefficient.terms) > 1:
+        factor = f"({factor})"
+    times = "\\," if latex else "*"
+    return lead, f"{factor}{times}({inner})" if len(members) > 1 else f"{factor}{times}{inner}"

@@ -1,0 +1,124 @@
+"""The names, units and owners of a robot's parameters, one per column of its regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+
+__all__ = ["INERTIAL_SYMBOLS", "INERTIAL_UNITS", "Parameter", "ParameterKind", "ParameterLayout", "parameters"]
+
+INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
+"""The ten parameters of a body about its frame's origin ([GautierKhalil1990] eq. 1)."""
+
+INERTIAL_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
+
+ParameterKind = Literal["inertia", "first moment", "mass", "joint model", "coupling"]
+
+_INERTIAL_KINDS: tuple[ParameterKind, ...] = ("inertia",) * 6 + ("first moment",) * 3 + ("mass",)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One column of the regressor."""
+
+    name: str
+    """Symbol and number of the body or joint: ``XX2``, ``FV2``."""
+    unit: str
+    """SI unit."""
+    owner: str
+    """Name of the link (inertial parameters) or of the joint (joint models); of a coupling, its joints joined by ``+``."""
+    kind: ParameterKind
+    number: int
+    """Number of the body or joint, from 1."""
+    symbol: str
+    """The name without the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterLayout:
+    """All parameters in the order of `Robot.parameter_vector` and of the regressor's columns."""
+
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name per column."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """One unit per column."""
+        return tuple(parameter.unit for parameter in self.parameters)
+
+    def index(self, name: str) -> int:
+        """Column of the parameter of that name."""
+        names = self.names
+        if name not in names:
+            raise ArgumentError(f"there is no parameter '{name}'", remedy=f"The parameters are: {', '.join(names)}.")
+        return names.index(name)
+
+    def vector(self, robot: Robot) -> NDArray[np.float64]:
+        """(p,) the robot's present values, in this order."""
+        if parameters(robot) != self:
+            raise ArgumentError(f"robot '{robot.name}' has other parameters", remedy="Use parameters(robot).")
+        return robot.parameter_vector
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self.parameters)
+
+    def __getitem__(self, column: int) -> Parameter:
+        return self.parameters[column]
+
+    def __str__(self) -> str:
+        """One line per body or joint: the owner, then its parameters with their units."""
+        lines: dict[tuple[str, str], list[Parameter]] = {}
+        for parameter in self.parameters:
+            lines.setdefault(
+                (parameter.kind.split()[0] in ("joint", "coupling") and "joint" or "link", parameter.owner), []
+            ).append(parameter)
+        return "\n".join(f"{what} '{owner}': {_by_unit(group)}" for (what, owner), group in lines.items())
+
+
+def _by_unit(group: list[Parameter]) -> str:
+    units = list(dict.fromkeys(parameter.unit for parameter in group))
+    return ", ".join(f"{' '.join(p.name for p in group if p.unit == unit)} [{unit}]" for unit in units)
+
+
+def parameters(robot: Robot) -> ParameterLayout:
+    """The parameters of a robot: ten per body, then those of the joint models, then those of the couplings."""
+    rows = [
+        Parameter(f"{symbol}{number}", unit, body.joint.child, kind, number, symbol)
+        for number, body in enumerate(robot.bodies, start=1)
+        for symbol, unit, kind in zip(INERTIAL_SYMBOLS, INERTIAL_UNITS, _INERTIAL_KINDS, strict=True)
+    ]
+    for number, joint in enumerate(robot.moving_joints, start=1):
+        for model in joint.models:
+            units = model.units_for(prismatic=joint.kind == "prismatic")
+            for symbol, unit in zip(model.symbols, units, strict=True):
+                rows.append(Parameter(f"{symbol}{number}", unit, joint.name, "joint model", number, symbol))
+    for coupling in robot.couplings:
+        number = max(robot.joint_names.index(name) for name in coupling.ratios) + 1
+        for symbol, unit in zip(coupling.symbols, coupling.units, strict=True):
+            rows.append(Parameter(f"{symbol}{number}", unit, "+".join(coupling.ratios), "coupling", number, symbol))
+    return ParameterLayout(_unique(rows))
+
+
+def _unique(rows: list[Parameter]) -> tuple[Parameter, ...]:
+    names = [row.name for row in rows]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ArgumentError(
+            f"several parameters have the name {', '.join(repeated)}",
+            remedy="Give a joint each model once, and couplings different last joints.",
+        )
+    return tuple(rows)

@@ -1,0 +1,137 @@
+"""Base parameters from sampled regressors: rank-revealing factorisation at random states ([Izaguirre1992] section 6.1).
+
+Works for every robot, tree and joint model, and for a motion that was really made. [Gautier1990] uses the same idea with QR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.kernels import record_quantity
+from dynid.parameters.row_space import RANK_TOLERANCE, RowSpace, row_space
+from dynid.robot.model import Robot
+from dynid.tape import compile_tape
+
+__all__ = ["States", "keep_order", "numeric_row_space", "random_states", "sampled_regressor"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class States:
+    """Positions, velocities and accelerations of all joints at N instants."""
+
+    q: Floats
+    """(N, n) [rad or m]"""
+    dq: Floats
+    """(N, n) [rad/s or m/s]"""
+    ddq: Floats
+    """(N, n) [rad/s^2 or m/s^2]"""
+
+    @classmethod
+    def of(cls, states: States | Sequence[ArrayLike], dof: int) -> States:
+        """Check arrays ``(q, dq, ddq)``, each (N, n)."""
+        if isinstance(states, States):
+            return states
+        arrays = [np.atleast_2d(np.asarray(array, dtype=float)) for array in states]
+        if len(arrays) != 3 or any(a.shape != arrays[0].shape or a.shape[1] != dof for a in arrays):
+            raise ArgumentError(
+                f"states have shapes {[a.shape for a in arrays]}", remedy=f"Give (q, dq, ddq), each (N, {dof})."
+            )
+        return cls(*arrays)
+
+
+def random_states(
+    robot: Robot, count: int, *, locked: Mapping[int, float] | None = None, static: bool = False, seed: int = 0
+) -> States:
+    """States that excite everything: whole turns, strokes of the robot's own size, velocities that match gravity.
+
+    Args:
+        robot: The robot.
+        count: Number of states N.
+        locked: Joint number (from 0) -> position at which it is held.
+        static: Whether the robot only stands still.
+        seed: Of the random numbers.
+    """
+    random = np.random.default_rng(seed)
+    size = max([float(np.abs(body.p_parent_joint).max()) for body in robot.bodies] + [0.1])
+    stroke = np.array([size if body.prismatic else np.pi for body in robot.bodies])
+    moving = np.ones(robot.dof)
+    moving[list(locked or {})] = 0.0
+    q = random.uniform(-1.0, 1.0, (count, robot.dof)) * stroke * moving
+    for joint, position in (locked or {}).items():
+        q[:, joint] = position
+    dq, ddq = (random.uniform(-3.0, 3.0, (count, robot.dof)) * moving * (not static) for _ in range(2))
+    return States(q, dq, ddq)
+
+
+def sampled_regressor(robot: Robot, states: States) -> Floats:
+    """The torque regressor at every state (N, n, p)."""
+    # interpreted, not compiled: it runs once, on few states
+    program = compile_tape(record_quantity(robot, "regressor"), backend="numpy")
+    return np.asarray(program(states.q, states.dq, states.ddq))
+
+
+def numeric_row_space(
+    robot: Robot,
+    *,
+    locked: Mapping[int, float] | None = None,
+    static: bool = False,
+    states: States | None = None,
+    tolerance: float = RANK_TOLERANCE,
+    seed: int = 0,
+) -> RowSpace:
+    """What the torques of the free joints see of the parameters, from regressors at random or given states.
+
+    Args:
+        robot: The robot.
+        locked: Joint number (from 0) -> position at which it is held; nobody measures its torque.
+        static: Whether the robot only stands still.
+        states: The motion really made, in place of random states.
+        tolerance: Scaled singular values below this fraction of the largest count as zero.
+        seed: Of the random states.
+    """
+    if states is None:
+        count = robot.parameter_vector.size // 2 + 20
+        states = random_states(robot, count, locked=locked, static=static, seed=seed)
+    free = [j for j in range(robot.dof) if j not in (locked or {})]
+    Y = sampled_regressor(robot, states)[:, free, :]
+    return row_space(Y.reshape(-1, Y.shape[2]), tolerance)
+
+
+def keep_order(robot: Robot) -> list[int]:
+    """Columns in the order in which to keep them, so that the groupings come out as in [GautierKhalil1990] eqs. (15), (16).
+
+    Of a link that turns, the second moment and the mass terms across its own axis are kept and ``YY MZ M`` (for an axis along
+    z) go to the link before; of a link that slides, mass and first moments are kept and the tensor goes to the link before. Of
+    the joint models the rotor inertias are the first to go.
+    """
+    groups: list[list[int]] = [[] for _ in range(6)]
+    for j, body in enumerate(robot.bodies):
+        for group, symbols in _roles(body.prismatic, int(np.argmax(np.abs(body.axis)))).items():
+            groups[group].extend(10 * j + k for k in symbols)
+    column = 10 * robot.dof
+    symbols = [s for joint in robot.moving_joints for model in joint.models for s in model.symbols]
+    symbols += [s for coupling in robot.couplings for s in coupling.symbols]
+    for symbol in symbols:
+        groups[5 if symbol == "IA" else 4].append(column)
+        column += 1
+    return [column for group in (0, 1, 2, 3, 4, 5) for column in groups[group]]
+
+
+_TENSOR = {(0, 0): 0, (0, 1): 1, (0, 2): 2, (1, 1): 3, (1, 2): 4, (2, 2): 5}
+
+
+def _roles(prismatic: bool, along: int) -> dict[int, list[int]]:
+    """Positions among the ten parameters by group: 0 kept first of turning, 1 of sliding links; 2, 3 dropped first."""
+    if prismatic:
+        return {1: [9, 6, 7, 8], 3: list(range(6))}
+    first, second = (k for k in range(3) if k != along)
+    dropped = [_TENSOR[second, second], 6 + along, 9]
+    kept = [_TENSOR[along, along]] + [k for k in range(9) if k not in dropped and k != _TENSOR[along, along]]
+    return {0: kept, 2: dropped}

@@ -1,0 +1,116 @@
+"""The row space of a regressor, and the choice of columns that represent it.
+
+A set of parameters acts on the torques only through the row space of the regressor. Every method of this package ends in such a
+space; what differs is how it is found. From the space, columns are kept one after another in a given order as long as they are
+independent of those before ([Izaguirre1992] section 6.1, eqs. 27-29); all other columns are combinations of the kept ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RowSpace", "row_space", "successive_columns"]
+
+Floats = NDArray[np.float64]
+
+RANK_TOLERANCE = 1e-9
+"""Scaled singular values below this fraction of the largest count as zero; real ones stay above 1e-6, rounding below 1e-13."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSpace:
+    """What of p parameters a set of linear measurements can see."""
+
+    basis: Floats
+    """(b, p) orthonormal rows that span the space after every column was divided by its scale."""
+    scale: Floats
+    """(p,) norm of every column; 1 for a column of zeros."""
+    singular_values: Floats
+    """(p,) of the scaled matrix, descending."""
+
+    @property
+    def rank(self) -> int:
+        """Dimension b: the number of base parameters."""
+        return len(self.basis)
+
+    @property
+    def gap(self) -> float:
+        """Smallest singular value that counts over the largest that does not (infinite when there is none)."""
+        values = self.singular_values
+        if not 0 < self.rank < len(values) or values[self.rank] == 0.0:
+            return float("inf")
+        return float(values[self.rank - 1] / values[self.rank])
+
+    @property
+    def rows(self) -> Floats:
+        """(b, p) the space in the parameters' own units."""
+        return self.basis * self.scale
+
+
+def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE) -> RowSpace:
+    """The row space of a matrix (m, p), found after scaling its columns to equal length."""
+    norms = np.linalg.norm(matrix, axis=0)
+    silent = norms <= 1e-12 * max(float(norms.max(initial=0.0)), 1e-300)
+    scale = np.where(silent, 1.0, norms)
+    scaled = np.where(silent, 0.0, matrix / scale)
+    if len(scaled) > scaled.shape[1]:
+        scaled = np.linalg.qr(scaled, mode="r")
+    _, values, Vt = np.linalg.svd(scaled, full_matrices=False)
+    rank = int(np.count_nonzero(values > tolerance * max(float(values.max(initial=0.0)), 1e-300)))
+    padded = np.zeros(matrix.shape[1])
+    padded[: len(values)] = values
+    return RowSpace(basis=Vt[:rank], scale=scale, singular_values=padded)
+
+
+def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int, ...], Floats]:
+    """Keep columns in the given order while they are independent of those kept before.
+
+    Args:
+        space: The row space.
+        order: All column numbers, the ones to keep rather than drop first.
+
+    Returns:
+        The kept columns (ascending) and the grouping matrix G (b, p), ``Y == Y[:, columns] @ G``, ``G[:, columns] == 1``.
+    """
+    columns = tuple(sorted(_independent(space.basis, order, space.rank)))
+    kept = list(columns)
+    grouping = np.linalg.solve(space.basis[:, kept], space.basis) if kept else np.zeros((0, space.basis.shape[1]))
+    # scaled coefficients are of order one, so what is far below is rounding
+    grouping[np.abs(grouping) < 1e-9 * max(1.0, float(np.abs(grouping).max(initial=0.0)))] = 0.0
+    grouping = grouping * space.scale / space.scale[kept, None]
+    grouping[:, kept] = np.eye(len(kept))
+    return columns, _neat(grouping)
+
+
+def _independent(basis: Floats, order: Sequence[int], rank: int) -> list[int]:
+    """The first ``rank`` columns in this order that are independent; nearly dependent ones wait for a second round."""
+    kept: list[int] = []
+    directions: list[Floats] = []
+    for threshold in (1e-3, 1e-7):
+        for column in order:
+            if column in kept or len(kept) == rank:
+                continue
+            rest = _rejected(basis[:, column], directions)
+            length = float(np.linalg.norm(rest))
+            if length > threshold * max(float(np.linalg.norm(basis[:, column])), 1e-6):
+                kept.append(column)
+                directions.append(rest / length)
+    return kept
+
+
+def _rejected(vector: Floats, directions: list[Floats]) -> Floats:
+    if directions:
+        Q = np.array(directions)
+        for _ in range(2):  # twice is enough: the second round removes the rounding of the first
+            vector = vector - Q.T @ (Q @ vector)
+    return vector
+
+
+def _neat(grouping: Floats) -> Floats:
+    """Coefficients within rounding of a multiple of one half made exact."""
+    halves = np.round(2.0 * grouping) / 2.0
+    return np.where(np.abs(grouping - halves) <= 1e-10, halves, grouping)

@@ -1,0 +1,283 @@
+"""Base parameters of any tree without sampling: a recursion over the span of attainable energies.
+
+The energy of the robot is ``sum_j delta_j . h_j(q, dq)``; a change delta of the parameters is invisible exactly when that sum is
+constant. The row h_j (10,) of body j follows from its parent's, ``h_j = S_j(q_j)^T h_p + dq_j mixed(u_j, t_j) + dq_j^2 K(u_j)``
+([GautierKhalil1990] eqs. 9-13), where S_j is a polynomial in q_j (prismatic) or a trigonometric one (revolute):
+``S_j = sum_m phi_m(q_j) S_jm``, phi_0 = 1. So the *span* of all attainable h_j and of all attainable twists t_j follows joint by
+joint, and seen from the last joint backwards delta is invisible exactly when, with ``delta'_j = delta_j + sum_children S_c0 delta'_c``,
+
+- ``delta'_j . S_jm^T h = 0`` for m > 0 and all attainable h of the parent (nothing may depend on q_j),
+- ``delta'_j . mixed(u_j, t) = 0`` for all attainable t, and ``delta'_j . K(u_j) = 0`` (nothing may depend on dq_j).
+
+These conditions are the rows that span what can be known. Rotor inertias, offsets and couplings enter the same conditions.
+The idea of propagating spans instead of samples is that of the recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_row, transport
+from dynid.parameters.row_space import RowSpace, row_space
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.model import Body, Robot
+from dynid.spatial import rotation_about, skew
+
+__all__ = ["Attainable", "attainable", "structural_row_space"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attainable:
+    """What a body can do, over all motions of the robot."""
+
+    energy: Floats
+    """(k, 11) orthonormal rows that span the energy rows h (10,), each extended by a 1 that tells points from directions."""
+    twists: Floats
+    """(l, 6 + n) orthonormal rows that span (w, v, dq): angular and origin velocity in the body frame, joint velocities."""
+
+    @property
+    def turning(self) -> Floats:
+        """(k, 3) orthonormal rows that span the attainable angular velocities, body frame."""
+        return _orthonormal(self.twists[:, :3])
+
+    @property
+    def sliding(self) -> Floats:
+        """(k, 3) orthonormal rows that span the attainable velocities of the origin, body frame."""
+        return _orthonormal(self.twists[:, 3:6])
+
+
+def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
+    """What the torques of the free joints see of the parameters; exact up to rounding, for any tree.
+
+    Args:
+        robot: The robot; its joint models may be `RotorInertia`, `Viscous`, `Coulomb`, `Offset` and couplings.
+        locked: Joint number (from 0) -> position [rad or m] at which it is held; nobody measures its torque.
+        static: Whether the robot only stands still.
+    """
+    locked = locked or {}
+    columns = _model_columns(robot)
+    bodies = attainable(robot, locked=locked, static=static)
+    size = robot.parameter_vector.size
+    rows = [np.zeros((0, size))]
+    carried = np.zeros((robot.dof, 10, size))
+    for j in reversed(range(robot.dof)):
+        body = robot.bodies[j]
+        carried[j, :, 10 * j : 10 * j + 10] += np.eye(10)
+        parent = bodies[body.parent] if body.parent >= 0 else _base(robot, locked, static)
+        if j in locked:
+            constant = _harmonics(body, locked[j])[0]
+        else:
+            constant = _energy_maps(body)[0]
+            rows.extend(_conditions(robot, j, parent, carried[j], columns, static))
+        if body.parent >= 0:
+            carried[body.parent] += constant @ carried[j]
+    rows.extend(_friction_rows(robot, columns, locked, static))
+    return row_space(np.vstack(rows))
+
+
+def attainable(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> list[Attainable]:
+    """The spans of energies and twists of every body; arguments as in `structural_row_space`."""
+    locked = locked or {}
+    spans: list[Attainable] = []
+    for j, body in enumerate(robot.bodies):
+        parent = spans[body.parent] if body.parent >= 0 else _base(robot, locked, static)
+        spans.append(_next(body, j, parent, locked.get(j), static))
+    return spans
+
+
+def _base(robot: Robot, locked: Mapping[int, float], static: bool) -> Attainable:
+    energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])  # (A10), (A12)
+    rates = np.zeros((0, robot.dof)) if static else np.eye(robot.dof)[[j for j in range(robot.dof) if j not in locked]]
+    return Attainable(energy[None, :], np.hstack([np.zeros((len(rates), 6)), rates]))
+
+
+def _next(body: Body, j: int, parent: Attainable, held: float | None, static: bool) -> Attainable:
+    """One step outwards."""
+    energy_maps = [_harmonics(body, held)[0]] if held is not None else _energy_maps(body)
+    twist_maps = [_twist_matrix(body, held)] if held is not None else _twist_maps(body)
+    energies = [_mapped_points(parent.energy, S.T, constant=m == 0) for m, S in enumerate(energy_maps)]
+    twists = [_mapped_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(twist_maps)]
+    moved = np.vstack(twists)
+    if held is None and not static:
+        u = _unit_twist(body)
+        rows = [mixed_kinetic_row(twist[:6], u) for twist in moved] + [kinetic_row(u[:3], u[3:])]
+        energies.append(np.hstack([np.array(rows), np.zeros((len(rows), 1))]))
+        moved = moved.copy()
+        moved[:, :6] += moved[:, 6 + j, None] * u
+    return Attainable(_orthonormal(np.vstack(energies)), _orthonormal(moved))
+
+
+def _conditions(
+    robot: Robot, j: int, parent: Attainable, carried: Floats, columns: Mapping[str, int], static: bool
+) -> list[Floats]:
+    """What must vanish so that nothing depends on joint j: rows (k, p)."""
+    body, number = robot.bodies[j], j + 1
+    rows = []
+    for m, S in enumerate(_energy_maps(body)[1:], start=1):
+        block = parent.energy[:, :10] @ S @ carried
+        if body.prismatic and m == 1 and f"OFF{number}" in columns:
+            block[:, columns[f"OFF{number}"]] += parent.energy[:, 10]  # the offset's energy is OFF * q
+        rows.append(block)
+    if not static:
+        u = _unit_twist(body)
+        inertial = kinetic_row(u[:3], u[3:]) @ carried
+        if f"IA{number}" in columns:
+            inertial[columns[f"IA{number}"]] += 0.5
+        rows.append(inertial[None, :])
+        for m, X in enumerate(_twist_maps(body)):
+            for twist in _mapped_twists(parent.twists, X, constant=m == 0):
+                row = mixed_kinetic_row(twist[:6], u) @ carried
+                rows.append((row + _coupled_inertia(robot, j, twist[6:], columns))[None, :])
+    return rows
+
+
+def _coupled_inertia(robot: Robot, j: int, rates: Floats, columns: Mapping[str, int]) -> Floats:
+    """Coefficient of dq_j in the couplings' energy IAM * sum r_k r_l dq_k dq_l, joints after j already settled."""
+    row = np.zeros(robot.parameter_vector.size)
+    names = robot.joint_names
+    for coupling in robot.couplings:
+        ratios = {names.index(name): ratio for name, ratio in coupling.ratios.items()}
+        column = columns[f"IAM{max(ratios) + 1}"]
+        row[column] = ratios.get(j, 0.0) * sum(r * rates[l] for l, r in ratios.items() if l < j)
+    return row
+
+
+def _friction_rows(robot: Robot, columns: Mapping[str, int], locked: Mapping[int, float], static: bool) -> list[Floats]:
+    """Friction and offsets, which no link parameter imitates (but for the offset of a prismatic joint)."""
+    size, free = robot.parameter_vector.size, [j for j in range(robot.dof) if j not in locked]
+    rows: dict[object, Floats] = {}
+
+    def add(key: object, column: str, value: float) -> None:
+        if column in columns:
+            rows.setdefault(key, np.zeros(size))[columns[column]] += value
+
+    for j in free:
+        if not robot.bodies[j].prismatic:
+            add(("OFF", j), f"OFF{j + 1}", 1.0)
+        if not static:
+            add(("FV", j), f"FV{j + 1}", 1.0)
+            add(_direction({j: 1.0})[0], f"FC{j + 1}", 1.0)
+    names = robot.joint_names
+    for coupling in robot.couplings:
+        last = max(names.index(name) for name in coupling.ratios) + 1
+        ratios = {names.index(name): r for name, r in coupling.ratios.items() if names.index(name) in free}
+        if static or not ratios:
+            continue
+        for k in ratios:
+            for l in ratios:
+                if k < l:
+                    add(("FVM", k, l), f"FVM{last}", ratios[k] * ratios[l])
+        direction, length = _direction(ratios)
+        add(direction, f"FCM{last}", length)
+    return [row[None, :] for row in rows.values()]
+
+
+def _direction(ratios: Mapping[int, float]) -> tuple[tuple[tuple[int, float], ...], float]:
+    """Ratios up to a factor, and the size of that factor: motors with the same direction share the sign of their speed."""
+    first = ratios[min(ratios)]
+    return tuple((k, round(r / first, 12)) for k, r in sorted(ratios.items())), abs(first)
+
+
+def _model_columns(robot: Robot) -> dict[str, int]:
+    """Column of every joint-model parameter by name.
+
+    Raises:
+        ArgumentError: A joint model of another kind, whose torque this recursion cannot know.
+    """
+    known = (RotorInertia, Viscous, Coulomb, Offset)
+    columns: dict[str, int] = {}
+    column = 10 * robot.dof
+    for number, joint in enumerate(robot.moving_joints, start=1):
+        for model in joint.models:
+            if type(model) not in known:
+                raise ArgumentError(
+                    f"the structural method does not know the joint model {type(model).__name__}",
+                    place=f"joint '{joint.name}'",
+                    remedy="Use method='numeric'.",
+                )
+            columns[f"{model.symbols[0]}{number}"] = column
+            column += 1
+    for coupling in robot.couplings:
+        last = max(robot.joint_names.index(name) for name in coupling.ratios) + 1
+        for symbol in coupling.symbols:
+            columns[f"{symbol}{last}"] = column
+            column += 1
+    return columns
+
+
+# --- the joint's motion as a sum of functions of q ---------------------------------------------------------------------
+
+
+def _unit_twist(body: Body) -> Floats:
+    zero = np.zeros(3)
+    return np.concatenate([zero, body.axis] if body.prismatic else [body.axis, zero])
+
+
+def _pose(body: Body, q: float) -> tuple[Floats, Floats]:
+    if body.prismatic:
+        return body.R_parent_joint, body.p_parent_joint + body.R_parent_joint @ body.axis * q
+    return body.R_parent_joint @ rotation_about(body.axis, q), body.p_parent_joint
+
+
+def _harmonics(body: Body, *positions: float) -> list[Floats]:
+    return [transport(*_pose(body, q)) for q in positions]
+
+
+def _energy_maps(body: Body) -> list[Floats]:
+    """S_jm: factors of 1, q, q^2 (prismatic) or of 1, cos, sin, cos 2, sin 2 (revolute), each (10, 10)."""
+    if body.prismatic:
+        minus, zero, plus = _harmonics(body, -1.0, 0.0, 1.0)
+        return [zero, 0.5 * (plus - minus), 0.5 * (plus + minus) - zero]
+    return _fourier(_harmonics(body, *_angles(5)))
+
+
+def _twist_matrix(body: Body, q: float) -> Floats:
+    """(6, 6) from the parent's twist (w, v) to the body's, joint at rest."""
+    R, p = _pose(body, q)
+    return np.block([[R.T, np.zeros((3, 3))], [-R.T @ skew(p), R.T]])
+
+
+def _twist_maps(body: Body) -> list[Floats]:
+    """Factors of 1, q (prismatic) or of 1, cos, sin (revolute), each (6, 6)."""
+    if body.prismatic:
+        minus, plus = _twist_matrix(body, -1.0), _twist_matrix(body, 1.0)
+        return [0.5 * (plus + minus), 0.5 * (plus - minus)]
+    return _fourier([_twist_matrix(body, q) for q in _angles(3)])
+
+
+def _angles(count: int) -> list[float]:
+    return [2.0 * np.pi * k / count for k in range(count)]
+
+
+def _fourier(samples: list[Floats]) -> list[Floats]:
+    """Coefficients of 1, cos q, sin q, ..., of a trigonometric polynomial given at equally spaced angles (exact)."""
+    angles, values = np.array(_angles(len(samples))), np.array(samples)
+    parts = [values.mean(axis=0)]
+    for order in range(1, len(samples) // 2 + 1):
+        for wave in (np.cos(order * angles), np.sin(order * angles)):
+            parts.append(2.0 * np.tensordot(wave, values, axes=1) / len(samples))
+    return parts
+
+
+def _mapped_points(points: Floats, matrix: Floats, constant: bool) -> Floats:
+    """Energy rows (k, 11) through a map (10, 10); only the constant part keeps the mark of a point."""
+    return np.hstack([points[:, :10] @ matrix.T, points[:, 10:] * constant])
+
+
+def _mapped_twists(twists: Floats, matrix: Floats, constant: bool) -> Floats:
+    return np.hstack([twists[:, :6] @ matrix.T, twists[:, 6:] * constant])
+
+
+def _orthonormal(rows: Floats) -> Floats:
+    """Orthonormal rows with the same span."""
+    if rows.size == 0:
+        return np.zeros((0, rows.shape[1]))
+    _, values, Vt = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray(Vt[values > 1e-10 * max(1.0, float(values[0]))])
