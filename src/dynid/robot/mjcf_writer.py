@@ -64,8 +64,8 @@ def _updated(robot: Robot, model: MjcfModel) -> str:
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
         for attribute, value in _friction(joint).items():
-            given = model.document.number(element, attribute, 0.0)
-            edits.set_numbers(element, attribute, [value], [given])
+            given = model.document.number_list(element, attribute) if attribute in element.attributes else [0.0]
+            edits.set_numbers(element, attribute, [value], given[:1])
     return edits.apply().decode("utf-8")
 
 
