@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 from dataclasses import replace
 from pathlib import Path
 
@@ -287,11 +288,10 @@ def test_a_tree_has_no_dh_table() -> None:
 
 
 def urdf_of(name: str) -> Path:
-    data = pytest.importorskip("example_robot_data", reason="example-robot-data is not installed")
-    path = Path(data.getModelPath(name)) / name
-    if not path.is_file():
-        pytest.skip(f"{name} is not among the example robots")
-    return path
+    share = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+    if not (share / name).is_file():
+        pytest.skip("example-robot-data is not installed")
+    return share / name
 
 
 def test_panda_table_is_the_one_of_its_urdf() -> None:

@@ -1,1 +1,199 @@
 """The zoo's robots are what their sources say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynid.dynamics.inverse_dynamics import newton_euler
+from dynid.dynamics.kinematics import link_poses
+from dynid.dynamics.regressor import torque_regressor
+from dynid.errors import ArgumentError
+from dynid.robot import zoo
+from dynid.robot.model import Robot
+from dynid.robot.modified_dh import modified_dh
+from dynid.robot.urdf import read_urdf
+
+DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
+IMPOSSIBLE = {"gautier_khalil_3r", "puma260", "ddarm"}
+"""Robots whose published parameters are regrouped or not those of rigid bodies, as their docstrings say."""
+
+
+def samples(robot: Robot, count: int = 40) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=(3, robot.dof)) for _ in range(count)]
+
+
+def rank(robot: Robot, columns: slice = slice(None)) -> int:
+    W = np.vstack([torque_regressor(robot, *state)[:, columns] for state in samples(robot)])
+    norms = np.linalg.norm(W, axis=0)
+    W = W[:, norms > 1e-10] / norms[norms > 1e-10]
+    singular = np.linalg.svd(W, compute_uv=False)
+    count = int(np.sum(singular > 1e-8 * singular[0]))
+    assert count == len(singular) or singular[count] < 1e-12 * singular[0], "the gap must be wide"
+    return count
+
+
+def assert_same_torque(one: Robot, other: Robot, rtol: float = 1e-12) -> None:
+    for q, dq, ddq in samples(one, 5):
+        expected = newton_euler(one, one.parameter_vector, q, dq, ddq)
+        actual = newton_euler(other, other.parameter_vector, q, dq, ddq)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=rtol * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("robot", "count"),
+    [
+        (zoo.puma560(), 36),
+        (zoo.gautier_khalil_3r(), 15),
+        (zoo.ddarm(), 15),
+        (zoo.ddarm(frames="modified-dh"), 15),
+        (zoo.puma260(), 36),
+        (zoo.stanford(), 33),
+        (zoo.scara(joints="RRRP"), 8),
+        (zoo.scara(joints="RRPR"), 8),
+        (zoo.cartesian(), 3),
+        (zoo.cylindrical(), 5),
+        (zoo.panda(), 43),
+        (zoo.iiwa14(), 43),
+        (zoo.ur10(), 36),
+        (zoo.ur10e(), 36),
+        (zoo.tx40(), 36),
+    ],
+    ids=lambda value: value.name if isinstance(value, Robot) else str(value),
+)
+def test_base_parameters_are_as_many_as_the_geometry_allows(robot: Robot, count: int) -> None:
+    assert rank(robot, slice(0, 10 * robot.dof)) == count
+
+
+def test_puma260_has_the_papers_52_independent_parameters() -> None:
+    assert rank(zoo.puma260()) == 52
+
+
+@pytest.mark.parametrize(
+    ("robot", "count"),
+    [(zoo.stanford(), 35), (zoo.scara(), 10), (zoo.cartesian(), 3), (zoo.cylindrical(), 7), (zoo.puma560(), 38)],
+    ids=lambda value: value.name if isinstance(value, Robot) else str(value),
+)
+def test_base_parameters_under_oblique_gravity(robot: Robot, count: int) -> None:
+    assert rank(robot.with_gravity((3.0, -4.0, -8.0)), slice(0, 10 * robot.dof)) == count
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_every_robot_is_found_by_name_and_possible(name: str) -> None:
+    robot = zoo.get(name)
+    assert robot.name.startswith(name)
+    assert getattr(zoo, name).__doc__
+    if name not in IMPOSSIBLE:
+        assert all(body.inertia.is_physical for body in robot.bodies)
+
+
+def test_names_are_complete_and_errors_list_them() -> None:
+    assert set(zoo.names()) | {"get", "names"} == set(zoo.__all__)
+    with pytest.raises(ArgumentError, match="puma560"):
+        zoo.get("puma 560")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: zoo.scara(joints="PPPP"),  # type: ignore[arg-type]
+        lambda: zoo.ddarm(parameters="guessed"),  # type: ignore[arg-type]
+        lambda: zoo.ddarm(frames="standard"),  # type: ignore[arg-type]
+    ],
+)
+def test_unknown_variants_are_refused(call) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["panda", "ur10", "ur10e", "iiwa14", "tx40", "puma560"])
+def test_arms_have_limits_and_hold_themselves_up(name: str) -> None:
+    robot = zoo.get(name)
+    limits = [joint.limits for joint in robot.moving_joints]
+    assert all(np.isfinite([x.lower, x.upper, x.velocity, x.effort]).all() for x in limits)
+    rest = np.zeros(robot.dof)
+    rigid = robot.with_joint_models()
+    for q in np.random.default_rng(0).uniform([x.lower for x in limits], [x.upper for x in limits], (50, robot.dof)):
+        torque = newton_euler(rigid, rigid.parameter_vector[: 10 * robot.dof + 3 * len(robot.couplings)], q, rest, rest)
+        assert (np.abs(torque) < [x.effort for x in limits]).all()
+
+
+@pytest.mark.parametrize("parameters", ["cad", "estimated"])
+def test_ddarm_is_the_same_arm_in_both_frames(parameters: str) -> None:
+    paper = zoo.ddarm(parameters=parameters)  # type: ignore[arg-type]
+    assert_same_torque(paper, zoo.ddarm(parameters=parameters, frames="modified-dh"))  # type: ignore[arg-type]
+
+
+def test_ddarm_reproduces_the_papers_combinations() -> None:
+    """Atkeson et al. 1986, Table 5, last column, with the two entries that the tables contradict recomputed."""
+    one, two, three = (body.inertia for body in zoo.ddarm().bodies)
+    l2, link2, link3 = 0.45, two.about_origin, three.about_origin
+    combinations = [
+        three.first_moment[2] * l2 + link2[1, 2],
+        link3[0, 0] - link3[1, 1],
+        link2[2, 2] + link3[0, 0],
+        one.about_origin[2, 2] + link2[0, 0] + link3[0, 0] + three.mass * l2**2,
+        link2[0, 0] + link3[0, 0] - link2[1, 1],
+        three.first_moment[2] - two.first_moment[1],
+    ]
+    np.testing.assert_allclose(combinations, [-1.3565, -0.2735, 0.8632, 12.8163, 0.4147, -3.0814], atol=1.01e-4)
+
+
+def test_puma560_stretched_out_carries_its_own_weight() -> None:
+    robot = zoo.puma560()
+    masses, bodies = [17.4, 4.8, 0.82, 0.34, 0.09], robot.bodies
+    stretched = np.array([0, 0, -np.pi / 2, 0, 0, 0])
+    poses = link_poses(robot, stretched)
+    np.testing.assert_allclose(poses["link6"][:3, 3], [0.4318 + 0.4331, 0.1501, 0.0203], atol=1e-12)
+    load = sum(
+        m * 9.81 * (poses[f"link{j}"] @ [*bodies[j - 1].inertia.com, 1])[0] for j, m in enumerate(masses, start=2)
+    )
+    torque = newton_euler(robot, robot.parameter_vector, stretched, np.zeros(6), np.zeros(6))
+    np.testing.assert_allclose(abs(torque[1]), load, rtol=1e-12)
+
+
+def test_puma260_gravity_constants_of_the_paper() -> None:
+    """Izaguirre et al. 1992, section 7.1: c12 = 5.5179, c15 = -0.1374 N m; c13 recomputed, the print is wrong."""
+    robot = zoo.puma260()
+
+    def gravity(q: list[float]) -> np.ndarray:
+        state = np.array([q, np.zeros(6), np.zeros(6)])
+        return newton_euler(robot, robot.parameter_vector, *state)
+
+    straight, bent = gravity([0, 0, 0, 0, 0, 0]), gravity([0, 0, np.pi / 2, 0, 0, 0])
+    np.testing.assert_allclose(straight[1] - straight[2], 5.5179, atol=1e-4)
+    np.testing.assert_allclose(bent[2] - bent[4], -1.7687, atol=2e-3)
+    np.testing.assert_allclose(abs(bent[4]), 0.1374, atol=5e-4)
+
+
+def test_tx40_is_the_robot_of_its_model_file() -> None:
+    path = DATASETS / "tx40" / "tx40_mdh_modified.urdf"
+    if not path.is_file():
+        pytest.skip("the TX40 data are not here")
+    ours, urdf = zoo.tx40().with_joint_models(), read_urdf(path)
+    for q, dq, ddq in samples(ours, 5):
+        expected = newton_euler(urdf, urdf.parameter_vector, q, dq, ddq)
+        theta = np.concatenate([ours.parameter_vector[:60], np.zeros(3)])
+        np.testing.assert_allclose(newton_euler(ours, theta, q, dq, ddq), expected, atol=1e-8)
+    assert [j.limits for j in ours.moving_joints] == [j.limits for j in urdf.moving_joints]
+
+
+def test_panda_is_the_robot_of_its_model_file() -> None:
+    path = DATASETS / "panda_gaz" / "panda.urdf"
+    if not path.is_file():
+        pytest.skip("the Panda data are not here")
+    urdf = read_urdf(path, locked={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
+    assert modified_dh(urdf).rows == modified_dh(zoo.panda()).rows
+    for j in range(1, 8):
+        published = urdf.link(f"panda_link{j}").inertia.vector
+        np.testing.assert_allclose(zoo.panda().link(f"link{j}").inertia.vector, published, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["panda", "iiwa14", "tx40", "puma560"])
+def test_arms_are_in_modified_dh_frames(name: str) -> None:
+    robot = zoo.get(name)
+    assert_same_torque(robot, modified_dh(robot).robot)
