@@ -1,0 +1,105 @@
+"""What every adapter gives and takes: a table of named columns, the reading options, and the bounds on both.
+
+To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path`, add one row to
+`FORMATS` in `registry`, one writer to the test matrix and one target to the fuzzer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import LogReadError
+
+__all__ = ["MAX_BYTES", "MAX_COLUMNS", "Floats", "Options", "Table", "as_column", "bounded", "flatten_array"]
+
+Floats = NDArray[np.float64]
+
+MAX_BYTES = 64 * 2**30
+"""Most bytes of numbers taken from one file."""
+MAX_COLUMNS = 20_000
+"""Most columns taken from one file."""
+BOMB_BYTES = 64 * 2**20
+"""Results smaller than this may be compressed at any ratio: a column of zeros is no attack."""
+MAX_RATIO = 200
+"""Largest ratio of bytes unpacked to bytes stored, beyond `BOMB_BYTES`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to read, where a format leaves a choice."""
+
+    strict: bool = False
+    """Refuse a damaged file instead of keeping what can be verified."""
+    delimiter: str | None = None
+    """Text only: the character between fields ("," ";" "|", a tab, or " " for any blank); None lets the reader find out."""
+    decimal: str | None = None
+    """Text only: "." or ","; None lets the reader find out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """The numbers of one file, as they stand in it."""
+
+    columns: Mapping[str, Floats]
+    """Name -> (N,) or (N, k); lengths may differ between columns."""
+    clocks: Mapping[str, str] = field(default_factory=dict)
+    """Column -> the column that holds its time, where the format says so."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Column -> unit, where the format itself declares it."""
+    epoch_ns: int = 0
+    """Instant the clock columns count from [ns]; kept apart because a double cannot hold it and the nanoseconds."""
+    notes: tuple[str, ...] = ()
+    """What the reader had to say."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in file order."""
+        return tuple(self.columns)
+
+    def column(self, name: str) -> Floats | None:
+        """The column of that name; ``name[k]`` is also column k of the two-dimensional column `name`."""
+        if name in self.columns:
+            return self.columns[name]
+        stem, bracket, index = name.removesuffix("]").rpartition("[")
+        wide = self.columns.get(stem)
+        if not bracket or not index.isdecimal() or wide is None or wide.ndim != 2 or int(index) >= wide.shape[1]:
+            return None
+        return np.asarray(wide[:, int(index)])
+
+
+def as_column(values: ArrayLike) -> Floats:
+    """Numbers of any kind as (N,) or (N, k) doubles; vectors stored as one row or one column become (N,)."""
+    array = np.asarray(values)
+    array = array.reshape(array.shape[0], -1) if array.ndim > 2 else array
+    array = array.reshape(-1) if array.ndim == 0 or 1 in array.shape else array
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def flatten_array(name: str, array: NDArray[np.generic]) -> dict[str, Floats]:
+    """The columns an array of numbers, or of records of numbers, stands for; anything else is refused."""
+    if array.dtype.names:
+        prefix = f"{name}." if name else ""
+        return {
+            key: column
+            for part in array.dtype.names
+            for key, column in flatten_array(prefix + part, array[part]).items()
+        }
+    if array.dtype.kind not in "fiub":
+        raise LogReadError(
+            f"array '{name}' holds {array.dtype} instead of real numbers",
+            remedy="Save plain numeric arrays; objects are never unpickled.",
+        )
+    return {name: as_column(array)}
+
+
+def bounded(what: str, unpacked: int, stored: int) -> None:
+    """Refuse a declared size that is absurd, alone or against the bytes that are said to hold it."""
+    if unpacked > MAX_BYTES or (unpacked > BOMB_BYTES and unpacked > MAX_RATIO * max(stored, 1)):
+        raise LogReadError(
+            f"{what} declares {unpacked} bytes out of {stored} stored",
+            remedy="This looks like a decompression bomb. Save the log uncompressed if it is genuine.",
+        )

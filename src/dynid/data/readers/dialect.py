@@ -1,0 +1,147 @@
+"""Finding out how a text file separates its fields, writes its decimals and names its columns; or refusing to guess."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import takewhile
+
+from dynid.data.readers.base import MAX_COLUMNS, Options
+from dynid.errors import LogReadError
+
+__all__ = ["BLANK", "Dialect", "is_number", "sniff"]
+
+BLANK = " "
+"""Stands for any run of spaces and tabs."""
+SAMPLE_LINES = 100
+"""Rows looked at to choose a dialect."""
+_CANDIDATES = tuple((delimiter, decimal) for delimiter in (",", ";", "\t", "|", BLANK) for decimal in (".", ","))
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
+_COMMENT = re.compile(r"\s*(?:#|%|//)\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How the fields of a text file stand in it."""
+
+    delimiter: str
+    """One character; `BLANK` for any run of spaces and tabs."""
+    decimal: str
+    """"." or ","."""
+    names: tuple[str, ...]
+    """One per field; c1, c2, ... without a header."""
+    numeric: tuple[bool, ...]
+    """Which fields hold numbers; the others are passed over."""
+    first_line: int
+    """Index of the first row of numbers among the lines, from 0."""
+    values: tuple[tuple[float, ...], ...]
+    """The sampled rows, to tell two readings of the same text apart."""
+    named: bool
+    """Whether a header fits the fields."""
+
+
+def is_number(token: str, decimal: str) -> bool:
+    """Whether a field is a number with that decimal sign."""
+    if decimal == ",":
+        token = "!" if "." in token else token.replace(",", ".")
+    return _NUMBER.fullmatch(token) is not None
+
+
+def sniff(lines: list[str], options: Options) -> Dialect:
+    """Choose the dialect of a file from its first lines.
+
+    Raises:
+        LogReadError: If no reading makes a table of numbers, or if two different ones do.
+    """
+    found = [
+        dialect
+        for delimiter, decimal in _CANDIDATES
+        if options.delimiter in (None, delimiter) and options.decimal in (None, decimal)
+        if (dialect := _read_as(lines, delimiter, decimal)) is not None
+    ]
+    whole = [dialect for dialect in found if all(dialect.numeric)] or found
+    headed = [dialect for dialect in whole if dialect.named] or whole
+    distinct = {(dialect.values, dialect.numeric): dialect for dialect in reversed(headed)}
+    if len(distinct) == 1:
+        return next(iter(distinct.values()))
+    if not found:
+        raise LogReadError(
+            "no line of numbers with a steady number of fields was found",
+            place=f"line {_first_content(lines) + 1}",
+            remedy="Check the file, or declare delimiter and decimal under [reader] in the channel map.",
+        )
+    readings = " or ".join(f"{len(d.numeric)} fields (delimiter {d.delimiter!r})" for d in distinct.values())
+    raise LogReadError(
+        f"it can be read as {readings}",
+        place=f"line {headed[0].first_line + 1}",
+        remedy="Declare delimiter and decimal under [reader] in the channel map.",
+    )
+
+
+def _first_content(lines: list[str]) -> int:
+    """Index of the first line that is not blank."""
+    return sum(1 for _ in takewhile(lambda line: not line.strip(), lines))
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    """The fields of a line."""
+    return line.split() if delimiter == BLANK else [field.strip() for field in line.split(delimiter)]
+
+
+def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
+    """The file as a table in one dialect, or None if it is not one."""
+    first = next((i for i, line in enumerate(lines) if _starts_table(line, delimiter, decimal)), None)
+    if first is None:
+        return None
+    rows = [_fields(line, delimiter) for line in lines[first : first + SAMPLE_LINES] if line.strip()]
+    width = len(rows[0])
+    if len(rows) > 1 and all(len(row) == width for row in rows[:-1]) and len(rows[-1]) < width:
+        rows.pop()  # the file may have been cut
+    if width > MAX_COLUMNS or any(len(row) != width for row in rows):
+        return None
+    numeric = tuple(any(row[k] for row in rows) and _numeric_column(rows, k, decimal) for k in range(width))
+    if any(set(row[k]) & set(",;\t|") for row in rows for k in range(width) if not numeric[k]) or not any(numeric):
+        return None
+    names = _header(lines[:first], delimiter, width)
+    values = tuple(tuple(_value(row[k], decimal) for k in range(width) if numeric[k]) for row in rows)
+    return Dialect(
+        delimiter=delimiter,
+        decimal=decimal,
+        names=names or tuple(f"c{k + 1}" for k in range(width)),
+        numeric=numeric,
+        first_line=first,
+        values=values,
+        named=names is not None,
+    )
+
+
+def _numeric_column(rows: list[list[str]], k: int, decimal: str) -> bool:
+    """Whether a field holds numbers, or nothing, in every sampled row."""
+    return all(not row[k] or is_number(row[k], decimal) for row in rows)
+
+
+def _value(token: str, decimal: str) -> float:
+    """The number in a field; -1e999 stands for a missing one, because NaN equals nothing."""
+    return float(token.replace(decimal, ".")) if token and token.lower().strip("+-") != "nan" else float("-inf")
+
+
+def _starts_table(line: str, delimiter: str, decimal: str) -> bool:
+    """Whether at least half of a line's fields are numbers."""
+    if _COMMENT.match(line):
+        return False
+    filled = [field for field in _fields(line, delimiter) if field]
+    numbers = sum(is_number(field, decimal) for field in filled)
+    return 0 < len(filled) <= 2 * numbers
+
+
+def _header(above: list[str], delimiter: str, width: int) -> tuple[str, ...] | None:
+    """The names in the lines above the numbers: the lowest line with the right number of fields; repeats are numbered."""
+    for line in reversed(above):
+        fields = [name.strip().strip("\"'").strip() for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
+        if len(fields) == width and any(fields) and (width > 1 or "," not in line):
+            names: list[str] = []
+            for k, name in enumerate(fields):
+                label = name or f"c{k + 1}"
+                names.append(label if label not in names else f"{label}#{k + 1}")
+            return tuple(names)
+    return None

@@ -1,0 +1,68 @@
+"""Units a log may declare, and the factor that turns each into SI."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dynid.errors import DataError
+
+__all__ = ["ACCEPTED", "UNITS", "Unit", "parse_unit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of a log."""
+
+    dimension: str
+    factor: float
+    """One of it in SI units."""
+    si: str
+    """The SI unit it becomes."""
+
+
+_TABLE: dict[tuple[str, str], dict[str, float]] = {
+    ("time", "s"): {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
+    ("angle", "rad"): {"rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180, "mdeg": math.pi / 180e3, "rev": 2 * math.pi},
+    ("length", "m"): {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "um": 1e-6},
+    ("angular velocity", "rad/s"): {
+        "rad/s": 1.0,
+        "mrad/s": 1e-3,
+        "deg/s": math.pi / 180,
+        "rpm": math.pi / 30,
+        "rev/s": 2 * math.pi,
+    },
+    ("velocity", "m/s"): {"m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2, "mm/min": 1e-3 / 60},
+    ("torque", "N m"): {"Nm": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "kNm": 1e3},
+    ("force", "N"): {"N": 1.0, "mN": 1e-3, "kN": 1e3},
+    ("current", "A"): {"A": 1.0, "mA": 1e-3},
+    ("share", "1"): {"%": 1e-2, "permille": 1e-3, "1": 1.0},
+}
+
+UNITS: dict[str, Unit] = {
+    name: Unit(dimension, factor, si) for (dimension, si), units in _TABLE.items() for name, factor in units.items()
+}
+"""Every unit by its name without blanks and dots: ``Nm``, ``deg/s``, ``%``."""
+
+ACCEPTED: dict[str, tuple[str, ...]] = {
+    "time": ("time",),
+    "position": ("angle", "length"),
+    "velocity": ("angular velocity", "velocity"),
+    "effort": ("torque", "force", "share"),
+    "current": ("current", "share"),
+    "wrench": ("force", "torque"),
+}
+"""Dimensions a quantity may have. A share (per cent) needs the rated value it is a share of."""
+
+
+def parse_unit(text: str, quantity: str) -> Unit:
+    """The unit of that name, for that quantity; blanks, dots and multiplication signs do not matter ("N m", "N·m").
+
+    Raises:
+        DataError: If it is unknown, or not a unit of this quantity; the remedy lists those that are.
+    """
+    unit = UNITS.get("".join(mark for mark in text if mark not in " .*·_⋅"))
+    known = [name for name, candidate in UNITS.items() if candidate.dimension in ACCEPTED[quantity]]
+    if unit is None or unit.dimension not in ACCEPTED[quantity]:
+        raise DataError(f"'{text}' is no unit of {quantity}", remedy=f"Use one of: {', '.join(known)}.")
+    return unit
