@@ -130,7 +130,7 @@ class Converter:
     def _check_dimensions(self, quantity: str, units: list[Unit]) -> None:
         """Refuse millimetres of a turning joint, newtons of a moment."""
         if quantity == "wrench":
-            if [unit.dimension for unit in units] != list(_COMPONENTS):
+            if len(units) != 6 or any(unit.dimension not in ("SI", wanted) for unit, wanted in zip(units, _COMPONENTS)):
                 raise DataError(
                     "a wrench is three forces and three moments",
                     place="[wrench]",
@@ -139,7 +139,9 @@ class Converter:
             return
         for joint, unit in zip(self._robot.moving_joints if self._robot else (), units):
             slides = joint.kind == "prismatic"
-            if quantity in ("position", "velocity") and slides != (unit.dimension in ("length", "velocity")):
+            if quantity not in ("position", "velocity") or unit.dimension == "SI":
+                continue
+            if slides != (unit.dimension in ("length", "velocity")):
                 raise DataError(f"joint '{joint.name}' is {joint.kind}, but its unit is one of {unit.dimension}")
 
     def _per_joint(self, quantity: str, key: str, value: Floats | None, width: int) -> Floats:

@@ -36,6 +36,7 @@ _TABLE: dict[tuple[str, str], dict[str, float]] = {
     ("torque", "N m"): {"Nm": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "kNm": 1e3},
     ("force", "N"): {"N": 1.0, "mN": 1e-3, "kN": 1e3},
     ("current", "A"): {"A": 1.0, "mA": 1e-3},
+    ("SI", "SI"): {"SI": 1.0},
     ("share", "1"): {"%": 1e-2, "permille": 1e-3, "1": 1.0},
 }
 
@@ -46,13 +47,14 @@ UNITS: dict[str, Unit] = {
 
 ACCEPTED: dict[str, tuple[str, ...]] = {
     "time": ("time",),
-    "position": ("angle", "length"),
-    "velocity": ("angular velocity", "velocity"),
-    "effort": ("torque", "force", "share"),
+    "position": ("angle", "length", "SI"),
+    "velocity": ("angular velocity", "velocity", "SI"),
+    "effort": ("torque", "force", "share", "SI"),
     "current": ("current", "share"),
-    "wrench": ("force", "torque"),
+    "wrench": ("force", "torque", "SI"),
 }
-"""Dimensions a quantity may have. A share (per cent) needs the rated value it is a share of."""
+"""Dimensions a quantity may have. A share (per cent) needs the rated value it is a share of; "SI" stands for rad or m,
+N m or N, whichever the joint has, as in messages of ROS."""
 
 
 def parse_unit(text: str, quantity: str) -> Unit:

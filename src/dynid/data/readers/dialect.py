@@ -15,6 +15,8 @@ BLANK = " "
 """Stands for any run of spaces and tabs."""
 SAMPLE_LINES = 100
 """Rows looked at to choose a dialect."""
+HEADER_LINES = 200
+"""Lines before which the numbers must begin."""
 _CANDIDATES = tuple((delimiter, decimal) for delimiter in (",", ";", "\t", "|", BLANK) for decimal in (".", ","))
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _COMMENT = re.compile(r"\s*(?:#|%|//)\s*")
@@ -90,7 +92,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
     """The file as a table in one dialect, or None if it is not one."""
-    first = next((i for i, line in enumerate(lines) if _starts_table(line, delimiter, decimal)), None)
+    first = next((i for i, line in enumerate(lines[:HEADER_LINES]) if _starts_table(line, delimiter, decimal)), None)
     if first is None:
         return None
     rows = [_fields(line, delimiter) for line in lines[first : first + SAMPLE_LINES] if line.strip()]
