@@ -1,0 +1,117 @@
+"""check_robot: every kind of mistake is found, named and given a remedy; a sound robot passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from dynid.robot.check import Finding, check_robot
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, JointModel, Offset, Viscous
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.spatial import rotation_from_rpy, transform
+
+SOUND = JointLimits(lower=-2, upper=2, velocity=3, effort=50)
+
+
+def body(
+    mass: float = 2.0, com: Sequence[float] = (0.01, 0, 0.15), tensor: Sequence[float] = (0.03, 0.03, 0.01)
+) -> Inertia:
+    return Inertia.from_com(mass, com, np.diag(tensor))
+
+
+def arm(
+    inertia: Inertia,
+    *,
+    limits: JointLimits = SOUND,
+    models: tuple[JointModel, ...] = (),
+    roll: float = 0.0,
+    gravity: tuple[float, float, float] = (0, 0, -9.81),
+) -> Robot:
+    """Three links; the middle one has the inertia and its joint the limits and models under test."""
+    others = [body(5.0), inertia, body(1.0, tensor=(0.01, 0.011, 0.005))]
+    links = (Link(name="base"), *(Link(name=f"link{k + 1}", inertia=other) for k, other in enumerate(others)))
+    T = transform(rotation_from_rpy([roll, 0, 0]), np.array([0, 0, 0.3]))
+    joints = [
+        Joint(name=f"joint{k}", kind="revolute", parent=links[k - 1].name, child=links[k].name, limits=SOUND,
+              T_parent_joint=T) for k in (1, 3)
+    ]  # fmt: skip
+    middle = Joint(
+        name="joint2", kind="revolute", parent="link1", child="link2", limits=limits, models=models, T_parent_joint=T
+    )
+    return Robot(name="arm", links=links, joints=(joints[0], middle, joints[1]), gravity=np.array(gravity))
+
+
+def findings(robot: Robot) -> list[Finding]:
+    return list(check_robot(robot).findings)
+
+
+def test_a_sound_robot_has_nothing_to_report() -> None:
+    check = check_robot(arm(body(), models=(Viscous(0.1), Coulomb(0.2), Offset(-1.0))))
+    assert check.ok
+    assert check.findings == ()
+    assert str(check) == "arm: nothing to report"
+
+
+MISTAKES = {
+    "negative mass": (arm(body(mass=-1.0)), "error", "link 'link2'", "negative"),
+    "no mass": (arm(Inertia(mass=0.0, first_moment=np.zeros(3), about_origin=np.eye(3))), "error", "link2", "no mass"),
+    "heavy": (arm(body(mass=4000.0, tensor=(60, 60, 20))), "warning", "link2", "4000 kg"),
+    "zero tensor": (arm(body(tensor=(0, 0, 0))), "warning", "link2", "zero inertia tensor"),
+    "triangle": (arm(body(tensor=(0.01, 0.01, 0.05))), "error", "link2", "triangle"),
+    "negative moment": (arm(body(tensor=(-0.01, 0.03, 0.03))), "error", "link2", "negative"),
+    "far centre": (arm(body(com=(10.0, 0, 150.0))), "warning", "link2", "centre of mass"),
+    "wide": (arm(body(tensor=(30.0, 30.0, 10.0))), "warning", "link2", "radius of gyration is"),
+    "narrow": (arm(body(tensor=(3e-7, 3e-7, 1e-7))), "warning", "link2", "only"),
+    "no limits": (arm(body(), limits=JointLimits()), "warning", "joint 'joint2'", "no position limits"),
+    "no speed": (arm(body(), limits=JointLimits(lower=-1, upper=1)), "warning", "joint2", "no velocity limit"),
+    "zero speed": (arm(body(), limits=JointLimits(velocity=0)), "warning", "joint2", "velocity limit is zero"),
+    "zero effort": (arm(body(), limits=JointLimits(effort=0)), "warning", "joint2", "effort limit is zero"),
+    "no effort": (arm(body(), limits=JointLimits(velocity=1)), "note", "joint2", "no effort limit"),
+    "stuck": (arm(body(), limits=JointLimits(lower=1, upper=1)), "warning", "joint2", "no motion"),
+    "negative friction": (arm(body(), models=(Viscous(-0.1),)), "error", "joint 'joint2'", "negative"),
+    "rounded angle": (arm(body(), roll=1.5708), "note", "joints joint1, joint2, joint3", "rounded"),
+    "no gravity": (arm(body(), gravity=(0, 0, 0)), "note", "robot", "gravity"),
+    "copies": (arm(body(5.0)), "warning", "links link1, link2", "same mass"),
+    "massless end": (arm(body()), "warning", "joint 'joint3'", "without mass"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_mistakes_are_found(case: str) -> None:
+    robot, severity, place, message = MISTAKES[case]
+    if case == "copies":
+        robot = Robot(name="r", links=tuple(Link(name=f"link{k}", inertia=body()) for k in range(1, 4)),
+                      joints=tuple(Joint(name=f"j{k}", kind="fixed", parent=f"link{k}", child=f"link{k + 1}")
+                                   for k in (1, 2)))  # fmt: skip
+    if case == "massless end":
+        last = Link(name="link3")
+        robot = Robot(name="r", links=(*robot.links[:3], last), joints=robot.joints)
+    found = [f for f in findings(robot) if f.severity == severity and place in f.place and message in f.message]
+    assert len(found) == 1
+    check = check_robot(robot)
+    assert all(finding.remedy for finding in check.findings)
+    assert check.ok == (severity != "error")
+    text = str(check)
+    assert message in text
+    assert found[0].remedy in text
+
+
+def test_snapped_robot_has_no_rounded_angles() -> None:
+    assert not findings(arm(body(), roll=1.5708).snapped())
+
+
+def test_equal_legs_side_by_side_are_no_copies() -> None:
+    links = (Link(name="trunk"), *(Link(name=f"leg{k}", inertia=body()) for k in range(4)))
+    joints = tuple(
+        Joint(name=f"hip{k}", kind="revolute", parent="trunk", child=f"leg{k}", limits=SOUND) for k in range(4)
+    )
+    assert not findings(Robot(name="r", links=links, joints=joints))
+
+
+def test_errors_come_first() -> None:
+    severities = [f.severity for f in findings(arm(body(mass=-1.0), limits=JointLimits(velocity=1), roll=1.5708))]
+    assert severities == sorted(severities, key=["error", "warning", "note"].index)

@@ -1,0 +1,276 @@
+"""Model files that attack or are broken: one of our errors, or a sound robot; never another file, a crash or a hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynid.errors import DescriptionError
+from dynid.robot.check import check_robot
+from dynid.robot.mjcf import parse_mjcf, read_mjcf
+from dynid.robot.mjcf_writer import mjcf_text
+from dynid.robot.model import Robot
+from dynid.robot.urdf import parse_urdf, read_urdf
+from dynid.robot.urdf_writer import urdf_text
+from dynid.robot.xml_document import MAX_BYTES, MAX_DEPTH, parse_document
+
+DATA = Path(__file__).parent / "data"
+READERS = {"urdf": read_urdf, "mjcf": read_mjcf}
+LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 10))
+LINK = '<robot name="r"><link name="a"/></robot>'
+
+ATTACKS: dict[str, bytes] = {
+    "document type": f"<!DOCTYPE robot>{LINK}".encode(),
+    "document type in lower case": f"<!doctype robot>{LINK}".encode(),
+    "external document type": b'<!DOCTYPE robot SYSTEM "http://example.com/x.dtd"><robot/>',
+    "entity bomb": f'<!DOCTYPE r [<!ENTITY l0 "lol">{LAUGHS}]><robot name="&l9;"/>'.encode(),
+    "external entity": b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot name="&x;"/>',
+    "undeclared entity": b'<robot name="&x;"/>',
+    "200 000 levels": b"<robot>" + b"<a>" * 200_000 + b"</a>" * 200_000 + b"</robot>",
+    "200 000 levels left open": b"<a>" * 200_000,
+    "too many elements": b"<robot>" + b"<a/>" * 300_000 + b"</robot>",
+    "cut off in a tag": LINK.encode()[:-12],
+    "cut off between tags": LINK.encode()[:-8],
+    "empty": b"",
+    "blank": b" \n ",
+    "no XML": b"robot: {name: arm}",
+    "two roots": b"<robot/><robot/>",
+    "repeated attribute": b'<robot name="a" name="b"/>',
+    "NUL": b"<robot>\0</robot>",
+    "UTF-16": LINK.encode("utf-16"),
+    "Latin-1": '<?xml version="1.0" encoding="iso-8859-1"?><robot name="Größe"/>'.encode("latin-1"),
+    "control character": b'<robot name="\x01"/>',
+    "binary": bytes(range(256)) * 10,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_attacks_get_our_error(attack: str, reader: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_bytes(ATTACKS[attack])
+    with pytest.raises(DescriptionError) as caught:
+        READERS[reader](path)
+    assert caught.value.path == str(path)
+    assert caught.value.place
+    assert caught.value.reason
+    assert caught.value.remedy
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_huge_file_is_refused_unread(reader: str, tmp_path: Path) -> None:
+    path = tmp_path / "huge.xml"
+    with path.open("wb") as file:
+        file.truncate(100 * 2**20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DescriptionError, match="104857600 bytes") as caught:
+            READERS[reader](path)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+    assert caught.value.remedy
+
+
+def test_huge_text_is_refused() -> None:
+    with pytest.raises(DescriptionError, match="bytes"):
+        parse_urdf(" " * (MAX_BYTES + 1))
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(DescriptionError, match="half a character"):
+        parse_urdf('<robot name="\ud800"/>')
+
+
+def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing.urdf", Path(os.devnull), "nul\0byte"):
+        with pytest.raises(DescriptionError) as caught:
+            read_urdf(path)
+        assert caught.value.remedy
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_nobody_writes_to_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DescriptionError, match="regular file"):
+        read_urdf(tmp_path / "pipe")
+
+
+def test_deepest_allowed_nesting() -> None:
+    text = "<a>" * MAX_DEPTH + "</a>" * MAX_DEPTH
+    assert parse_document(text, "x").root.tag == "a"
+    with pytest.raises(DescriptionError, match="levels"):
+        parse_document(f"<a>{text}</a>", "x")
+
+
+def test_spans_are_those_of_the_text() -> None:
+    text = "<?xml version='1.0'?><r ä='>' b=\"'/>\">\n <c x='1'/><!-- <c> --><d>é<e/></d ></r>"
+    document = parse_document(text, "x")
+    spans = {e.tag: document.data[e.start : e.end].decode() for e in document.root.walk()}
+    assert spans == {"r": text[21:], "c": "<c x='1'/>", "d": "<d>é<e/></d >", "e": "<e/>"}
+    assert document.data[document.root.start : document.root.tag_end].decode() == "<r ä='>' b=\"'/>\">"
+
+
+# --- other files ------------------------------------------------------------------------------------------------------
+
+WATCH = """
+import json, sys
+from pathlib import Path
+from dynid.errors import DescriptionError
+from dynid.robot.mjcf import read_mjcf
+from dynid.robot.urdf import read_urdf
+readers = {".urdf": read_urdf, ".xml": read_mjcf}
+paths = sys.argv[1:]
+def read(path):
+    try:
+        readers[Path(path).suffix](path, locked={"gripper": 0.0} if path.endswith("arm.urdf") else None)
+    except DescriptionError:
+        pass
+for path in paths:
+    read(path)                       # once before watching: whatever is imported late is imported now
+events = []
+watched = ("open", "os.", "subprocess.", "socket.", "shutil.", "glob.", "import", "urllib.")
+def hook(event, arguments):
+    if watching and event.startswith(watched):
+        events.append([event, str(arguments[0]) if arguments else ""])
+watching = False
+sys.addaudithook(hook)
+watching = True
+for path in paths:
+    read(path)
+watching = False
+print(json.dumps(events))
+"""
+
+
+def test_only_the_given_file_is_opened(tmp_path: Path) -> None:
+    tricks = {
+        "include.xml": '<mujoco><include file="/etc/passwd"/></mujoco>',
+        "mesh.xml": '<mujoco><compiler meshdir="/etc"/><asset><mesh file="passwd"/><texture file="../x"/></asset>'
+        '<worldbody><body><joint/><geom type="mesh" mesh="passwd"/></body></worldbody></mujoco>',
+        "style.urdf": '<?xml-stylesheet href="file:///etc/passwd"?>' + LINK,
+        "namespace.urdf": '<robot xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="/etc/passwd"/></robot>',
+        "entity.urdf": ATTACKS["external entity"].decode(),
+        "file.urdf": LINK.replace(
+            "/>", '><visual><geometry><mesh filename="file:///etc/shadow"/></geometry></visual></link>'
+        ),
+    }
+    for name, text in tricks.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(DATA / "arm.urdf"), str(DATA / "arm.xml"), *(str(tmp_path / name) for name in tricks)]
+    result = subprocess.run([sys.executable, "-c", WATCH, *paths], capture_output=True, text=True, check=True)
+    events = json.loads(result.stdout)
+    assert {event for event, _ in events} == {"open"}
+    assert list(dict.fromkeys(path for _, path in events)) == paths
+
+
+# --- mutated files ----------------------------------------------------------------------------------------------------
+
+TOKENS = (
+    *(
+        b"nan",
+        b"inf",
+        b"-1",
+        b"0",
+        b"1e400",
+        b"1e30",
+        b"-1e30",
+        b"1e-320",
+        b"",
+        b"&amp;",
+        b"&x;",
+        b"\xff",
+        b"\0",
+        b"\xc3\xa9",
+    ),
+    *(b'"', b"'", b"<", b">", b"/>", b"</link>", b"<inertial/>", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?x?>", b" "),
+    *(
+        b"floating",
+        b"ball",
+        b"free",
+        b"slide",
+        b"mesh",
+        b"true",
+        b"world",
+        b"base",
+        b"<joint/>",
+        b"<geom/>",
+        b"<frame/>",
+    ),
+)
+
+
+def mutate(data: bytes, rng: np.random.Generator) -> bytes:
+    """Up to three small accidents: a cut, a flipped bit, a lost, doubled, swapped or foreign piece, another number."""
+    for _ in range(rng.integers(1, 4)):
+        a, b = sorted(rng.integers(0, len(data) + 1, size=2).tolist())
+        b = min(b, a + int(rng.integers(1, 120)))
+        kind = rng.integers(0, 8)
+        if kind == 0 and rng.random() < 0.3:
+            data = data[:a]
+        elif kind == 1 and a < len(data):
+            data = data[:a] + bytes([data[a] ^ (1 << int(rng.integers(0, 8)))]) + data[a + 1 :]
+        elif kind == 2:
+            data = data[:a] + data[b:]
+        elif kind == 3:
+            data = data[:b] + data[a:b] + data[b:]
+        elif kind == 4:
+            data = data[:a] + TOKENS[rng.integers(len(TOKENS))] + data[a:]
+        else:
+            data = _replace_a_value(data, rng)
+    return data
+
+
+def _replace_a_value(data: bytes, rng: np.random.Generator) -> bytes:
+    """Another text between two quotes: this keeps the XML whole and reaches the reader behind it."""
+    quotes = [index for index, byte in enumerate(data) if byte == ord('"')]
+    if len(quotes) < 2:
+        return data
+    k = int(rng.integers(0, len(quotes) // 2)) * 2
+    other = int(rng.integers(0, len(quotes) // 2)) * 2
+    value = data[quotes[other] + 1 : quotes[other + 1]] if rng.random() < 0.5 else TOKENS[rng.integers(len(TOKENS))]
+    return data[: quotes[k] + 1] + value + data[quotes[k + 1] :]
+
+
+def parse_urdf_bytes(data: bytes) -> Robot:
+    return parse_urdf(data.decode("utf-8", "surrogateescape"), "mutant")
+
+
+def parse_mjcf_bytes(data: bytes) -> Robot:
+    return parse_mjcf(data.decode("utf-8", "surrogateescape"), "mutant")
+
+
+@pytest.mark.parametrize(
+    ("sample", "parse", "write"),
+    [("arm.urdf", parse_urdf_bytes, urdf_text), ("arm.xml", parse_mjcf_bytes, mjcf_text)],
+)
+def test_mutants_give_our_error_or_a_sound_robot(
+    sample: str, parse: Callable[[bytes], Robot], write: Callable[[Robot], str]
+) -> None:
+    original = (DATA / sample).read_bytes().replace(b'<mimic joint="reach" multiplier="0.1"/>', b"")
+    rng = np.random.default_rng(2024)
+    tried = refused = sound = 0
+    for _ in range(1000):
+        mutant = mutate(original, rng)
+        try:
+            robot = parse(mutant)
+        except DescriptionError as error:
+            refused += error.path == "mutant" and bool(error.reason) and bool(error.remedy)
+            tried += 1
+            continue
+        assert np.isfinite(robot.parameter_vector).all()
+        if sound % 4 == 0:  # these take as long as reading
+            assert write(robot).encode() == mutant
+            assert str(check_robot(robot))
+        sound += 1
+    assert refused == tried > 200
+    assert sound > 50

@@ -1,0 +1,182 @@
+"""Writing MJCF: the old text with new numbers, re-read by MuJoCo; fresh files; what cannot be written."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynid.errors import ExportError
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, RotorInertia, Viscous
+from dynid.robot.mjcf import parse_mjcf, read_mjcf
+from dynid.robot.mjcf_writer import mjcf_text, write_mjcf
+from dynid.robot.model import Robot
+from dynid.robot.urdf import read_urdf
+
+DATA = Path(__file__).parent / "data"
+ARM = DATA / "arm.xml"
+
+
+def random_inertia(rng: np.random.Generator) -> Inertia:
+    mass, factor = rng.uniform(0.2, 5.0), rng.normal(size=(3, 3))
+    second_moment = 0.01 * mass * factor @ factor.T
+    return Inertia.from_com(mass, 0.2 * rng.normal(size=3), np.trace(second_moment) * np.eye(3) - second_moment)
+
+
+def with_new_numbers(robot: Robot) -> Robot:
+    rng = np.random.default_rng(3)
+    return replace(
+        robot,
+        links=tuple(replace(link, inertia=random_inertia(rng)) if link.inertia.mass else link for link in robot.links),
+        joints=tuple(
+            replace(joint, models=tuple(model.with_values([rng.uniform(0.1, 2.0)]) for model in joint.models))
+            for joint in robot.joints
+        ),
+    )
+
+
+@pytest.fixture
+def arm() -> Robot:
+    return read_mjcf(ARM)
+
+
+@pytest.fixture
+def renewed(arm: Robot) -> Robot:
+    return with_new_numbers(arm.with_joint_models(RotorInertia(), Viscous(), Coulomb()))
+
+
+@pytest.fixture
+def mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes its log into the working directory
+    return pytest.importorskip("mujoco")
+
+
+def compile_without_meshes(mujoco: Any, text: str) -> Any:
+    return mujoco.MjModel.from_xml_string(re.sub(r'<asset>.*</asset>|<geom class="visual" mesh="hull"/>', "", text))
+
+
+def assert_same_numbers(robot: Robot, mujoco: Any, model: Any, bodies: Sequence[str]) -> None:
+    for name in bodies:
+        body, inertia, R = model.body(name), robot.link(name).inertia, np.zeros(9)
+        mujoco.mju_quat2Mat(R, body.iquat)
+        tensor = R.reshape(3, 3) @ np.diag(body.inertia) @ R.reshape(3, 3).T
+        assert body.mass[0] == pytest.approx(inertia.mass, rel=1e-12)
+        np.testing.assert_allclose(body.ipos, inertia.com, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(tensor, inertia.about_com, rtol=0, atol=1e-12 * np.abs(tensor).max())
+    expected = np.array([[m.values[0] for m in joint.models] for joint in robot.moving_joints])
+    np.testing.assert_array_equal(
+        np.column_stack([model.dof_armature, model.dof_damping, model.dof_frictionloss]), expected
+    )
+
+
+def test_unchanged_robot_gives_the_same_bytes(arm: Robot, tmp_path: Path) -> None:
+    write_mjcf(arm, tmp_path / "same.xml")
+    assert (tmp_path / "same.xml").read_bytes() == ARM.read_bytes()
+    assert mjcf_text(arm.with_parameters(arm.parameter_vector)).encode() == ARM.read_bytes()
+
+
+def test_mujoco_reads_the_same_numbers(renewed: Robot, mujoco: Any) -> None:
+    model = compile_without_meshes(mujoco, mjcf_text(renewed))
+    assert_same_numbers(renewed, mujoco, model, ["base", "upper", "fore", "hand", "tip", "side"])
+
+
+def test_we_read_the_same_numbers(renewed: Robot) -> None:
+    again = parse_mjcf(mjcf_text(renewed))
+    np.testing.assert_allclose(again.parameter_vector, renewed.parameter_vector, rtol=1e-12, atol=1e-14)
+
+
+def test_only_inertials_and_joint_friction_are_touched(renewed: Robot) -> None:
+    old, new = ARM.read_text(), mjcf_text(renewed)
+    changed = [line for line in difflib.ndiff(old.splitlines(), new.splitlines()) if line[0] in "+-"]
+    assert changed
+    assert all(re.search(r"<(inertial|joint) ", line) for line in changed)
+    touched = re.compile(r'\s*<inertial[^>]*/>|\s(armature|damping|frictionloss)="[^"]*"')
+    default = old.index("</default>")
+    assert touched.sub("", old[default:]) == touched.sub("", new[new.index("</default>") :])
+    assert old[:default] == new[: new.index("</default>")]
+
+
+def test_scaled_inertia_keeps_its_axes(arm: Robot) -> None:
+    fore = arm.link("fore").inertia
+    double = Inertia.from_com(2 * fore.mass, fore.com, 2 * fore.about_com)
+    links = tuple(replace(link, inertia=double) if link.name == "fore" else link for link in arm.links)
+    text = mjcf_text(replace(arm, links=links))
+    assert 'euler="5 6 7"' in text
+    np.testing.assert_allclose(parse_mjcf(text).link("fore").inertia.vector, double.vector, rtol=1e-12, atol=1e-15)
+
+
+def test_parameters_given_to_a_joint_frame_reach_the_body(arm: Robot) -> None:
+    theta = arm.parameter_vector.copy()
+    elbow = arm.joint_names.index("elbow")
+    theta[10 * elbow : 10 * elbow + 10] *= 1.25
+    again = parse_mjcf(mjcf_text(arm.with_parameters(theta)))
+    np.testing.assert_allclose(again.parameter_vector, theta, rtol=1e-11, atol=1e-14)
+
+
+def test_inertia_between_joints_cannot_be_written(arm: Robot) -> None:
+    theta = arm.parameter_vector.copy()
+    theta[10 * arm.joint_names.index("wrist1") + 9] = 1.0
+    with pytest.raises(ExportError, match="between"):
+        mjcf_text(arm.with_parameters(theta))
+
+
+def test_inertia_from_geoms_cannot_be_overruled(renewed: Robot) -> None:
+    text = (
+        ARM.read_text().replace("autolimits", 'inertiafromgeom="true" autolimits').replace('size="0.02"', 'size="0.03"')
+    )
+    text = text.replace('<geom class="visual" mesh="hull"/>', '<geom size="0.1"/>')
+    robot = with_new_numbers(parse_mjcf(text))
+    with pytest.raises(ExportError, match="inertiafromgeom"):
+        mjcf_text(robot)
+
+
+def test_locked_robot_is_written_into_its_file() -> None:
+    body = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    text = f'<mujoco><worldbody><body name="b">{body}<freejoint/></body></worldbody></mujoco>'
+    robot = parse_mjcf(text, locked={"b_joint1": 0.0})
+    assert mjcf_text(robot) == text
+    assert 'mass="' in mjcf_text(with_new_numbers(robot))
+
+
+# --- fresh files ------------------------------------------------------------------------------------------------------
+
+
+def test_fresh_file_from_mjcf(renewed: Robot, mujoco: Any) -> None:
+    text = mjcf_text(replace(renewed, source=None))
+    assert_same_numbers(renewed, mujoco, mujoco.MjModel.from_xml_string(text), ["upper", "fore", "hand", "tip", "side"])
+    again = parse_mjcf(text)
+    assert again.joint_names == renewed.joint_names
+    np.testing.assert_allclose(again.parameter_vector, renewed.parameter_vector, rtol=1e-12, atol=1e-14)
+
+
+def test_fresh_file_from_urdf(mujoco: Any) -> None:
+    robot = read_urdf(DATA / "arm.urdf", locked={"gripper": 0.0}, gravity=(1.0, 2.0, -9.0))
+    robot = with_new_numbers(robot.with_joint_models(RotorInertia(), Viscous(), Coulomb()))
+    text = mjcf_text(robot)
+    model = mujoco.MjModel.from_xml_string(text)
+    assert_same_numbers(robot, mujoco, model, ["upper", "fore", "slider", "tool", "finger"])
+    np.testing.assert_array_equal(model.opt.gravity, robot.gravity)
+    again = parse_mjcf(text)
+    np.testing.assert_allclose(again.parameter_vector, robot.parameter_vector, rtol=1e-12, atol=1e-14)
+    assert again.moving_joints[2].limits.effort == 300.0
+
+
+def test_existing_file_is_kept_unless_forced(arm: Robot, tmp_path: Path) -> None:
+    target = tmp_path / "out.xml"
+    target.write_text("precious")
+    with pytest.raises(ExportError, match="exists"):
+        write_mjcf(arm, target)
+    write_mjcf(arm, target, force=True)
+    assert target.read_bytes() == ARM.read_bytes()
+
+
+def test_nan_is_never_written(arm: Robot) -> None:
+    with pytest.raises(ExportError, match="finite"):
+        mjcf_text(arm.with_joint_models(Coulomb(float("nan"))))

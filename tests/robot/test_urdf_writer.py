@@ -1,0 +1,239 @@
+"""Writing URDF: the old text with new numbers, re-read by Pinocchio and MuJoCo; fresh files; what is refused."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynid.errors import ExportError
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, Link
+from dynid.robot.urdf import parse_urdf, read_urdf
+from dynid.robot.urdf_writer import urdf_text, write_urdf
+
+ARM = Path(__file__).parent / "data" / "arm.urdf"
+HELD = {"gripper": 0.0}
+FRICTION = (Viscous(), Coulomb())
+
+
+def random_inertia(rng: np.random.Generator) -> Inertia:
+    mass, factor = rng.uniform(0.2, 5.0), rng.normal(size=(3, 3))
+    second_moment = 0.01 * mass * factor @ factor.T
+    return Inertia.from_com(mass, 0.2 * rng.normal(size=3), np.trace(second_moment) * np.eye(3) - second_moment)
+
+
+def with_new_numbers(robot: Robot, seed: int = 0) -> Robot:
+    """Other inertias on every link that has one, other values of all joint models."""
+    rng = np.random.default_rng(seed)
+    return replace(
+        robot,
+        links=tuple(
+            replace(link, inertia=random_inertia(rng)) if link.inertia.vector.any() else link for link in robot.links
+        ),
+        joints=tuple(
+            replace(joint, models=tuple(model.with_values([rng.uniform(0.1, 2.0)]) for model in joint.models))
+            for joint in robot.joints
+        ),
+    )
+
+
+@pytest.fixture
+def arm() -> Robot:
+    return read_urdf(ARM, locked=HELD)
+
+
+@pytest.fixture
+def renewed(arm: Robot) -> Robot:
+    return with_new_numbers(arm.with_joint_models(*FRICTION))
+
+
+def test_unchanged_robot_gives_the_same_bytes(arm: Robot, tmp_path: Path) -> None:
+    write_urdf(arm, tmp_path / "same.urdf")
+    assert (tmp_path / "same.urdf").read_bytes() == ARM.read_bytes()
+    assert urdf_text(arm.with_parameters(arm.parameter_vector)).encode() == ARM.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t, lambda t: t + "\n<!-- -->"]
+)
+def test_line_ends_and_byte_order_mark_are_kept(change: Callable[[str], str]) -> None:
+    text = change(ARM.read_text(encoding="utf-8"))
+    robot = parse_urdf(text, locked=HELD)
+    assert urdf_text(robot) == text
+    again = urdf_text(with_new_numbers(robot))
+    assert again.count("\r\n") == again.count("\n") * ("\r\n" in text)
+
+
+def test_only_inertials_and_dynamics_are_touched(renewed: Robot) -> None:
+    old, new = ARM.read_text(encoding="utf-8").splitlines(), urdf_text(renewed).splitlines()
+    changed = [line for line in difflib.ndiff(old, new) if line[0] in "+-"]
+    assert changed
+    numbers = r"<(inertial|/inertial|origin|mass|inertia|dynamics)\b|ixx|iyy"
+    assert all(re.search(numbers, line) for line in changed)
+    outside = re.compile(r"<inertial.*?</inertial>|<dynamics[^>]*/>\s*", re.DOTALL)
+    assert re.sub(r"\s+", " ", outside.sub("", "\n".join(old))) == re.sub(r"\s+", " ", outside.sub("", "\n".join(new)))
+
+
+def test_numbers_come_back_to_the_last_digits(renewed: Robot) -> None:
+    again = parse_urdf(urdf_text(renewed), locked=HELD)
+    for link in renewed.links:
+        np.testing.assert_allclose(again.link(link.name).inertia.vector, link.inertia.vector, rtol=1e-12, atol=1e-15)
+    assert [joint.models for joint in again.moving_joints] == [joint.models for joint in renewed.moving_joints]
+
+
+def test_a_link_that_gains_inertia_gets_an_inertial(arm: Robot) -> None:
+    tool = Inertia.from_com(1.0, [0.1, 0, 0], np.diag([0.01, 0.02, 0.02]))
+    links = tuple(replace(link, inertia=tool) if link.name in ("flange", "base_link") else link for link in arm.links)
+    again = parse_urdf(urdf_text(replace(arm, links=links)), locked=HELD)
+    np.testing.assert_allclose(again.link("flange").inertia.vector, tool.vector, rtol=1e-14)
+    np.testing.assert_allclose(again.link("base_link").inertia.vector, tool.vector, rtol=1e-14)
+
+
+def test_an_inertial_without_origin_gets_one(arm: Robot) -> None:
+    moved = Inertia.from_com(4.2, [0.1, 0.2, 0.3], np.diag([0.03, 0.03, 0.02]))
+    links = tuple(replace(link, inertia=moved) if link.name == "base" else link for link in arm.links)
+    text = urdf_text(replace(arm, links=links))
+    assert '<mass value="4.2"/>' in text
+    np.testing.assert_allclose(parse_urdf(text, locked=HELD).link("base").inertia.vector, moved.vector, rtol=1e-14)
+
+
+def test_friction_the_robot_has_no_model_for_stays(arm: Robot) -> None:
+    assert urdf_text(arm.with_joint_models(RotorInertia(0.3), Offset(0.1))) == ARM.read_text(encoding="utf-8")
+
+
+# --- re-read by others ------------------------------------------------------------------------------------------------
+
+
+def test_pinocchio_reads_the_same_inertias(renewed: Robot) -> None:
+    pin = pytest.importorskip("pinocchio")
+    full = pin.buildModelFromXML(urdf_text(renewed))
+    model = pin.buildReducedModel(full, [full.getJointId("gripper")], pin.neutral(full))
+    for body in renewed.bodies:
+        index = model.getJointId(body.joint.name)
+        dynamic = model.inertias[index].toDynamicParameters()  # m, mc, Ixx Ixy Iyy Ixz Iyz Izz about the origin
+        vector = body.inertia.vector
+        assert dynamic[0] == pytest.approx(vector[9], rel=1e-12)
+        np.testing.assert_allclose(dynamic[1:4], vector[6:9], rtol=1e-12, atol=1e-13)
+        scale = np.abs(vector[:6]).max()
+        np.testing.assert_allclose(dynamic[[4, 5, 7, 6, 8, 9]], vector[:6], rtol=0, atol=1e-12 * scale)
+        viscous, coulomb = (model.values[0] for model in body.joint.models)
+        column = model.joints[index].idx_v
+        assert model.damping[column] == viscous
+        assert model.upperDryFrictionLimit[column] == coulomb
+
+
+def test_mujoco_reads_the_same_inertias(renewed: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes its log into the working directory
+    text = re.sub(r"<(visual|collision)>.*?</\1>", "", urdf_text(renewed), flags=re.DOTALL)
+    keep = '<mujoco><compiler fusestatic="false" strippath="true"/></mujoco>'
+    model = mujoco.MjModel.from_xml_string(text.replace("</robot>", keep + "</robot>"))
+    for link in renewed.links:
+        if link.inertia.mass:
+            body, R = model.body(link.name), np.zeros(9)
+            mujoco.mju_quat2Mat(R, body.iquat)
+            tensor = R.reshape(3, 3) @ np.diag(body.inertia) @ R.reshape(3, 3).T
+            scale = np.abs(tensor).max()
+            assert body.mass[0] == pytest.approx(link.inertia.mass, rel=1e-12)
+            np.testing.assert_allclose(body.ipos, link.inertia.com, rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(tensor, link.inertia.about_com, rtol=0, atol=1e-12 * scale)
+    for joint in renewed.moving_joints:
+        column = model.joint(joint.name).dofadr[0]
+        assert [model.dof_damping[column], model.dof_frictionloss[column]] == [m.values[0] for m in joint.models]
+
+
+# --- fresh files ------------------------------------------------------------------------------------------------------
+
+
+def test_fresh_file_is_the_same_robot(renewed: Robot) -> None:
+    again = parse_urdf(urdf_text(replace(renewed, source=None)))
+    assert again.joint_names == renewed.joint_names
+    np.testing.assert_allclose(again.parameter_vector, renewed.parameter_vector, rtol=1e-12, atol=1e-15)
+    for ours, theirs in zip(renewed.joints, again.joints, strict=True):
+        np.testing.assert_allclose(theirs.T_parent_joint, ours.T_parent_joint, atol=1e-14)
+        np.testing.assert_allclose(theirs.axis, ours.axis if ours.moves else theirs.axis, atol=1e-15)
+        assert (theirs.kind, theirs.limits) == (ours.kind, ours.limits)
+
+
+def test_a_robot_with_a_new_body_is_written_whole(arm: Robot) -> None:
+    load = Inertia.from_com(2.0, [0, 0, 0.1], 0.01 * np.eye(3))
+    again = parse_urdf(urdf_text(arm.with_body("load", parent="flange", inertia=load)))
+    np.testing.assert_allclose(again.link("load").inertia.vector, load.vector, rtol=1e-14)
+
+
+def test_fresh_file_is_read_by_pinocchio(renewed: Robot) -> None:
+    pin = pytest.importorskip("pinocchio")
+    model = pin.buildModelFromXML(urdf_text(replace(renewed, source=None)))
+    assert list(model.names)[1:] == list(renewed.joint_names)
+
+
+@pytest.mark.parametrize("name", ["a\"<b>&'c", "tab\tnew\nline", "größe 関節", "--> ]]>"])
+def test_names_are_escaped(name: str) -> None:
+    links = (Link(name=name), Link(name=name + "2"))
+    joint = Joint(name=name, kind="continuous", parent=name, child=name + "2")
+    again = parse_urdf(urdf_text(Robot(name=name, links=links, joints=(joint,))))
+    assert (again.name, again.joint_names, again.root) == (name, (name,), name)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_existing_file_is_kept_unless_forced(arm: Robot, tmp_path: Path) -> None:
+    target = tmp_path / "out.urdf"
+    target.write_text("precious")
+    with pytest.raises(ExportError, match="exists") as caught:
+        write_urdf(arm, target)
+    assert "force=True" in str(caught.value.remedy)
+    assert target.read_text() == "precious"
+    write_urdf(arm, target, force=True)
+    assert target.read_bytes() == ARM.read_bytes()
+    assert os.listdir(tmp_path) == ["out.urdf"]
+
+
+def test_a_failed_write_leaves_nothing_behind(arm: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out.urdf"
+    target.write_text("precious")
+
+    def full_disk(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(ExportError, match="No space left"):
+        write_urdf(arm, target, force=True)
+    assert target.read_text() == "precious"
+    assert os.listdir(tmp_path) == ["out.urdf"]
+
+
+def test_missing_folder_is_an_export_error(arm: Robot, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="cannot be written"):
+        write_urdf(arm, tmp_path / "no" / "out.urdf")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_nan_is_never_written(arm: Robot, tmp_path: Path, value: float, fresh: bool) -> None:
+    robot = arm.with_joint_models(Viscous(value))
+    with pytest.raises(ExportError, match="finite"):
+        write_urdf(replace(robot, source=None) if fresh else robot, tmp_path / "out.urdf")
+    assert not os.listdir(tmp_path)
+
+
+def test_moment_without_mass_is_refused(arm: Robot) -> None:
+    odd = Inertia(mass=0.0, first_moment=np.ones(3), about_origin=np.eye(3))
+    links = tuple(replace(link, inertia=odd) if link.name == "fore" else link for link in arm.links)
+    with pytest.raises(ExportError, match="without mass"):
+        urdf_text(replace(arm, links=links))
+
+
+def test_names_xml_cannot_hold_are_refused() -> None:
+    with pytest.raises(ExportError, match="XML cannot hold"):
+        urdf_text(Robot(name="r", links=(Link(name="a\x00b"),), joints=()))
