@@ -1,4 +1,4 @@
-"""Which adapter reads which file, and the one boundary through which foreign exceptions become `LogReadError`."""
+"""Which adapter reads which file, and the boundary at which foreign exceptions become `LogReadError`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol, cast
 from dynid.data.readers.base import Options, Table
 from dynid.errors import DynidError, LogReadError
 
-__all__ = ["FORMATS", "Format", "detect_format", "read_in_process", "read_table"]
+__all__ = ["FORMATS", "Format", "detect_format", "log_read_error", "read_in_process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,33 +71,10 @@ def read_in_process(name: str, path: Path, options: Options) -> Table:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        raise _log_read_error(error, name, path) from error
+        raise log_read_error(error, name, path) from error
 
 
-def read_table(path: str | Path, options: Options | None = None) -> Table:
-    """Read one log file into named columns.
-
-    Args:
-        path: The file; nothing else is opened.
-        options: How to read it.
-
-    Raises:
-        LogReadError: For any file that cannot be read, with place, reason and remedy.
-    """
-    file, chosen = Path(path), options or Options()
-    try:
-        found = detect_format(file)
-    except (OSError, LogReadError) as error:
-        raise _log_read_error(error, "text", file) from error
-    if not found.isolated:
-        return read_in_process(found.name, file, chosen)
-    from dynid.data.readers.safe_child import SafeChild
-
-    with SafeChild() as child:
-        return child.read(found.name, file, chosen)
-
-
-def _log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
+def log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
     """Whatever was raised, as our error about this file."""
     if isinstance(error, DynidError):
         return LogReadError(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)

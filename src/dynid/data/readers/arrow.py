@@ -1,0 +1,105 @@
+"""Parquet, Arrow and Feather files. Unvalidated Arrow data can crash the process: fully validated, in the safe child."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynid.data.readers.base import MAX_COLUMNS, Floats, Options, Table, as_column, bounded
+from dynid.errors import LogReadError
+
+__all__ = ["read"]
+
+_TICKS = {"s": "s", "ms": "ms", "us": "us", "ns": "ns"}
+
+
+def read(path: Path, options: Options) -> Table:
+    """Read every numeric column; lists of equal length become (N, k), structs become ``struct.field``."""
+    table = _load(path)
+    table.validate(full=True)
+    while any(_is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+        if table.num_columns > MAX_COLUMNS:
+            raise LogReadError(f"it has more than {MAX_COLUMNS} columns")
+    columns: dict[str, Floats] = {}
+    units: dict[str, str] = {}
+    skipped = []
+    for name, chunked in zip(table.column_names, table.columns):
+        values = _values(chunked)
+        label = name if name not in columns else f"{name}#{len(columns) + 1}"
+        if values is None:
+            skipped.append(name)
+            continue
+        columns[label] = values
+        unit = getattr(chunked.type, "unit", None)
+        if unit in _TICKS:
+            units[label] = unit
+    notes = (f"columns without numbers were left out: {', '.join(skipped)}",) if skipped else ()
+    return Table(columns=columns, units=units, notes=notes)
+
+
+def _load(path: Path) -> Any:
+    """The file as an Arrow table, its declared size checked first."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with path.open("rb") as stream:
+        parquet = stream.read(4) == b"PAR1"
+    with pa.OSFile(str(path), "rb") as source:  # not the path: readers would take a folder or an address, too
+        if not parquet:
+            return pa.ipc.open_file(source).read_all()
+        file = pq.ParquetFile(source, pre_buffer=False)
+        meta = file.metadata
+        groups = [meta.row_group(k).total_byte_size for k in range(meta.num_row_groups)]
+        bounded("the file", sum(groups), path.stat().st_size)
+        bounded("the table", 8 * meta.num_rows, 1000 * path.stat().st_size)
+        return file.read(use_threads=False)
+
+
+def _is_struct(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_struct(kind))
+
+
+def _values(chunked: Any) -> Floats | None:
+    """A column's numbers, (N,) or (N, k), NaN for nulls; None if it holds none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = chunked.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        ticks = chunked.cast(pa.int64())
+        first = next((value.as_py() for value in ticks[:1] if value.is_valid), 0)
+        shifted = pc.subtract(ticks, first)  # an epoch in nanoseconds does not fit into a double
+        return as_column(shifted.cast(pa.float64(), safe=False).to_numpy())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _matrix(chunked)
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        return None
+    numbers = chunked.cast(pa.uint8()) if pa.types.is_boolean(kind) else chunked
+    return as_column(numbers.cast(pa.float64(), safe=False).to_numpy())
+
+
+def _matrix(chunked: Any) -> Floats | None:
+    """A column of lists of one length as (N, k); None if they are ragged or not numbers."""
+    rows = len(chunked)
+    elements = _flattened(chunked) if rows else None
+    flat = None if elements is None else _values(elements)
+    if flat is None or flat.ndim != 1 or flat.size % rows:
+        return None
+    return np.asarray(flat.reshape(rows, -1))
+
+
+def _flattened(chunked: Any) -> Any:
+    """The elements of a list column; None if lengths differ or a list is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.list_value_length(chunked)
+    shortest, longest = pc.min_max(lengths).values() if len(chunked) else (pa.scalar(0), pa.scalar(0))
+    if chunked.null_count or shortest.as_py() != longest.as_py():
+        return None
+    return pa.chunked_array([pc.list_flatten(chunk) for chunk in chunked.chunks])
