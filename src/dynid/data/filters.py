@@ -1,0 +1,184 @@
+"""Low-pass filters that shift nothing in time, and the decimation that treats regressor and torque alike.
+
+A strategy is a frozen object that knows the filter's shape; rate and cutoff come with each call. All signals are arrays
+(N, k), one column per channel, gap-free and uniformly sampled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError, DataError
+
+__all__ = ["Butterworth", "Decimation", "Fir", "LowPass"]
+
+Floats = NDArray[np.float64]
+
+
+def _check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
+    if not 0.0 < cutoff_hz < 0.5 * rate_hz:
+        raise ArgumentError(
+            f"a cutoff of {cutoff_hz:g} Hz is not between 0 and half the sampling rate of {rate_hz:g} Hz",
+            remedy="Choose a lower cutoff, or a recording with a higher rate.",
+        )
+
+
+def reflect(x: Floats, count: int) -> Floats:
+    """Continue x (N, k) at both ends by `count` rows, turned about its end points, so that slopes continue."""
+    count = min(count, x.shape[0] - 1)
+    before = 2.0 * x[0] - x[count:0:-1]
+    after = 2.0 * x[-1] - x[-2 : -count - 2 : -1]
+    return np.concatenate([before, x, after])
+
+
+class LowPass(ABC):
+    """A zero-phase low-pass."""
+
+    @abstractmethod
+    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        """The filtered signal (N, k)."""
+
+    @abstractmethod
+    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        """Gain at each frequency [Hz]; real, because the phase is zero."""
+
+    @abstractmethod
+    def settling_s(self, cutoff_hz: float) -> float:
+        """Time at each end of a stretch within which the result depends on what lies outside [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Butterworth(LowPass):
+    """A Butterworth filter run forwards and backwards: half the amplitude at the cutoff, no phase."""
+
+    order: int = 4
+    """Order of each of the two passes."""
+
+    def __post_init__(self) -> None:
+        """Refuse orders that make no filter."""
+        if not 1 <= self.order <= 12:
+            raise ArgumentError(f"a Butterworth filter of order {self.order}", remedy="Choose an order from 1 to 12.")
+
+    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        from scipy import signal
+
+        _check_cutoff(cutoff_hz, rate_hz)
+        sections = signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos")
+        # scipy's default padding is a few samples, far shorter than the memory of a low cutoff
+        padding = min(x.shape[0] - 1, int(np.ceil(2.0 * rate_hz / cutoff_hz)))
+        return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padtype="odd", padlen=padding))
+
+    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
+        warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
+        return np.asarray(1.0 / (1.0 + (warped / np.tan(np.pi * cutoff_hz / rate_hz)) ** (2 * self.order)))
+
+    def settling_s(self, cutoff_hz: float) -> float:
+        return 1.5 / cutoff_hz
+
+
+@dataclass(frozen=True, slots=True)
+class Fir(LowPass):
+    """A symmetric Kaiser-windowed filter: exactly linear phase, finite memory, half the amplitude at the cutoff."""
+
+    transition: float = 1.0
+    """Width of the transition band as a multiple of the cutoff."""
+    attenuation_db: float = 60.0
+    """Attenuation beyond the transition band [dB]."""
+
+    def taps(self, rate_hz: float, cutoff_hz: float) -> Floats:
+        """Impulse response (2 h + 1,), symmetric, of unit sum."""
+        from scipy import signal
+
+        _check_cutoff(cutoff_hz, rate_hz)
+        width = min(self.transition * cutoff_hz, 0.5 * rate_hz) / (0.5 * rate_hz)
+        count, beta = signal.kaiserord(self.attenuation_db, width)
+        return np.asarray(signal.firwin(count | 1, cutoff_hz, window=("kaiser", beta), fs=rate_hz))
+
+    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        from scipy import signal
+
+        taps = self.taps(rate_hz, cutoff_hz)
+        half = taps.size // 2
+        if x.shape[0] <= half:
+            raise DataError(
+                f"a stretch of {x.shape[0]} samples is shorter than the filter's memory of {half} samples",
+                remedy="Raise the cutoff or use a longer recording.",
+            )
+        return np.asarray(signal.oaconvolve(reflect(x, half), taps[:, None], mode="valid", axes=0))
+
+    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        taps = self.taps(rate_hz, cutoff_hz)
+        half = taps.size // 2
+        phase = 2.0 * np.pi * np.asarray(frequency_hz)[:, None] / rate_hz * np.arange(1, half + 1)
+        return np.asarray(taps[half] + 2.0 * np.cos(phase) @ taps[half + 1 :])
+
+    def settling_s(self, cutoff_hz: float) -> float:
+        width = self.transition * cutoff_hz
+        return (self.attenuation_db - 7.95) / (2.285 * 2.0 * np.pi * width) / 2.0  # half of Kaiser's length
+
+
+@dataclass(frozen=True)
+class Decimation:
+    """One low-pass and one thinning for everything: torque and the columns of the regressor ("parallel decimation").
+
+    When both sides of ``tau = Y theta`` go through the same linear filter, theta stays the same while the noise
+    above the kept band goes. The filter is a symmetric FIR computed at the kept samples only.
+    """
+
+    factor: int
+    """Every how-many-th sample is kept."""
+    attenuation_db: float = 60.0
+    """Attenuation of what would alias [dB]."""
+
+    def __post_init__(self) -> None:
+        """Refuse factors that thin nothing."""
+        if self.factor < 1:
+            raise ArgumentError(f"a decimation factor of {self.factor}", remedy="Choose a whole number from 1 up.")
+
+    @cached_property
+    def taps(self) -> Floats:
+        """Impulse response (2 h + 1,): passes up to 0.8, stops from 1.0 of the new half rate."""
+        if self.factor == 1:
+            return np.ones(1)
+        return Fir(transition=0.2 / 0.9, attenuation_db=self.attenuation_db).taps(1.0, 0.9 * 0.5 / self.factor)
+
+    @property
+    def half(self) -> int:
+        """Samples lost at each end."""
+        return self.taps.size // 2
+
+    def kept(self, samples: int) -> NDArray[np.int64]:
+        """Input row each output row is centred on."""
+        return np.arange(self.half, max(samples - self.half, self.half), self.factor)
+
+    def apply(self, x: Floats) -> Floats:
+        """Filtered and thinned rows (M, ...) of x (N, ...), M = len(kept(N)); ends where the filter lacks data go."""
+        from scipy import signal
+
+        rows = self.kept(x.shape[0]).size
+        if rows == 0:
+            return np.zeros((0, *x.shape[1:]))
+        flat = np.ascontiguousarray(x).reshape(x.shape[0], -1)
+        # output m of the full convolution at index 2 half + m factor; skipping the first rows keeps the phase
+        skip = (-2 * self.half) % self.factor
+        padded = np.concatenate([np.zeros((skip, flat.shape[1])), flat])
+        full = signal.upfirdn(self.taps, padded, down=self.factor, axis=0)
+        first = (skip + 2 * self.half) // self.factor
+        return np.asarray(full[first : first + rows]).reshape(rows, *x.shape[1:])
+
+    def stream(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
+        """The same as `apply` on the blocks joined, without ever joining them."""
+        rest: Floats | None = None
+        for block in blocks:
+            joined = block if rest is None else np.concatenate([rest, block])
+            rows = self.kept(joined.shape[0]).size
+            if rows:
+                yield self.apply(joined)
+            rest = joined[rows * self.factor :].copy()

@@ -1,0 +1,308 @@
+"""From a recording to an experiment: clean, bring to one clock, smooth, differentiate, mask, trim.
+
+Positions and torques go through the same zero-phase low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7
+describe the chain. Every step writes a line into the experiment's recipe and counts what it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.cutoff import choose_cutoff
+from dynid.data.differentiation import CentralDifferences, Differentiation, Smoothing
+from dynid.data.filters import Butterworth, LowPass
+from dynid.data.recording import Experiment, Recording
+from dynid.data.rest import Rest
+from dynid.data.uniform import Cleaning, Stretch, UniformRecording, make_uniform
+from dynid.errors import ArgumentError, DataError
+
+__all__ = ["Processing", "process"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LONG_REST = Rest()
+"""Standstill of half a second or more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processing:
+    """All choices of `process` in one object, so that many recordings can be treated alike."""
+
+    cutoff_hz: float | Literal["auto"] | None = "auto"
+    """Where the low-pass has halved a signal [Hz]; "auto" finds the best for the accelerations; None for no filter."""
+    rate_hz: float | None = None
+    """Rate of the experiment [Hz], at most the recording's; None keeps that."""
+    low_pass: LowPass = field(default_factory=Butterworth)
+    differentiation: Differentiation = field(default_factory=CentralDifferences)
+    trim_s: float | Literal["auto"] = "auto"
+    """Time cut off at both ends of every stretch [s]; "auto" is the settling time of the filter."""
+    rest: Rest | None = field(default_factory=Rest)
+    """Which standstill is left out; None keeps it."""
+    dead_band: float = 0.0
+    """Rows of a joint slower than this are left out [rad/s or m/s]."""
+    effort_delay_s: float = 0.0
+    """How late torques are stamped [s]; see `dynid.check_recording`."""
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    def smoothing(self, rate_hz: float) -> Smoothing:
+        """The smoothing at a sampling rate [Hz], once the cutoff is a number."""
+        if isinstance(self.cutoff_hz, str):
+            raise ArgumentError(f"cutoff_hz is {self.cutoff_hz!r}", remedy="Give a number [Hz], 'auto' or None.")
+        return Smoothing(rate_hz=rate_hz, cutoff_hz=self.cutoff_hz, low_pass=self.low_pass)
+
+
+def process(
+    recording: Recording,
+    *,
+    cutoff_hz: float | Literal["auto"] | None = "auto",
+    rate_hz: float | None = None,
+    low_pass: LowPass | None = None,
+    differentiation: Differentiation | None = None,
+    trim_s: float | Literal["auto"] = "auto",
+    rest: Rest | None = LONG_REST,
+    dead_band: float = 0.0,
+    effort_delay_s: float = 0.0,
+    max_gap_s: float | None = None,
+    repair_time: bool = False,
+    cleaning: Cleaning | None = None,
+) -> Experiment:
+    """Turn a raw log into an experiment.
+
+    Args:
+        recording: The raw log.
+        cutoff_hz: Where the low-pass has halved a signal [Hz]; "auto" finds the best for the accelerations and says
+            why; None filters nothing.
+        rate_hz: Rate of the result [Hz]; the recording's own by default.
+        low_pass: `Butterworth` (order 4, forwards and backwards) or `Fir`.
+        differentiation: `CentralDifferences`, `SavitzkyGolay`, `SmoothingSpline`, `Fourier`, `MeasuredVelocity` or
+            `QuasiStatic`.
+        trim_s: Time cut off at both ends of every gap-free stretch [s]; "auto" is the filter's settling time.
+        rest: Which standstill is masked; None keeps it.
+        dead_band: Rows of a joint slower than this are masked [rad/s or m/s].
+        effort_delay_s: How late torques are stamped [s]; they are moved back by it.
+        max_gap_s: Longest step that is no gap [s]; three sampling periods by default.
+        repair_time: Accept and sort a clock of which more than 1 % runs backwards.
+        cleaning: What is taken out of the signals; replaces `max_gap_s` and `repair_time`.
+
+    Raises:
+        DataError: The log is too faulty or too short to be used; the message says what to do.
+    """
+    options = Processing(
+        cutoff_hz=cutoff_hz,
+        rate_hz=rate_hz,
+        low_pass=low_pass or Butterworth(),
+        differentiation=differentiation or CentralDifferences(),
+        trim_s=trim_s,
+        rest=rest,
+        dead_band=dead_band,
+        effort_delay_s=effort_delay_s,
+        cleaning=cleaning or Cleaning(max_gap_s=max_gap_s, repair_time=repair_time),
+    )
+    uniform = uniform_recording(recording, options)
+    resolved, reason = resolve_cutoff(uniform, options)
+    return assemble(recording, uniform, resolved, reason)
+
+
+def uniform_recording(
+    recording: Recording, options: Processing, period_s: float | None = None, origin_s: float | None = None
+) -> UniformRecording:
+    """The first stage: cleaned, on one uniform clock."""
+    return make_uniform(
+        recording,
+        options.cleaning,
+        effort_delay_s=options.effort_delay_s,
+        with_velocity=options.differentiation.source == "dq",
+        period_s=period_s,
+        origin_s=origin_s,
+    )
+
+
+def resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Processing, str]:
+    """The same options with a number for the cutoff, and the reason for it."""
+    if options.cutoff_hz is None:
+        return options, "no low-pass"
+    if options.cutoff_hz != "auto":
+        return options, f"cutoff {float(options.cutoff_hz):.4g} Hz as given"
+    if not options.differentiation.tunable:
+        return replace(options, cutoff_hz=None), "no low-pass: accelerations are not computed"
+    signals = [s.q if options.differentiation.source == "q" else s.dq for s in uniform.stretches]
+    choice = choose_cutoff(
+        [s for s in signals if s is not None] or [s.q for s in uniform.stretches],
+        uniform.rate_hz,
+        differentiation=options.differentiation,
+        low_pass=options.low_pass,
+    )
+    return replace(options, cutoff_hz=choice.hz), choice.reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """One processed stretch; fields as in Experiment."""
+
+    time: Floats
+    q: Floats
+    dq: Floats
+    ddq: Floats
+    effort: Floats
+    valid: Mask
+    wrench: Floats | None
+
+    def take(self, rows: slice | NDArray[np.int64]) -> _Piece:
+        wrench = None if self.wrench is None else self.wrench[rows]
+        motion = (self.time[rows], self.q[rows], self.dq[rows], self.ddq[rows])
+        return _Piece(*motion, self.effort[rows], self.valid[rows], wrench)
+
+
+def assemble(
+    recording: Recording,
+    uniform: UniformRecording,
+    options: Processing,
+    reason: str,
+    thresholds: Floats | None = None,
+) -> Experiment:
+    """The later stages: smooth, differentiate, mask, trim, thin out. Needs a cutoff that is a number or None."""
+    smoothing = options.smoothing(uniform.rate_hz)
+    dropped: Counter[str] = Counter(uniform.dropped)
+    trim = _trim_samples(options, smoothing)
+    pieces: list[_Piece] = []
+    for stretch in uniform.stretches:
+        if stretch.time.size < 2 * trim + max(4, 2 * options.differentiation.margin() + 2):
+            dropped["stretch too short"] += stretch.q.size
+            continue
+        piece = _smooth(stretch, smoothing, options, dropped)
+        dropped["filter transient"] += 2 * trim * piece.q.shape[1]
+        pieces.append(piece.take(slice(trim, piece.time.size - trim)))
+    if not pieces:
+        raise DataError(
+            f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
+            remedy="Raise cutoff_hz, give trim_s, or allow longer gaps with max_gap_s.",
+        )
+    _, thresholds = rest_thresholds(options, [p.dq for p in pieces], thresholds)
+    pieces = [_mask_rest(p, options, uniform.rate_hz, thresholds, dropped) for p in pieces]
+    step = _thinning(options, uniform.rate_hz)
+    pieces = [p.take(np.arange(0, p.time.size, step)) for p in pieces]
+    recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
+    return _experiment(recording, pieces, uniform.rate_hz / step, tuple(recipe), dropped)
+
+
+def rest_thresholds(
+    options: Processing, velocities: list[Floats], known: Floats | None = None
+) -> tuple[Processing, Floats | None]:
+    """Speed (n,) below which each joint counts as resting, over all stretches; None when rest is kept."""
+    if options.rest is None or known is not None:
+        return options, known
+    return options, options.rest.thresholds(np.concatenate(velocities))
+
+
+def _smooth(stretch: Stretch, smoothing: Smoothing, options: Processing, dropped: Counter[str]) -> _Piece:
+    motion = options.differentiation.motion(stretch.q, stretch.dq, smoothing)
+    known = _away_from_gaps(stretch.effort_known, int(0.5 * smoothing.settling_s * smoothing.rate_hz))
+    has_effort = np.isfinite(stretch.effort).all()
+    effort = smoothing.apply(stretch.effort) if has_effort else stretch.effort
+    if has_effort:
+        dropped["torque missing nearby"] += int(np.count_nonzero(~known))
+    wrench = None if stretch.wrench is None else smoothing.apply(stretch.wrench)
+    if wrench is not None and stretch.wrench_known is not None:
+        wrench = np.where(stretch.wrench_known.all(axis=1, keepdims=True), wrench, np.nan)
+    return _Piece(stretch.time, *motion, np.where(known, effort, np.nan), known, wrench)
+
+
+def _away_from_gaps(known: Mask, reach: int) -> Mask:
+    """Samples that are known, and so are all within `reach` samples of them."""
+    if known.all() or reach == 0:
+        return known
+    missing = np.cumsum(np.vstack([np.zeros((1, known.shape[1]), dtype=int), ~known]), axis=0)
+    index = np.arange(known.shape[0])
+    upper = np.minimum(index + reach + 1, known.shape[0])
+    lower = np.maximum(index - reach, 0)
+    return np.asarray(missing[upper] - missing[lower] == 0)
+
+
+def _mask_rest(
+    piece: _Piece, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[str]
+) -> _Piece:
+    valid = piece.valid.copy()
+    if options.rest is not None and thresholds is not None:
+        resting = options.rest.mask(piece.dq, rate_hz, thresholds)
+        dropped["at rest"] += int(np.count_nonzero(valid & resting))
+        valid &= ~resting
+    if options.dead_band > 0.0:
+        slow = np.abs(piece.dq) < options.dead_band
+        dropped["velocity dead band"] += int(np.count_nonzero(valid & slow))
+        valid &= ~slow
+    return _Piece(piece.time, piece.q, piece.dq, piece.ddq, piece.effort, valid, piece.wrench)
+
+
+def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
+    trim_s = smoothing.settling_s if isinstance(options.trim_s, str) else options.trim_s
+    if trim_s < 0.0:
+        raise ArgumentError(f"trim_s is {trim_s:g} s", remedy="Give a time from zero up.")
+    shortest = (
+        0 if smoothing.cutoff_hz is None and options.trim_s == "auto" else int(np.ceil(trim_s * smoothing.rate_hz))
+    )
+    return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
+
+
+def _thinning(options: Processing, rate_hz: float) -> int:
+    """Every how-many-th sample is kept; refuses rates that are no whole part of the recording's, or would alias."""
+    if options.rate_hz is None:
+        return 1
+    step = round(rate_hz / options.rate_hz)
+    if step < 1 or abs(rate_hz / step - options.rate_hz) > 0.02 * options.rate_hz:
+        nearest = rate_hz / max(step, 1)
+        raise ArgumentError(
+            f"rate_hz {options.rate_hz:g} is no whole part of the recording's {rate_hz:g} Hz",
+            remedy=f"Use {nearest:.6g} Hz.",
+        )
+    cutoff = options.cutoff_hz
+    if step > 1 and (not isinstance(cutoff, (int, float)) or cutoff > 0.5 * rate_hz / step):
+        raise ArgumentError(
+            f"samples at {rate_hz / step:g} Hz cannot hold signals filtered at {cutoff} Hz",
+            remedy="Lower cutoff_hz below half of rate_hz.",
+        )
+    return step
+
+
+def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate_hz: float) -> list[str]:
+    lines = [f"low-pass {options.low_pass} on positions, torques and wrenches"] if smoothing.cutoff_hz else []
+    lines.append(f"differentiation {options.differentiation}")
+    if options.effort_delay_s:
+        lines.append(f"torques moved back by {1e3 * options.effort_delay_s:.4g} ms")
+    lines.append(f"{trim / rate_hz:.3g} s trimmed at both ends of every stretch")
+    if options.rest is not None:
+        lines.append(f"rest longer than {options.rest.min_s:g} s left out, joint by joint")
+    if options.dead_band > 0.0:
+        lines.append(f"rows slower than {options.dead_band:g} rad/s or m/s left out")
+    if step > 1:
+        lines.append(f"every {step}th sample kept")
+    return lines
+
+
+def _experiment(
+    recording: Recording, pieces: list[_Piece], rate_hz: float, recipe: tuple[str, ...], dropped: Counter[str]
+) -> Experiment:
+    def joined(name: str) -> Floats:
+        return np.concatenate([getattr(piece, name) for piece in pieces])
+
+    return Experiment(
+        time=joined("time"),
+        q=joined("q"),
+        dq=joined("dq"),
+        ddq=joined("ddq"),
+        effort=joined("effort"),
+        valid=np.concatenate([piece.valid for piece in pieces]),
+        segment=np.concatenate([np.full(piece.time.size, k, dtype=np.int64) for k, piece in enumerate(pieces)]),
+        rate_hz=rate_hz,
+        wrench=None if recording.wrench is None else joined("wrench"),
+        joint_names=recording.joint_names,
+        recipe=recipe,
+        dropped={name: count for name, count in dropped.items() if count},
+        source=recording.source,
+        sha256=recording.sha256,
+    )

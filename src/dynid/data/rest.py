@@ -1,0 +1,36 @@
+"""Rest: where a joint stands still, dry friction is anything between its two limits and the torque says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.outliers import run_lengths
+
+__all__ = ["Rest"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """When a joint counts as resting."""
+
+    velocity: float | None = None
+    """Speed below which it does [rad/s or m/s]; by default 1 % of the joint's 99th percentile, at least 0.001."""
+    min_s: float = 0.5
+    """Shortest rest that is left out [s]; a mere change of direction is not a rest."""
+
+    def thresholds(self, dq: Floats) -> Floats:
+        """(n,) speed limit of every joint, from its velocities (N, n)."""
+        if self.velocity is not None:
+            return np.full(dq.shape[1], self.velocity)
+        return np.maximum(0.01 * np.percentile(np.abs(dq), 99.0, axis=0), 1e-3)
+
+    def mask(self, dq: Floats, rate_hz: float, thresholds: Floats) -> NDArray[np.bool_]:
+        """(N, n) whether joint j is resting at each sample of a gap-free stretch."""
+        slow = np.abs(dq) < thresholds
+        shortest = self.min_s * rate_hz
+        return np.column_stack([run_lengths(column) >= shortest for column in slow.T])
