@@ -56,7 +56,7 @@ def _fail(message: str, code: int) -> NoReturn:
 def main() -> None:
     """Identify the dynamics of robots: what can be known, and what it is.
 
-    Robots are files (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or names of built-in ones: see dynid robots.
+    Robots are files (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or built-in: see dynid robots.
     """
 
 
