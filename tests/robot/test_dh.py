@@ -213,15 +213,15 @@ def _axis_pose(relation: str, rng: np.random.Generator) -> np.ndarray:
 def test_modified_dh_keeps_kinematics_and_torques(robot: Robot, seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = modified_dh(robot)
-    assert table.deviation < 1e-12
-    assert_same_torque(robot, table.robot, rng)
+    assert table.deviation < 1e-11
+    assert_same_torque(robot, table.robot, rng, tolerance=1e-10)
     for q, _, _ in states(robot, rng):
         old, new = body_poses(robot, q), body_poses(table.robot, q)
         for (R, p), (R_new, p_new), T_body_mdh in zip(old, new, table.T_body_mdh, strict=True):
             expected = transform(R, p) @ T_body_mdh
-            np.testing.assert_allclose(table.T_base_0 @ transform(R_new, p_new), expected, atol=1e-12)
+            np.testing.assert_allclose(table.T_base_0 @ transform(R_new, p_new), expected, atol=1e-11)
     for body, mapped, T in zip(robot.bodies, table.robot.bodies, table.T_body_mdh, strict=True):
-        np.testing.assert_allclose(mapped.inertia.in_frame(T).vector, body.inertia.vector, atol=1e-11)
+        np.testing.assert_allclose(mapped.inertia.in_frame(T).vector, body.inertia.vector, atol=1e-10)
 
 
 @settings(max_examples=60, deadline=None)
@@ -300,7 +300,7 @@ def test_panda_table_is_the_one_of_its_urdf() -> None:
     assert modified_dh(urdf).rows == modified_dh(zoo.panda()).rows
     for q, _, _ in states(urdf, np.random.default_rng(0)):
         expected = link_poses(urdf, q)["panda_link8"]
-        np.testing.assert_allclose(link_poses(zoo.panda(), q)["flange"], expected, atol=1e-12)
+        np.testing.assert_allclose(link_poses(zoo.panda(), q)["flange"], expected, atol=1e-11)
 
 
 def test_ur10_table_is_the_one_of_its_urdf() -> None:

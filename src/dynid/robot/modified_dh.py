@@ -95,7 +95,7 @@ def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vec
         if np.linalg.norm(gap) <= tolerance:
             return point + free @ (other - point), u
         way = free @ gap
-        if np.linalg.norm(way) > tolerance:
+        if np.linalg.norm(way) > 0.2 * np.linalg.norm(gap):  # else the two would meet far away
             point = point + way * (gap @ (other - point)) / (way @ way)
             free = free - np.outer(way, way) / (way @ way)
     return point + free @ (foot - point), u
