@@ -3,25 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.base_set import BaseParameters, base_vector
+from dynid.parameters.chain import Chain, chain_of, check_serial
+from dynid.parameters.closed_form import closed_form
 from dynid.parameters.expression import Combination
-from dynid.parameters.layout import parameters
+from dynid.parameters.inertia_maps import transport
+from dynid.parameters.layout import ParameterLayout, parameters
+from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import States, keep_order, numeric_row_space
 from dynid.parameters.reasons import reasons_for
-from dynid.parameters.row_space import RowSpace, successive_columns
+from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
-from dynid.parameters.symbols import geometry_of, readable_combinations
+from dynid.parameters.symbols import dh_rows, geometry_of, readable_combinations
 from dynid.robot.model import Robot
+from dynid.robot.modified_dh import modified_dh
+from dynid.spatial import inverse_transform
 
 __all__ = ["BaseParameters", "Method", "base_parameters", "base_vector"]
 
+Floats = NDArray[np.float64]
 Method = Literal["closed-form", "minimal-combinations", "numeric", "structural"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Found:
+    """What a method found: kept columns with their combinations, or a row space from which to choose them."""
+
+    space: RowSpace | None = None
+    columns: tuple[int, ...] = ()
+    combinations: tuple[Combination, ...] = ()
+    symbols: Mapping[str, float] = field(default_factory=dict)
+    gap: float = float("inf")
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Motion:
+    """What the robot may do."""
+
+    locked: Mapping[int, float]
+    static: bool
+    states: States | None
+
+    @property
+    def restricted(self) -> bool:
+        return bool(self.locked) or self.static or self.states is not None
+
+    def words(self, robot: Robot) -> str:
+        parts = ["the given motion"] * (self.states is not None) + ["at rest"] * self.static
+        if self.locked:
+            parts.append(f"locked: {', '.join(robot.joint_names[j] for j in self.locked)}")
+        return ", ".join(parts) or "every motion"
 
 
 def base_parameters(
@@ -36,8 +75,9 @@ def base_parameters(
 
     Args:
         robot: The robot.
-        method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots,
-            ``"structural"`` (exact, any tree), ``"numeric"`` (sampled regressors, anything). By default the first that applies.
+        method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots that move
+            freely, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled regressors, anything). By default the first of
+            closed-form, structural, numeric that applies.
         locked: Joints held still (at zero, or at the given positions), whose torque is not measured.
         static: Whether the robot only stands still.
         states: ``(q, dq, ddq)``, each (N, n): only this very motion, found numerically.
@@ -45,32 +85,105 @@ def base_parameters(
     Raises:
         ArgumentError: The method does not apply to this robot or motion; the error names one that does.
     """
-    held = _held(robot, locked)
-    space = _space(robot, method, held, static, states)
+    given = None if states is None else States.of(states, robot.dof)
+    motion = _Motion(locked=_held(robot, locked), static=static, states=given)
     layout = parameters(robot)
-    columns, grouping = successive_columns(space, keep_order(robot))
-    geometry = geometry_of(robot)
-    hidden = [name for name, acts in zip(layout.names, np.any(grouping != 0.0, axis=0), strict=True) if not acts]
+    method = method or _default_method(robot, motion)
+    found = _find(robot, layout, method, motion)
+    if found.space is None:
+        columns, combinations, symbols = found.columns, found.combinations, found.symbols
+        grouping = _numbers(layout, combinations, symbols)
+    else:
+        columns, grouping = successive_columns(found.space, keep_order(robot))
+        symbols = geometry_of(robot)
+        combinations = readable_combinations(layout, columns, grouping, symbols)
+    hidden = {name for name, acts in zip(layout.names, np.any(grouping != 0.0, axis=0), strict=True) if not acts}
     return BaseParameters(
         robot=robot.name,
         layout=layout,
         columns=columns,
         grouping=grouping,
-        combinations=readable_combinations(robot, layout, columns, grouping, geometry),
-        symbols=geometry,
-        reasons=reasons_for(robot, layout, hidden, locked=held, static=static),
-        method=method or "structural",
-        motion=_motion(robot, held, static, states),
-        rank_gap=space.gap,
+        combinations=combinations,
+        symbols=symbols,
+        reasons=_reasons(robot, layout, hidden, motion),
+        method=method + found.remark,
+        motion=motion.words(robot),
+        rank_gap=found.gap,
     )
 
 
-def _space(robot: Robot, method: Method | None, held: Mapping[int, float], static: bool, states: object) -> RowSpace:
-    if states is not None:
-        return numeric_row_space(robot, states=States.of(states, robot.dof), locked=held)
+def _default_method(robot: Robot, motion: _Motion) -> Method:
+    if motion.states is not None:
+        return "numeric"
+    if not motion.restricted:
+        try:
+            check_serial(robot, "closed-form")
+        except ArgumentError:
+            pass
+        else:
+            return "closed-form"
+    try:
+        structural_row_space(robot, locked=motion.locked, static=motion.static)
+    except ArgumentError:  # a joint model of the user's own
+        return "numeric"
+    return "structural"
+
+
+def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion) -> _Found:
     if method == "numeric":
-        return numeric_row_space(robot, locked=held, static=static)
-    return structural_row_space(robot, locked=held, static=static)
+        space = numeric_row_space(robot, locked=motion.locked, static=motion.static, states=motion.states)
+        return _Found(space=space, gap=space.gap)
+    if motion.states is not None or (motion.restricted and method != "structural"):
+        raise ArgumentError(
+            f"the {method} method does not know motion restricted to {motion.words(robot)}",
+            remedy="Use method='numeric'." if motion.states is not None else "Use method='structural'.",
+        )
+    if method == "structural":
+        return _Found(space=structural_row_space(robot, locked=motion.locked, static=motion.static))
+    if method not in ("closed-form", "minimal-combinations"):
+        known = "closed-form, minimal-combinations, numeric or structural"
+        raise ArgumentError(f"there is no method {method!r}", remedy=f"Use {known}.")
+    check_serial(robot, method)
+    return _find_in_dh_frames(robot, layout, method)
+
+
+def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _Found:
+    """By closed form or minimal combinations, in the robot's own frames where they are modified DH frames."""
+    rows = dh_rows(robot)
+    if rows is not None:
+        chain, to_dh, remark = chain_of(rows, robot.gravity), None, ""
+    else:
+        table = modified_dh(robot)
+        chain = chain_of(table.rows, table.robot.gravity)
+        to_dh = _frame_change(layout, table.T_body_mdh)
+        remark = f", axes taken as parallel within {table.deviation:.0e}" if table.deviation > 1e-9 else ""
+    if method == "minimal-combinations":
+        matrix = minimal_combinations(chain, layout).matrix
+    else:
+        columns, combinations, symbols = closed_form(chain, layout)
+        if to_dh is None:
+            return _Found(columns=columns, combinations=combinations, symbols=symbols)
+        matrix = _numbers(layout, combinations, symbols)
+    return _Found(space=row_space(matrix if to_dh is None else matrix @ to_dh), remark=remark)
+
+
+def _frame_change(layout: ParameterLayout, T_body_mdh: Sequence[Floats]) -> Floats:
+    """(p, p) from parameters in the body frames to those in modified DH frames."""
+    matrix = np.eye(len(layout))
+    for j, T in enumerate(T_body_mdh):
+        T_mdh_body = inverse_transform(T)
+        block = slice(10 * j, 10 * j + 10)
+        matrix[block, block] = transport(T_mdh_body[:3, :3], T_mdh_body[:3, 3])
+    return matrix
+
+
+def _numbers(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:
+    """(b, p) the coefficients of combinations as numbers."""
+    matrix = np.zeros((len(combinations), len(layout)))
+    for row, combination in zip(matrix, combinations, strict=True):
+        for term in combination.terms:
+            row[layout.index(term.parameter)] = term.coefficient.value(symbols)
+    return matrix
 
 
 def _held(robot: Robot, locked: Sequence[str] | Mapping[str, float]) -> dict[int, float]:
@@ -84,12 +197,9 @@ def _held(robot: Robot, locked: Sequence[str] | Mapping[str, float]) -> dict[int
     return {robot.joint_names.index(name): float(position) for name, position in positions.items()}
 
 
-def _motion(robot: Robot, held: Mapping[int, float], static: bool, states: object) -> str:
-    parts = []
-    if states is not None:
-        parts.append("the given motion")
-    if static:
-        parts.append("at rest")
-    if held:
-        parts.append(f"locked: {', '.join(robot.joint_names[j] for j in held)}")
-    return ", ".join(parts) or "every motion"
+def _reasons(robot: Robot, layout: ParameterLayout, hidden: set[str], motion: _Motion) -> dict[str, str]:
+    found = reasons_for(robot, layout, hidden, locked=motion.locked, static=motion.static)
+    if motion.states is None:
+        return found
+    always = base_parameters(robot, locked=[robot.joint_names[j] for j in motion.locked]).unidentifiable
+    return {name: found[name] if name in always else "the given motion does not show it" for name in found}

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dynid.spatial import skew
 
-__all__ = ["kinetic_row", "mixed_kinetic_row", "transport"]
+__all__ = ["kinetic_row", "mixed_kinetic_matrix", "transport"]
 
 Floats = NDArray[np.float64]
 
@@ -32,15 +32,18 @@ def transport(R: Floats, p: Floats) -> Floats:
     return S
 
 
-def kinetic_row(w: Floats, v: Floats) -> Floats:
-    """Kinetic energy per unit of the ten parameters (10,), for angular velocity w and origin velocity v, body frame."""
-    x, y, z = w
-    about = [0.5 * x * x, x * y, x * z, 0.5 * y * y, y * z, 0.5 * z * z]
-    return np.concatenate([about, np.cross(v, w), [0.5 * (v @ v)]])
+def kinetic_row(twist: Floats) -> Floats:
+    """Kinetic energy per unit of the ten parameters (10,), for a twist (w, v) of the body's origin, body frame."""
+    return 0.5 * mixed_kinetic_matrix(twist) @ twist
 
 
-def mixed_kinetic_row(twist: Floats, other: Floats) -> Floats:
-    """The part of the kinetic energy that is bilinear in two twists (w, v), each (6,); (10,)."""
-    both = twist + other
-    rows = [kinetic_row(t[:3], t[3:]) for t in (both, twist, other)]
-    return rows[0] - rows[1] - rows[2]
+def mixed_kinetic_matrix(twist: Floats) -> Floats:
+    """Matrix (10, 6) that gives, for a second twist, the part of the energy row that is bilinear in the two."""
+    x, y, z = twist[:3]
+    about = [[x, 0, 0], [y, x, 0], [z, 0, x], [0, y, 0], [0, z, y], [0, 0, z]]  # ([Atkeson1986] eq. 6), transposed
+    W, V = skew(twist[:3]), skew(twist[3:])
+    matrix = np.zeros((10, 6))
+    matrix[:6, :3] = about
+    matrix[6:9, :3], matrix[6:9, 3:] = V, -W  # v x w' + v' x w
+    matrix[9, 3:] = twist[3:]
+    return matrix

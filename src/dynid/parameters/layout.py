@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -40,14 +41,19 @@ class Parameter:
     symbol: str
     """The name without the number."""
 
+    @property
+    def regrouped_name(self) -> str:
+        """Its name once others were regrouped into it: ``ZZR1``."""
+        return f"{self.symbol}R{self.name[len(self.symbol) :]}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class ParameterLayout:
     """All parameters in the order of `Robot.parameter_vector` and of the regressor's columns."""
 
     parameters: tuple[Parameter, ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """One name per column."""
         return tuple(parameter.name for parameter in self.parameters)
@@ -59,10 +65,14 @@ class ParameterLayout:
 
     def index(self, name: str) -> int:
         """Column of the parameter of that name."""
-        names = self.names
-        if name not in names:
-            raise ArgumentError(f"there is no parameter '{name}'", remedy=f"The parameters are: {', '.join(names)}.")
-        return names.index(name)
+        if name not in self._columns:
+            known = ", ".join(self.names)
+            raise ArgumentError(f"there is no parameter '{name}'", remedy=f"The parameters are: {known}.")
+        return self._columns[name]
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        return {name: column for column, name in enumerate(self.names)}
 
     def vector(self, robot: Robot) -> NDArray[np.float64]:
         """(p,) the robot's present values, in this order."""
@@ -81,12 +91,11 @@ class ParameterLayout:
 
     def __str__(self) -> str:
         """One line per body or joint: the owner, then its parameters with their units."""
-        lines: dict[tuple[str, str], list[Parameter]] = {}
+        groups: dict[tuple[str, str], list[Parameter]] = {}
         for parameter in self.parameters:
-            lines.setdefault(
-                (parameter.kind.split()[0] in ("joint", "coupling") and "joint" or "link", parameter.owner), []
-            ).append(parameter)
-        return "\n".join(f"{what} '{owner}': {_by_unit(group)}" for (what, owner), group in lines.items())
+            what = "joint" if parameter.kind in ("joint model", "coupling") else "link"
+            groups.setdefault((what, parameter.owner), []).append(parameter)
+        return "\n".join(f"{what} '{owner}': {_by_unit(group)}" for (what, owner), group in groups.items())
 
 
 def _by_unit(group: list[Parameter]) -> str:

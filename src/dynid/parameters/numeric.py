@@ -115,13 +115,11 @@ def keep_order(robot: Robot) -> list[int]:
     for j, body in enumerate(robot.bodies):
         for group, symbols in _roles(body.prismatic, int(np.argmax(np.abs(body.axis)))).items():
             groups[group].extend(10 * j + k for k in symbols)
-    column = 10 * robot.dof
-    symbols = [s for joint in robot.moving_joints for model in joint.models for s in model.symbols]
-    symbols += [s for coupling in robot.couplings for s in coupling.symbols]
-    for symbol in symbols:
-        groups[5 if symbol == "IA" else 4].append(column)
-        column += 1
-    return [column for group in (0, 1, 2, 3, 4, 5) for column in groups[group]]
+    names = [symbol for joint in robot.moving_joints for model in joint.models for symbol in model.symbols]
+    names += [symbol for coupling in robot.couplings for symbol in coupling.symbols]
+    for column, name in enumerate(names, start=10 * robot.dof):
+        groups[5 if name == "IA" else 4].append(column)
+    return [column for group in groups for column in group]
 
 
 _TENSOR = {(0, 0): 0, (0, 1): 1, (0, 2): 2, (1, 1): 3, (1, 2): 4, (2, 2): 5}
@@ -131,7 +129,7 @@ def _roles(prismatic: bool, along: int) -> dict[int, list[int]]:
     """Positions among the ten parameters by group: 0 kept first of turning, 1 of sliding links; 2, 3 dropped first."""
     if prismatic:
         return {1: [9, 6, 7, 8], 3: list(range(6))}
-    first, second = (k for k in range(3) if k != along)
+    second = max(k for k in range(3) if k != along)
     dropped = [_TENSOR[second, second], 6 + along, 9]
     kept = [_TENSOR[along, along]] + [k for k in range(9) if k not in dropped and k != _TENSOR[along, along]]
     return {0: kept, 2: dropped}

@@ -58,7 +58,7 @@ def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE) -> RowSpace:
     scale = np.where(silent, 1.0, norms)
     scaled = np.where(silent, 0.0, matrix / scale)
     if len(scaled) > scaled.shape[1]:
-        scaled = np.linalg.qr(scaled, mode="r")
+        scaled = np.asarray(np.linalg.qr(scaled, mode="r"))
     _, values, Vt = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.count_nonzero(values > tolerance * max(float(values.max(initial=0.0)), 1e-300)))
     padded = np.zeros(matrix.shape[1])

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_row, transport
+from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_matrix, transport
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Body, Robot
@@ -107,8 +107,8 @@ def _next(body: Body, j: int, parent: Attainable, held: float | None, static: bo
     moved = np.vstack(twists)
     if held is None and not static:
         u = _unit_twist(body)
-        rows = [mixed_kinetic_row(twist[:6], u) for twist in moved] + [kinetic_row(u[:3], u[3:])]
-        energies.append(np.hstack([np.array(rows), np.zeros((len(rows), 1))]))
+        rows = np.vstack([moved[:, :6] @ mixed_kinetic_matrix(u).T, kinetic_row(u)])
+        energies.append(np.hstack([rows, np.zeros((len(rows), 1))]))
         moved = moved.copy()
         moved[:, :6] += moved[:, 6 + j, None] * u
     return Attainable(_orthonormal(np.vstack(energies)), _orthonormal(moved))
@@ -127,26 +127,26 @@ def _conditions(
         rows.append(block)
     if not static:
         u = _unit_twist(body)
-        inertial = kinetic_row(u[:3], u[3:]) @ carried
+        inertial = kinetic_row(u) @ carried
         if f"IA{number}" in columns:
             inertial[columns[f"IA{number}"]] += 0.5
-        rows.append(inertial[None, :])
-        for m, X in enumerate(_twist_maps(body)):
-            for twist in _mapped_twists(parent.twists, X, constant=m == 0):
-                row = mixed_kinetic_row(twist[:6], u) @ carried
-                rows.append((row + _coupled_inertia(robot, j, twist[6:], columns))[None, :])
+        twists = np.vstack([_mapped_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(_twist_maps(body))])
+        mixed = twists[:, :6] @ mixed_kinetic_matrix(u).T @ carried
+        rows += [inertial[None, :], mixed + _coupled_inertia(robot, j, twists[:, 6:], columns)]
     return rows
 
 
 def _coupled_inertia(robot: Robot, j: int, rates: Floats, columns: Mapping[str, int]) -> Floats:
-    """Coefficient of dq_j in the couplings' energy IAM * sum r_k r_l dq_k dq_l, joints after j already settled."""
-    row = np.zeros(robot.parameter_vector.size)
+    """Coefficient of dq_j in the couplings' energy IAM * sum r_k r_i dq_k dq_i, joints after j already settled; (k, p)."""
+    rows = np.zeros((len(rates), robot.parameter_vector.size))
     names = robot.joint_names
     for coupling in robot.couplings:
         ratios = {names.index(name): ratio for name, ratio in coupling.ratios.items()}
-        column = columns[f"IAM{max(ratios) + 1}"]
-        row[column] = ratios.get(j, 0.0) * sum(r * rates[l] for l, r in ratios.items() if l < j)
-    return row
+        earlier = {i: ratio for i, ratio in ratios.items() if i < j}
+        if j in ratios and earlier:
+            column = columns[f"IAM{max(ratios) + 1}"]
+            rows[:, column] = ratios[j] * (rates[:, list(earlier)] @ np.array(list(earlier.values())))
+    return rows
 
 
 def _friction_rows(robot: Robot, columns: Mapping[str, int], locked: Mapping[int, float], static: bool) -> list[Floats]:
@@ -171,9 +171,9 @@ def _friction_rows(robot: Robot, columns: Mapping[str, int], locked: Mapping[int
         if static or not ratios:
             continue
         for k in ratios:
-            for l in ratios:
-                if k < l:
-                    add(("FVM", k, l), f"FVM{last}", ratios[k] * ratios[l])
+            for i in ratios:
+                if k < i:
+                    add(("FVM", k, i), f"FVM{last}", ratios[k] * ratios[i])
         direction, length = _direction(ratios)
         add(direction, f"FCM{last}", length)
     return [row[None, :] for row in rows.values()]

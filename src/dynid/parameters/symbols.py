@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import Parameter, ParameterLayout
 from dynid.robot.dh import DH
-from dynid.robot.model import Body, Robot
+from dynid.robot.model import Robot
 
 __all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of", "readable_combinations"]
 
@@ -86,13 +86,12 @@ def geometry_of(robot: Robot) -> dict[str, float]:
 
 
 def readable_combinations(
-    robot: Robot, layout: ParameterLayout, columns: Sequence[int], grouping: Floats, geometry: Mapping[str, float]
+    layout: ParameterLayout, columns: Sequence[int], grouping: Floats, geometry: Mapping[str, float]
 ) -> tuple[Combination, ...]:
     """Every base parameter as a combination whose coefficients are recognised where they can be.
 
     Args:
-        robot: The robot, for which joints lie between two links.
-        layout: Its parameters.
+        layout: The parameters.
         columns: (b,) kept columns.
         grouping: (b, p) numerical coefficients.
         geometry: Values of the geometric symbols.
@@ -104,17 +103,15 @@ def readable_combinations(
         others = [int(k) for k in np.flatnonzero(row) if k != column]
         terms = [Term(Polynomial.constant(1.0), kept.name)]
         for k in others:
-            key = (round(float(row[k]), 12), *_degree_and_range(robot, kept, layout[k]))
+            key = (round(float(row[k]), 12), *_degree_and_range(kept, layout[k]))
             if key not in known:
                 known[key] = recognise(float(row[k]), key[1], _between(geometry, key[2], key[3]))
             terms.append(Term(known[key], layout[k].name))
-        number = str(kept.number)
-        name = f"{kept.symbol}R{number}" if others else kept.name
-        found.append(Combination(name, tuple(terms)))
+        found.append(Combination(kept.regrouped_name if others else kept.name, tuple(terms)))
     return tuple(found)
 
 
-def _degree_and_range(robot: Robot, kept: Parameter, dropped: Parameter) -> tuple[int, int, int]:
+def _degree_and_range(kept: Parameter, dropped: Parameter) -> tuple[int, int, int]:
     """Power of length in the coefficient, and the joints (after, up to) whose geometry may stand in it."""
     degree = _DEGREE.get(kept.kind, 0) - _DEGREE.get(dropped.kind, 0)
     return degree, min(kept.number, dropped.number), max(kept.number, dropped.number)
@@ -170,7 +167,7 @@ def _signed(chosen: Sequence[tuple[Polynomial, float]], value: float, tolerance:
     for signs in range(2 ** len(chosen)):
         factors = [-1.0 if signs >> k & 1 else 1.0 for k in range(len(chosen))]
         if abs(sum(f * s for f, (_, s) in zip(factors, chosen, strict=True)) - value) <= tolerance:
-            return sum((p * f for f, (p, _) in zip(factors, chosen, strict=True)), Polynomial())
+            return sum((p * f for f, (p, _) in zip(factors[1:], chosen[1:], strict=True)), chosen[0][0] * factors[0])
     return None
 
 

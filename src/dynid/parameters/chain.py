@@ -1,0 +1,169 @@
+"""What the axes of a serial robot decide: the joints r and s, which first moments act, which rotor inertias are redundant.
+
+The first revolute joint r, the first revolute joint s that is not parallel to it, and the direction of gravity settle which
+parameters act ([GautierKhalil1990] section III-B, [Lin1995] theorem 2). The rules are the complete ones: the printed rules leave
+out oblique twists, coincident axes and other directions of gravity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.robot.dh import DH
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.model import Robot
+
+__all__ = ["Chain", "chain_of", "check_serial"]
+
+Floats = NDArray[np.float64]
+
+_PARALLEL = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """A serial robot in modified DH frames, seen through its axes. Joints are numbered from 0 here; n means none."""
+
+    rows: tuple[DH, ...]
+    """The table."""
+    gravity: Floats
+    """(3,) in frame 0 [m/s^2]."""
+    r: int
+    """First revolute joint."""
+    s: int
+    """First revolute joint not parallel to r."""
+    first_moments: tuple[bool, ...]
+    """For every revolute joint r <= j < s, whether ``MX MY`` act (delta in [Lin1995])."""
+    first_axis: tuple[Floats, ...]
+    """(3,) axis of joint r in frame j, for r <= j < s; zeros elsewhere."""
+    concurrent: tuple[float | None, ...]
+    """Where on axis j, from O_j [m], all axes up to j meet for good; None where they do not, or slide, or gravity acts."""
+
+    @property
+    def count(self) -> int:
+        """The number of base parameters of the links."""
+        total = 0
+        for j, row in enumerate(self.rows):
+            if row.sigma:
+                oblique = self.r < j < self.s and not _is_z(self.first_axis[j])
+                total += 1 + 3 * (j > self.s) + 2 * oblique
+            elif j < self.s:
+                total += 1 + 2 * self.first_moments[j]
+            else:
+                total += 5 if self.concurrent[j] is not None else 7
+        return total
+
+
+def check_serial(robot: Robot, method: str) -> None:
+    """Refuse what the closed forms cannot describe.
+
+    Raises:
+        ArgumentError: The robot branches, or has couplings or joint models of other kinds.
+    """
+    remedy = "Use method='structural' or method='numeric'."
+    if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
+        raise ArgumentError(f"the {method} method needs a serial robot, '{robot.name}' is none", remedy=remedy)
+    known = (RotorInertia, Viscous, Coulomb, Offset)
+    others = [type(m).__name__ for joint in robot.moving_joints for m in joint.models if type(m) not in known]
+    others += ["Coupling"] * bool(robot.couplings)
+    if others:
+        raise ArgumentError(f"the {method} method does not know the joint model {others[0]}", remedy=remedy)
+
+
+def chain_of(rows: Sequence[DH], gravity: Floats) -> Chain:
+    """Analyse a modified DH table under gravity (3,) in frame 0 [m/s^2]."""
+    n = len(rows)
+    rotations = [_rotation(row) for row in rows]
+    revolute = [j for j, row in enumerate(rows) if not row.sigma]
+    r = revolute[0] if revolute else n
+    axes = _carried(rotations, r)
+    s = next((j for j in revolute if j > r and not _is_z(axes[j])), n)
+    return Chain(
+        rows=tuple(rows),
+        gravity=np.asarray(gravity, dtype=float),
+        r=r,
+        s=s,
+        first_moments=tuple(r <= j < s and _first_moment_acts(rows, rotations, gravity, axes, r, j) for j in range(n)),
+        first_axis=tuple(axes[j] if r <= j < s else np.zeros(3) for j in range(n)),
+        concurrent=_meeting_points(rows) if not np.any(gravity) else (None,) * n,
+    )
+
+
+def _rotation(row: DH) -> Floats:
+    """Rotation of frame j in frame j - 1 at q = 0."""
+    return row.T_previous_joint[:3, :3]
+
+
+def _carried(rotations: Sequence[Floats], r: int) -> list[Floats]:
+    """Axis of joint r in every later frame at q = 0; right for all q up to and including joint s."""
+    axes = [np.zeros(3)] * len(rotations)
+    for j in range(r, len(rotations)):
+        axes[j] = np.array([0.0, 0.0, 1.0]) if j == r else rotations[j].T @ axes[j - 1]
+    return axes
+
+
+def _is_z(direction: Floats) -> bool:
+    return bool(np.hypot(direction[0], direction[1]) <= _PARALLEL)
+
+
+def _first_moment_acts(
+    rows: Sequence[DH], rotations: Sequence[Floats], gravity: Floats, axes: Sequence[Floats], r: int, j: int
+) -> bool:
+    """Delta_j: whether link j, turning about one direction only, is lifted, carried along or swung ([Lin1995] theorem 2)."""
+    z = np.eye(3)
+    for k in range(r + 1):
+        z = z @ rotations[k]
+    direction = z[:, 2]
+    if np.linalg.norm(np.cross(gravity, direction)) > _PARALLEL * max(float(np.linalg.norm(gravity)), 1e-300):
+        return True
+    if any(not _is_z(axes[k]) for k in range(r, j)) or not _earlier_parallel(rotations, r):
+        return True
+    # all axes before are parallel: they coincide unless some common perpendicular has a length
+    return not _coincident(rows, r, j)
+
+
+def _earlier_parallel(rotations: Sequence[Floats], r: int) -> bool:
+    """Whether the prismatic joints before r slide along r's axis."""
+    direction = np.array([0.0, 0.0, 1.0])
+    for k in range(r, 0, -1):
+        direction = rotations[k] @ direction  # axis r in frame k - 1
+        if not _is_z(direction):
+            return False
+    return True
+
+
+def _coincident(rows: Sequence[DH], r: int, j: int) -> bool:
+    """Whether the revolute axes r, ..., j (all joints parallel) are one line, at every position."""
+    place = np.zeros(2)  # of axis k across, in the axes of frame k
+    for k in range(r + 1, j + 1):
+        row = rows[k]
+        flip = 1.0 if np.cos(row.alpha) > 0 else -1.0
+        place = place - np.array([row.d, 0.0])  # axis r seen from axis k, x and y of frame k - 1
+        place = np.array([place[0], flip * place[1]])
+        c, s = np.cos(row.theta), np.sin(row.theta)
+        place = np.array([c * place[0] + s * place[1], c * place[1] - s * place[0]])
+        if not row.sigma and np.hypot(*place) > _PARALLEL:
+            return False
+    return True
+
+
+def _meeting_points(rows: Sequence[DH]) -> tuple[float | None, ...]:
+    """The point on axis j, measured from O_j, where axes 1..j meet; for axes that are all one line, O_j itself."""
+    points: list[float | None] = []
+    place: float | None = 0.0
+    line = True
+    for j, row in enumerate(rows):
+        if j == 0:
+            place = None if row.sigma else 0.0
+        elif place is not None:
+            parallel = abs(np.sin(row.alpha)) <= _PARALLEL
+            meets = not row.sigma and abs(row.d) <= _PARALLEL and (line or parallel or abs(place) <= _PARALLEL)
+            place = (place * np.cos(row.alpha) * (parallel and not line) - row.r) if meets else None
+            line = line and parallel
+        points.append(place)
+    return tuple(points)

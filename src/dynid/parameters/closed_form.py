@@ -1,0 +1,221 @@
+"""Base parameters in closed form, from the geometry alone ([GautierKhalil1990]).
+
+One sweep from the last link to the first moves onto the link before what the joint between cannot tell apart: of a revolute
+joint ``YY MZ M`` (15), of a prismatic one the whole tensor (16), and between the joints r and s some first moments more
+(19), (20). The conditions are the complete ones (see `dynid.parameters.chain`); coefficients are polynomials in the robot's
+own geometric symbols. Rotor inertias are put where they cannot be told from link parameters before the sweep begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.parameters.chain import Chain
+from dynid.parameters.expression import Combination, Polynomial, Term
+from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
+from dynid.parameters.symbols import DHSymbols, dh_symbols
+
+__all__ = ["closed_form", "rotor_substitutes"]
+
+Floats = NDArray[np.float64]
+Linear = dict[str, Polynomial]
+"""A linear combination of standard parameters, by name."""
+
+XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)
+_TENSOR = ((XX, XY, XZ), (XY, YY, YZ), (XZ, YZ, ZZ))
+
+
+def closed_form(
+    chain: Chain, layout: ParameterLayout
+) -> tuple[tuple[int, ...], tuple[Combination, ...], dict[str, float]]:
+    """Regroup the parameters of a serial robot in modified DH frames.
+
+    Args:
+        chain: The robot's table and gravity.
+        layout: Its parameters; joint models `RotorInertia`, `Viscous`, `Coulomb` and `Offset` are understood.
+
+    Returns:
+        The kept columns, the base parameters as combinations, and the values of the geometric symbols in them.
+    """
+    table, values = dh_symbols(chain.rows)
+    links = [[{f"{symbol}{j}": _ONE} for symbol in INERTIAL_SYMBOLS] for j in range(1, len(chain.rows) + 1)]
+    models = {p.name: {p.name: _ONE} for p in layout if p.kind == "joint model"}
+    for rotor, substitutes in rotor_substitutes(chain, table, layout).items():
+        del models[rotor]
+        for name, coefficient in substitutes.items():
+            parameter = layout[layout.index(name)]
+            target = models[name] if name in models else links[parameter.number - 1][_position(parameter.symbol)]
+            _add(target, {rotor: _ONE}, coefficient)
+    for j in reversed(range(len(links))):
+        before = links[j - 1] if j else [{} for _ in range(10)]
+        _regroup(chain, table[j], j, links[j], before)
+    kept = {f"{INERTIAL_SYMBOLS[k]}{j + 1}": links[j][k] for j in range(len(links)) for k in _kept(chain, j)}
+    kept |= models
+    names = [name for name in layout.names if name in kept]
+    columns = tuple(layout.index(name) for name in names)
+    return columns, tuple(_combination(layout, name, kept[name]) for name in names), values
+
+
+_ONE = Polynomial.constant(1.0)
+
+
+def _position(symbol: str) -> int:
+    return INERTIAL_SYMBOLS.index(symbol)
+
+
+def _add(target: Linear, source: Mapping[str, Polynomial], factor: Polynomial | float = 1.0) -> None:
+    for name, coefficient in source.items():
+        total = target.get(name, Polynomial()) + coefficient * factor
+        if total:
+            target[name] = total
+        else:
+            target.pop(name, None)
+
+
+def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: list[Linear]) -> None:
+    """Move onto link j - 1 what joint j cannot tell apart, and drop it from link j."""
+    if not chain.rows[j].sigma:
+        _regroup_revolute(row, link, before)
+        point = chain.concurrent[j]
+        if j >= chain.s and point is not None:
+            # without gravity and about a fixed point, first moments act as products of inertia do
+            _add(link[XZ], link[MX], point)
+            _add(link[YZ], link[MY], point)
+        return
+    _move_tensor(row, link, before)
+    if chain.r < j < chain.s:
+        axis = chain.first_axis[j]
+        if np.hypot(axis[0], axis[1]) <= 1e-9:
+            _move_first_moments(row, link, before)
+        else:
+            k = int(np.argmax(np.abs(axis)))  # mass may shift along the only axis of rotation unnoticed
+            for i in range(3):
+                if i != k:
+                    _add(link[MX + i], link[MX + k], -float(axis[i] / axis[k]))
+
+
+def _regroup_revolute(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
+    """Equation (15)."""
+    d, r, c, s = row.d, row.r, row.cos_alpha, row.sin_alpha
+    yy, mz, m = dict(link[YY]), dict(link[MZ]), dict(link[M])
+    _add(link[XX], yy, -1.0)
+    for k, in_yy, in_mz, in_m in (
+        (XX, _ONE, r * 2.0, r * r),
+        (XY, _ZERO, d * s, d * r * s),
+        (XZ, _ZERO, -d * c, -d * r * c),
+        (YY, c * c, r * c * c * 2.0, d * d + r * r * c * c),
+        (YZ, c * s, r * c * s * 2.0, r * r * c * s),
+        (ZZ, s * s, r * s * s * 2.0, d * d + r * r * s * s),
+        (MX, _ZERO, _ZERO, d),
+        (MY, _ZERO, -s, -r * s),
+        (MZ, _ZERO, c, r * c),
+        (M, _ZERO, _ZERO, _ONE),
+    ):
+        _add(before[k], yy, in_yy)
+        _add(before[k], mz, in_mz)
+        _add(before[k], m, in_m)
+
+
+_ZERO = Polynomial()
+
+
+def _rotation(row: DHSymbols) -> list[list[Polynomial]]:
+    """Orientation of frame j in frame j - 1 (A7, transposed)."""
+    ca, sa, ct, st = row.cos_alpha, row.sin_alpha, row.cos_theta, row.sin_theta
+    return [[ct, -st, _ZERO], [ca * st, ca * ct, -sa], [sa * st, sa * ct, ca]]
+
+
+def _move_tensor(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
+    """Equations (16), (17): a prismatic joint does not turn, so both links share the tensor."""
+    A = _rotation(row)
+    for i in range(3):
+        for k in range(i, 3):
+            for a in range(3):
+                for b in range(3):
+                    _add(before[_TENSOR[i][k]], link[_TENSOR[a][b]], A[i][a] * A[k][b])
+
+
+def _move_first_moments(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
+    """Equations (19), (20) for any twist: ``MX MY`` of a link that slides along r's axis, carried over at r_j = 0."""
+    A, d = _rotation(row), row.d
+    for a, source in ((0, link[MX]), (1, link[MY])):
+        x, y, z = A[0][a], A[1][a], A[2][a]
+        # -[p x][h x] - [h x][p x] with p = (d, 0, 0)
+        for k, factor in ((XY, -d * y), (XZ, -d * z), (YY, d * x * 2.0), (ZZ, d * x * 2.0), (MX, x), (MY, y), (MZ, z)):
+            _add(before[k], source, factor)
+
+
+def _kept(chain: Chain, j: int) -> Sequence[int]:
+    """What is left of link j."""
+    if chain.rows[j].sigma:
+        if j < chain.r:
+            return (M,)
+        if j > chain.s:
+            return (MX, MY, MZ, M)
+        axis = chain.first_axis[j]
+        if np.hypot(axis[0], axis[1]) <= 1e-9:
+            return (M,)
+        dropped = MX + int(np.argmax(np.abs(axis)))
+        return (*(k for k in (MX, MY, MZ) if k != dropped), M)
+    if j < chain.s:
+        return (ZZ, MX, MY) if chain.first_moments[j] else (ZZ,)
+    return (XX, XY, XZ, YZ, ZZ) if chain.concurrent[j] is not None else (XX, XY, XZ, YZ, ZZ, MX, MY)
+
+
+def _combination(layout: ParameterLayout, name: str, linear: Linear) -> Combination:
+    parameter = layout[layout.index(name)]
+    order = sorted((other for other in linear if other != name), key=layout.index)
+    terms = (Term(linear[name], name), *(Term(linear[other], other) for other in order))
+    return Combination(parameter.regrouped_name if len(terms) > 1 else name, terms)
+
+
+def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: ParameterLayout) -> dict[str, Linear]:
+    """For every rotor inertia that acts as link parameters (and an offset) do, those parameters with their coefficients.
+
+    Revolute joints: r, and s if it is perpendicular to r; there the rotor turns with ``ZZ``. Prismatic joints: where all
+    joints before are parallel revolute or perpendicular prismatic ones; there the rotor acts as mass that only slides, if
+    gravity does not pull along the joint or the joint has an offset to make up for it.
+    """
+    found: dict[str, Linear] = {}
+    names = set(layout.names)
+    for j, row in enumerate(chain.rows):
+        number, rotor = j + 1, f"IA{j + 1}"
+        if rotor not in names:
+            continue
+        if not row.sigma:
+            if j == chain.r or (j == chain.s and _perpendicular(chain)):
+                found[rotor] = {f"ZZ{number}": _ONE}
+            continue
+        pull = _pull_along(chain, j)
+        if pull is None or (pull != 0.0 and f"OFF{number}" not in names):
+            continue
+        substitutes = {f"M{number}": _ONE}
+        if j > 0:
+            d = table[j].d
+            carried = {"M": _ONE, "MX": d, "YY": d * d, "ZZ": d * d}
+            substitutes |= {f"{symbol}{j}": -factor for symbol, factor in carried.items() if factor}
+        if pull != 0.0:
+            substitutes[f"OFF{number}"] = Polynomial.constant(pull)
+        found[rotor] = substitutes
+    return found
+
+
+def _perpendicular(chain: Chain) -> bool:
+    axis = chain.rows[chain.s].T_previous_joint[:3, :3].T
+    before = chain.first_axis[chain.s - 1]
+    return abs(float((axis @ before)[2])) <= 1e-9
+
+
+def _pull_along(chain: Chain, j: int) -> float | None:
+    """Gravity along prismatic joint j [m/s^2], or None if a joint before makes the rotor's motion its own."""
+    direction = np.array([0.0, 0.0, 1.0])
+    for k in range(j, 0, -1):
+        direction = chain.rows[k].T_previous_joint[:3, :3] @ direction  # axis j in frame k - 1
+        along = abs(float(direction[2]))
+        if along > 1e-9 if chain.rows[k - 1].sigma else along < 1.0 - 1e-12:
+            return None
+    pull = float(chain.gravity @ (chain.rows[0].T_previous_joint[:3, :3] @ direction))
+    return 0.0 if abs(pull) <= 1e-9 * max(1.0, float(np.linalg.norm(chain.gravity))) else pull
