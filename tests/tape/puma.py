@@ -85,3 +85,40 @@ def regressor(q: Any, dq: Any, ddq: Any, dh: Any = (ALPHA, LENGTH, OFFSET)) -> A
 def panda(q: Any, dq: Any, ddq: Any) -> Any:
     """The Panda's (7, 70) regressor."""
     return regressor(q, dq, ddq, (PANDA_ALPHA, PANDA_LENGTH, PANDA_OFFSET))
+
+
+def inverse_dynamics(q: Any, dq: Any, ddq: Any, theta: Any, dh: Any = (ALPHA, LENGTH, OFFSET)) -> Any:
+    """(n,) torques by the Newton-Euler recursion; ``theta`` (n, 10) holds the parameters of each link."""
+    n = len(dh[0])
+    w = dw = np.zeros(3)
+    first = np.zeros((3, 3))
+    acceleration = np.array([0.0, 0.0, 9.81])
+    wrenches = []
+    for j in range(n):
+        alpha, a, d = (row[j] for row in dh)
+        arm = np.array([a, -d * SINE[alpha], d * COSINE[alpha]])
+        c, s = np.cos(q[j]), np.sin(q[j])
+        acceleration = _into_link(acceleration + first @ arm, alpha, c, s)
+        turned, dturned = _into_link(w, alpha, c, s), _into_link(dw, alpha, c, s)
+        w = turned + np.array([0.0, 0.0, dq[j]], dtype=object)
+        dw = dturned + np.array([turned[1] * dq[j], -turned[0] * dq[j], ddq[j]], dtype=object)
+        inertia, first = _link_matrices(w, dw)
+        moment = theta[j][6:9]
+        force = first @ moment + theta[j][9] * acceleration
+        wrenches.append((force, inertia @ theta[j][:6] + _cross(moment, acceleration), arm, alpha, c, s))
+    torque = np.empty(n, dtype=object)
+    force = couple = np.zeros(3)
+    for j in range(n - 1, -1, -1):
+        own_force, own_couple, arm, alpha, c, s = wrenches[j]
+        force, couple = force + own_force, couple + own_couple
+        torque[j] = couple[2]
+        force = _out_of_link(force, alpha, c, s)
+        couple = _out_of_link(couple, alpha, c, s) + _cross(arm, force)
+    return torque
+
+
+def _out_of_link(v: Any, alpha: int, c: Any, s: Any) -> Any:
+    """Rotate a vector of the link's frame into the previous frame."""
+    x, y = c * v[0] - s * v[1], s * v[0] + c * v[1]
+    sine, cosine = SINE[alpha], COSINE[alpha]
+    return np.array([x, cosine * y - sine * v[2], sine * y + cosine * v[2]], dtype=object)

@@ -1,8 +1,21 @@
 """A program as data: record it once, then run, count, differentiate or print it."""
 
+from dynid.tape.adjoint import gradient, jvp, vjp
 from dynid.tape.count import OperationCount, count
-from dynid.tape.program import Program, compile_tape
+from dynid.tape.program import Program, compile_single, compile_tape
 from dynid.tape.recorder import Scalar, record
 from dynid.tape.tape import Tape
 
-__all__ = ["OperationCount", "Program", "Scalar", "Tape", "compile_tape", "count", "record"]
+__all__ = [
+    "OperationCount",
+    "Program",
+    "Scalar",
+    "Tape",
+    "compile_single",
+    "compile_tape",
+    "count",
+    "gradient",
+    "jvp",
+    "record",
+    "vjp",
+]

@@ -27,11 +27,11 @@ REDUCE_BLOCK = 120
 CHUNK = 2400
 """Samples a thread takes at a time; fixed, so that the work is cut the same way for any number of threads."""
 
-PRESSURE = 400
-"""Beyond this many values alive at once LLVM's own scheduling pays for its time."""
+PRESSURE = 180
+"""Beyond this many values alive at once, as in adjoints, LLVM's register allocation is worth its time."""
 
-PRINTER = 1
-"""Version of everything that prints modules; part of the cache key."""
+LONG = 6000
+"""Beyond this many operations, as in a humanoid's regressor, that allocation would take from seconds to minutes."""
 
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p])
 
@@ -39,8 +39,8 @@ _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int6
 class BlockKernel:
     """A compiled tape that works block by block.
 
-    A block is an array [column][B] of the computed output elements; ``columns`` says which. The lanes of the last, partial
-    block that hold no sample are zero.
+    A block is an array [column][B] of the computed output elements; ``columns`` says which. The lanes of the last,
+    partial block that hold no sample are zero.
 
     Attributes:
         tape: the program.
@@ -66,7 +66,7 @@ class BlockKernel:
         self.tape, self.block = tape, block
         self.columns = tuple(layout.outputs)
         self.work_size, self.block_size = layout.work_columns * block, len(self.columns) * block
-        key = f"printer {PRINTER}|{tape.fingerprint}|block {block}|dense {dense}"
+        key = f"{tape.fingerprint}|block {block}|dense {dense}"
         self._code = load_code(key, lambda: _printed(layout, block, dense))
         self.address = self._code.address("run")
         self._entry = _ENTRY(self.address)
@@ -123,7 +123,8 @@ class LlvmExecutor:
 def _printed(layout: BlockLayout, block: int, dense: bool) -> tuple[str, int]:
     printer = BlockPrinter(layout, block, host().lanes, host().fused)
     text = printer.text(dense)
-    return text, 2 if printer.pressure > PRESSURE else 0
+    worth_it = printer.pressure > PRESSURE and len(layout.tape.opcodes) <= LONG
+    return text, 2 if worth_it else 0
 
 
 def _aligned(size: int) -> Floats:

@@ -1,22 +1,32 @@
 """The LLVM module that runs a tape over many samples, block after block.
 
-A block holds B samples as ``[column][B]``: the used input elements, the arguments and results of the functions, and apart
-from these the computed output elements. Strides are compile-time constants. Inputs are transposed from rows into the
-block, everything is computed within it while it stays in the first-level cache, and the finished block is copied out.
+A block holds B samples as ``[column][B]``: the used input elements, the arguments and results of the functions, and
+apart from these the computed output elements. Strides are compile-time constants. Inputs are transposed from rows into
+the block, everything is computed within it while it stays in the first-level cache, then the result is copied out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from dynid.tape.llvm_functions import function_passes, pass_call
-from dynid.tape.llvm_ir import Writer, declarations, print_instructions
+from dynid.tape.llvm_functions import PASSES, pass_call
+from dynid.tape.llvm_ir import Writer, constant_table, declarations, print_instructions
 from dynid.tape.llvm_rows import print_clear, print_load, print_store
 from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape
 
 __all__ = ["BlockLayout", "BlockPrinter"]
+
+
+class PlacedPass(NamedTuple):
+    """A function pass and its columns in the work area."""
+
+    entry: FunctionPass
+    arguments: int
+    results: int
+    in_place: bool
 
 
 class BlockLayout:
@@ -26,7 +36,7 @@ class BlockLayout:
         tape: the program.
         inputs: column, in the work area, of each used input element.
         work: column, in the work area, of each used input element and each function result.
-        passes: the function passes in order, each with the first of its columns: arguments, then results.
+        passes: the function passes in order, with their columns.
         work_columns: number of columns of the work area.
         outputs: column, in the output block, of each computed output element.
     """
@@ -35,25 +45,33 @@ class BlockLayout:
         self.tape = tape
         self.inputs = {value: column for column, value in enumerate(_used_inputs(tape))}
         self.work = dict(self.inputs)
-        self.passes: list[tuple[FunctionPass, int]] = []
+        self.passes: list[PlacedPass] = []
         self.work_columns = len(self.inputs)
         for entry in stages(tape):
-            self.passes.append((entry, self.work_columns))
-            size = len(entry.arguments)
-            for place, results in enumerate(entry.results):
-                for value, position in results.items():
-                    self.work[value] = self.work_columns + (1 + place) * size + position
-            self.work_columns += (1 + len(entry.results)) * size
+            self._place(entry)
         elements = (element for output in tape.outputs for element in output.elements.ravel().tolist())
         computed = dict.fromkeys(element for element in elements if element >= 0)
         self.outputs = {value: column for column, value in enumerate(computed)}
+
+    def _place(self, entry: FunctionPass) -> None:
+        """Give a pass its columns; arguments that already stand side by side are read where they are."""
+        size = len(entry.arguments)
+        columns = [self.work.get(argument, -1) for argument in entry.arguments]
+        in_place = columns[0] >= 0 and columns == list(range(columns[0], columns[0] + size))
+        arguments = columns[0] if in_place else self.work_columns
+        results = self.work_columns + (0 if in_place else size)
+        self.passes.append(PlacedPass(entry, arguments, results, in_place))
+        self.work_columns = results + len(entry.results) * size
+        for place, values in enumerate(entry.results):
+            for value, position in values.items():
+                self.work[value] = results + place * size + position
 
 
 class BlockPrinter:
     """Prints the module of a tape.
 
-    Its entry is ``void run(ptr table, i64 start, i64 stop, ptr work, ptr block)``: samples start to stop of the row-major
-    inputs in ``table`` go through ``work`` into ``block``.
+    Its entry is ``void run(ptr table, i64 start, i64 stop, ptr work, ptr block)``: samples start to stop of the
+    row-major inputs in ``table`` go through ``work`` into ``block``.
     """
 
     def __init__(self, layout: BlockLayout, block: int, lanes: int, fused: bool) -> None:
@@ -67,21 +85,21 @@ class BlockPrinter:
 
         Args:
             dense: write each finished block as rows to the outputs, whose pointers follow the inputs' in the table.
-                Otherwise the block is the result (of the last samples, if they fill several); its lanes without a sample
-                are zero.
+                Otherwise the block is the result (of the last samples, if they fill several); its lanes without a
+                sample are zero.
         """
         layout, block, lanes = self._layout, self._block, self._lanes
-        kinds = {entry.name for entry, _ in layout.passes}
-        last = (
-            print_store(layout.tape, layout.outputs, block, lanes) if dense else print_clear(len(layout.outputs), block)
-        )
+        finish = print_clear(len(layout.outputs), block)
+        if dense:
+            finish = print_store(layout.tape, layout.outputs, block, lanes)
         return "\n".join(
             [
                 declarations(lanes),
-                function_passes(lanes, kinds, self._fused),
+                PASSES,
+                constant_table(layout.tape.constants.tolist(), lanes),
                 print_load(layout.tape, layout.inputs, block, lanes),
                 *self._pieces(),
-                last,
+                finish,
                 self._run(dense),
             ]
         )
@@ -89,9 +107,12 @@ class BlockPrinter:
     def _pieces(self) -> list[str]:
         """The straight-line pieces; notes the calls that run them and the function passes between them."""
         pieces = []
-        for entry, base in self._layout.passes:
-            pieces.append(self._piece(entry.arguments, "%work", base))
-            self._calls.append(pass_call(entry, base, 8 * self._block, len(entry.arguments) * self._block))
+        for entry, arguments, results, in_place in self._layout.passes:
+            if not in_place:
+                pieces.append(self._piece(entry.arguments, "%work", arguments))
+            size = len(entry.arguments)
+            columns = [arguments, *(results + place * size for place in range(len(entry.results)))]
+            self._calls.append(pass_call(entry.name, columns, 8 * self._block, size * self._block))
         pieces.append(self._piece(list(self._layout.outputs), "%block", 0))
         return pieces
 
@@ -101,18 +122,20 @@ class BlockPrinter:
         self.pressure = lowered.pressure()
         writer = Writer(self._lanes)
         name = f"piece{len(self._calls)}"
-        self._calls.append(f"call void @{name}(ptr %work, ptr %block)")
-        writer.line(f"define internal void @{name}(ptr noalias %work, ptr noalias %block) {{\nentry:\nbr label %loop")
-        writer.line("loop:\n%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
+        self._calls.append(f"call void @{name}(ptr %work, ptr %block, ptr @constants)")
+        writer.line(f"define internal void @{name}(ptr noalias %work, ptr noalias %block, ptr %constants) {{\nentry:")
+        writer.line("br label %loop\nloop:\n%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
         here = {p: writer.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in ("%work", "%block")}
         stride = 8 * self._block
-        print_instructions(
-            writer,
-            lowered,
-            self._layout.tape.constants.tolist(),
-            lambda value: (here["%work"], stride * self._layout.work[value]),
-            lambda slot: (here[base], stride * (first_column + slot)),
-        )
+
+        def source(value: int) -> tuple[str, int]:
+            return (
+                ("%constants", 8 * self._lanes * ~value)
+                if value < 0
+                else (here["%work"], stride * self._layout.work[value])
+            )
+
+        print_instructions(writer, lowered, source, lambda slot: (here[base], stride * (first_column + slot)))
         writer.line(f"%next = add i64 %i, {self._lanes}\n%more = icmp ult i64 %next, {self._block}")
         writer.line("br i1 %more, label %loop, label %end\nend:\nret void\n}\n")
         return writer.text()

@@ -14,10 +14,22 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from dynid.tape.llvm_functions import LIBRARY
+from dynid.tape.llvm_functions import LIBRARY, functions_module
 from dynid.tape.object_cache import ObjectCache
 
-__all__ = ["Code", "Host", "host", "load_code"]
+__all__ = ["Code", "Host", "host", "load_code", "provide"]
+
+
+PRINTER = 1
+"""Version of everything that prints modules; part of the names in the cache."""
+
+
+PYTHON = (
+    "Py_IncRef",
+    "PyTuple_GetItem",
+    "PyObject_Vectorcall",
+)
+"""Functions of Python's C interface that the printed code may call, under the names ``dynid_Py_IncRef`` and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +60,11 @@ class Code:
 
     __slots__ = ("_engine",)
 
-    def __init__(self, machine_code: bytes) -> None:
-        module = llvm.parse_assembly("")
-        self._engine = llvm.create_mcjit_compiler(module, _target_machine(0))
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
+    def __init__(self, *machine_code: bytes) -> None:
+        """Link object files in memory."""
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(0))
+        for part in machine_code:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         self._engine.finalize_object()
 
     def address(self, name: str) -> int:
@@ -78,13 +91,23 @@ def load_code(key: str, text: Callable[[], tuple[str, int]]) -> Code:
         text: prints the module; returns its text and the optimisation level of the code generator (0 to 3). Called only
             where the cache does not have the code.
     """
+    return Code(_functions(), _object(key, text))
+
+
+@functools.cache
+def _functions() -> bytes:
+    """The passes of :mod:`~dynid.tape.llvm_functions`."""
+    return _object("functions", lambda: (functions_module(host().fused), 2))
+
+
+def _object(key: str, text: Callable[[], tuple[str, int]]) -> bytes:
     cache = ObjectCache.default()
-    name = hashlib.sha256(f"{key}|{host().key}".encode()).hexdigest()
-    machine_code = cache.read(name)
-    if machine_code is None:
-        machine_code = compile_text(*text())
-        cache.write(name, machine_code)
-    return Code(machine_code)
+    name = hashlib.sha256(f"printer {PRINTER}|{key}|{host().key}".encode()).hexdigest()
+    found = cache.read(name)
+    if found is None:
+        found = compile_text(*text())
+        cache.write(name, found)
+    return found
 
 
 def compile_text(text: str, level: int) -> bytes:
@@ -99,9 +122,20 @@ def compile_text(text: str, level: int) -> bytes:
 def _initialise() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    for name in PYTHON:
+        provide(name, _address(getattr(ctypes.pythonapi, name)))
     library = ctypes.CDLL(ctypes.util.find_library("m") if os.name != "nt" else "ucrtbase")
     for name in LIBRARY:
-        llvm.add_symbol(f"dynid_{name}", ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+        provide(name, _address(getattr(library, name)))
+
+
+def provide(name: str, address: int | None) -> None:
+    """Let machine code call the function at an address as ``dynid_<name>``."""
+    llvm.add_symbol(f"dynid_{name}", address)
+
+
+def _address(function: Any) -> int | None:
+    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 def _target_machine(level: int) -> Any:

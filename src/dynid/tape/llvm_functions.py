@@ -1,16 +1,17 @@
 """Transcendental functions over whole columns, as LLVM's text.
 
 Sine and cosine are our own: reduction by pi/2 in three parts with fused multiply-adds (Cody and Waite; the remainder is
-kept in two numbers), then the polynomials of Sun's fdlibm on [-pi/4, pi/4]. The error stays below one unit in the last place
-for arguments up to :data:`LIMIT`; larger ones, infinities and NaN are repaired one by one with the C library.
+kept in two numbers), then the polynomials of Sun's fdlibm on [-pi/4, pi/4]. The error stays below one unit in the last
+place for arguments up to :data:`LIMIT`; larger ones, infinities and NaN are repaired one by one with the C library.
 """
 
 from __future__ import annotations
 
-from dynid.tape.llvm_ir import Writer, integer, number, vector
-from dynid.tape.lower import FunctionPass
+from collections.abc import Sequence
 
-__all__ = ["LIBRARY", "LIMIT", "function_passes", "pass_call"]
+from dynid.tape.llvm_ir import Writer, declarations, integer, number, vector
+
+__all__ = ["LIBRARY", "GROUP", "LIMIT", "PASSES", "functions_module", "pass_call"]
 
 LIBRARY = ("sin", "cos", "tanh", "exp")
 """Functions of the C library that the printed code may call, under the names ``dynid_sin`` and so on."""
@@ -21,46 +22,72 @@ LIMIT = 1048576.0
 _SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, whose bits are then the lowest of the sum
 _TWO_OVER_PI = 0.6366197723675814
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
-_SINE = (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04)
-_SINE += (2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10)
-_COSINE = (4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05)
-_COSINE += (-2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11)
+_SINE: tuple[float, ...] = (
+    -1.66666666666666324348e-01,
+    8.33333333332248946124e-03,
+    -1.98412698298579493134e-04,
+    2.75573137070700676789e-06,
+    -2.50507602534068634195e-08,
+    1.58969099521155010221e-10,
+)
+_COSINE: tuple[float, ...] = (
+    4.16666666666666019037e-02,
+    -1.38888888888741095749e-03,
+    2.48015872894767294178e-05,
+    -2.75573143513906633035e-07,
+    2.08757232129817482790e-09,
+    -1.13596475577881948265e-11,
+)
 
 
-def function_passes(lanes: int, names: set[str], fused: bool) -> str:
-    """Definitions of ``@sincos_pass(x, sine, cosine, n)``, ``@tanh_pass(x, y, n)`` and ``@exp_pass(x, y, n)``, as needed.
+GROUP = 8
+"""Numbers that one round of the vector loop processes; passes take multiples of it."""
+
+
+def functions_module(fused: bool) -> str:
+    """The module of all passes: ``sincos_pass(x, sine, cosine, n)``, ``tanh_pass(x, y, n)`` and ``exp_pass(x, y, n)``.
+
+    It depends on the processor only, so one optimised copy serves every tape.
 
     Args:
-        lanes: samples per vector register; the passes take multiples of it.
-        names: the passes wanted: ``sincos``, ``tanh``, ``exp``.
         fused: whether the processor has fused multiply-add; without it sine and cosine come from the C library.
     """
-    text = "".join(f"declare double @dynid_{name}(double)\n" for name in LIBRARY)
-    text += "".join(_library_pass(name) for name in ("tanh", "exp") if name in names)
-    if "sincos" in names:
-        text += _repair(lanes_all=not fused) + (_sincos(lanes) if fused else _sincos_by_library())
-    return text
+    declared = "".join(f"declare double @dynid_{name}(double)\n" for name in LIBRARY)
+    sincos = _sincos() if fused else _sincos_by_library()
+    passes = [_library_pass("tanh"), _library_pass("exp"), _repair(everywhere=not fused), sincos]
+    return "\n".join([declared, declarations(1), declarations(GROUP), *passes])
 
 
-def pass_call(entry: FunctionPass, base: int, stride: int, count: int) -> str:
-    """The call of a pass on its columns in the work area.
+PASSES = """
+declare void @sincos_pass(ptr, ptr, ptr, i64)
+declare void @tanh_pass(ptr, ptr, i64)
+declare void @exp_pass(ptr, ptr, i64)
+"""
+"""Declarations for modules that call the passes."""
+
+
+def pass_call(name: str, columns: Sequence[int], stride: int, count: int) -> str:
+    """The call of a pass on columns of the work area.
 
     Args:
-        entry: the pass.
-        base: number of its first column: the arguments come first, then the results of each function.
+        name: the pass.
+        columns: numbers of the first argument's column and of the first result's column of each function.
         stride: bytes from one column to the next.
-        count: numbers to process, a multiple of the lanes.
+        count: numbers to process, a multiple of :data:`GROUP`.
     """
-    columns = range(base, base + (1 + len(entry.results)) * len(entry.arguments), len(entry.arguments))
-    lines = [f"%column{column} = getelementptr inbounds i8, ptr %work, i64 {stride * column}" for column in columns]
-    pointers = ", ".join(f"ptr %column{column}" for column in columns)
-    return "\n".join([*lines, f"call void @{entry.name}_pass({pointers}, i64 {count})"])
+    names = [f"%pass{columns[-1]}_{place}" for place in range(len(columns))]
+    lines = [
+        f"{name} = getelementptr inbounds i8, ptr %work, i64 {stride * column}"
+        for name, column in zip(names, columns, strict=True)
+    ]
+    pointers = ", ".join(f"ptr {name}" for name in names)
+    return "\n".join([*lines, f"call void @{name}_pass({pointers}, i64 {count})"])
 
 
 def _library_pass(name: str) -> str:
     """A loop that calls the C library for each element."""
     return f"""
-define internal void @{name}_pass(ptr %x, ptr %y, i64 %n) {{
+define void @{name}_pass(ptr %x, ptr %y, i64 %n) {{
 entry:
   br label %loop
 loop:
@@ -79,11 +106,10 @@ end:
 """
 
 
-def _repair(lanes_all: bool) -> str:
+def _repair(everywhere: bool) -> str:
     """A loop that recomputes sine and cosine where the polynomial does not hold (or everywhere)."""
-    limit = number(-1.0 if lanes_all else LIMIT)
+    limit = number(-1.0 if everywhere else LIMIT)
     return f"""
-declare double @llvm.fabs.f64(double)
 define internal void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n) {{
 entry:
   br label %loop
@@ -114,40 +140,42 @@ end:
 
 def _sincos_by_library() -> str:
     return """
-define internal void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {
+define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {
   call void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n)
   ret void
 }
 """
 
 
-def _sincos(lanes: int) -> str:
+def _sincos() -> str:
     """The vector loop; it notes whether any argument was beyond the limit and has those repaired at the end."""
-    w = Writer(lanes)
-    integers = vector(lanes, "i64")
-    w.line(
-        "define internal void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {\nentry:\n  br label %loop\nloop:"
-    )
+    w = Writer(GROUP)  # LLVM splits this into several registers, whose operations then hide each other's latency
+    integers = vector(GROUP, "i64")
+    w.line("define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {\nentry:\n  br label %loop\nloop:")
     w.line("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    w.line(f"%strange = phi {integers} [ {integer(0, lanes)}, %entry ], [ %strange_next, %loop ]")
+    w.line(f"%strange = phi {integers} [ {integer(0, GROUP)}, %entry ], [ %strange_next, %loop ]")
     pointers = [w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%sine", "%cosine")]
     x = w.load(pointers[0], 0)
     beyond = w.value(f"fcmp ugt {w.kind} {w.unary('fabs', x)}, {w.constant(LIMIT)}")
-    mask = w.value(f"sext {vector(lanes, 'i1')} {beyond} to {integers}")
+    mask = w.value(f"sext {vector(GROUP, 'i1')} {beyond} to {integers}")
     w.line(f"%strange_next = or {integers} %strange, {mask}")
     sine, cosine = _sine_and_cosine(w, x)
     w.store(sine, pointers[1], 0)
     w.store(cosine, pointers[2], 0)
-    w.line(f"%next = add i64 %i, {lanes}\n%more = icmp ult i64 %next, %n\nbr i1 %more, label %loop, label %end\nend:")
-    flag = "%strange_next"
-    if lanes > 1:
-        parts = [w.value(f"extractelement {integers} %strange_next, i32 {lane}") for lane in range(lanes)]
-        flag = parts[0]
-        for part in parts[1:]:
-            flag = w.value(f"or i64 {flag}, {part}")
+    w.line(f"%next = add i64 %i, {GROUP}\n%more = icmp ult i64 %next, %n\nbr i1 %more, label %loop, label %end\nend:")
+    flag = _any_lane(w, "%strange_next")
     w.line(f"%bad = icmp ne i64 {flag}, 0\nbr i1 %bad, label %repair, label %done\nrepair:")
     w.line("call void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n)\nbr label %done\ndone:\nret void\n}\n")
     return w.text()
+
+
+def _any_lane(w: Writer, mask: str) -> str:
+    """An integer that is not zero if any lane of the mask is not."""
+    parts = [w.value(f"extractelement {vector(w.lanes, 'i64')} {mask}, i32 {lane}") for lane in range(w.lanes)]
+    flag = parts[0]
+    for part in parts[1:]:
+        flag = w.value(f"or i64 {flag}, {part}")
+    return flag
 
 
 def _sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:

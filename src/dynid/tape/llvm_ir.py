@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from dynid.tape.lower import Instruction, Lowered
 
-__all__ = ["Writer", "declarations", "number", "print_instructions", "vector"]
+__all__ = ["Writer", "constant_table", "declarations", "integer", "number", "print_instructions", "vector"]
 
 RELOAD = 24
 """A loaded value read again after more instructions than this is loaded again: loads are free, spills are not."""
@@ -104,10 +104,15 @@ class Writer:
         return "\n".join(self._lines)
 
 
+def constant_table(constants: Sequence[float], lanes: int) -> str:
+    """The global ``@constants``: each constant once per lane, so that using it is a plain load."""
+    values = ", ".join(f"double {number(value)}" for value in [*constants, 0.0] for _ in range(lanes))
+    return f"@constants = private constant [{lanes * (len(constants) + 1)} x double] [{values}], align 64\n"
+
+
 def print_instructions(
     writer: Writer,
     lowered: Lowered,
-    constants: Sequence[float],
     source: Callable[[int], tuple[str, int]],
     destination: Callable[[int], tuple[str, int]],
 ) -> None:
@@ -116,8 +121,7 @@ def print_instructions(
     Args:
         writer: the function to append to; its lanes are the samples computed at once.
         lowered: the instructions.
-        constants: the tape's constants.
-        source: base pointer and byte offset of a value that the instructions do not compute.
+        source: base pointer and byte offset of an operand that the instructions do not compute.
         destination: base pointer and byte offset of an output slot.
     """
     names: dict[int, str] = {}
@@ -125,8 +129,6 @@ def print_instructions(
     computed = {instruction.result for instruction in lowered.instructions if instruction.name != "store"}
 
     def operand(value: int, place: int) -> str:
-        if value < 0:
-            return writer.constant(constants[~value])
         if value not in computed:
             if value not in names or place - last_use[value] > RELOAD:
                 names[value] = writer.load(*source(value))

@@ -15,7 +15,7 @@ __all__ = ["print_clear", "print_load", "print_store"]
 
 
 def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
-    """The function ``load(table, start, count, work)``: rows of the inputs into columns; lanes beyond count become zero.
+    """The function ``load(table, start, count, work)``: rows of inputs into columns; lanes beyond count become zero.
 
     Args:
         tape: the program.
@@ -97,13 +97,11 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
     for place, (pointer, _) in enumerate(targets):
         w.line(f"call void @store_narrow{place}(ptr {pointer}, i64 %count, ptr %block)")
     w.line("br label %end\n}\n")
-    narrow = [_store_narrow(place, output, columns, block) for place, output in enumerate(tape.outputs)]
-    values = ", ".join(f"double {number(value)}" for value in [*constants, 0.0])
-    table = f"@constants = private constant [{len(constants) + 1} x double] [{values}]\n"
-    return "\n".join([table, *narrow, w.text()])
+    narrow = [_store_narrow(place, output, columns, block, lanes) for place, output in enumerate(tape.outputs)]
+    return "\n".join([*narrow, w.text()])
 
 
-def _store_narrow(place: int, output: Output, columns: Mapping[int, int], block: int) -> str:
+def _store_narrow(place: int, output: Output, columns: Mapping[int, int], block: int, lanes: int) -> str:
     """The function that fills rows element by element, led by a table of columns (or ~k for constant k)."""
     size = output.size
     entries = ", ".join(f"i64 {columns.get(element, element)}" for element in output.elements.ravel().tolist())
@@ -122,7 +120,8 @@ loop:
 %start = mul i64 %column, {block}
 %place = add i64 %start, %row
 %computed = getelementptr inbounds double, ptr %block, i64 %place
-%constant = xor i64 %column, -1
+%number = xor i64 %column, -1
+%constant = mul i64 %number, {lanes}
 %fixed = getelementptr inbounds double, ptr @constants, i64 %constant
 %is_fixed = icmp slt i64 %column, 0
 %from = select i1 %is_fixed, ptr %fixed, ptr %computed
@@ -216,7 +215,7 @@ def _row_pointers(w: Writer, array: str, size: int) -> list[str]:
 
 
 def _wide_loop(w: Writer, move: Callable[[], None]) -> None:
-    """Print ``move`` in a loop over ``%row``, a register of rows at a time; continue at label ``narrow`` if there are fewer."""
+    """Print ``move`` in a loop over ``%row``, a register of rows at a time; fewer rows continue at ``narrow``."""
     lanes = w.lanes
     w.line(
         f"br label %ready\nready:\n%enough = icmp uge i64 %count, {lanes}\nbr i1 %enough, label %wide, label %narrow"

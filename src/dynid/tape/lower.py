@@ -1,12 +1,13 @@
-"""From a tape to instructions: signed sums flattened, products fused into them, in an order that keeps few values alive.
+"""From a tape to instructions: signed sums flattened, products fused into them, few values alive at a time.
 
-A sum that only another sum reads is merged into it, so that ``a*b + c*d - (e*f + g)`` is one signed sum of four terms and
-costs one instruction per term: each product that only sums read becomes a fused multiply-add. Transcendental functions
-are left to separate passes over whole columns; their results are leaves here.
+A sum that only another sum reads is merged into it, so that ``a*b + c*d - (e*f + g)`` is one signed sum of four terms
+and costs one instruction per term: each product that only sums read becomes a fused multiply-add. Transcendental
+functions are left to separate passes over whole columns; their results are leaves here.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class FunctionPass:
 
 
 def stages(tape: Tape) -> list[FunctionPass]:
-    """The transcendental functions of a tape as passes, in an order in which each needs only the results of earlier ones."""
+    """The transcendental functions of a tape as passes; each needs only the results of earlier ones."""
     depth: dict[int, int] = {}
     calls: dict[int, dict[int, tuple[int, int]]] = {}
     for value, code, left, right in tape.steps():
@@ -215,24 +216,61 @@ class _Lowering:
         return product[1], rest
 
 
-def _scheduled(instructions: list[Instruction], targets: Sequence[int]) -> Iterable[Instruction]:
-    """The instructions in the order in which the targets need them, each target stored as soon as it is known."""
-    producer = {instruction.result: instruction for instruction in instructions}
-    done: set[int] = set()
-    for slot in sorted(range(len(targets)), key=lambda slot: targets[slot]):
-        waiting = [targets[slot]]
-        while waiting:
-            value = waiting[-1]
-            missing = [] if value in done or value not in producer else _missing(producer[value], producer, done)
-            if missing:
-                waiting.append(missing[-1])
-                continue
-            waiting.pop()
-            if value in producer and value not in done:
-                done.add(value)
-                yield producer[value]
-        yield Instruction("store", (targets[slot],), slot)
+def _scheduled(instructions: Sequence[Instruction], targets: Sequence[int]) -> Iterable[Instruction]:
+    """The instructions in an order that keeps few values alive, each target stored as soon as it is known."""
+    slots: dict[int, list[int]] = {}
+    for slot, target in enumerate(targets):
+        slots.setdefault(target, []).append(slot)
+    computed = {instruction.result for instruction in instructions}
+    for target in slots.keys() - computed:  # inputs and function results that are outputs themselves
+        yield from (Instruction("store", (target,), slot) for slot in slots[target])
+    for position in _Scheduler(instructions).order():
+        result = instructions[position].result
+        yield instructions[position]
+        yield from (Instruction("store", (result,), slot) for slot in slots.get(result, ()))
 
 
-def _missing(instruction: Instruction, producer: dict[int, Instruction], done: set[int]) -> list[int]:
-    return [operand for operand in instruction.operands if operand in producer and operand not in done]
+class _Scheduler:
+    """List scheduling: of the instructions that could come next, the one after which the fewest values are alive.
+
+    Ties follow the recorded order: it comes from people who wrote link after link.
+    """
+
+    def __init__(self, instructions: Sequence[Instruction]) -> None:
+        producer = {instruction.result: place for place, instruction in enumerate(instructions)}
+        self._operands = [{producer[o] for o in step.operands if o in producer} for step in instructions]
+        self._readers: list[set[int]] = [set() for _ in instructions]  # those not scheduled yet
+        for place, operands in enumerate(self._operands):
+            for operand in operands:
+                self._readers[operand].add(place)
+        self._is_read = [bool(readers) for readers in self._readers]
+        self._missing = [len(operands) for operands in self._operands]
+        self._done = [False] * len(instructions)
+        self._ready: list[tuple[int, int]] = []
+
+    def order(self) -> Iterable[int]:
+        """Positions in scheduled order."""
+        for place in range(len(self._done)):
+            self._offer(place)
+        while self._ready:
+            _, place = heapq.heappop(self._ready)
+            if not self._done[place]:
+                self._done[place] = True
+                yield place
+                self._update(place)
+
+    def _offer(self, place: int) -> None:
+        """Make an instruction a candidate if its operands are known, scored by how many live values it adds."""
+        if not self._missing[place] and not self._done[place]:
+            ended = sum(len(self._readers[operand]) == 1 for operand in self._operands[place])
+            heapq.heappush(self._ready, (self._is_read[place] - ended, place))
+
+    def _update(self, place: int) -> None:
+        """Tell the readers of a scheduled instruction, and those who are now the last readers of its operands."""
+        for reader in self._readers[place]:
+            self._missing[reader] -= 1
+            self._offer(reader)
+        for operand in self._operands[place]:
+            self._readers[operand].remove(place)
+            if len(self._readers[operand]) == 1:
+                self._offer(*self._readers[operand])

@@ -1,7 +1,7 @@
 """Machine code kept on disk between processes.
 
-Entries are written to a temporary file and moved into place, and carry a checksum: a process that dies while writing, two
-that write at once, or a damaged disk leave at worst an entry that is not used.
+Entries are written to a temporary file and moved into place, and carry a checksum: a process that dies while writing,
+two that write at once, or a damaged disk leave at worst an entry that is not used.
 """
 
 from __future__ import annotations

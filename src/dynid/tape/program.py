@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Output, Tape
 
-__all__ = ["Backend", "Program", "compile_tape"]
+__all__ = ["Backend", "Program", "compile_single", "compile_tape"]
 
 Floats = npt.NDArray[np.float64]
 Backend = Literal["auto", "llvm", "numpy"]
@@ -58,6 +58,8 @@ class Program:
         arrays, samples = self._prepared(inputs)
         lead = () if samples is None else (samples,)
         results = [_destination(output, lead, self._given(out, output)) for output in self.tape.outputs]
+        if out is not None:  # results are written while inputs are still read
+            arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]
         rows = 1 if samples is None else samples
         self._executor.run(
             arrays, [result.reshape(rows, output.size) for result, output in self._pairs(results)], threads
@@ -119,6 +121,35 @@ def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
     from dynid.tape.llvm_backend import LlvmExecutor
 
     return Program(tape, LlvmExecutor(tape), "llvm")
+
+
+def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Floats]:
+    """Make a tape of one output callable for one sample, with the least overhead.
+
+    Args:
+        tape: the program.
+        backend: as for :func:`compile_tape`.
+
+    Returns:
+        Function ``f(*inputs)`` or ``f(*inputs, out)``. It is fastest with C-contiguous float64 arrays in the tape's
+        shapes; whatever else :class:`Program` accepts works too.
+    """
+    if len(tape.outputs) != 1:
+        raise ArgumentError(f"the tape has {len(tape.outputs)} outputs, not one", remedy="Select one output")
+    program = functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
+
+    def ordinary(*arguments: npt.ArrayLike) -> Floats:
+        inputs, out = arguments[: len(tape.inputs)], arguments[len(tape.inputs) :]
+        if len(out) > 1:
+            raise ArgumentError(f"{len(arguments)} arguments given, at most {len(tape.inputs) + 1} expected")
+        result: Floats = program()(*inputs, out=out[0] if out else None)
+        return result
+
+    if backend == "numpy" or (backend == "auto" and not _llvm_loads()):
+        return ordinary
+    from dynid.tape.single_call import single_call
+
+    return single_call(tape, ordinary)
 
 
 @functools.cache

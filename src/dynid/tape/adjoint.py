@@ -1,0 +1,170 @@
+"""Derivatives of a tape, as tapes.
+
+Reverse mode follows the program backwards once and gives the gradient of a weighted sum of all output elements for a
+small multiple of the program's own cost; forward mode gives the derivative along one direction. The results are
+ordinary tapes: every back end runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.errors import ArgumentError
+from dynid.tape.operations import Operation, is_binary
+from dynid.tape.recorder import Recorder, Value, replay
+from dynid.tape.tape import Tape
+
+__all__ = ["gradient", "jvp", "vjp"]
+
+
+def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None, cotangent: str = "cotangent") -> Tape:
+    """Tape of the gradient of ``sum(cotangent * output)``: the vector-Jacobian product.
+
+    Args:
+        tape: the program to differentiate.
+        output: the output.
+        wrt: names of the inputs to differentiate with respect to; all of them if None.
+        cotangent: name of the additional, last input, in the output's shape. Its elements at structural zeros and
+            constants of the output are not read.
+
+    Returns:
+        Tape with the inputs of ``tape`` and the cotangent, and one output per differentiated input, of its name.
+    """
+    recorder = Recorder()
+    inputs = _inputs(recorder, tape)
+    elements = tape.output(output).elements
+    weights = recorder.input(cotangent, elements.shape)
+    return recorder.tape(_reversed(tape, recorder, inputs, elements.ravel().tolist(), weights.ravel().tolist(), wrt))
+
+
+def gradient(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
+    """Tape of the gradient of an output that has one element.
+
+    Args:
+        tape: the program to differentiate.
+        output: the output.
+        wrt: names of the inputs to differentiate with respect to; all of them if None.
+
+    Returns:
+        Tape with the inputs of ``tape`` and one output per differentiated input, of its name and shape.
+    """
+    elements = tape.output(output).elements
+    if elements.size != 1:
+        raise ArgumentError(f"output {output!r} has {elements.size} elements, not one", remedy="Use vjp or select one")
+    recorder = Recorder()
+    return recorder.tape(_reversed(tape, recorder, _inputs(recorder, tape), elements.ravel().tolist(), [1.0], wrt))
+
+
+def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str = "d_") -> Tape:
+    """Tape of the derivative of an output along a direction: the Jacobian-vector product.
+
+    Args:
+        tape: the program to differentiate.
+        output: the output.
+        wrt: names of the inputs that move; all of them if None.
+        prefix: the direction's inputs, which follow those of ``tape``, are called like these with this prefix.
+
+    Returns:
+        Tape with one output, of the name and shape of ``output``.
+    """
+    recorder = Recorder()
+    inputs = _inputs(recorder, tape)
+    moving = _chosen(tape, wrt)
+    directions: list[Value] = []
+    for entry in tape.inputs:
+        is_moving = entry.name in moving
+        directions += (
+            recorder.input(prefix + entry.name, entry.shape).ravel().tolist() if is_moving else [0.0] * entry.size
+        )
+    value = replay(tape, recorder, inputs)
+    constants = [0.0] * len(tape.constants)
+    rates = [*directions, *[0.0] * len(tape.opcodes), *constants]  # rates[~k], the rate of a constant, is zero
+    for number, code, left, right in tape.steps():
+        partials = _partials(code, value(number), value(left), value(right) if is_binary(code) else None)
+        rates[number] = sum((p * rates[operand] for p, operand in zip(partials, (left, right), strict=False)), 0.0)
+    elements = tape.output(output).elements
+    result = np.empty(elements.size, dtype=object)
+    result[:] = [rates[element] for element in elements.ravel().tolist()]
+    return recorder.tape({output: result.reshape(elements.shape)})
+
+
+def _inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:
+    """Declare a tape's inputs once more; all their elements in one vector."""
+    arrays = [recorder.input(entry.name, entry.shape).ravel().tolist() for entry in tape.inputs]
+    flat = np.empty(tape.input_size, dtype=object)
+    flat[:] = [scalar for array in arrays for scalar in array]
+    return flat
+
+
+def _chosen(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
+    names = [entry.name for entry in tape.inputs]
+    unknown = set(wrt or ()) - set(names)
+    if unknown:
+        raise ArgumentError(f"the tape has no input {sorted(unknown)}", remedy=f"Choose among {names}")
+    return names if wrt is None else list(wrt)
+
+
+def _reversed(
+    tape: Tape,
+    recorder: Recorder,
+    inputs: npt.NDArray[np.object_],
+    elements: Sequence[int],
+    weights: Sequence[Value],
+    wrt: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Gradients of the weighted sum of some elements, by input name."""
+    chosen = _chosen(tape, wrt)
+    value = replay(tape, recorder, inputs)
+    adjoints: dict[int, Value] = {}
+    for element, weight in zip(elements, weights, strict=True):
+        adjoints[element] = adjoints.get(element, 0.0) + weight
+    for number, code, left, right in reversed(list(tape.steps())):
+        adjoint = adjoints.pop(number, 0.0)
+        if isinstance(adjoint, float) and adjoint == 0.0:
+            continue
+        partials = _partials(code, value(number), value(left), value(right) if is_binary(code) else None)
+        for partial, operand in zip(partials, (left, right), strict=False):
+            if operand >= 0:
+                adjoints[operand] = adjoints.get(operand, 0.0) + adjoint * partial
+    results: dict[str, Any] = {}
+    first = 0
+    for entry in tape.inputs:
+        if entry.name in chosen:
+            column = np.empty(entry.size, dtype=object)
+            column[:] = [adjoints.get(first + position, 0.0) for position in range(entry.size)]
+            results[entry.name] = column.reshape(entry.shape)
+        first += entry.size
+    return {name: results[name] for name in chosen}
+
+
+def _partials(code: int, result: Value, left: Value, right: Value) -> tuple[Value, ...]:
+    """Derivatives of one operation with respect to its operands."""
+    match code:
+        case Operation.ADD:
+            return 1.0, 1.0
+        case Operation.SUB:
+            return 1.0, -1.0
+        case Operation.MUL:
+            return right, left
+        case Operation.DIV:
+            return 1.0 / right, -(result / right)
+        case Operation.NEG:
+            return (-1.0,)
+        case Operation.SIN:
+            return (np.cos(left),)
+        case Operation.COS:
+            return (-np.sin(left),)
+        case Operation.SQRT:
+            return (0.5 / result,)
+        case Operation.TANH:
+            return (1.0 - result * result,)
+        case Operation.EXP:
+            return (result,)
+        case Operation.ABS:
+            return (np.sign(left),)
+        case _:  # the sign is constant wherever it has a derivative
+            return (0.0,)
