@@ -103,7 +103,7 @@ def _placement(robot: Robot) -> Iterator[Finding]:
     """Mass far from where the link is, or spread far wider or narrower than the link."""
     typical = _typical_length(robot)
     for link in _links_with_inertia(robot):
-        if link.inertia.mass <= 0.0:
+        if link.inertia.mass < 1e-6:  # reported already, and too small to divide by
             continue
         points = _joint_points(robot, link)
         size = max([float(np.linalg.norm(point)) for point in points] + [typical])

@@ -16,24 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, JointModel, RotorInertia, Viscous
 from dynid.robot.locking import check_locked, lock
-from dynid.robot.mjcf_geoms import geom_inertia
+from dynid.robot.mjcf_inertia import geom_inertia, stated_inertia
+from dynid.robot.mjcf_joint import read_joint
 from dynid.robot.mjcf_scope import check_scope, effort_limits
-from dynid.robot.mjcf_settings import ORIENTATIONS, MjcfSettings, read_settings
+from dynid.robot.mjcf_settings import MjcfSettings, read_settings
 from dynid.robot.model import ModelFile, Robot
-from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.robot.parts import Joint, Link
 from dynid.robot.xml_document import Element, XmlDocument, parse_document, read_document
-from dynid.spatial import rotation_about, transform
+from dynid.spatial import transform
 
-__all__ = ["JOINT_MODELS", "MjcfModel", "parse_mjcf", "read_mjcf", "read_model"]
-
-JOINT_MODELS: dict[str, type[RotorInertia] | type[Viscous] | type[Coulomb]] = {
-    "armature": RotorInertia,
-    "damping": Viscous,
-    "frictionloss": Coulomb,
-}
-"""Attribute of ``<joint>`` -> the joint model it becomes; the units are the same."""
+__all__ = ["MjcfModel", "parse_mjcf", "read_mjcf", "read_model"]
 
 
 @dataclass(slots=True, eq=False)
@@ -148,7 +141,7 @@ class _Reader:
         childclass = body.attributes.get("childclass", member.childclass)
         members = list(self._members(body, np.eye(4), childclass))
         joints = [self._joint(m, name, k) for k, m in enumerate(m for m in members if m.element.tag in _JOINTS)]
-        moving = moving or any(joint.moves for joint, _ in joints)
+        moving = moving or any(joint.moves and joint.name not in self._locked for joint, _ in joints)
         self._model.bodies[name] = body
         self._model.frames[name] = []
         self._chain(name, parent, member.T_body_frame @ self._settings.pose(body), joints)
@@ -171,9 +164,7 @@ class _Reader:
             child = link if last else self._unused(f"{joint.name}_frame")
             T_at_zero = T_parent_next @ _shift(anchor) @ joint.T_parent_joint
             placed = replace(joint, parent=parent, child=child, T_parent_joint=T_at_zero)
-            self._model.joints.append(
-                lock(placed, self._locked.get(joint.name, 0.0)) if joint.name in self._locked else placed
-            )
+            self._model.joints.append(lock(placed, self._locked[joint.name]) if joint.name in self._locked else placed)
             if not last:
                 self._model.links.append(Link(name=child))
                 self._model.frames[link].append(child)
@@ -184,80 +175,14 @@ class _Reader:
             self._model.joints.append(joint)
 
     def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, NDArray[np.float64]]:
-        """A joint, its placement holding only its own zero, and its anchor in the body frame."""
+        """A joint of the body, unconnected, and its anchor in the body frame."""
         element = self._settings.resolve(member.element, member.childclass)
         name = element.name or self._unused(f"{body}_joint{index + 1}")
         self._model.joint_elements[name] = element
         kind = "free" if element.tag == "freejoint" else element.attributes.get("type", "hinge")
-        if kind not in ("hinge", "slide"):
-            return self._unsupported(element, name, kind), np.zeros(3)
-        self._check_passive(element)
-        R = member.T_body_frame[:3, :3]
-        axis = R @ self._document.numbers(element, "axis", 3, [0.0, 0.0, 1.0])
-        anchor = R @ self._document.numbers(element, "pos", 3, np.zeros(3)) + member.T_body_frame[:3, 3]
-        limits = self._limits(element, name, kind)
-        turning = "revolute" if np.isfinite(limits.lower) or np.isfinite(limits.upper) else "continuous"
-        with self._document.at(element):
-            joint = Joint(
-                name=name,
-                kind="prismatic" if kind == "slide" else turning,  # type: ignore[arg-type]
-                parent="",
-                child="",
-                axis=axis,
-                limits=limits,
-                models=self._joint_models(element),
-            )
-        zero = -self._document.number(element, "ref", 0.0)
-        if kind == "slide":
-            return replace(joint, T_parent_joint=_shift(zero * joint.axis)), np.zeros(3)
-        turned = transform(rotation_about(joint.axis, self._settings.radians(zero)), np.zeros(3))
-        return replace(joint, T_parent_joint=turned), anchor
-
-    def _unsupported(self, element: Element, name: str, kind: str) -> Joint:
-        if kind not in ("ball", "free"):
-            raise self._document.error(element, f"the joint type '{kind[:60]}' is not known", "Use hinge or slide.")
-        if self._locked.get(name) != 0.0:
-            remedy = f"Hold the joint: read_mjcf(path, locked={{{name!r}: 0.0}})."
-            raise self._document.error(element, f"{kind} joints are not supported", remedy)
-        return Joint(name=name, kind="fixed", parent="", child="")
-
-    def _check_passive(self, element: Element) -> None:
-        for name in ("stiffness", "springdamper"):
-            if name in element.attributes and self._document.number_list(element, name).any():
-                raise self._document.error(
-                    element, f"joint springs ('{name}') are not supported", f"Remove '{name}' and model it elsewhere."
-                )
-
-    def _joint_models(self, element: Element) -> tuple[JointModel, ...]:
-        models = []
-        for attribute, model in JOINT_MODELS.items():
-            values = self._document.number_list(element, attribute) if attribute in element.attributes else np.zeros(1)
-            if values[1:].any():
-                raise self._document.error(
-                    element,
-                    f"'{attribute}' is a polynomial, which is not supported",
-                    "Give its first coefficient only.",
-                )
-            if values[:1].any():
-                models.append(model(float(values[0])))
-        return tuple(models)
-
-    def _limits(self, element: Element, name: str, kind: str) -> JointLimits:
-        lower, upper = self._range(element, "range", "limited") or (-np.inf, np.inf)
-        if kind == "hinge":
-            lower, upper = self._settings.radians(lower), self._settings.radians(upper)
-        force = self._range(element, "actuatorfrcrange", "actuatorfrclimited")
-        effort = min(map(abs, force)) if force else self._efforts.get(name, np.inf)
-        with self._document.at(element):
-            return JointLimits(lower=lower, upper=upper, effort=effort)
-
-    def _range(self, element: Element, attribute: str, switch: str) -> tuple[float, float] | None:
-        if attribute not in element.attributes:
-            return None
-        lower, upper = self._document.numbers(element, attribute, 2)
-        limited = element.attributes.get(switch, "auto")
-        applies = limited == "true" or (limited == "auto" and self._settings.autolimits)
-        return (float(lower), float(upper)) if applies else None
+        if kind in ("ball", "free") and self._locked.get(name) == 0.0:
+            return Joint(name=name, kind="fixed", parent="", child=""), np.zeros(3)
+        return read_joint(self._settings, element, name, kind, member.T_body_frame, self._efforts.get(name, np.inf))
 
     # --- inertias --------------------------------------------------------------------------------------------------
 
@@ -265,7 +190,7 @@ class _Reader:
         inertial = self._document.only(body, "inertial")
         source = self._settings.inertia_from_geom
         if inertial is not None and source != "true":
-            return self._stated_inertia(inertial)
+            return stated_inertia(self._settings, inertial)
         if source == "false":
             return Inertia.zero()
         total = Inertia.zero()
@@ -274,23 +199,6 @@ class _Reader:
                 geom = self._settings.resolve(member.element, member.childclass)
                 total += geom_inertia(self._settings, geom, moving=moving).in_frame(member.T_body_frame)
         return total
-
-    def _stated_inertia(self, inertial: Element) -> Inertia:
-        document = self._document
-        full = "fullinertia" in inertial.attributes
-        if full and not inertial.attributes.keys().isdisjoint((*ORIENTATIONS, "diaginertia")):
-            raise document.error(
-                inertial, "'fullinertia' cannot stand with an orientation or 'diaginertia'", "Keep one of the forms."
-            )
-        if full:
-            xx, yy, zz, xy, xz, yz = document.numbers(inertial, "fullinertia", 6)
-            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        else:
-            tensor = np.diag(document.numbers(inertial, "diaginertia", 3, np.zeros(3)))
-        R = self._settings.rotation(inertial)
-        mass, com = document.number(inertial, "mass"), document.numbers(inertial, "pos", 3)
-        with document.at(inertial):
-            return Inertia.from_com(mass, com, R @ tensor @ R.T)
 
     def _unused(self, name: str) -> str:
         """The name, with underscores behind it until no body or joint has it."""

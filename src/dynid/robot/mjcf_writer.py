@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dynid.errors import ExportError
 from dynid.robot.inertia import Inertia
 from dynid.robot.inertia_output import centre_of_mass, same_inertia
-from dynid.robot.mjcf import JOINT_MODELS, MjcfModel, read_model
+from dynid.robot.mjcf import MjcfModel, read_model
+from dynid.robot.mjcf_joint import JOINT_MODELS
 from dynid.robot.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint

@@ -26,7 +26,7 @@ MAX_BYTES = 16 * 2**20
 """Largest description read; the largest humanoids stay below 1 MB."""
 MAX_DEPTH = 64
 """Deepest nesting of elements."""
-MAX_ELEMENTS = 200_000
+MAX_ELEMENTS = 100_000
 """Most elements in one file."""
 MAX_MAGNITUDE = 1e30
 """Largest number that is taken for one: its square and cube are still far from overflow."""

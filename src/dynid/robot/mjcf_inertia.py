@@ -1,4 +1,4 @@
-"""Mass properties of the primitive shapes of MJCF, for bodies whose inertia the file leaves to their geoms."""
+"""Mass properties of the bodies of MJCF: stated in ``<inertial>``, or left to the primitive shapes of their geoms."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.robot.inertia import Inertia
-from dynid.robot.mjcf_settings import MjcfSettings, rotation_to_z_axis
+from dynid.robot.mjcf_settings import ORIENTATIONS, MjcfSettings, rotation_to_z_axis
 from dynid.robot.xml_document import Element
 from dynid.spatial import transform
 
-__all__ = ["geom_inertia"]
+__all__ = ["geom_inertia", "stated_inertia"]
 
 _WATER = 1000.0  # kg/m^3, MuJoCo's default density
 
@@ -58,6 +58,25 @@ _SHAPES: dict[str, tuple[int, Callable[[NDArray[np.float64]], Shape]]] = {
     "box": (3, _box),
 }
 _WEIGHTLESS = ("plane", "hfield")
+
+
+def stated_inertia(settings: MjcfSettings, inertial: Element) -> Inertia:
+    """Mass properties in an ``<inertial>``, in the body frame."""
+    document = settings.document
+    full = "fullinertia" in inertial.attributes
+    if full and not inertial.attributes.keys().isdisjoint((*ORIENTATIONS, "diaginertia")):
+        raise document.error(
+            inertial, "'fullinertia' cannot stand with an orientation or 'diaginertia'", "Keep one of the forms."
+        )
+    if full:
+        xx, yy, zz, xy, xz, yz = document.numbers(inertial, "fullinertia", 6)
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    else:
+        tensor = np.diag(document.numbers(inertial, "diaginertia", 3, np.zeros(3)))
+    R = settings.rotation(inertial)
+    mass, com = document.number(inertial, "mass"), document.numbers(inertial, "pos", 3)
+    with document.at(inertial):
+        return Inertia.from_com(mass, com, R @ tensor @ R.T)
 
 
 def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Inertia:
