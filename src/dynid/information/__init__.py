@@ -1,0 +1,17 @@
+"""Streamed reduction of samples to an information factor per joint and segment, mergeable and weighable afterwards."""
+
+from dynid.information.factor import Factor
+from dynid.information.information import Information
+from dynid.information.methods import METHODS, Method, Preconditioner
+from dynid.information.reduction import precondition, reduce_samples, reduce_stream
+
+__all__ = [
+    "METHODS",
+    "Factor",
+    "Information",
+    "Method",
+    "Preconditioner",
+    "precondition",
+    "reduce_samples",
+    "reduce_stream",
+]

@@ -1,0 +1,222 @@
+"""Cutting logs, whole or in pieces of any size, into chunks of a fixed size that begin where a segment begins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import DataError
+
+__all__ = ["CHUNK", "CHANNELS", "Chunk", "Piece", "Run", "cut", "piece"]
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.bool_]
+
+CHUNK = 30720
+"""Samples per chunk: long enough that combining chunks costs next to nothing, short enough to hold some in memory."""
+
+CHANNELS = ("q", "dq", "ddq", "tau")
+
+
+class Run(Protocol):
+    """A processed log, such as `dynid.Experiment`."""
+
+    @property
+    def q(self) -> Floats: ...
+    @property
+    def dq(self) -> Floats: ...
+    @property
+    def ddq(self) -> Floats: ...
+    @property
+    def effort(self) -> Floats: ...
+    @property
+    def valid(self) -> Masks: ...
+    @property
+    def segment(self) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Consecutive samples of one log, in the caller's own arrays."""
+
+    arrays: tuple[NDArray[np.generic], ...]
+    """q, dq, ddq, tau, each (N, n)."""
+    valid: Masks | None
+    """(N, n), or None where every equation counts."""
+    segment: NDArray[np.int64]
+    """(N,)"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """At most `CHUNK` consecutive samples of one segment, numbers that are finite, ready to be reduced."""
+
+    segment: int
+    number: int
+    """Of the chunk within its segment."""
+    first: int
+    """Index of its first sample in the log."""
+    arrays: tuple[NDArray[np.generic], ...]
+    valid: Masks | None
+
+    @property
+    def length(self) -> int:
+        """Number of samples."""
+        return len(self.arrays[0])
+
+    @property
+    def samples(self) -> tuple[int, ...]:
+        """Number of equations of each joint."""
+        if self.valid is None:
+            return (self.length,) * self.arrays[0].shape[1]
+        return tuple(int(count) for count in np.count_nonzero(self.valid, axis=0))
+
+    def checked(self) -> Chunk:
+        """The chunk with float64 arrays, zeros where no equation counts, and only finite numbers.
+
+        Raises:
+            DataError: if a number that counts is NaN or infinite; names the channel, the joint and the sample.
+        """
+        arrays = [np.ascontiguousarray(array, dtype=np.float64) for array in self.arrays]
+        valid = None if self.valid is None or bool(self.valid.all()) else self.valid
+        if valid is not None:
+            moving = valid.any(axis=1, keepdims=True)
+            masks = (moving, moving, moving, valid)
+            arrays = [np.where(mask, array, 0.0) for mask, array in zip(masks, arrays, strict=True)]
+        with np.errstate(all="ignore"):
+            squares = [np.dot(array.reshape(-1), array.reshape(-1)) for array in arrays]
+        for name, array, square in zip(CHANNELS, arrays, squares, strict=True):
+            if not np.isfinite(square):  # a quick check; where it only overflowed, the slow one decides
+                self._refuse_strange(name, array)
+        return replace(self, arrays=tuple(arrays), valid=valid)
+
+    def _refuse_strange(self, name: str, array: Floats) -> None:
+        strange = np.argwhere(~np.isfinite(array))
+        if len(strange):
+            row, joint = (int(place) for place in strange[0])
+            what = "NaN" if np.isnan(array[row, joint]) else "infinite"
+            raise DataError(
+                f"{name} of joint {joint + 1} is {what} at sample {self.first + row}",
+                remedy="Mark the samples that cannot be used in `valid`, or cut them out.",
+            )
+
+    def taken(self, rows: slice | NDArray[np.intp]) -> Chunk:
+        """Some of its samples."""
+        valid = None if self.valid is None else self.valid[rows]
+        return replace(self, arrays=tuple(array[rows] for array in self.arrays), valid=valid)
+
+    def inputs(self, rows: slice = slice(None)) -> list[Floats]:
+        """The inputs of the equations' tape (`dynid.information.equations`) for some samples of a checked chunk."""
+        arrays = [np.ascontiguousarray(array[rows], dtype=np.float64) for array in self.arrays]
+        counts = np.ones((len(arrays[0]), 1)) if self.valid is None else self.valid[rows].astype(np.float64)
+        return [*arrays, counts]
+
+
+def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segment: ArrayLike | None) -> Piece:
+    """Check shapes.
+
+    Args:
+        dof: Number of joints n.
+        arrays: q, dq, ddq, tau, each (N, n).
+        valid: (N, n) or (N,) which equations count; all by default.
+        segment: (N,) or () number of the segment of each sample; 0 by default.
+
+    Raises:
+        DataError: if a shape is wrong.
+    """
+    states = tuple(np.asarray(array) for array in arrays)
+    samples = len(states[0]) if states[0].ndim else 0
+    for name, array in zip(CHANNELS, states, strict=True):
+        if array.shape != (samples, dof):
+            raise DataError(f"{name} has shape {array.shape}, expected ({samples}, {dof})")
+    mask = None if valid is None else np.asarray(valid, dtype=bool)
+    if mask is not None:
+        mask = mask[:, None] if mask.ndim == 1 else mask
+        if mask.shape not in ((samples, dof), (samples, 1)):
+            raise DataError(f"valid has shape {mask.shape}, expected ({samples}, {dof}) or ({samples},)")
+        mask = np.broadcast_to(mask, (samples, dof))
+    numbers = np.asarray(0 if segment is None else segment, dtype=np.int64)
+    if numbers.shape not in ((), (samples,)):
+        raise DataError(f"segments have shape {numbers.shape}, expected ({samples},)")
+    return Piece(states, mask, np.broadcast_to(numbers, (samples,)))
+
+
+def cut(pieces: Iterable[Piece]) -> Iterator[Chunk]:
+    """Chunks of consecutive pieces; where the pieces were cut makes no difference."""
+    cutter = _Cutter()
+    for whole in pieces:
+        for run in _runs(whole):
+            yield from cutter.feed(run)
+        cutter.keep()
+    yield from cutter.finish()
+
+
+class _Cutter:
+    """What waits for its chunk to fill."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Piece] = []
+        self._length = 0
+        self._first = 0
+        self._numbers: Counter[int] = Counter()
+
+    def feed(self, run: Piece) -> Iterator[Chunk]:
+        """Take samples of one segment; gives the chunks that they complete."""
+        if self._waiting and run.segment[0] != self._waiting[0].segment[0]:
+            yield from self.finish()
+        start = 0
+        while start < len(run.segment):
+            part = _rows(run, slice(start, start + CHUNK - self._length))
+            self._waiting.append(part)
+            self._length += len(part.segment)
+            start += len(part.segment)
+            if self._length == CHUNK:
+                yield from self.finish()
+
+    def keep(self) -> None:
+        """Copy what waits: the caller may use the arrays again."""
+        self._waiting = [_joined(self._waiting, copy=True)] if self._waiting else []
+
+    def finish(self) -> Iterator[Chunk]:
+        """The chunk of what waits, if anything does."""
+        if self._waiting:
+            joined = _joined(self._waiting)
+            segment = int(joined.segment[0])
+            yield Chunk(segment, self._numbers[segment], self._first, joined.arrays, joined.valid)
+            self._numbers[segment] += 1
+            self._first += self._length
+            self._waiting, self._length = [], 0
+
+
+def _runs(whole: Piece) -> Iterator[Piece]:
+    """The stretches of one segment each."""
+    borders = np.flatnonzero(np.diff(whole.segment)) + 1
+    for start, stop in zip([0, *borders], [*borders, len(whole.segment)], strict=True):
+        if stop > start:
+            yield _rows(whole, slice(int(start), int(stop)))
+
+
+def _rows(whole: Piece, rows: slice) -> Piece:
+    valid = None if whole.valid is None else whole.valid[rows]
+    return Piece(tuple(array[rows] for array in whole.arrays), valid, whole.segment[rows])
+
+
+def _joined(pieces: Sequence[Piece], copy: bool = False) -> Piece:
+    """Consecutive pieces as one; a single one is not copied unless asked to."""
+    if len(pieces) == 1 and not copy:
+        return pieces[0]
+    masks = [piece.valid for piece in pieces]
+    valid = None
+    if any(mask is not None for mask in masks):
+        shape = pieces[0].arrays[0].shape[1]
+        full = [np.ones((len(p.segment), shape), dtype=bool) if p.valid is None else p.valid for p in pieces]
+        valid = np.concatenate(full)
+    channels = zip(*(piece.arrays for piece in pieces), strict=True)
+    return Piece(
+        tuple(np.concatenate(channel) for channel in channels), valid, np.concatenate([p.segment for p in pieces])
+    )

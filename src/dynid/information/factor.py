@@ -1,0 +1,105 @@
+"""A linear least-squares problem, reduced to its triangle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from dynid.errors import IdentifiabilityError
+from dynid.information.triangular import NOISE, echelon
+
+__all__ = ["Factor"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Factor:
+    """``|W x - y|^2 == |R x - z|^2 + residual`` for the weighted equations ``W x = y`` of all joints."""
+
+    columns: tuple[int, ...]
+    """(p,) columns of the robot's regressor, indices into `Robot.parameter_vector`."""
+    R: Floats
+    """(p, p) upper triangular."""
+    z: Floats
+    """(p,)"""
+    residual: float
+    """Weighted sum of squares that no parameters can explain."""
+    samples: int
+    """Number of equations."""
+    resolution: float
+    """Singular values (columns scaled to length one) below this part of the largest are rounding noise."""
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        self.R.setflags(write=False)
+        self.z.setflags(write=False)
+
+    @property
+    def scale(self) -> Floats:
+        """(p,) length of each column; infinite where there is nothing in it but rounding noise."""
+        length = np.linalg.norm(self.R, axis=0)
+        return np.where(length > NOISE * np.max(length, initial=0.0), length, np.inf)
+
+    @property
+    def singular_values(self) -> Floats:
+        """(p,) of R with its columns scaled to length one, descending."""
+        return np.asarray(np.linalg.svd(self.R / self.scale, compute_uv=False))
+
+    @property
+    def condition(self) -> float:
+        """Ratio of the largest to the smallest of `singular_values`; infinite for dependent columns."""
+        values = self.singular_values
+        if not values.size:
+            return 1.0
+        return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+
+    @property
+    def rank(self) -> int:
+        """Number of singular values that stand out of the rounding noise."""
+        values = self.singular_values
+        return int(np.sum(values > self.resolution * np.max(values, initial=0.0)))
+
+    @property
+    def dependent(self) -> tuple[int, ...]:
+        """Columns that are zero or depend on those before them, within the resolution."""
+        pivots = np.diagonal(echelon(self.R / self.scale, self.resolution))
+        return tuple(column for column, pivot in zip(self.columns, pivots, strict=True) if pivot == 0.0)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the data and the method of reduction could not resolve, in words; empty where all is well."""
+        found = []
+        if self.rank < len(self.columns):
+            which = f", among them {self.dependent}" if self.dependent else ""
+            found.append(f"rank {self.rank} of {len(self.columns)} columns{which}")
+        elif self.condition * self.resolution > 1e-3:
+            found.append(
+                f"condition {self.condition:.1e} comes near what the reduction resolves, {1 / self.resolution:.0e}"
+            )
+        if self.samples < len(self.columns):
+            found.append(f"{self.samples} equations for {len(self.columns)} columns")
+        return tuple(found)
+
+    def solve(self, *, minimum_norm: bool = False) -> Floats:
+        """The parameters (p,) of the smallest residual.
+
+        Args:
+            minimum_norm: Where columns depend on one another, take the solution of the smallest norm (columns scaled to
+                length one) instead of refusing.
+
+        Raises:
+            IdentifiabilityError: if columns depend on one another and ``minimum_norm`` is False.
+        """
+        if self.rank == len(self.columns):
+            return np.asarray(solve_triangular(self.R, self.z))
+        if not minimum_norm:
+            raise IdentifiabilityError(
+                f"the data leave parameters undetermined: {'; '.join(self.flags)}",
+                remedy="Select base columns, move the robot more, or ask for the minimum norm.",
+            )
+        scaled = np.linalg.lstsq(self.R / self.scale, self.z, rcond=self.resolution)[0]
+        return np.asarray(scaled / self.scale)

@@ -1,0 +1,270 @@
+"""What a log says about a robot's parameters, reduced to one small matrix per joint and segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from os import PathLike
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.information import storage
+from dynid.information.factor import Factor
+from dynid.information.parts import Combine, Forest, Part, total
+from dynid.information.triangular import gram_factor, stacked
+
+__all__ = ["Information", "Kind", "combination"]
+
+Floats = NDArray[np.float64]
+Kind = Literal["factor", "gram"]
+
+RESOLUTION: dict[Kind, float] = {"factor": 1e-11, "gram": 1e-7}
+"""Relative size below which a column is rounding noise; cross products lose half of the digits."""
+
+
+def combination(kind: Kind) -> Combine:
+    """How two matrices of one joint are combined."""
+    return np.add if kind == "gram" else lambda a, b: stacked((a, b), len(a))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Information:
+    """Everything that linear least squares needs of a log, without the log.
+
+    Make one with `reduce_samples` or `reduce_stream`. Weights, column subsets and the segments that count can be chosen
+    afterwards, any number of times.
+    """
+
+    robot: str
+    """Name of the robot."""
+    fingerprint: str
+    """`Robot.fingerprint` of the equations that were reduced."""
+    columns: tuple[int, ...]
+    """(p,) columns of the robot's regressor, indices into `Robot.parameter_vector`."""
+    supports: tuple[tuple[int, ...], ...]
+    """For each joint, the positions in `columns` that act on its torque at all."""
+    kind: Kind
+    """``factor``: triangular factors, as accurate as a QR decomposition; ``gram``: cross products."""
+    parts: tuple[Part, ...] = field(repr=False)
+    """By segment and position; see `dynid.information.parts`."""
+
+    # --- sizes -----------------------------------------------------------------------------------------------------
+
+    @property
+    def dof(self) -> int:
+        """Number of joints n."""
+        return len(self.supports)
+
+    @cached_property
+    def segments(self) -> tuple[int, ...]:
+        """(S,) numbers of the segments, ascending."""
+        return tuple(sorted({part.segment for part in self.parts}))
+
+    @cached_property
+    def samples(self) -> NDArray[np.int64]:
+        """(S, n) number of equations of each segment and joint."""
+        counts = np.zeros((len(self.segments), self.dof), dtype=np.int64)
+        for part in self.parts:
+            counts[self.segments.index(part.segment)] += part.samples
+        return counts
+
+    def factor(self, joint: int, segment: int | None = None) -> Floats:
+        """(w + 1, w + 1) triangle of one joint: the columns in its support, then its torque.
+
+        Args:
+            joint: Index of the joint.
+            segment: Number of the segment; all of them together by default.
+        """
+        matrix = self._joint_totals[joint] if segment is None else self._segment_totals(segment)[joint]
+        return gram_factor(matrix) if self.kind == "gram" else matrix
+
+    @cached_property
+    def _joint_totals(self) -> tuple[Floats, ...]:
+        """For each joint the matrix of all segments together."""
+        if not self.parts:
+            return tuple(np.zeros((len(support) + 1,) * 2) for support in self.supports)
+        return tuple(total((row[joint] for row in self._all_totals), self._combine) for joint in range(self.dof))
+
+    @cached_property
+    def _all_totals(self) -> tuple[tuple[Floats, ...], ...]:
+        """For each segment and joint the matrix."""
+        return tuple(self._segment_totals(segment) for segment in self.segments)
+
+    def _segment_totals(self, segment: int) -> tuple[Floats, ...]:
+        here = [part for part in self.parts if part.segment == segment]
+        if not here:
+            raise ArgumentError(f"there is no segment {segment}", remedy=f"The segments are {self.segments}.")
+        return tuple(total((part.matrices[joint] for part in here), self._combine) for joint in range(self.dof))
+
+    @property
+    def _combine(self) -> Combine:
+        return combination(self.kind)
+
+    # --- from one to another -----------------------------------------------------------------------------------------
+
+    def merge(self, other: Information) -> Information:
+        """The information of both.
+
+        In any order and grouping, the result is the same to the last bit, as long as the chunks themselves were
+        reduced alike.
+
+        Raises:
+            ArgumentError: if the two are of different equations, or have samples in common.
+        """
+        for name in ("fingerprint", "columns", "supports", "kind"):
+            if getattr(self, name) != getattr(other, name):
+                raise ArgumentError(
+                    f"information of different {name} cannot be merged",
+                    remedy="Reduce both for the same robot, columns and method.",
+                )
+        forest = Forest(self._combine)
+        for part in (*self.parts, *other.parts):
+            forest.add(part)
+        return replace(self, parts=forest.parts())
+
+    def renumbered(self, first: int) -> Information:
+        """The same with segments numbered from ``first`` on, so that it can be merged with that of another log."""
+        numbers = {segment: first + place for place, segment in enumerate(self.segments)}
+        return replace(self, parts=tuple(replace(part, segment=numbers[part.segment]) for part in self.parts))
+
+    def without(self, *segments: int) -> Information:
+        """The same without some segments, for cross-validation; nothing is subtracted, the others are taken anew."""
+        self._check_segments(segments)
+        return replace(self, parts=tuple(part for part in self.parts if part.segment not in segments))
+
+    def only(self, *segments: int) -> Information:
+        """The same with some segments only."""
+        return self.without(*set(self.segments).difference(segments)) if self._check_segments(segments) else self
+
+    def _check_segments(self, segments: Iterable[int]) -> bool:
+        unknown = sorted(set(segments).difference(self.segments))
+        if unknown:
+            raise ArgumentError(f"there is no segment {unknown[0]}", remedy=f"The segments are {self.segments}.")
+        return True
+
+    def select(self, columns: Sequence[int]) -> Information:
+        """The information on some of the columns, in the order given, as if the others' parameters were zero.
+
+        Args:
+            columns: Regressor columns, each one of `columns`.
+        """
+        missing = sorted(set(columns).difference(self.columns))
+        if missing or len(set(columns)) != len(columns):
+            raise ArgumentError(
+                f"column {missing[0]} is not here" if missing else "a column is selected twice",
+                remedy=f"The columns are {self.columns}.",
+            )
+        place = {self.columns.index(column): number for number, column in enumerate(columns)}
+        supports, picks = [], []
+        for support in self.supports:
+            kept = sorted((place[position], where) for where, position in enumerate(support) if position in place)
+            supports.append(tuple(number for number, _ in kept))
+            picks.append([where for _, where in kept] + [len(support)])
+        parts = tuple(replace(part, matrices=tuple(map(self._picked, part.matrices, picks))) for part in self.parts)
+        return replace(self, columns=tuple(columns), supports=tuple(supports), parts=parts)
+
+    def _picked(self, matrix: Floats, pick: list[int]) -> Floats:
+        return matrix[np.ix_(pick, pick)] if self.kind == "gram" else stacked([matrix[:, pick]], len(pick))
+
+    # --- answers ---------------------------------------------------------------------------------------------------
+
+    def weight(self, joints: ArrayLike | None = None, segments: Mapping[int, float] | None = None) -> Factor:
+        """All equations as one least-squares problem.
+
+        Args:
+            joints: (n,) weight of each joint's squared residuals, for example the inverse of its torque variance; 1 by
+                default. A weight of zero leaves the joint out.
+            segments: Weight of some segments' squared residuals; 1 for those not named.
+        """
+        by_joint = self._checked_weights(joints)
+        self._check_segments(segments or ())
+        by_segment = np.array([(segments or {}).get(segment, 1.0) for segment in self.segments])
+        if np.any(by_segment < 0.0) or not np.all(np.isfinite(by_segment)):
+            raise ArgumentError("weights of segments are finite and not negative")
+        weights = np.outer(by_segment, by_joint)
+        rows = [(by_joint, self._joint_totals)] if segments is None else zip(weights, self._all_totals, strict=True)
+        blocks = chain.from_iterable(zip(*row, self.supports, strict=True) for row in rows)
+        return self._reduced((b for b in blocks if b[0] > 0.0), int(np.sum(self.samples[weights > 0.0])))
+
+    def _checked_weights(self, joints: ArrayLike | None) -> Floats:
+        weights = np.ones(self.dof) if joints is None else np.asarray(joints, dtype=float)
+        if weights.shape != (self.dof,) or not np.all(np.isfinite(weights)) or np.any(weights < 0.0):
+            raise ArgumentError(f"expected {self.dof} finite, non-negative weights of joints, got {weights}")
+        return weights
+
+    def _reduced(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
+        """One triangle from weighted matrices of single joints."""
+        p = len(self.columns)
+        gram, rows = np.zeros((p + 1, p + 1)), [np.zeros((0, p + 1))]
+        for weight, matrix, support in blocks:
+            places = [*support, p]
+            if self.kind == "gram":
+                gram[np.ix_(places, places)] += weight * matrix
+                continue
+            rows.append(np.zeros((len(places), p + 1)))
+            rows[-1][:, places] = np.sqrt(weight) * matrix
+            if len(rows) > 256:
+                rows = [stacked(rows, p + 1)]
+        R = gram_factor(gram) if self.kind == "gram" else stacked(rows, p + 1)
+        return Factor(
+            columns=self.columns,
+            R=R[:p, :p].copy(),
+            z=R[:p, p].copy(),
+            residual=float(R[p, p] ** 2),
+            samples=samples,
+            resolution=RESOLUTION[self.kind],
+        )
+
+    def per_joint_residual(self, beta: ArrayLike) -> Floats:
+        """(S, n) sum of squared residuals of each segment and joint at any parameters.
+
+        Args:
+            beta: (p,) values of the parameters of `columns`.
+        """
+        values = np.asarray(beta, dtype=float)
+        if values.shape != (len(self.columns),):
+            raise ArgumentError(f"expected {len(self.columns)} parameters, got shape {values.shape}")
+        vectors = [np.append(values[list(support)], -1.0) for support in self.supports]
+        return np.array(
+            [
+                [float(np.sum((self.factor(joint, segment) @ vector) ** 2)) for joint, vector in enumerate(vectors)]
+                for segment in self.segments
+            ]
+        ).reshape(len(self.segments), self.dof)
+
+    # --- files -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write to a file, whole or not at all.
+
+        Args:
+            path: Destination; its folder must exist.
+            force: Overwrite an existing file.
+
+        Raises:
+            ExportError: if the file exists and ``force`` is False, or the system refuses.
+        """
+        facts = {name: getattr(self, name) for name in ("robot", "fingerprint", "columns", "supports", "kind")}
+        storage.write(path, facts, self.parts, force=force)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Information:
+        """Read what `save` wrote.
+
+        Raises:
+            DataError: if the file cannot be read, is not an information file, is cut short or damaged.
+        """
+        facts, parts = storage.read(path)
+        return cls(
+            robot=facts["robot"],
+            fingerprint=facts["fingerprint"],
+            columns=tuple(facts["columns"]),
+            supports=tuple(tuple(support) for support in facts["supports"]),
+            kind=facts["kind"],
+            parts=parts,
+        )

@@ -1,0 +1,128 @@
+"""From a chunk of samples to one matrix per joint, by cross products, preconditioned ones, or reflections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.information.chunks import Chunk
+from dynid.information.equations import Equations
+from dynid.information.numpy_gram import NumpyGram
+from dynid.information.parts import Part
+from dynid.information.triangular import from_preconditioned, guarded, is_well_resolved, stacked
+from dynid.tape.program import Backend, _llvm_loads
+from dynid.tape.tape import Tape
+
+__all__ = ["METHODS", "Method", "Preconditioner", "Reducer"]
+
+Floats = NDArray[np.float64]
+Method = Literal["preconditioned", "gram", "qr"]
+METHODS: tuple[Method, ...] = ("preconditioned", "gram", "qr")
+
+REPRESENTATIVE = 4096
+"""Samples that a preconditioner is made of."""
+
+REFLECTED = 8192
+"""Numbers that go into one QR decomposition: they fit the cache, and no BLAS finds it worth its threads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preconditioner:
+    """For each joint a triangle that makes the columns of its equations nearly orthonormal.
+
+    Give the same one to several reductions, and what they have in common they compute alike to the last bit.
+    """
+
+    matrices: tuple[Floats, ...]
+    """For each joint (w + 1, w + 1), upper triangular and not singular."""
+
+
+class Gram(Protocol):
+    """What reduces the outputs of a tape; see `NumpyGram`."""
+
+    def rows(self, inputs: Sequence[Floats]) -> list[Floats]: ...
+    def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]: ...
+
+
+class Reducer:
+    """Reduces chunks of a robot's equations."""
+
+    def __init__(
+        self, equations: Equations, method: Method, backend: Backend, preconditioner: Preconditioner | None
+    ) -> None:
+        if method not in METHODS:
+            raise ArgumentError(f"there is no method '{method}'", remedy=f"Choose one of {', '.join(METHODS)}.")
+        self._equations, self._method, self._preconditioner = equations, method, preconditioner
+        interpreted = backend == "numpy" or (backend == "auto" and not _llvm_loads())
+        self._backend: Literal["llvm", "numpy"] = "numpy" if interpreted else "llvm"
+
+    def prepare(self, sample: Chunk) -> None:
+        """Make the preconditioner from representative samples, unless it was given."""
+        if self._method == "preconditioned" and self._preconditioner is None:
+            self._preconditioner = self.precondition(sample.checked())
+
+    def precondition(self, chunk: Chunk) -> Preconditioner:
+        """A preconditioner from samples spread evenly over a chunk."""
+        rows = np.arange(0, chunk.length, max(1, chunk.length // REPRESENTATIVE))
+        few = chunk.taken(rows)
+        factors = zip(self._reflected(few), few.samples, strict=True)
+        return Preconditioner(tuple(guarded(R, samples) for R, samples in factors))
+
+    def part(self, raw: Chunk) -> Part:
+        """What a chunk says."""
+        chunk = raw.checked()
+        return Part(chunk.segment, 0, chunk.number, tuple(self._matrices(chunk)), chunk.samples)
+
+    def _matrices(self, chunk: Chunk) -> list[Floats]:
+        if self._method == "gram":
+            return self._gram(chunk).grams(chunk.inputs())
+        if self._method == "qr":
+            return self._reflected(chunk)
+        assert self._preconditioner is not None
+        found = self._through(self._preconditioner, chunk)
+        if any(R is None for R in found) and chunk.length > REPRESENTATIVE:
+            # The log as a whole says little about this stretch of it.
+            found = self._through(self.precondition(chunk), chunk)
+        if any(R is None for R in found):
+            found = [S if R is None else R for R, S in zip(found, self._reflected(chunk), strict=True)]
+        return [R for R in found if R is not None]
+
+    def _through(self, preconditioner: Preconditioner, chunk: Chunk) -> list[Floats | None]:
+        """For each joint R from preconditioned cross products, or None where they do not resolve it."""
+        grams = self._gram(chunk).grams(chunk.inputs(), preconditioner.matrices)
+        found: list[Floats | None] = []
+        for C, R0 in zip(grams, preconditioner.matrices, strict=True):
+            R = from_preconditioned(C, R0)
+            found.append(R if is_well_resolved(C, R, R0) else None)
+        return found
+
+    def _reflected(self, chunk: Chunk) -> list[Floats]:
+        """For each joint R by Householder reflections."""
+        factors = [np.zeros((width, width)) for width in self._equations.widths]
+        for start in range(0, chunk.length, REPRESENTATIVE):
+            rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
+            factors = [_reflected(R, W) for R, W in zip(factors, rows, strict=True)]
+        return factors
+
+    def _gram(self, chunk: Chunk) -> Gram:
+        return _gram(self._equations.plain if chunk.valid is None else self._equations.masked, self._backend)
+
+
+def _reflected(R: Floats, rows: Floats) -> Floats:
+    """R of a triangle and some rows (m, w) below it."""
+    width = len(R)
+    step = max(2 * width, REFLECTED // width - width)
+    for start in range(0, len(rows), step):
+        R = stacked((R, rows[start : start + step]), width)
+    return R
+
+
+@lru_cache(maxsize=64)
+def _gram(tape: Tape, backend: Literal["llvm", "numpy"]) -> Gram:
+    return NumpyGram(tape)

@@ -1,0 +1,190 @@
+"""Logs to `Information`, chunk after chunk, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError, DataError
+from dynid.information.chunks import Chunk, Piece, Run, cut, piece
+from dynid.information.equations import Equations, equations
+from dynid.information.information import Information, Kind, combination
+from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer
+from dynid.information.parts import Forest
+from dynid.robot.model import Robot
+from dynid.tape.program import Backend
+
+__all__ = ["precondition", "reduce_samples", "reduce_stream"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def reduce_samples(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    tau: ArrayLike,
+    *,
+    columns: Sequence[int] | None = None,
+    segments: ArrayLike | None = None,
+    valid: ArrayLike | None = None,
+    method: Method = "preconditioned",
+    threads: int = 1,
+    preconditioner: Preconditioner | None = None,
+    backend: Backend = "auto",
+) -> Information:
+    """Reduce samples in memory to one factor per joint and segment.
+
+    Args:
+        robot: The robot; its parameter values do not matter.
+        q: (N, n) joint positions [rad or m].
+        dq: (N, n) velocities.
+        ddq: (N, n) accelerations.
+        tau: (N, n) joint torques [N m or N].
+        columns: Columns of the regressor, indices into `Robot.parameter_vector`; all by default.
+        segments: (N,) number of the gap-free stretch each sample belongs to; one stretch by default.
+        valid: (N, n) or (N,) which equations count; what does not count may be NaN. All by default.
+        method: ``preconditioned``: as accurate as QR at nearly the speed of cross products; ``gram``: cross products,
+            the fastest, loses half of the digits; ``qr``: Householder reflections, the reference.
+        threads: How many threads share the chunks; the result is the same, bit for bit, for any number.
+        preconditioner: From `precondition`; made from samples spread over the log by default.
+        backend: ``llvm``, ``numpy``, or ``auto`` for the first that works.
+
+    Raises:
+        DataError: if a number that counts is NaN or infinite, or a shape is wrong.
+    """
+    whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
+    setup = equations(robot, columns)
+    reducer = Reducer(setup, method, backend, preconditioner)
+    if len(whole.segment):
+        reducer.prepare(_spread(whole))
+    return _reduced(robot, setup, method, reducer, cut([whole]), threads)
+
+
+def reduce_stream(
+    robot: Robot,
+    chunks: Iterable[Run | tuple[ArrayLike, ...]],
+    *,
+    columns: Sequence[int] | None = None,
+    method: Method = "preconditioned",
+    threads: int = 1,
+    preconditioner: Preconditioner | None = None,
+    backend: Backend = "auto",
+) -> Information:
+    """Reduce samples that come in pieces, of any size, and need not fit into memory together.
+
+    Args:
+        robot: The robot; its parameter values do not matter.
+        chunks: Either consecutive pieces of one log, tuples ``(q, dq, ddq, tau)`` that may be followed by segment
+            numbers and by masks (see `reduce_samples`; None leaves one out); or whole runs such as `dynid.Experiment`,
+            whose segments are numbered on from one run to the next. Where a log is cut into pieces makes no difference.
+        columns: Columns of the regressor; all by default.
+        method: See `reduce_samples`. The preconditioner is made from the first samples.
+        threads: How many threads share the chunks; the result does not depend on it.
+        preconditioner: From `precondition`.
+        backend: See `reduce_samples`.
+
+    Raises:
+        DataError: if a number that counts is NaN or infinite, or a shape is wrong.
+    """
+    setup = equations(robot, columns)
+    reducer = Reducer(setup, method, backend, preconditioner)
+    rest = cut(_pieces(robot.dof, chunks))
+    first = list(islice(rest, 1))
+    for chunk in first:
+        reducer.prepare(chunk)
+    return _reduced(robot, setup, method, reducer, chain(first, rest), threads)
+
+
+def precondition(
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    tau: ArrayLike,
+    *,
+    columns: Sequence[int] | None = None,
+    valid: ArrayLike | None = None,
+    backend: Backend = "auto",
+) -> Preconditioner:
+    """A preconditioner from representative samples, for several reductions that are to be merged.
+
+    Args:
+        robot: The robot.
+        q: (N, n) joint positions [rad or m].
+        dq: (N, n) velocities.
+        ddq: (N, n) accelerations.
+        tau: (N, n) joint torques [N m or N].
+        columns: Columns of the regressor; all by default.
+        valid: (N, n) or (N,) which equations count; all by default.
+        backend: See `reduce_samples`.
+    """
+    whole = piece(robot.dof, (q, dq, ddq, tau), valid, None)
+    if not len(whole.segment):
+        raise ArgumentError("a preconditioner needs samples")
+    reducer = Reducer(equations(robot, columns), "preconditioned", backend, None)
+    return reducer.precondition(_spread(whole).checked())
+
+
+def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]]) -> Iterator[Piece]:
+    following = 0
+    for chunk in chunks:
+        if isinstance(chunk, tuple):
+            if not 4 <= len(chunk) <= 6:
+                raise DataError(
+                    f"a piece of {len(chunk)} arrays", remedy="Give (q, dq, ddq, tau[, segments[, valid]])."
+                )
+            segment, valid = (*chunk[4:], None, None)[:2]
+            yield piece(dof, chunk[:4], valid, segment)
+        else:
+            numbers, places = np.unique(chunk.segment, return_inverse=True)
+            states = (chunk.q, chunk.dq, chunk.ddq, chunk.effort)
+            yield piece(dof, states, chunk.valid, following + places.reshape(-1))
+            following += len(numbers)
+
+
+def _spread(whole: Piece) -> Chunk:
+    """Some samples spread over a log, those with strange numbers left out (the reduction itself will name them)."""
+    samples = len(whole.segment)
+    candidates = np.arange(samples) if whole.valid is None else np.flatnonzero(whole.valid.any(axis=1))
+    rows = candidates[:: max(1, len(candidates) // REPRESENTATIVE)]
+    arrays = tuple(np.asarray(array[rows], dtype=np.float64) for array in whole.arrays)
+    moving = np.isfinite(np.hstack(arrays[:3])).all(axis=1, keepdims=True)
+    good = moving & np.isfinite(arrays[3])
+    counts: NDArray[np.bool_] = good if whole.valid is None else good & whole.valid[rows]
+    return Chunk(0, 0, 0, arrays, counts)
+
+
+def _reduced(
+    robot: Robot, setup: Equations, method: Method, reducer: Reducer, chunks: Iterable[Chunk], threads: int
+) -> Information:
+    kind: Kind = "gram" if method == "gram" else "factor"
+    forest = Forest(combination(kind))
+    for part in _in_order(reducer.part, chunks, threads):
+        forest.add(part)
+    return Information(
+        robot=robot.name,
+        fingerprint=robot.fingerprint,
+        columns=setup.columns,
+        supports=setup.supports,
+        kind=kind,
+        parts=forest.parts(),
+    )
+
+
+def _in_order(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """The results in the order of the items, of which no more than there are threads are taken at a time."""
+    if threads <= 1:
+        yield from map(function, items)
+        return
+    rest = iter(items)
+    with ThreadPoolExecutor(threads) as pool:
+        while batch := list(islice(rest, threads)):
+            yield from pool.map(function, batch)

@@ -1,0 +1,126 @@
+"""Triangular factors: stacking them, and finding them from cross products or through a preconditioner.
+
+Throughout, ``R`` is upper triangular with a non-negative diagonal, and ``R.T @ R == W.T @ W`` for the rows W that it
+stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+__all__ = [
+    "NOISE",
+    "echelon",
+    "from_preconditioned",
+    "gram_factor",
+    "guarded",
+    "is_well_resolved",
+    "preconditioned",
+    "stacked",
+]
+
+Floats = NDArray[np.float64]
+
+NOISE = 1e-12
+"""What remains of a column after the columns before it are removed is rounding noise below this part of its length."""
+
+RESOLVED = 1e-4
+"""Smallest part of a preconditioned column's square that may remain after the columns before it are removed."""
+
+_SEMIDEFINITE = 1e-13
+"""A pivot below this part of its diagonal entry is zero to working precision."""
+
+
+def stacked(rows: Iterable[Floats], width: int) -> Floats:
+    """R of some matrices (m, width) put on top of one another, by Householder reflections."""
+    tall = np.vstack([np.zeros((0, width)), *rows])
+    R: Floats = np.asarray(np.linalg.qr(tall, mode="r"))
+    R *= np.where(np.diagonal(R) < 0.0, -1.0, 1.0)[:, None]
+    return np.vstack([R, np.zeros((width - len(R), width))]) if len(R) < width else R
+
+
+def gram_factor(G: Floats) -> Floats:
+    """R with ``R.T @ R == G`` for a positive semidefinite G; a dependent column has a zero row."""
+    scale = np.sqrt(np.maximum(np.diagonal(G), 0.0))
+    divisor = np.where(scale > 0.0, scale, 1.0)
+    correlation = G / np.outer(divisor, divisor)
+    empty = np.flatnonzero(scale == 0.0)
+    correlation[empty, empty] = 1.0
+    try:
+        R = np.ascontiguousarray(np.linalg.cholesky(correlation).T)
+    except np.linalg.LinAlgError:
+        R = _semidefinite(correlation)
+    if np.min(np.diagonal(R), initial=1.0) ** 2 < _SEMIDEFINITE:
+        R = _semidefinite(correlation)
+    R[empty] = 0.0
+    return R * scale
+
+
+def _semidefinite(correlation: Floats) -> Floats:
+    """Cholesky factor of a matrix of unit diagonal that skips the columns that depend on those before them."""
+    rest, R = correlation.copy(), np.zeros_like(correlation)
+    for k in range(len(rest)):
+        if rest[k, k] > _SEMIDEFINITE:
+            R[k, k:] = rest[k, k:] / np.sqrt(rest[k, k])
+            rest[k:, k:] -= np.outer(R[k, k:], R[k, k:])
+    return R
+
+
+def echelon(R: Floats, tolerance: float) -> Floats:
+    """The factor whose row k is zero where column k depends on those before it.
+
+    Args:
+        R: (w, w) any matrix, of which only ``R.T @ R`` matters.
+        tolerance: Part of a column's length that must remain after those before it are removed.
+    """
+    rest, result = R.copy(), np.zeros_like(R)
+    length = np.linalg.norm(R, axis=0)
+    for k in range(R.shape[1]):
+        size = np.linalg.norm(rest[:, k])
+        if size > tolerance * length[k]:
+            direction = rest[:, k] / size
+            result[k, k:] = direction @ rest[:, k:]
+            rest[:, k:] -= np.outer(direction, result[k, k:])
+            correction = direction @ rest[:, k:]  # once more, so that what remains is orthogonal to working precision
+            rest[:, k:] -= np.outer(direction, correction)
+            result[k, k:] += correction
+    return result
+
+
+def guarded(R: Floats, samples: int) -> Floats:
+    """A preconditioner from the R of some representative samples: as if of one sample, and never singular.
+
+    A column that depends on those before it keeps its own length as scale, and does not act on those behind it.
+    """
+    safe = echelon(R / np.sqrt(max(samples, 1)), NOISE)
+    length = np.linalg.norm(safe, axis=0)
+    dependent = np.flatnonzero(np.diagonal(safe) == 0.0)
+    safe[dependent, dependent] = np.where(length[dependent] > 0.0, length[dependent], 1.0)
+    return safe
+
+
+def preconditioned(rows: Floats, R0: Floats) -> Floats:
+    """The transpose (w, m) of ``Z = rows @ inv(R0)``, by substitution."""
+    return np.asarray(solve_triangular(R0, rows.T, trans="T", check_finite=False))
+
+
+def from_preconditioned(C: Floats, R0: Floats) -> Floats:
+    """R of the rows ``Z @ R0`` from ``C = Z.T @ Z``."""
+    return np.triu(gram_factor(C) @ R0)
+
+
+def is_well_resolved(C: Floats, R: Floats, R0: Floats) -> bool:
+    """Whether cross products of preconditioned columns tell them apart as well as reflections would.
+
+    Args:
+        C: (w, w) cross products ``Z.T @ Z``.
+        R: (w, w) the factor found from them.
+        R0: (w, w) the preconditioner.
+    """
+    remaining = np.sqrt(np.maximum(np.diagonal(C), 0.0)) * np.diagonal(R0)
+    matters = remaining > NOISE * np.linalg.norm(R, axis=0)
+    return bool(np.all(np.diagonal(R)[matters] ** 2 >= RESOLVED * remaining[matters] ** 2))
