@@ -89,7 +89,7 @@ def test_rest_to_rest(seed: int) -> None:
         assert at_rest(trajectory)
     series = fourier(seed)
     assert np.allclose(series.evaluate([0.0, series.duration])[0], series.coefficients[0])
-    start, _ = series.periodic_part
+    start, _ = series.recorded
     t = start + np.linspace(0, 0.9 * series.period_s, 7)
     if series.periods > 1:
         for first, second in zip(series.evaluate(t), series.evaluate(t + series.period_s), strict=True):
@@ -100,7 +100,7 @@ def test_rest_to_rest(seed: int) -> None:
 @settings(max_examples=20, deadline=None)
 def test_lead_in_stays_inside_the_range_of_the_periods(seed: int) -> None:
     series = fourier(seed)
-    start, end = series.periodic_part
+    start, end = series.recorded
     whole = series.evaluate(np.linspace(0, series.duration, 4001))[0]
     inner = series.evaluate(np.linspace(start, end, 4001))[0]
     slack = 1e-3

@@ -73,8 +73,8 @@ class FourierTrajectory(LinearTrajectory):
         return self.periods * self.period_s + 2.0 * self._lead
 
     @property
-    def periodic_part(self) -> tuple[float, float]:
-        """Start and end of the undisturbed periods [s]: what to record."""
+    def recorded(self) -> tuple[float, float]:
+        """Start and end of the undisturbed periods [s]."""
         return self._lead, self.duration - self._lead
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, ExportError
+from dynid.files import write_atomically
 
 __all__ = ["Samples"]
 
@@ -56,12 +56,12 @@ class Samples:
         header = ["time", *(f"{kind}_{name}" for kind in ("q", "dq", "ddq") for name in self.joint_names)]
         rows = np.column_stack([self.time, self.q, self.dq, self.ddq])
         lines = [",".join(header), *(",".join(map(repr, row)) for row in rows.tolist())]
-        _write(path, "\n".join(lines) + "\n")
+        write_atomically(path, "\n".join(lines) + "\n", force=True)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write an object with ``joint_names``, ``time``, ``q``, ``dq`` and ``ddq``."""
         arrays = {name: getattr(self, name).tolist() for name in ("time", "q", "dq", "ddq")}
-        _write(path, json.dumps({"joint_names": list(self.joint_names), **arrays}) + "\n")
+        write_atomically(path, json.dumps({"joint_names": list(self.joint_names), **arrays}) + "\n", force=True)
 
     def ros_message(self) -> dict[str, Any]:
         """A ``trajectory_msgs/JointTrajectory`` as plain dictionaries and lists."""
@@ -90,7 +90,7 @@ class Samples:
 
     def to_ros(self, path: str | os.PathLike[str]) -> None:
         """Write `ros_yaml`."""
-        _write(path, self.ros_yaml())
+        write_atomically(path, self.ros_yaml(), force=True)
 
     def urscript(self, *, name: str = "excitation", lookahead_s: float = 0.1, gain: int = 300) -> str:
         """A URScript program that moves to the first position and then streams the positions by ``servoj``.
@@ -113,16 +113,4 @@ class Samples:
 
     def to_urscript(self, path: str | os.PathLike[str]) -> None:
         """Write `urscript` with its default settings."""
-        _write(path, self.urscript())
-
-
-def _write(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in one step: a reader sees the old file or the whole new one."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ExportError(f"cannot write: {error.strerror}", path=target, remedy="Check the folder.") from error
+        write_atomically(path, self.urscript(), force=True)

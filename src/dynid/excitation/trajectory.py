@@ -126,6 +126,20 @@ class LinearTrajectory(Trajectory):
         """Number of joints n."""
         return int(self.coefficients.shape[1])
 
+    @property
+    def recorded(self) -> tuple[float, float]:
+        """Start and end [s] of the part whose samples count as information."""
+        return 0.0, self.duration
+
+    def grid(self, count: int) -> tuple[Floats, slice]:
+        """Times over the whole motion (N,) [s], and which of them are the ``count`` ones of the recorded part."""
+        start, end = self.recorded
+        step = (end - start) / count
+        before = np.linspace(0.0, start, int(np.ceil(start / step)), endpoint=False)
+        after = np.linspace(end, self.duration, 1 + int(np.ceil((self.duration - end) / step)))
+        times = np.concatenate([before, start + step * np.arange(count), after])
+        return times, slice(len(before), len(before) + count)
+
     def derivative(self, t: Floats, order: int) -> Floats:
         """Derivative of order 0 to 3 at times t (N,): (N, n)."""
         return self.basis(t, order) @ self.coefficients

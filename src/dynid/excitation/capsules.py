@@ -1,0 +1,138 @@
+"""Capsules: cheap bodies for self-collision, with exact distances and their gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.dynamics.kinematics import link_poses
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+from dynid.robot.parts import frozen_array
+from dynid.spatial import inverse_transform
+
+__all__ = ["Capsule", "Closest", "closest_points", "collision_pairs", "skeleton_capsules"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Capsule:
+    """All points within ``radius`` of a straight segment fixed to a link; a sphere where its ends coincide."""
+
+    link: str
+    """Name of the link that carries it."""
+    start: Floats
+    """(3,) one end of the segment, link frame [m]."""
+    end: Floats
+    """(3,) the other end, link frame [m]."""
+    radius: float
+    """[m]"""
+
+    def __post_init__(self) -> None:
+        """Check and freeze."""
+        object.__setattr__(self, "start", frozen_array(self.start, (3,)))
+        object.__setattr__(self, "end", frozen_array(self.end, (3,)))
+        if not (np.isfinite(self.radius) and self.radius > 0.0):
+            raise ArgumentError(f"the radius of a capsule must be positive, not {self.radius}")
+
+
+def skeleton_capsules(robot: Robot, radius: float) -> tuple[Capsule, ...]:
+    """A capsule along every body, from its origin to each child's, where geometry is not given otherwise.
+
+    Args:
+        robot: The robot.
+        radius: Of every capsule [m].
+    """
+    capsules = []
+    for body in robot.bodies:
+        parent = robot.root if body.parent < 0 else robot.bodies[body.parent].joint.child
+        if np.linalg.norm(body.p_parent_joint) > 1e-9:
+            capsules.append(Capsule(link=parent, start=np.zeros(3), end=body.p_parent_joint, radius=radius))
+    for body in robot.bodies:
+        for name, T in body.members[1:]:
+            if np.linalg.norm(T[:3, 3]) > 1e-9:
+                body_origin = inverse_transform(T)[:3, 3]
+                capsules.append(Capsule(link=name, start=body_origin, end=np.zeros(3), radius=radius))
+    return tuple(capsules)
+
+
+def collision_pairs(robot: Robot, capsules: tuple[Capsule, ...]) -> tuple[tuple[int, int], ...]:
+    """Pairs of capsules that can collide: on different bodies, and not touching already by the robot's build.
+
+    Capsules that overlap in every one of 50 random positions of the joints are taken to touch by design: the shoulder
+    and the upper arm, say.
+    """
+    holders = [robot.link_body(capsule.link)[0] for capsule in capsules]
+    pairs = [
+        (a, b)
+        for a, b in combinations(range(len(capsules)), 2)
+        if holders[a] != holders[b] and not _neighbours(robot, holders[a], holders[b])
+    ]
+    ends = np.array(
+        [_capsule_ends(robot, capsules, q) for q in np.random.default_rng(0).uniform(-3, 3, (50, robot.dof))]
+    )
+    return tuple((a, b) for a, b in pairs if not _always_touch(ends[:, a], ends[:, b], capsules[a], capsules[b]))
+
+
+def _neighbours(robot: Robot, a: int, b: int) -> bool:
+    return robot.bodies[max(a, b)].parent == min(a, b)
+
+
+def _capsule_ends(robot: Robot, capsules: tuple[Capsule, ...], q: Floats) -> Floats:
+    """Ends of the capsules' segments in the root frame (k, 2, 3) [m]."""
+    poses = link_poses(robot, q)
+    ends = [[T[:3, :3] @ x + T[:3, 3] for x in (c.start, c.end)] for c in capsules for T in (poses[c.link],)]
+    return np.array(ends, dtype=float)
+
+
+def _always_touch(a: Floats, b: Floats, first: Capsule, second: Capsule) -> bool:
+    distance = closest_points(a[:, 0], a[:, 1], b[:, 0], b[:, 1]).distance
+    return bool(np.all(distance <= first.radius + second.radius))
+
+
+class Closest(NamedTuple):
+    """Closest points of two families of N segments."""
+
+    distance: Floats
+    """(N,) between the segments [m]."""
+    direction: Floats
+    """(N, 3) unit vector from the second to the first; zero where they cross."""
+    first: Floats
+    """(N,) place on the first segment, 0 at its start, 1 at its end."""
+    second: Floats
+    """(N,) place on the second segment."""
+
+
+def closest_points(a0: Floats, a1: Floats, b0: Floats, b1: Floats) -> Closest:
+    """Closest points of segments a0-a1 and b0-b1, each (N, 3) [m].
+
+    The squared distance is a convex quadratic over the unit square, so its minimum is the interior one or lies on an
+    edge, where it is the projection of an end point on the other segment; all five candidates are compared.
+    """
+    u, v, w = a1 - a0, b1 - b0, a0 - b0
+    uu, vv, uv = (np.einsum("ij,ij->i", x, y) for x, y in ((u, u), (v, v), (u, v)))
+    uw, vw = np.einsum("ij,ij->i", u, w), np.einsum("ij,ij->i", v, w)
+    zero, one = np.zeros_like(uu), np.ones_like(uu)
+    determinant = uu * vv - uv * uv
+    inner = np.clip(_ratio(uv * vw - vv * uw, determinant), 0.0, 1.0)
+    candidates = [(inner, np.clip(_ratio(uv * inner + vw, vv), 0.0, 1.0))]
+    candidates += [(s, np.clip(_ratio(uv * s + vw, vv), 0.0, 1.0)) for s in (zero, one)]
+    candidates += [(np.clip(_ratio(uv * t - uw, uu), 0.0, 1.0), t) for t in (zero, one)]
+    s, t = (np.array([pair[k] for pair in candidates]) for k in (0, 1))
+    gaps = w + s[..., None] * u - t[..., None] * v
+    lengths = np.sqrt(np.einsum("kij,kij->ki", gaps, gaps))
+    best = np.argmin(lengths, axis=0)
+    pick = (best, np.arange(len(best)))
+    distance = lengths[pick]
+    direction = np.divide(gaps[pick], distance[:, None], out=np.zeros_like(w), where=distance[:, None] > 0.0)
+    return Closest(distance, direction, s[pick], t[pick])
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Quotient, zero where the denominator vanishes (parallel segments, points)."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 1e-14)

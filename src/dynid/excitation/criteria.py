@@ -1,0 +1,283 @@
+"""How much a motion reveals: functions of the observation matrix, each with its exact gradient.
+
+The observation matrix W (m, b) has one row per measured torque or energy, each divided by the standard deviation of its
+noise, and one column per parameter. Most criteria need only its information ``A = W^T W`` (b, b), to which earlier
+experiments add theirs. Lower is better throughout. Equation numbers: [GautierKhalil1992].
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "AOptimality",
+    "ColumnScaled",
+    "ConditionNumber",
+    "Criterion",
+    "DOptimality",
+    "EOptimality",
+    "Equilibrium",
+    "FrobeniusCondition",
+    "InformationCriterion",
+    "PredictedDeviation",
+    "QRCondition",
+    "WeightedCost",
+]
+
+Floats = NDArray[np.float64]
+_STAGES = (4.0, 8.0, 16.0, 32.0, 64.0)
+
+
+@dataclass(frozen=True)
+class Criterion(ABC):
+    """A number that says how little a motion reveals."""
+
+    positive: ClassVar[bool] = True
+    """Whether values are positive, so that their logarithm can be minimised instead."""
+
+    @abstractmethod
+    def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
+        """Value, and its derivative (m, b) with respect to W; infinite where W does not have full rank.
+
+        Args:
+            W: (m, b) weighted observations.
+            prior: (b, b) information of earlier experiments, where the criterion has a use for it.
+        """
+
+    def value(self, W: Floats, prior: Floats | None = None) -> float:
+        """Value alone."""
+        return self.value_and_gradient(W, prior)[0]
+
+    def stages(self) -> Sequence[Criterion]:
+        """Smoother criteria to minimise first, ending with this one."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class InformationCriterion(Criterion):
+    """A criterion that depends on the information ``A = W^T W + prior`` alone."""
+
+    @abstractmethod
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value, and its symmetric derivative (b, b), for a positive definite A; `np.linalg.LinAlgError` otherwise."""
+
+    def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
+        """Value, and its derivative (m, b) with respect to W."""
+        A = W.T @ W
+        try:
+            value, G = self.of_information(A if prior is None else A + prior)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(W)
+        return value, W @ (2.0 * G)
+
+
+def _spectrum(A: Floats) -> tuple[Floats, Floats]:
+    eigenvalues, vectors = np.linalg.eigh(A)
+    if not eigenvalues[0] > 1e-15 * eigenvalues[-1]:
+        raise np.linalg.LinAlgError("the information matrix is singular")
+    return eigenvalues, vectors
+
+
+def _inverse(A: Floats) -> Floats:
+    """Inverse of a positive definite matrix."""
+    factor = np.linalg.inv(np.linalg.cholesky(A))
+    return np.asarray(factor.T @ factor)
+
+
+@dataclass(frozen=True)
+class ConditionNumber(InformationCriterion):
+    """Condition number of W in the Schatten norm of an order: the ratio of singular values (16) for infinite order.
+
+    Finite orders are smooth upper bounds, ``(sum s^p)^(1/p) (sum s^-p)^(1/p)``, that tend to it.
+    """
+
+    order: float = np.inf
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        eigenvalues, V = _spectrum(A)
+        if np.isinf(self.order):
+            value = float(np.sqrt(eigenvalues[-1] / eigenvalues[0]))
+            rate = np.zeros_like(eigenvalues)
+            rate[-1], rate[0] = 0.5 / eigenvalues[-1], rate[0] - 0.5 / eigenvalues[0]
+        else:
+            up = (eigenvalues / eigenvalues[-1]) ** (self.order / 2)
+            down = (eigenvalues[0] / eigenvalues) ** (self.order / 2)
+            scale = np.sqrt(eigenvalues[-1] / eigenvalues[0])
+            value = float(scale * (up.sum() * down.sum()) ** (1 / self.order))
+            rate = 0.5 * (up / up.sum() - down / down.sum()) / eigenvalues
+        return value, (V * (value * rate)) @ V.T
+
+    def stages(self) -> Sequence[Criterion]:
+        """Orders 4, 8, ... up to this one: the condition number itself has no gradient where singular values meet."""
+        return (*(ConditionNumber(p) for p in _STAGES if p < self.order), self)
+
+
+@dataclass(frozen=True)
+class FrobeniusCondition(InformationCriterion):
+    """``||A||_F ||A^-1||_F`` (21): the square of the condition number of order 4 of W."""
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        root, G = ConditionNumber(4.0).of_information(A)
+        return root * root, 2.0 * root * G
+
+
+@dataclass(frozen=True)
+class QRCondition(InformationCriterion):
+    """Ratio of the first to the last diagonal entry of R in the QR decomposition of W with column pivoting."""
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        first, last = _first_and_last_pivot(A)
+        inverse = _inverse(A)
+        # r_11^2 = A_ff; r_bb^2 = 1 / (A^-1)_ll whatever the order of the columns before l
+        value = float(np.sqrt(A[first, first] * inverse[last, last]))
+        G = -0.5 * value / inverse[last, last] * np.outer(inverse[last], inverse[last])
+        G[first, first] += 0.5 * value / A[first, first]
+        return value, G
+
+
+def _first_and_last_pivot(A: Floats) -> tuple[int, int]:
+    """Columns that QR with column pivoting takes first and last, by pivoted Cholesky elimination of A."""
+    S = np.array(A)
+    order: list[int] = []
+    left = np.ones(len(A), dtype=bool)
+    for _ in range(len(A)):
+        k = int(np.argmax(np.where(left, np.diag(S), -np.inf)))
+        if not S[k, k] > 0.0:
+            raise np.linalg.LinAlgError("the information matrix is singular")
+        left[k] = False
+        order.append(k)
+        S -= np.outer(S[:, k], S[k]) / S[k, k]
+    return order[0], order[-1]
+
+
+@dataclass(frozen=True)
+class DOptimality(InformationCriterion):
+    """Minus the logarithm of det(A): volume of the confidence ellipsoid, whatever the parameters' units."""
+
+    positive: ClassVar[bool] = False
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        factor = np.linalg.cholesky(A)
+        inverse = np.linalg.inv(factor)
+        return float(-2.0 * np.log(np.diag(factor)).sum()), -(inverse.T @ inverse)
+
+
+@dataclass(frozen=True)
+class AOptimality(InformationCriterion):
+    """trace(A^-1): the sum of the parameters' variances."""
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        inverse = _inverse(A)
+        return float(np.trace(inverse)), -(inverse @ inverse)
+
+
+@dataclass(frozen=True)
+class EOptimality(InformationCriterion):
+    """Largest eigenvalue of A^-1: the variance along the worst direction."""
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        eigenvalues, V = _spectrum(A)
+        return float(1.0 / eigenvalues[0]), -np.outer(V[:, 0], V[:, 0]) / eigenvalues[0] ** 2
+
+
+@dataclass(frozen=True)
+class PredictedDeviation(InformationCriterion):
+    """Root mean square of the predicted standard deviations of chosen parameters, each over its scale."""
+
+    chosen: tuple[int, ...]
+    """Positions among the b parameters."""
+    scales: tuple[float, ...] | None = None
+    """One per chosen parameter, in its unit: a typical value or the accuracy wanted; 1 by default."""
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        inverse = _inverse(A)
+        rows = list(self.chosen)
+        weight = np.ones(len(rows)) if self.scales is None else 1.0 / np.square(self.scales)
+        variance = float(weight @ inverse[rows, rows]) / len(rows)
+        value = float(np.sqrt(variance))
+        picked = inverse[:, rows]
+        return value, -(picked * weight) @ picked.T / (2.0 * value * len(rows))
+
+
+@dataclass(frozen=True)
+class ColumnScaled(InformationCriterion):
+    """Another criterion of W with every column divided by its norm, so that units and sizes do not matter."""
+
+    criterion: InformationCriterion
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        diagonal = np.diag(A)
+        if not np.all(diagonal > 0.0):
+            raise np.linalg.LinAlgError("a parameter is not excited at all")
+        d = 1.0 / np.sqrt(diagonal)
+        scaled = A * np.outer(d, d)
+        value, G = self.criterion.of_information(scaled)
+        through_scale = (G * scaled).sum(axis=1)
+        return value, (G - np.diag(through_scale)) * np.outer(d, d)
+
+    def stages(self) -> Sequence[Criterion]:
+        """The other criterion's stages, likewise scaled."""
+        return tuple(ColumnScaled(c) for c in self.criterion.stages() if isinstance(c, InformationCriterion))
+
+
+@dataclass(frozen=True)
+class Equilibrium(Criterion):
+    """Ratio S of the largest to the smallest absolute entry of W (19), or its smooth bound by norms of an order."""
+
+    order: float = np.inf
+
+    def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
+        """Value, and its derivative (m, b) with respect to W; earlier experiments do not enter."""
+        size = np.abs(W)
+        low, high = float(size.min()), float(size.max())
+        if low == 0.0:
+            return np.inf, np.zeros_like(W)
+        if np.isinf(self.order):
+            value, rate = high / low, (size == high) / high - (size == low) / low
+            return value, value * rate * np.sign(W)
+        up, down = (size / high) ** self.order, (low / size) ** self.order
+        value = high / low * float(up.sum() * down.sum()) ** (1 / self.order)
+        return value, value * (up / up.sum() - down / down.sum()) / W
+
+    def stages(self) -> Sequence[Criterion]:
+        """Orders 4, 8, ... up to this one."""
+        return (*(Equilibrium(p) for p in _STAGES if p < self.order), self)
+
+
+@dataclass(frozen=True)
+class WeightedCost(Criterion):
+    """Weighted sum of criteria: ``lambda_1 Cond(W) + lambda_2 S`` (18) and the like."""
+
+    terms: tuple[tuple[float, Criterion], ...]
+    """Weights and criteria."""
+
+    def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
+        """Value, and its derivative (m, b) with respect to W."""
+        parts = [(weight, *criterion.value_and_gradient(W, prior)) for weight, criterion in self.terms]
+        value = sum(weight * part for weight, part, _ in parts)
+        return float(value), np.asarray(sum(weight * gradient for weight, _, gradient in parts))
+
+    def stages(self) -> Sequence[Criterion]:
+        """The terms' stages side by side; a term with fewer stays at its last."""
+        ladders = [criterion.stages() for _, criterion in self.terms]
+        weights = [weight for weight, _ in self.terms]
+        return tuple(
+            WeightedCost(
+                tuple((w, ladder[min(i, len(ladder) - 1)]) for w, ladder in zip(weights, ladders, strict=True))
+            )
+            for i in range(max(len(ladder) for ladder in ladders))
+        )

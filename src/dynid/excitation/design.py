@@ -1,0 +1,165 @@
+"""Design of exciting motions: the most information within all limits.
+
+A family of trajectories that is linear in its coefficients (Fourier series by default), exact gradients of the
+criterion and of every limit, several random starts. The result keeps its limits at ten times the design's sampling, or
+there is an error that names the limits in conflict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError, ExcitationError
+from dynid.excitation.constraints import Margin, build_constraints, margins
+from dynid.excitation.coverage import speed_coverage as speed_coverage_of
+from dynid.excitation.criteria import ColumnScaled, ConditionNumber, InformationCriterion
+from dynid.excitation.excitation import Excitation
+from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.observation import TorqueObservation
+from dynid.excitation.optimiser import Candidate, Settings, Step
+from dynid.excitation.search import DesignTask, search
+from dynid.excitation.trajectory import LinearTrajectory
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters
+from dynid.robot.model import Robot
+
+__all__ = ["design_excitation"]
+
+Floats = NDArray[np.float64]
+
+
+def design_excitation(
+    robot: Robot,
+    limits: MotionLimits | None = None,
+    *,
+    period_s: float = 10.0,
+    harmonics: int = 5,
+    family: LinearTrajectory | None = None,
+    criterion: InformationCriterion | None = None,
+    base: BaseParameters | None = None,
+    noise: ArrayLike | None = None,
+    rate_hz: float = 100.0,
+    prior: ArrayLike | None = None,
+    speed_coverage: float = 0.0,
+    seed: int = 0,
+    starts: int = 2,
+    initial: Excitation | LinearTrajectory | None = None,
+    time_limit_s: float = 60.0,
+    processes: int = 1,
+    settings: Settings | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> Excitation:
+    """Find a motion that reveals the base parameters best within all limits.
+
+    Args:
+        robot: Geometry, joint models and the present parameter values, which the torque limits are judged by.
+        limits: What the motion must respect; `MotionLimits.from_robot` by default.
+        period_s: Period of the Fourier series [s].
+        harmonics: Number of harmonics of the Fourier series.
+        family: Another family of trajectories, `SplineTrajectory.still` say, in place of period and harmonics.
+        criterion: What to minimise; by default the condition number of the observation matrix with scaled columns.
+        base: The parameters to reveal; the robot's base parameters by default.
+        noise: Standard deviation of the torque measurement (n,) or one for all [N m or N]; 1 by default.
+        rate_hz: Independent measurements per second, for the predicted accuracy and against the prior.
+        prior: (b, b) information of earlier runs, `Excitation.information` say: the design then fills the gaps.
+        speed_coverage: Share of each joint's speed limit to reach in both directions where the range allows it; for
+            friction models whose speed dependence matters.
+        seed: Of the random starts; equal seeds give equal designs unless the time limit ends them.
+        starts: Number of random starts.
+        initial: An earlier design to continue from, in addition to the random starts.
+        time_limit_s: When to stop and return the best so far [s].
+        processes: How many processes share the starts; a script that asks for several needs the usual main guard.
+        settings: Effort of each start.
+        progress: Called after every outer iteration (with one process only).
+
+    Raises:
+        ExcitationError: No motion keeps all limits, or none reveals the parameters; the message names the causes.
+    """
+    limits = MotionLimits.from_robot(robot) if limits is None else limits
+    check_mobility(limits)
+    base = base_parameters(robot) if base is None else base
+    family = family or FourierTrajectory.still(robot.dof, period_s=period_s, harmonics=harmonics)
+    if limits.joint_names != robot.joint_names or family.dof != robot.dof:
+        raise ArgumentError(
+            "limits or trajectory family belong to another robot", remedy="Use MotionLimits.from_robot."
+        )
+    begun = time.monotonic()
+    task = DesignTask(
+        robot=robot,
+        limits=limits,
+        family=family,
+        columns=base.columns,
+        criterion=criterion or ColumnScaled(ConditionNumber()),
+        noise=np.broadcast_to(np.asarray(1.0 if noise is None else noise, dtype=float), (robot.dof,)),
+        prior=None if prior is None else np.asarray(prior, dtype=float),
+        rate_hz=rate_hz,
+        speed_coverage=speed_coverage,
+        seed=seed,
+        initial=initial.trajectory if isinstance(initial, Excitation) else initial,
+        settings=settings or Settings(),
+        begun=begun,
+        deadline=begun + time_limit_s,
+    )
+    candidates, history = search(task, starts, processes, progress or (lambda step: None))
+    return _verified(task, base, sorted(candidates, key=lambda c: c.value), tuple(history))
+
+
+def _verified(
+    task: DesignTask, base: BaseParameters, candidates: list[Candidate], history: tuple[Step, ...]
+) -> Excitation:
+    """The best candidate that keeps all limits of the robot itself, friction not smoothed, at ten times the samples."""
+    constraints = build_constraints(task.robot, task.limits)
+    times, _ = task.family.grid(10 * task.samples)
+    repaired = (with_feasible_amplitude(candidate.trajectory, constraints, times) for candidate in candidates)
+    trajectory = next((trajectory for trajectory in repaired if trajectory is not None), None)
+    if trajectory is None:
+        raise _no_motion(margins(constraints, candidates[0].trajectory.motion(times)))
+    information = _information(task, trajectory)
+    found = margins(constraints, trajectory.motion(times))
+    try:
+        value, _ = task.criterion.of_information(information)
+    except np.linalg.LinAlgError:
+        raise _nothing_revealed(found) from None
+    return Excitation(
+        robot=task.robot.name,
+        trajectory=trajectory,
+        limits=task.limits,
+        criterion=task.criterion,
+        value=value,
+        information=information,
+        parameter_names=base.names,
+        margins=found,
+        coverage=speed_coverage_of(trajectory.motion(times), task.limits.velocity),
+        seed=task.seed,
+        history=history,
+    )
+
+
+def _information(task: DesignTask, trajectory: LinearTrajectory) -> Floats:
+    """Information (b, b) of the recorded part by the robot's own regressor, earlier runs included."""
+    times, recorded = trajectory.grid(task.samples)
+    observation = TorqueObservation(task.robot, task.columns, task.noise)
+    information = task.repetitions * observation.information(*trajectory.evaluate(times[recorded]))
+    return information if task.prior is None else information + task.prior
+
+
+def _no_motion(found: tuple[Margin, ...]) -> ExcitationError:
+    beyond = sorted({f"{m.limit} of {m.where}" for m in found if m.relative < 0.0})
+    return ExcitationError(
+        f"no motion about the resting positions found keeps all limits; in conflict: {', '.join(beyond)}",
+        remedy="Relax one of these limits.",
+    )
+
+
+def _nothing_revealed(found: tuple[Margin, ...]) -> ExcitationError:
+    tight = [f"{m.limit} of {m.where}" for m in sorted(found, key=lambda m: m.relative)[:3]]
+    return ExcitationError(
+        "the motions that keep all limits are too small or too simple to reveal all parameters",
+        remedy=f"Use more harmonics or a longer period, or relax the tightest limits: {', '.join(tight)}.",
+    )

@@ -1,0 +1,136 @@
+"""Motions that keep every limit: where to rest, how far to swing, and which limits are in conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ExcitationError
+from dynid.excitation.constraints import Constraint
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.trajectory import LinearTrajectory, Motion
+
+__all__ = ["check_mobility", "is_feasible", "rest_positions", "with_feasible_amplitude"]
+
+Floats = NDArray[np.float64]
+_AMPLITUDES = (1.0, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+
+
+def check_mobility(limits: MotionLimits) -> None:
+    """Refuse limits under which a joint cannot move at all.
+
+    Raises:
+        ExcitationError: Names every such limit.
+    """
+    still = {
+        "position range": limits.upper <= limits.lower,
+        "velocity": limits.velocity <= 0.0,
+        "acceleration": limits.acceleration <= 0.0,
+        "jerk": limits.jerk <= 0.0,
+        "torque": limits.torque <= 0.0,
+    }
+    named = [f"{name} of joint '{limits.joint_names[j]}'" for name, bad in still.items() for j in np.flatnonzero(bad)]
+    if named:
+        raise ExcitationError(
+            f"a joint cannot move: {', '.join(named)} is zero", remedy="Raise these limits, or lock the joint."
+        )
+
+
+def is_feasible(constraints: tuple[Constraint, ...], motion: Motion) -> bool:
+    """Whether a motion keeps every limit at all its samples."""
+    return all(bool(constraint.excess(motion).max(initial=-1.0) <= 0.0) for constraint in constraints)
+
+
+def _resting(q: Floats, speed: float = 0.0) -> Motion:
+    zero = np.zeros_like(q)
+    return Motion(q, zero + speed, zero, zero)
+
+
+def _rest_excess(constraints: tuple[Constraint, ...], q: Floats) -> Floats:
+    """Largest excess (N,) over all limits of standing at positions q (N, n), about to move in either direction."""
+    worst = [c.excess(_resting(q, s)).max(axis=1) for c in constraints for s in (-1e-6, 1e-6)]
+    return np.asarray(np.max(worst, axis=0))
+
+
+def rest_positions(
+    constraints: tuple[Constraint, ...], limits: MotionLimits, count: int, rng: np.random.Generator
+) -> Floats:
+    """Positions (count, n) at which the robot can stand within all limits, dry friction of a first movement included.
+
+    Raises:
+        ExcitationError: There is none; it names the limits that are beyond reach at the best position found.
+    """
+    low = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
+    high = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
+    # a motion needs room on both sides: stay off the ends of the ranges
+    candidates = low + (high - low) * rng.uniform(0.15, 0.85, size=(max(400, 20 * count), len(low)))
+    candidates[0] = 0.5 * (low + high)
+    if not constraints:
+        return candidates[:count]
+    excess = _rest_excess(constraints, candidates)
+    if not np.any(excess < -1e-3):
+        best = np.argsort(excess)[:3]
+        candidates = np.array([_descend(constraints, q, low, high) for q in candidates[best]])
+        excess = _rest_excess(constraints, candidates)
+        if not np.any(excess < 0.0):
+            raise _conflict(constraints, candidates[np.argmin(excess)])
+    comfortable = np.flatnonzero(excess <= max(np.quantile(excess, 0.25), float(excess.min())))
+    chosen = rng.permutation(comfortable[excess[comfortable] < 0.0])
+    chosen = chosen if len(chosen) else np.array([np.argmin(excess)])
+    return candidates[np.resize(chosen, count)]
+
+
+def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: Floats) -> Floats:
+    """A position near q that violates the limits less, by descent on the squared excess."""
+    from scipy.optimize import minimize
+
+    def penalty(x: Floats) -> tuple[float, Floats]:
+        value, gradient = 0.0, np.zeros_like(x)
+        for speed in (-1e-6, 1e-6):
+            motion = _resting(x[None, :], speed)
+            for constraint in constraints:
+                force = np.maximum(constraint.excess(motion) + 0.02, 0.0)
+                value += 0.5 * float(np.vdot(force, force))
+                gradient = gradient + constraint.pullback(motion, force).q[0]
+        return value, gradient
+
+    result = minimize(penalty, q, jac=True, method="L-BFGS-B", bounds=np.column_stack([low, high]))
+    return np.asarray(result.x)
+
+
+def _conflict(constraints: tuple[Constraint, ...], q: Floats) -> ExcitationError:
+    beyond: dict[str, float] = {}
+    for constraint in constraints:
+        worst = np.max([constraint.excess(_resting(q[None, :], s))[0] for s in (-1e-6, 1e-6)], axis=0)
+        for where, excess, scale in zip(constraint.where, worst, constraint.scale, strict=True):
+            if excess >= 0.0:
+                beyond[f"{constraint.name} of {where} (by {excess * scale:.3g} {constraint.unit})"] = excess
+    return ExcitationError(
+        f"no position of the joints meets all limits; in conflict at the best one: {', '.join(beyond)}",
+        remedy="Relax one of these limits or widen the position ranges.",
+    )
+
+
+def with_feasible_amplitude(
+    trajectory: LinearTrajectory, constraints: tuple[Constraint, ...], times: Floats
+) -> LinearTrajectory | None:
+    """The same motion with the largest amplitude, up to its own, that keeps all limits at the times; None without."""
+
+    def feasible(amplitude: float) -> bool:
+        return is_feasible(constraints, trajectory.with_amplitude(amplitude).motion(times))
+
+    before = 1.0
+    for amplitude in (*_AMPLITUDES, *(0.1 * 0.5**k for k in range(16))):
+        if feasible(amplitude):
+            return trajectory.with_amplitude(_largest(feasible, amplitude, before)) if amplitude < 1 else trajectory
+        before = amplitude
+    return None
+
+
+def _largest(feasible: Callable[[float], bool], good: float, bad: float) -> float:
+    for _ in range(10):
+        middle = 0.5 * (good + bad)
+        good, bad = (middle, bad) if feasible(middle) else (good, middle)
+    return good

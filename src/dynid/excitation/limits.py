@@ -1,0 +1,156 @@
+"""What a motion must respect: limits of the joints, of the tool and of the robot's own body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.excitation.capsules import Capsule
+from dynid.robot.model import Robot
+from dynid.robot.parts import frozen_array
+
+__all__ = ["HalfSpace", "MotionLimits", "Workspace"]
+
+Floats = NDArray[np.float64]
+_PER_JOINT = ("lower", "upper", "velocity", "acceleration", "jerk", "torque")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HalfSpace:
+    """Points p of the root frame with ``normal @ p <= offset``."""
+
+    normal: Floats
+    """(3,) unit vector that points out of the allowed region."""
+    offset: float
+    """[m]"""
+    name: str = "half-space"
+
+    def __post_init__(self) -> None:
+        """Make the normal a unit vector."""
+        normal = frozen_array(self.normal, (3,))
+        length = float(np.linalg.norm(normal))
+        if not length > 0.0:
+            raise ArgumentError("the normal of a half-space has no direction")
+        object.__setattr__(self, "normal", frozen_array(normal / length, (3,)))
+        object.__setattr__(self, "offset", float(self.offset) / length)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Workspace:
+    """Where one point of the robot, the tool centre say, may be, and how fast it may move."""
+
+    link: str
+    """Name of the link that carries the point."""
+    point: Floats
+    """(3,) in the link frame [m]."""
+    half_spaces: tuple[HalfSpace, ...] = ()
+    """The point stays in all of them."""
+    speed: float = np.inf
+    """Limit of the point's speed [m/s]."""
+
+    def __post_init__(self) -> None:
+        """Check and freeze."""
+        object.__setattr__(self, "point", frozen_array(self.point, (3,)))
+        if not self.speed > 0.0:
+            raise ArgumentError(f"the speed of the tool must be positive, not {self.speed}")
+
+    @classmethod
+    def box(
+        cls, link: str, lower: ArrayLike, upper: ArrayLike, *, point: ArrayLike = (0, 0, 0), speed: float = np.inf
+    ) -> Workspace:
+        """A box between corners ``lower`` and ``upper`` (3,) [m], root frame; infinite where there is no wall."""
+        walls = []
+        for sign, corner in ((-1.0, lower), (1.0, upper)):
+            for axis, value in enumerate(np.asarray(corner, dtype=float)):
+                if np.isfinite(value):
+                    name = f"{'xyz'[axis]} {'>=' if sign < 0 else '<='} {value:g} m"
+                    walls.append(HalfSpace(normal=sign * np.eye(3)[axis], offset=sign * value, name=name))
+        return cls(link=link, point=np.asarray(point, dtype=float), half_spaces=tuple(walls), speed=speed)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MotionLimits:
+    """Limits that every instant of a motion keeps; infinite where there is none."""
+
+    joint_names: tuple[str, ...]
+    """n names."""
+    lower: Floats
+    """(n,) lowest positions [rad or m]."""
+    upper: Floats
+    """(n,) highest positions [rad or m]."""
+    velocity: Floats
+    """(n,) largest |velocity|."""
+    acceleration: Floats
+    """(n,) largest |acceleration|."""
+    jerk: Floats
+    """(n,) largest |jerk|."""
+    torque: Floats
+    """(n,) largest |torque| of the robot's present model [N m or N]."""
+    workspaces: tuple[Workspace, ...] = ()
+    """Limits of the tool."""
+    capsules: tuple[Capsule, ...] = ()
+    """The robot's body, kept free of itself."""
+    clearance: float = 0.0
+    """Distance that capsules keep from each other [m]."""
+
+    def __post_init__(self) -> None:
+        """Check and freeze."""
+        for name in _PER_JOINT:
+            array = np.array(getattr(self, name), dtype=float)
+            if array.shape != (len(self.joint_names),) or np.isnan(array).any():
+                raise ArgumentError(f"{name} must have one number per joint", remedy="Use infinity for no limit.")
+            if name not in ("lower", "upper") and not np.all(array >= 0.0):
+                raise ArgumentError(f"{name} limits must not be negative")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if not np.all(self.lower <= self.upper):
+            raise ArgumentError("a lower position limit exceeds the upper one")
+
+    @classmethod
+    def from_robot(
+        cls,
+        robot: Robot,
+        *,
+        scale: float = 0.8,
+        acceleration: ArrayLike | None = None,
+        jerk: ArrayLike = np.inf,
+        unlimited_range: float = np.pi,
+    ) -> Self:
+        """The robot's own limits, reduced.
+
+        Args:
+            robot: Where positions, velocities, accelerations and efforts come from.
+            scale: Share of every limit to use; a position range shrinks about its middle.
+            acceleration: Scalar or (n,), taken as given, where the robot's description has none or others are wanted.
+            jerk: Scalar or (n,), taken as given.
+            unlimited_range: Half-range [rad] for joints without position limits; cables rarely allow more.
+        """
+        if not 0.0 < scale <= 1.0:
+            raise ArgumentError(f"scale must lie between 0 and 1, not {scale}", remedy="0.8 leaves a fifth in reserve.")
+        own = [joint.limits for joint in robot.moving_joints]
+        low = np.array([x.lower if np.isfinite(x.lower) else -unlimited_range for x in own])
+        high = np.array([x.upper if np.isfinite(x.upper) else unlimited_range for x in own])
+        middle, half = 0.5 * (low + high), 0.5 * scale * (high - low)
+        n = robot.dof
+        given = [scale * x.acceleration for x in own] if acceleration is None else acceleration
+        return cls(
+            joint_names=robot.joint_names,
+            lower=middle - half,
+            upper=middle + half,
+            velocity=np.array([scale * x.velocity for x in own]),
+            acceleration=np.broadcast_to(np.asarray(given, dtype=float), (n,)),
+            jerk=np.broadcast_to(np.asarray(jerk, dtype=float), (n,)),
+            torque=np.array([scale * x.effort for x in own]),
+        )
+
+    def with_workspace(self, *workspaces: Workspace) -> Self:
+        """The same limits with these for the tool."""
+        return replace(self, workspaces=workspaces)
+
+    def with_capsules(self, *capsules: Capsule, clearance: float = 0.0) -> Self:
+        """The same limits with the robot's body kept free of itself by ``clearance`` [m]."""
+        return replace(self, capsules=capsules, clearance=clearance)

@@ -1,0 +1,118 @@
+"""One descent: augmented Lagrangian outside, L-BFGS inside, best feasible motion kept.
+
+A limit at every sample is cheap for the Lagrangian, which needs one gradient whatever their number; a method that needs
+the whole Jacobian of the limits would spend its time there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.excitation.criteria import Criterion, InformationCriterion
+from dynid.excitation.feasibility import with_feasible_amplitude
+from dynid.excitation.problem import DesignProblem
+from dynid.excitation.trajectory import LinearTrajectory
+
+__all__ = ["Candidate", "Settings", "Step", "descend"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a design stands after one outer iteration."""
+
+    start: int
+    """Number of the start, from 0."""
+    iteration: int
+    """Number of the outer iteration, from 0 (the start itself)."""
+    value: float
+    """Criterion of the motion after its amplitude was made feasible; infinite where it reveals too little."""
+    excess: float
+    """Largest excess over a limit before that, in units of the limit."""
+    elapsed_s: float
+    """Since the design began [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A feasible trajectory and its criterion."""
+
+    trajectory: LinearTrajectory
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Effort of one descent."""
+
+    iterations: int = 80
+    """Steps of L-BFGS per outer iteration."""
+    outer: int = 12
+    """Outer iterations; the criterion's stages share them."""
+    weight: float = 10.0
+    """Penalty on the squared relative excess."""
+
+
+def descend(
+    problem: DesignProblem,
+    start: LinearTrajectory,
+    criterion: InformationCriterion,
+    *,
+    settings: Settings,
+    number: int,
+    begun: float,
+    deadline: float,
+    progress: Callable[[Step], None],
+) -> Candidate:
+    """Improve one feasible start until the settings or the deadline (by `time.monotonic`) end it."""
+    from scipy.optimize import minimize
+
+    times, _ = problem.family.grid(problem.samples)
+    best = Candidate(start, _value(problem, start, criterion))
+    progress(Step(number, 0, best.value, 0.0, time.monotonic() - begun))
+    problem.forget_multipliers()
+    x = problem.variables(start)
+
+    def stop_when_late(_: Floats) -> None:
+        if time.monotonic() > deadline:
+            raise StopIteration
+
+    for iteration, stage in enumerate(_schedule(criterion, settings.outer), start=1):
+        if time.monotonic() > deadline:
+            break
+        result = minimize(
+            problem.lagrangian,
+            x,
+            args=(stage, settings.weight),
+            jac=True,
+            method="L-BFGS-B",
+            callback=stop_when_late,
+            options={"maxiter": settings.iterations, "maxcor": 20},
+        )
+        x = result.x
+        excess = problem.update_multipliers(x, settings.weight)
+        repaired = with_feasible_amplitude(problem.trajectory(x), problem.constraints, times)
+        value = np.inf if repaired is None else _value(problem, repaired, criterion)
+        progress(Step(number, iteration, value, excess, time.monotonic() - begun))
+        if repaired is not None and value < best.value:
+            best = Candidate(repaired, value)
+    return best
+
+
+def _value(problem: DesignProblem, trajectory: LinearTrajectory, criterion: InformationCriterion) -> float:
+    try:
+        return criterion.of_information(problem.information(problem.variables(trajectory)))[0]
+    except np.linalg.LinAlgError:
+        return np.inf
+
+
+def _schedule(criterion: InformationCriterion, outer: int) -> list[Criterion]:
+    """The criterion's stages, stretched over the outer iterations."""
+    stages = criterion.stages()
+    return [stages[min(i * len(stages) // max(outer - 1, 1), len(stages) - 1)] for i in range(outer)]
