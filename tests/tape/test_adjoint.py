@@ -1,0 +1,82 @@
+"""Derivatives against central differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dynid.errors import ArgumentError
+from dynid.tape import compile_tape, count, gradient, jvp, record, vjp
+
+
+def central(function: Any, x: np.ndarray, step: float = 1e-6) -> np.ndarray:
+    """Jacobian of a function of a vector, last axis the vector's."""
+    columns = []
+    for k in range(x.size):
+        move = np.zeros_like(x)
+        move[k] = step * max(1.0, abs(x[k]))
+        columns.append((function(x + move) - function(x - move)) / (2 * move[k]))
+    return np.stack(columns, axis=-1)
+
+
+def everything(x: Any) -> Any:
+    """One expression with each operation."""
+    return np.array(
+        [
+            np.sin(x[0]) * np.cos(x[1]) / (x[2] * x[2] + 1.0),
+            np.sqrt(x[0] * x[0] + 0.3) - np.tanh(x[1] * x[2]) + np.exp(-x[0]),
+            np.abs(x[1]) * x[0] + np.sign(x[2]) * x[1] - 2.0,
+            0.0,
+            x[2] / x[0] - (-x[1]) ** 3,
+        ],
+        dtype=object,
+    )
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(x=st.lists(st.floats(0.2, 2.0), min_size=3, max_size=3), signs=st.integers(0, 7), seed=st.integers(0, 1000))
+def test_every_operation(x: list[float], signs: int, seed: int) -> None:
+    point = np.array([value if signs >> k & 1 else -value for k, value in enumerate(x)])
+    tape = record(everything, x=(3,))
+    run = compile_tape(tape, "numpy")
+    jacobian = central(run, point)
+    weights = np.random.default_rng(seed).normal(size=5)
+    backward = compile_tape(vjp(tape, "output"), "numpy")(point, weights)
+    np.testing.assert_allclose(backward, weights @ jacobian, atol=1e-6)
+    direction = np.random.default_rng(seed + 1).normal(size=3)
+    forward = compile_tape(jvp(tape, "output"), "numpy")(point, direction)
+    np.testing.assert_allclose(forward, jacobian @ direction, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_gradient_of_the_regressor(puma: Any, backend: Any) -> None:
+    tape = record(puma.regressor, q=(6,), dq=(6,), ddq=(6,))
+    back = vjp(tape, "output")
+    assert count(back).flops <= 2.6 * count(tape).flops
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(3, 6)), rng.normal(size=(6, 60))
+    expected = central(lambda flat: np.sum(weights * puma.regressor(*flat.reshape(3, 6))), x.ravel()).reshape(3, 6)
+    found = compile_tape(back, backend)(*x, weights)
+    for k, name in enumerate(("q", "dq", "ddq")):
+        np.testing.assert_allclose(found[name], expected[k], atol=1e-6)
+
+
+def test_gradient_of_a_scalar_and_choice_of_inputs() -> None:
+    tape = record(lambda x, y: {"energy": np.sum(x * x) * y, "other": x}, x=(3,), y=())
+    run = compile_tape(gradient(tape, "energy", wrt=["x"]), "numpy")
+    np.testing.assert_allclose(run([1.0, 2.0, 3.0], 2.0), [4.0, 8.0, 12.0])
+    assert [output.name for output in gradient(tape, "energy").outputs] == ["x", "y"]
+    with pytest.raises(ArgumentError, match="3 elements"):
+        gradient(tape, "other")
+    with pytest.raises(ArgumentError, match="no input"):
+        vjp(tape, "other", wrt=["z"])
+
+
+def test_second_derivatives() -> None:
+    tape = record(lambda x: np.sin(x[0]) * x[1] ** 2, x=(2,))
+    hessian_row = compile_tape(jvp(gradient(tape, "output"), "x"), "numpy")
+    np.testing.assert_allclose(hessian_row([0.3, 2.0], [0.0, 1.0]), [2 * 2.0 * np.cos(0.3), 2 * np.sin(0.3)])

@@ -1,0 +1,116 @@
+"""The machine code kept on disk: damage, rivals and death while writing are harmless."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynid.tape import compile_tape, llvm_engine, record
+from dynid.tape.object_cache import ObjectCache
+
+KILLS = int(os.environ.get("DYNID_TEST_KILLS", "20"))
+
+WRITER = """
+import hashlib, itertools, pathlib, sys
+from dynid.tape.object_cache import ObjectCache
+cache = ObjectCache(pathlib.Path(sys.argv[1]))
+print("ready", flush=True)
+for k in itertools.count():
+    content = hashlib.sha256(str(k).encode()).digest() * 20000
+    cache.write(f"entry{k % 3}", content)
+"""
+
+
+def whole(content: bytes | None) -> bool:
+    return content is None or (len(content) == 640000 and content == content[:32] * 20000)
+
+
+def test_round_trip_and_absence(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path / "new" / "folder")
+    assert cache.read("x") is None
+    cache.write("x", b"machine code")
+    assert cache.read("x") == b"machine code"
+    assert [path.name for path in cache.folder.iterdir()] == ["x.o"] if cache.folder else False
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "foreign"])
+def test_damaged_entries_are_discarded(tmp_path: Path, damage: str) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.write("x", b"machine code" * 100)
+    path = tmp_path / "x.o"
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:200]), "empty": b"", "foreign": b"ELF"}[damage])
+    assert cache.read("x") is None
+    assert not path.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    cache = ObjectCache(tmp_path / "file")
+    cache.write("x", b"1")
+    assert cache.read("x") is None
+
+
+def test_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert ObjectCache.default().folder == tmp_path / "cache"
+    monkeypatch.setenv("DYNID_CACHE", "0")
+    assert ObjectCache.default().folder is None
+    ObjectCache.default().write("x", b"1")
+    monkeypatch.delenv("DYNID_CACHE")
+    monkeypatch.delenv("DYNID_CACHE_DIR")
+    assert ObjectCache.default().folder is not None
+
+
+def test_compiled_once_then_read_and_rebuilt_when_damaged(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[int] = []
+    real = llvm_engine.compile_text
+    monkeypatch.setattr(llvm_engine, "compile_text", lambda *a: compiled.append(1) or real(*a))
+    llvm_engine._functions()
+    compiled.clear()
+    tape = record(lambda x: np.sin(x) * 3.0, x=(4,))
+    x = np.ones((5, 4))
+    expected = compile_tape(tape, "llvm")(x)
+    assert len(compiled) == 1
+    np.testing.assert_array_equal(compile_tape(tape, "llvm")(x), expected)
+    assert len(compiled) == 1
+    for path in own_cache.glob("*.o"):
+        path.write_bytes(path.read_bytes()[:-100])
+    np.testing.assert_array_equal(compile_tape(tape, "llvm")(x), expected)
+    assert len(compiled) == 2
+
+
+def test_many_writers_at_once(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+
+    def work(k: int) -> bool:
+        cache.write(f"entry{k % 2}", bytes([k]) * 640000)
+        found: Any = cache.read(f"entry{k % 2}")
+        return found is not None and len(set(found)) == 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(64)))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_killed_writers_leave_nothing_that_is_accepted(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    rng = np.random.default_rng(0)
+    for _ in range(KILLS):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(float(rng.uniform(0.0, 0.03)))
+            writer.send_signal(signal.SIGKILL)
+        assert all(whole(cache.read(f"entry{k}")) for k in range(3))
+    cache.write("entry0", b"\0" * 640000)
+    assert cache.read("entry0") == b"\0" * 640000

@@ -1,0 +1,73 @@
+"""Our own sine and cosine, held against a reference of higher precision."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, getcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynid.tape import compile_tape, record
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+
+
+def exact(x: float) -> tuple[float, float, Decimal, Decimal]:
+    """Sine and cosine of a double by Taylor series in sixty digits."""
+    getcontext().prec = 60
+    angle = Decimal(x) % (2 * PI)
+    term, sine, cosine = Decimal(1), Decimal(0), Decimal(0)
+    for n in range(60):
+        if n % 2:
+            sine += term if n % 4 == 1 else -term
+        else:
+            cosine += term if n % 4 == 0 else -term
+        term = term * angle / (n + 1)
+    return float(sine), float(cosine), sine, cosine
+
+
+@pytest.fixture(scope="module")
+def sincos() -> Any:
+    return compile_tape(record(lambda x: {"sin": np.sin(x), "cos": np.cos(x)}, x=(1,)), "llvm")
+
+
+def points() -> list[float]:
+    rng = np.random.default_rng(0)
+    found = [
+        float(x)
+        for size in (1e-300, 1e-9, 1e-3, 0.5, 1.0, 3.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6)
+        for x in rng.uniform(-size, size, 60)
+    ]
+    found += [k * math.pi / 4 for k in range(-40, 41)]
+    found += [math.nextafter(k * math.pi / 2, 1e9) for k in (1, 2, 3, 100, 12345, 600000)]
+    return [*found, 1e6, -1e6, 1048576.0, 1048577.0, 1e7, 1e15, 1e22]
+
+
+def test_error_is_below_one_unit_in_the_last_place(sincos: Any) -> None:
+    x = points()
+    found = sincos(np.array(x)[:, None])
+    worst = 0.0
+    for k, value in enumerate(x):
+        sine, cosine, true_sine, true_cosine = exact(value)
+        worst = max(worst, float(abs(Decimal(float(found["sin"][k, 0])) - true_sine)) / math.ulp(sine))
+        worst = max(worst, float(abs(Decimal(float(found["cos"][k, 0])) - true_cosine)) / math.ulp(cosine))
+    assert worst < 1.0
+
+
+def test_not_finite(sincos: Any) -> None:
+    found = sincos(np.array([[np.nan], [np.inf], [-np.inf], [0.25]]))
+    assert np.isnan(found["sin"][:3]).all()
+    assert np.isnan(found["cos"][:3]).all()
+    assert found["sin"][3, 0] == pytest.approx(math.sin(0.25), abs=1e-16)
+
+
+def test_a_large_neighbour_changes_nothing(sincos: Any) -> None:
+    x = np.linspace(-3.0, 3.0, 48)[:, None]
+    alone = sincos(x)
+    x[7], x[30] = 1e9, np.nan
+    beside = sincos(x)
+    rest = np.delete(np.arange(48), [7, 30])
+    np.testing.assert_array_equal(alone["sin"][rest], beside["sin"][rest])
+    assert beside["sin"][7, 0] == math.sin(1e9)

@@ -1,0 +1,165 @@
+"""Recording: folding, signs, sharing, NumPy's functions, and what a tape tells about itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError
+from dynid.tape import Scalar, count, record
+from dynid.tape.operations import Operation
+
+
+def codes(tape: Any) -> list[str]:
+    return [Operation(code).name for code in tape.opcodes]
+
+
+def one(function: Any) -> Any:
+    return record(lambda x: np.array([function(x[0], x[1])], dtype=object), x=(2,))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda a, b: a * 0.0 + b, []),
+        (lambda a, b: a * 1 + 0 * b, []),
+        (lambda a, b: a + 0, []),
+        (lambda a, b: a - a, []),
+        (lambda a, b: a / a, []),
+        (lambda a, b: a**0, []),
+        (lambda a, b: a**1, []),
+        (lambda a, b: 2.0 * (3.0 * a), ["MUL"]),
+        (lambda a, b: a / 4.0, ["MUL"]),
+        (lambda a, b: -a * b, ["MUL", "NEG"]),
+        (lambda a, b: a + -b, ["SUB"]),
+        (lambda a, b: -(a - b), ["SUB"]),
+        (lambda a, b: -a + b, ["SUB"]),
+        (lambda a, b: (-a) * (-b), ["MUL"]),
+        (lambda a, b: (a - b) * (b - a), ["SUB", "MUL", "NEG"]),
+        (lambda a, b: a * b + b * a, ["MUL", "ADD"]),
+        (lambda a, b: np.sin(-a) + np.sin(a), ["SIN"][:0]),
+        (lambda a, b: np.cos(-a) - np.cos(a), []),
+        (lambda a, b: abs(-a) - abs(a), []),
+        (lambda a, b: (-a) ** 3, ["MUL", "MUL", "NEG"]),
+        (lambda a, b: a**-2, ["MUL", "DIV"]),
+        (lambda a, b: np.exp(-a), ["NEG", "EXP"]),
+        (lambda a, b: a**0.5, ["SQRT"]),
+    ],
+)
+def test_folding(function: Any, expected: list[str]) -> None:
+    assert codes(one(function)) == expected
+
+
+def test_counts() -> None:
+    tape = record(lambda x: {"y": [x[0] * x[1] + x[2] * 3.0 - 1.0, -np.sin(x[0]), x[1] / x[2], abs(x[2])]}, x=(3,))
+    found = count(tape)
+    assert (found.multiplications, found.additions, found.divisions, found.negations) == (2, 2, 1, 1)
+    assert (found.trigonometric, found.others, found.flops) == (1, 1, 4)
+    assert str(found) == "2 multiplications, 2 additions"
+
+
+def test_dead_code_is_removed() -> None:
+    def function(x: Any) -> Any:
+        _ = np.exp(x[0]) * x[1]
+        return x[0] + x[1]
+
+    assert codes(record(function, x=(2,))) == ["ADD"]
+
+
+def test_numpy_functions_on_scalars_and_arrays() -> None:
+    def function(x: Any) -> Any:
+        a = x[0]
+        assert isinstance(np.float64(2.0) * a, Scalar)
+        assert isinstance(a * np.float64(2.0), Scalar)
+        assert (np.ones(3) * a).shape == (3,)
+        assert (np.eye(2) @ np.array([a, 1.0], dtype=object)).shape == (2,)
+        mixed = np.sign(np.concatenate([x, [0.0, -2.0]]).view(type(x)))
+        return np.array([*np.sign(x), *np.tanh(x), *np.abs(x), np.sqrt(a), np.sign(a), *mixed], dtype=object)
+
+    tape = record(function, x=(2,))
+    assert sorted(set(codes(tape))) == ["ABS", "SIGN", "SQRT", "TANH"]
+    assert tape.constants.tolist() == [0.0, -1.0]
+
+
+def test_in_place_operations() -> None:
+    def function(x: Any) -> Any:
+        y = x.copy()
+        y += x
+        y *= 2.0
+        return y
+
+    assert codes(record(function, x=(2,))) == ["ADD", "ADD", "MUL", "MUL"]
+
+
+def test_scalars_have_no_order_but_identity() -> None:
+    def function(x: Any) -> Any:
+        assert x[0] * x[1] == x[1] * x[0]
+        assert x[0] != x[1]
+        assert x[0] != 0.0
+        assert len({x[0] + 1.0, x[0] + 1.0, x[0]}) == 2
+        for wrong in (lambda: x[0] < 1.0, lambda: bool(x[0]), lambda: max(x[0], x[1])):
+            with pytest.raises(ArgumentError, match="no order"):
+                wrong()
+        return x
+
+    record(function, x=(2,))
+
+
+def test_refused_programs() -> None:
+    for wrong in (lambda x: x * np.inf, lambda x: x / 0.0, lambda x: x**2.5):
+        with pytest.raises(ArgumentError):
+            record(wrong, x=(1,))
+    other: list[Any] = []
+    record(lambda x: other.append(x[0]) or x, x=(1,))
+    with pytest.raises(ArgumentError, match="another recording"):
+        record(lambda x: [other[0]], x=(1,))
+
+
+def test_sparsity_select_and_constants() -> None:
+    tape = record(lambda x: {"a": [[x[0], 0.0], [2.0, x[0] * x[1]]], "b": [np.sin(x[1])]}, x=(2,))
+    assert tape.sparsity("a").tolist() == [[True, False], [True, True]]
+    part = tape.select({"a": np.s_[:, 1]})
+    assert [output.name for output in part.outputs] == ["a"]
+    assert part.output("a").shape == (2,)
+    assert codes(part) == ["MUL"]
+    assert codes(tape.select({"b": ...})) == ["SIN"]
+    with pytest.raises(KeyError, match="'a', 'b'"):
+        tape.output("c")
+
+
+def test_fingerprint_is_the_same_in_another_process() -> None:
+    program = (
+        "import numpy as np\nfrom dynid.tape import record\n"
+        "print(record(lambda x: np.sin(x) * 0.1 + x[0], x=(3,)).fingerprint)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    tape = record(lambda x: np.sin(x) * 0.1 + x[0], x=(3,))
+    assert run.stdout.strip() == tape.fingerprint
+    assert record(lambda x: np.sin(x) * 0.2 + x[0], x=(3,)).fingerprint != tape.fingerprint
+    assert record(lambda y: np.sin(y) * 0.1 + y[0], y=(3,)).fingerprint != tape.fingerprint
+
+
+def test_text() -> None:
+    tape = record(lambda q, m: {"y": [[-(q[0] - q[1]) * (q[0] + 2.0) / m, np.sin(q[0])]]}, q=(2,), m=())
+    assert tape.text("y", (0, 0)) == "y[0,0] = -((q[0] - q[1])*(q[0] + 2)/m)"
+    assert tape.text("y", (0, 1)) == "y[0,1] = sin(q[0])"
+
+
+def test_long_text_has_intermediate_names(puma: Any) -> None:
+    tape = record(puma.regressor, q=(6,), dq=(6,), ddq=(6,))
+    *named, last = tape.text("output", (0, 50)).splitlines()
+    assert named[0].startswith("t1 = ")
+    assert last.startswith("output[0,50] = ")
+    assert max(map(len, named)) < 400
+
+
+def test_the_regressor_costs_what_the_best_known_formulation_costs(puma: Any) -> None:
+    tape = record(puma.regressor, q=(6,), dq=(6,), ddq=(6,))
+    found = count(tape)
+    assert found.multiplications <= 485
+    assert found.flops <= 866
+    assert tape.sparsity("output").sum() == 185
