@@ -1,4 +1,4 @@
-"""Picking the columns a channel map names: counted, matched by joint name, or by a pattern that fits one column only."""
+"""Picking the columns a channel map names: counted, by joint name, or by a pattern that fits one column only."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class Converter:
 
     def _inherent_time(self, table: Table, column: str) -> Floats:
         """The clock a format gives, from the earliest epoch of the run [s]."""
-        return table.columns[column] + (table.epoch_ns - self._epoch_ns) * 1e-9
+        return np.asarray(table.columns[column] + (table.epoch_ns - self._epoch_ns) * 1e-9, dtype=np.float64)
 
     def _constant_rate(self, rows: int) -> Floats:
         """Times of a log without any."""
@@ -239,7 +239,7 @@ class Converter:
                 remedy='Declare it: [time] column = "..." and unit, or sample_time = 1 and unit = "ms".',
             )
         self._notes.append(f"time counted from the declared sample time of {clock.sample_time:g} {clock.unit}")
-        return np.arange(rows) * (clock.sample_time * parse_unit(clock.unit, "time").factor)
+        return np.arange(rows, dtype=np.float64) * (clock.sample_time * parse_unit(clock.unit, "time").factor)
 
     def _clocks(self, times: Mapping[str, Floats]) -> dict[str, Floats | None]:
         """Time of the positions, and the clocks that differ from it."""
@@ -272,7 +272,7 @@ class Converter:
                 raise DataError(
                     f"{quantity} has {array.shape[1]} columns, {whose} {width} joints",
                     place=f"[{quantity}]",
-                    remedy="Name one column per joint; lock the joints that the log lacks; transpose if joints are rows.",
+                    remedy="Name one column per joint, lock the joints the log lacks, or transpose.",
                 )
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:

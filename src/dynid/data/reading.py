@@ -1,4 +1,4 @@
-"""From log files to a `Recording`: columns picked, converted to SI units and brought to the joint side by a channel map."""
+"""From log files to a `Recording`: a channel map picks the columns, converts them and brings them to the joint side."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from dynid.data.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.data.conversion import Converter
@@ -34,7 +32,7 @@ def read_recording(
     """Read the log of one run.
 
     Args:
-        path: The file, the files that together hold one run, or the folder that holds them under the names the map gives.
+        path: The file, the files that together hold one run, or their folder where the map names them.
         robot: Joints are matched by its names and counted against it.
         channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
         profile: Name of a ready map instead (`profile_names`).
@@ -103,7 +101,7 @@ def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> 
     raise DataError(
         "the log does not say what its columns are and in which units",
         path=name,
-        remedy=f"{hint} `dynid inspect {name.name}`, which proposes a channel map; check it and pass it as channel_map.",
+        remedy=f"{hint} `dynid inspect {name.name}`, which proposes a channel map to check and pass on.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Parquet, Arrow and Feather files. Unvalidated Arrow data can crash the process: fully validated, in the safe child."""
+"""Parquet, Arrow and Feather files. Invalid Arrow data can crash the process: fully validated, in the safe child."""
 
 from __future__ import annotations
 

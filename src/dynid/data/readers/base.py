@@ -1,13 +1,14 @@
 """What every adapter gives and takes: a table of named columns, the reading options, and the bounds on both.
 
-To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path`, add one row to
-`FORMATS` in `registry`, one writer to the test matrix and one target to the fuzzer.
+To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path`, add one
+row to `FORMATS` in `registry`, and one writer to the test matrix, which the fuzzer uses, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +36,7 @@ class Options:
     strict: bool = False
     """Refuse a damaged file instead of keeping what can be verified."""
     delimiter: str | None = None
-    """Text only: the character between fields ("," ";" "|", a tab, or " " for any blank); None lets the reader find out."""
+    """Text only: what separates fields: "," ";" "|", a tab, or " " for any blank; None lets the reader find out."""
     decimal: str | None = None
     """Text only: "." or ","; None lets the reader find out."""
 
@@ -79,7 +80,7 @@ def as_column(values: ArrayLike) -> Floats:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def flatten_array(name: str, array: NDArray[np.generic]) -> dict[str, Floats]:
+def flatten_array(name: str, array: NDArray[Any]) -> dict[str, Floats]:
     """The columns an array of numbers, or of records of numbers, stands for; anything else is refused."""
     if array.dtype.names:
         prefix = f"{name}." if name else ""

@@ -27,7 +27,7 @@ def unpack(method: str, data: bytes, size: int) -> bytes:
     elif method == "bz2":
         result = bz2.BZ2Decompressor().decompress(data, max_length=size + 1)
     elif method == "lz4":
-        import lz4.frame
+        import lz4.frame  # type: ignore[import-untyped]
 
         result = lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=size + 1)
     elif method == "zstd":

@@ -13,9 +13,9 @@ __all__ = ["BLANK", "Dialect", "is_number", "sniff"]
 
 BLANK = " "
 """Stands for any run of spaces and tabs."""
-SAMPLE_LINES = 100
+SAMPLE_LINES = 50
 """Rows looked at to choose a dialect."""
-HEADER_LINES = 200
+HEADER_LINES = 100
 """Lines before which the numbers must begin."""
 _CANDIDATES = tuple((delimiter, decimal) for delimiter in (",", ";", "\t", "|", BLANK) for decimal in (".", ","))
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
@@ -137,7 +137,7 @@ def _starts_table(line: str, delimiter: str, decimal: str) -> bool:
 
 
 def _header(above: list[str], delimiter: str, width: int) -> tuple[str, ...] | None:
-    """The names in the lines above the numbers: the lowest line with the right number of fields; repeats are numbered."""
+    """The names: the lowest line above the numbers with the right number of fields; repeats are numbered."""
     for line in reversed(above):
         fields = [name.strip().strip("\"'").strip() for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
         if len(fields) == width and any(fields) and (width > 1 or "," not in line):

@@ -15,7 +15,7 @@ __all__ = ["read"]
 
 
 def read(path: Path, options: Options) -> Table:
-    """Read every numeric dataset, named by its path with dots: ``group.dataset``. Links to other files are not followed."""
+    """Read every numeric dataset, named ``group.dataset``. Links to other files are not followed."""
     import h5py
 
     found: dict[str, Any] = {}

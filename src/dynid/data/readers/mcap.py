@@ -1,4 +1,4 @@
-"""MCAP: read as a stream with every checksum verified, so that a file cut off by a power failure is kept up to the cut."""
+"""MCAP: read as a stream, every checksum verified; a file that a power failure cut off is kept up to the cut."""
 
 from __future__ import annotations
 

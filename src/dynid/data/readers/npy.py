@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ def read(path: Path, options: Options) -> Table:
     return Table(columns=flatten_array(name, array))
 
 
-def read_array(stream: IO[bytes], size: int) -> NDArray[np.generic]:
+def read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
     """Read an array that fills `size` bytes of a stream exactly.
 
     Raises:

@@ -13,7 +13,7 @@ __all__ = ["read"]
 
 
 def read(path: Path, options: Options) -> Table:
-    """Read every numeric array of an ``.npz``. Member names are labels only: nothing is written, no path is followed."""
+    """Read every numeric array of an ``.npz``. Member names are labels only: nothing is written to them."""
     columns: dict[str, Floats] = {}
     notes = []
     with zipfile.ZipFile(path) as archive:

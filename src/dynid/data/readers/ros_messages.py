@@ -1,7 +1,7 @@
 """Decoding sensor_msgs/JointState and geometry_msgs/WrenchStamped from their bytes, many messages at once.
 
-Messages of one publisher nearly always have the same layout: the same joint names and array lengths at the same offsets. One
-message is walked to find it; every other is compared on the bytes that fix the layout and then only sliced.
+Messages of one publisher nearly always have the same layout: the same joint names and array lengths at the same
+offsets. One message is walked to find it; all others are compared on the bytes that fix it, and then only sliced.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def decode_messages(payloads: Sequence[bytes], kind: Kind, wire: str) -> Iterato
     lengths = np.fromiter((len(payload) for payload in payloads), dtype=np.int64, count=len(payloads))
     for length in np.unique(lengths):
         index = np.flatnonzero(lengths == length)
-        block = np.frombuffer(b"".join(payloads[i] for i in index), dtype=np.uint8).reshape(index.size, int(length))
+        block = np.frombuffer(b"".join(payloads[i] for i in index.tolist()), dtype=np.uint8).reshape(
+            index.size, int(length)
+        )
         yield from _decode_block(block, index, kind, wire)
 
 
@@ -109,7 +111,7 @@ class _Layout:
 
 
 class _Walk:
-    """Walks through one message; alignment and text conventions differ between ROS 1 and ROS 2, the order of fields does not."""
+    """Walks through one message. ROS 1 and ROS 2 differ in alignment and texts, not in the order of fields."""
 
     def __init__(self, data: bytes, wire: str) -> None:
         self._data = data

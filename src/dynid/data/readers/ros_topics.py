@@ -79,7 +79,7 @@ class MessageCollector:
         columns: dict[str, Floats] = {}
         owners: dict[str, str] = {}
         for name, entry in topics.items():
-            time = (clocks[name][0] - epoch) * 1e-9
+            time = np.asarray((clocks[name][0] - epoch) * 1e-9, dtype=np.float64)
             _add_columns(columns, owners, name, entry, time)
         said = tuple(f"{name}: {clock[1]}" for name, clock in clocks.items())
         left = (f"topics not used: {', '.join(list(self._other)[:12])}",) if self._other else ()
@@ -128,7 +128,9 @@ def _add_columns(columns: dict[str, Floats], owners: dict[str, str], name: str, 
                 owners[key] = signatures[mark]
 
 
-def _gather(entry: _Topic, labels: list[str], total: int) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.bool_]], dict[str, Floats]]:
+def _gather(
+    entry: _Topic, labels: list[str], total: int
+) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.bool_]], dict[str, Floats]]:
     """(total, joints) presence and values by quantity, NaN where a message lacks them."""
     place = {joint: j for j, joint in enumerate(labels)}
     quantities = _AXES if entry.kind == "wrench" else ("position", "velocity", "effort")

@@ -38,7 +38,7 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFA
 
 
 class SafeChild:
-    """A process that reads files one after another; after a crash or a timeout it is gone, and the next read starts anew."""
+    """A process that reads files one after another; after a crash or a timeout the next read starts a new one."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -121,7 +121,7 @@ def _exchange(process: subprocess.Popen[bytes], request: dict[str, Any]) -> tupl
     columns = {}
     for name, shape in header.get("shapes", ()):
         column = np.empty([int(extent) for extent in shape])
-        _receive_into(process.stdout, memoryview(column.reshape(-1)).cast("B"))
+        _receive_into(process.stdout, column.reshape(-1).view(np.uint8).data)
         columns[str(name)] = column
     return header, columns
 
@@ -186,7 +186,7 @@ def _send(stream: IO[bytes], header: dict[str, Any], table: Table | None) -> Non
     text = json.dumps(header).encode()
     stream.write(len(text).to_bytes(8, "little") + text)
     for column in table.columns.values() if table else ():
-        stream.write(memoryview(np.ascontiguousarray(column, dtype=np.float64).reshape(-1)).cast("B"))
+        stream.write(np.ascontiguousarray(column, dtype=np.float64).tobytes())
     stream.flush()
 
 

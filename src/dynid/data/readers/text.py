@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
+import os
 from pathlib import Path
+from typing import IO
 
 from dynid.data.readers.base import Options, Table
 from dynid.data.readers.decimals import parse_rows
@@ -12,27 +13,23 @@ from dynid.errors import LogReadError
 
 __all__ = ["read"]
 
-HEAD_BYTES = 2**20
+HEAD_BYTES = 2**18
 """Bytes looked at to choose a dialect; header and some rows must fit."""
-_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", ""), (b"\xfe\xff", ""))
+TAIL_BYTES = 2**16
+"""Step in which zero bytes at the end are looked for."""
 
 
 def read(path: Path, options: Options) -> Table:
     """Read a text file of numbers; missing fields become NaN, fields of words are left out and named in the notes."""
     if path.stat().st_size == 0:
         raise LogReadError("it is empty", remedy="Record it again.")
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _read_bytes(data, options)
-
-
-def _read_bytes(data: mmap.mmap, options: Options) -> Table:
-    """Sniff, parse, name."""
-    begin, end, notes = _trim(data, options)
-    head = data[begin : min(end, begin + HEAD_BYTES)]
-    lines = _lines(head, complete=begin + len(head) == end)
-    dialect = sniff(lines, options)
-    start = begin + _offset(head, dialect.first_line)
-    values, cut = parse_rows(data, start, end, dialect, options.strict)
+    with path.open("rb") as stream:
+        begin, end, notes = _trim(stream, options)
+        stream.seek(begin)
+        head = stream.read(min(end - begin, HEAD_BYTES))
+        dialect = sniff(_lines(head, complete=begin + len(head) == end), options)
+        start = begin + _offset(head, dialect.first_line)
+        values, cut = parse_rows(stream, start, end, dialect, options.strict)
     if not dialect.named:
         notes.append("no header: columns are named c1, c2, ...")
     if cut:
@@ -44,22 +41,26 @@ def _read_bytes(data: mmap.mmap, options: Options) -> Table:
     return Table(columns=dict(zip(kept, values)), notes=tuple(notes))
 
 
-def _trim(data: mmap.mmap, options: Options) -> tuple[int, int, list[str]]:
+def _trim(stream: IO[bytes], options: Options) -> tuple[int, int, list[str]]:
     """Where the text begins and ends: behind a byte order mark, before the zeros that a power cut leaves."""
-    begin, end = 0, len(data)
-    for mark, encoding in _MARKS:
-        if data[: len(mark)] == mark:
-            begin = len(mark)
-            if not encoding:
-                raise LogReadError("it is UTF-16 text", place="byte 0", remedy="Save it as UTF-8.")
-    if data[end - 1] != 0:
+    head = stream.read(4)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise LogReadError("it is UTF-16 text", place="byte 0", remedy="Save it as UTF-8.")
+    begin = 3 if head[:3] == b"\xef\xbb\xbf" else 0
+    size = end = stream.seek(0, os.SEEK_END)
+    while end > begin:
+        start = max(begin, end - TAIL_BYTES)
+        stream.seek(start)
+        block = stream.read(end - start)
+        text = block.rstrip(b"\0")
+        end -= len(block) - len(text)
+        if text:
+            break
+    if end == size:
         return begin, end, []
-    while end > begin and data[end - 1] == 0:
-        block = data[max(begin, end - 4096) : end]
-        end -= len(block) - len(block.rstrip(b"\0"))
     if options.strict or end == begin:
         raise LogReadError("it ends in zero bytes", place=f"byte {end}", remedy="Read it without strict to salvage it.")
-    return begin, end, [f"salvaged: {len(data) - end} zero bytes at the end were left out"]
+    return begin, end, [f"salvaged: {size - end} zero bytes at the end were left out"]
 
 
 def _lines(head: bytes, *, complete: bool) -> list[str]:
