@@ -1,0 +1,127 @@
+"""The one place where Clarabel is called: a least-squares program over positive semidefinite 4 x 4 blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import EstimationError
+
+__all__ = ["ConeProgram", "solve_cone_program"]
+
+Floats = NDArray[np.float64]
+ACCEPTED_GAP = 1e-5
+"""Largest relative gap between primal and dual objective, and constraint violation, of an answer that is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConeProgram:
+    """``minimise 1/2 |matrix y - target|^2 + 1/2 sum(pull (y - centre)^2)`` over constrained y (p,)."""
+
+    matrix: Floats
+    """(b, p)"""
+    target: Floats
+    """(b,)"""
+    centre: Floats
+    """(p,)"""
+    pull: Floats
+    """(p,) not negative"""
+    bodies: int
+    """The first 10 * bodies unknowns are svec of 4 x 4 blocks that must exceed ``margin`` times the identity."""
+    margin: float
+    nonnegative: tuple[int, ...]
+    at_most: Floats
+    """(k, p) rows of ``at_most @ y <= limit``"""
+    limit: Floats
+    equal: Floats
+    """(e, p) rows of ``equal @ y == value``"""
+    value: Floats
+
+
+def solve_cone_program(program: ConeProgram) -> tuple[Floats, float]:
+    """The minimiser y (p,) and the relative duality gap that was verified.
+
+    Raises:
+        EstimationError: Inputs are not finite, the constraints contradict one another, or no answer passes the check.
+    """
+    arrays = (program.matrix, program.target, program.centre, program.pull, program.at_most, program.limit)
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise EstimationError("the cone program contains numbers that are not finite")
+    solution, status = _call(program)
+    if "Infeasible" in status:
+        raise EstimationError(
+            "no possible robot satisfies all bounds", remedy="Look for bounds that exclude each other."
+        )
+    y = np.asarray(solution.x)[: program.centre.size]
+    gap = abs(solution.obj_val - solution.obj_val_dual) / max(1.0, abs(solution.obj_val))
+    if not np.isfinite(y).all() or gap > ACCEPTED_GAP or _violation(program, y) > ACCEPTED_GAP:
+        raise EstimationError(
+            f"the solver stopped ('{status}') with a relative gap of {gap:.1e}",
+            remedy="Give the prior more weight, or scale the torques.",
+        )
+    return y, float(gap)
+
+
+def _call(program: ConeProgram) -> tuple[Any, str]:
+    import clarabel
+    from scipy import sparse
+
+    b = program.target.size
+    # unknowns (y, r) with r = matrix y - target, so that the solver never sees the squared matrix
+    quadratic = sparse.diags(np.concatenate([program.pull, np.ones(b)])).tocsc()
+    linear = np.concatenate([-program.pull * program.centre, np.zeros(b)])
+    blocks, sides, cones = _constraints(program)
+    rows = sparse.csc_matrix(np.vstack([np.hstack([program.matrix, -np.eye(b)]), *blocks]))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.ZeroConeT(b), *cones]
+    try:
+        solution = clarabel.DefaultSolver(
+            quadratic, linear, rows, np.concatenate([program.target, *sides]), cones, settings
+        ).solve()
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise EstimationError(f"the cone solver failed: {error}") from error  # a panic of the solver is no Exception
+    return solution, str(solution.status)
+
+
+def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list[Any]]:
+    """Rows A, sides b and cones of the constraints ``b - A (y, r) in cone``."""
+    import clarabel
+
+    b, p = program.matrix.shape
+    blocks, sides, cones = [], [], []
+
+    def add(rows: Floats, side: Floats, cone: Any) -> None:
+        blocks.append(np.hstack([rows, np.zeros((len(rows), b))]))
+        sides.append(side)
+        cones.append(cone)
+
+    if len(program.equal):
+        add(program.equal, program.value, clarabel.ZeroConeT(len(program.equal)))
+    if program.nonnegative:
+        add(-np.eye(p)[list(program.nonnegative)], np.zeros(len(program.nonnegative)),
+            clarabel.NonnegativeConeT(len(program.nonnegative)))  # fmt: skip
+    if len(program.at_most):
+        add(program.at_most, program.limit, clarabel.NonnegativeConeT(len(program.at_most)))
+    smallest = np.zeros(10)
+    smallest[[0, 2, 5, 9]] = program.margin
+    for body in range(program.bodies):
+        add(-np.eye(p)[10 * body : 10 * body + 10], -smallest, clarabel.PSDTriangleConeT(4))
+    return blocks, sides, cones
+
+
+def _violation(program: ConeProgram, y: Floats) -> float:
+    """Largest violation of a linear constraint, relative to its side."""
+    worst = [0.0]
+    if len(program.at_most):
+        worst.append(float(np.max((program.at_most @ y - program.limit) / (1.0 + np.abs(program.limit)))))
+    if len(program.equal):
+        worst.append(float(np.max(np.abs(program.equal @ y - program.value) / (1.0 + np.abs(program.value)))))
+    if program.nonnegative:
+        worst.append(float(-np.min(y[list(program.nonnegative)])))
+    return max(worst)

@@ -1,0 +1,127 @@
+"""What is to be estimated, from which data: the equations of all experiments, reduced to small factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.information import Information, Method, reduce_samples
+from dynid.kernels import kernel
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.robot.model import Robot
+
+__all__ = ["Problem", "build_problem"]
+
+Floats = NDArray[np.float64]
+BLOCK = 8192
+"""Samples predicted at a time, so that long logs need little memory."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """The data of an estimation, whatever the estimator."""
+
+    robot: Robot
+    """Geometry, joint models, and prior parameter values."""
+    base: BaseParameters
+    """The combinations that the motion can reveal at all."""
+    experiments: tuple[Experiment, ...]
+    information: Information
+    """Of the base columns; its segments are blocks of time, numbered through all experiments."""
+    blocks: tuple[tuple[int, ...], ...]
+    """For each experiment the segments of `information` that it was cut into."""
+
+    @property
+    def equations(self) -> NDArray[np.int64]:
+        """(n,) number of valid samples of each joint."""
+        return np.asarray(self.information.samples.sum(axis=0))
+
+    def torque(self, beta: ArrayLike, experiment: Experiment) -> Floats:
+        """(N, n) torque of an experiment's motion with base parameters (b,) [N m or N]."""
+        theta = np.zeros(len(self.base.layout))
+        theta[list(self.base.columns)] = beta
+        evaluate = kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)
+        parts = [
+            evaluate(experiment.q[s : s + BLOCK], experiment.dq[s : s + BLOCK], experiment.ddq[s : s + BLOCK], theta)
+            for s in range(0, experiment.samples, BLOCK)
+        ]
+        return np.concatenate(parts) if parts else np.zeros_like(experiment.q)
+
+    def residual(self, beta: ArrayLike, experiment: Experiment) -> Floats:
+        """(N, n) measured minus predicted torque; NaN where the sample does not count."""
+        return np.where(experiment.valid, experiment.effort - self.torque(beta, experiment), np.nan)
+
+
+def build_problem(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    base: BaseParameters | None = None,
+    method: Method = "preconditioned",
+    blocks: int = 10,
+    threads: int = 1,
+) -> Problem:
+    """Reduce experiments to a problem.
+
+    Args:
+        robot: Geometry and joint models; its parameter values serve as the prior.
+        experiments: One or several.
+        base: The base parameters; of every motion by default.
+        method: How samples are reduced; see `dynid.information`.
+        blocks: Into how many blocks of time each experiment is cut, for cross-validation and robust weights.
+        threads: How many threads reduce.
+
+    Raises:
+        ArgumentError: The experiments have other joints than the robot.
+        IdentifiabilityError: No valid sample is left.
+    """
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    if not runs or any(run.q.shape[1] != robot.dof for run in runs):
+        widths = sorted({run.q.shape[1] for run in runs})
+        raise ArgumentError(
+            f"robot '{robot.name}' has {robot.dof} moving joints, the experiments have {widths or 'none'}",
+            remedy="Lock joints that are not in the log (read_urdf(..., locked=...)), or read more of its columns.",
+        )
+    chosen = base or base_parameters(robot)
+    total: Information | None = None
+    numbers = []
+    for run in runs:
+        first = 0 if total is None else max(total.segments) + 1
+        part = _reduced(robot, run, chosen, method, blocks, threads).renumbered(first)
+        numbers.append(part.segments)
+        total = part if total is None else total.merge(part)
+    assert total is not None
+    if not total.samples.sum():
+        raise IdentifiabilityError("no valid sample is left in the experiments", remedy="See Experiment.dropped.")
+    return Problem(robot=robot, base=chosen, experiments=runs, information=total, blocks=tuple(numbers))
+
+
+def _reduced(
+    robot: Robot, run: Experiment, base: BaseParameters, method: Method, blocks: int, threads: int
+) -> Information:
+    return reduce_samples(
+        robot,
+        run.q,
+        run.dq,
+        run.ddq,
+        run.effort,
+        columns=base.columns,
+        segments=cut_blocks(run, blocks),
+        valid=run.valid,
+        method=method,
+        threads=threads,
+    )
+
+
+def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:
+    """(N,) number of the block of time of each sample; a block never spans a gap."""
+    length = max(1, -(-run.samples // max(1, blocks)))
+    coarse = np.arange(run.samples) // length
+    change = np.ones(run.samples, dtype=bool)
+    change[1:] = (np.diff(coarse) != 0) | (np.diff(run.segment) != 0)
+    return np.cumsum(change) - 1

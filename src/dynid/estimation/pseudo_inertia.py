@@ -1,0 +1,72 @@
+"""Ten parameters of a body as a 4 x 4 pseudo-inertia, seen relative to a prior body.
+
+For a prior with pseudo-inertia ``P0 = L L^T`` the whitened pseudo-inertia ``Q = L^-1 P L^-T`` of a body is the identity
+where the body is the prior. It is positive definite exactly when the body is physical, and its distance from the
+identity has no unit: the metric of [LeeWensingPark2020] (constant pull-back). `svec` stacks a symmetric matrix with
+off-diagonals times sqrt(2), as cones of positive semidefinite matrices want it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.robot.inertia import Inertia
+
+__all__ = ["WhitenedBody", "svec", "unsvec"]
+
+Floats = NDArray[np.float64]
+_ROWS, _COLUMNS = np.array([(i, j) for j in range(4) for i in range(j + 1)]).T
+_SCALE = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
+
+
+def svec(matrix: Floats) -> Floats:
+    """(10,) upper triangle of a symmetric (4, 4) matrix, column by column, off-diagonals times sqrt(2)."""
+    return np.asarray(matrix[_ROWS, _COLUMNS] * _SCALE)
+
+
+def unsvec(vector: Floats) -> Floats:
+    """(4, 4) symmetric matrix from `svec`."""
+    matrix = np.zeros((4, 4))
+    matrix[_ROWS, _COLUMNS] = vector / _SCALE
+    return matrix + np.triu(matrix, 1).T
+
+
+def _parameters_of(pseudo: Floats) -> Floats:
+    """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of a pseudo-inertia."""
+    second = pseudo[:3, :3]
+    tensor = np.trace(second) * np.eye(3) - second
+    return np.concatenate([tensor[np.triu_indices(3)], pseudo[:3, 3], [pseudo[3, 3]]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhitenedBody:
+    """Coordinates of a body relative to a prior one."""
+
+    from_whitened: Floats
+    """(10, 10) parameters = from_whitened @ svec(Q)"""
+    note: str
+    """What had to be done to make the prior a possible body; empty where nothing."""
+
+    @classmethod
+    def around(cls, prior: Inertia, name: str, smallest: float = 1e-4) -> WhitenedBody:
+        """Coordinates around a prior body; an impossible or massless prior is replaced by the nearest possible body.
+
+        Args:
+            prior: The prior's mass properties.
+            name: For the note.
+            smallest: Smallest eigenvalue of the pseudo-inertia that is kept, relative to the largest.
+        """
+        pseudo, note = prior.pseudo, ""
+        values, vectors = np.linalg.eigh(pseudo)
+        if values[-1] <= 0.0 or prior.mass <= 0.0:
+            note = f"'{name}' has no mass in the prior: a ball of 1 kg and 0.1 m stands in"
+            pseudo = np.diag([0.004, 0.004, 0.004, 1.0])
+        elif values[0] < smallest * 1e-6 * values[-1]:
+            note = f"'{name}' is not a possible body in the prior: the nearest possible one stands in"
+            pseudo = (vectors * np.maximum(values, smallest * values[-1])) @ vectors.T
+        root = np.linalg.cholesky(pseudo)
+        columns = [_parameters_of(root @ unsvec(unit) @ root.T) for unit in np.eye(10)]
+        return cls(np.stack(columns, axis=1), note)

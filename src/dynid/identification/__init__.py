@@ -1,0 +1,1 @@
+"""The answers: identified links, load, and the proof on data not seen."""

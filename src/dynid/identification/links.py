@@ -1,0 +1,148 @@
+"""Identified links: from experiments to a robot one can simulate, control and write to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.data.recording import Experiment
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.problem import Problem, build_problem
+from dynid.kernels import inverse_dynamics
+from dynid.parameters.base import BaseParameters
+from dynid.robot.model import Robot
+from dynid.tables import Table
+
+__all__ = ["Identification", "identify"]
+
+Floats = NDArray[np.float64]
+DATA_FIRST = FeasibleWLS(prior_weight=1e-2)
+"""How standard parameters are found for estimators that give base parameters only: data decide, the prior fills in."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Identification:
+    """What was found out about a robot's links and joints."""
+
+    problem: Problem
+    estimate: Estimate
+    """Base parameters with their uncertainty."""
+    standard: Floats
+    """(p,) standard parameters of a physically possible robot; see `prior_dominated`."""
+
+    @property
+    def robot(self) -> Robot:
+        """The robot as it was before: geometry, joint models, prior parameters."""
+        return self.problem.robot
+
+    @property
+    def base(self) -> BaseParameters:
+        """The combinations that were estimated."""
+        return self.problem.base
+
+    @cached_property
+    def identified(self) -> Robot:
+        """The robot with the identified parameters."""
+        return self.robot.with_parameters(self.standard)
+
+    @property
+    def prior_dominated(self) -> tuple[str, ...]:
+        """Standard parameters that the data determine only in combination with others, or not at all."""
+        alone = set(self.base.identifiable)
+        names = [self.base.layout[column].name for column in self.base.columns]
+        open_ones = {name for name, free in zip(names, self.estimate.undetermined, strict=True) if free}
+        return tuple(name for name in self.base.layout.names if name not in alone or name in open_ones)
+
+    @property
+    def standard_stderr(self) -> Floats:
+        """(p,) standard deviation of the standard parameters; infinite where the data alone do not determine them."""
+        spread = np.full(self.standard.size, np.inf)
+        stderr = dict(zip(self.base.columns, self.estimate.stderr, strict=True))
+        for name in self.base.identifiable:
+            column = self.base.layout.index(name)
+            spread[column] = stderr[column]
+        return spread
+
+    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
+        """(N, n) torques of a motion by the identified robot [N m or N]."""
+        return inverse_dynamics(self.identified, q, dq, ddq)
+
+    @cached_property
+    def training_error(self) -> Floats:
+        """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
+        squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
+        for run in self.problem.experiments:
+            residual = np.where(run.valid, run.effort - self.predict(run.q, run.dq, run.ddq), 0.0)
+            squares += (residual**2).sum(axis=0)
+            total += (np.where(run.valid, run.effort, 0.0) ** 2).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.append(squares / total, squares.sum() / total.sum())
+        return np.asarray(100.0 * np.sqrt(ratio))
+
+    def summary(self) -> str:
+        """Everything a person wants to know first, as text."""
+        estimate = self.estimate
+        joints = Table.of(
+            ["joint", "samples", "residual std", "samples per independent one", "training error %"],
+            [
+                (name, int(count), float(std), float(inflation), float(error))
+                for name, count, std, inflation, error in zip(
+                    self.robot.joint_names,
+                    estimate.samples,
+                    estimate.noise_std,
+                    estimate.inflation,
+                    self.training_error,
+                    strict=False,
+                )
+            ],
+        )
+        lines = [
+            f"{self.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
+            f"condition number {estimate.condition:.3g}, training error {self.training_error[-1]:.3g} %",
+            "",
+            joints.to_text(),
+            "",
+            estimate.table().to_text(),
+        ]
+        hidden = self.base.unidentifiable
+        if hidden:
+            lines += ["", f"Never act on the torques, so nothing can be said of them: {', '.join(hidden)}."]
+        lines += [f"Note: {note}." for note in estimate.notes]
+        if estimate.at_bound:
+            lines.append(f"Held by a physical constraint: {', '.join(estimate.at_bound)}.")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def identify(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    estimator: Estimator | None = None,
+    base: BaseParameters | None = None,
+    threads: int = 1,
+) -> Identification:
+    """Identify a robot's parameters from experiments.
+
+    Args:
+        robot: Geometry and joint models; its parameter values are the prior for what the data leave open.
+        experiments: One or several, see `dynid.process`.
+        estimator: How; physically consistent weighted least squares by default.
+        base: The base parameters, where they were computed before.
+        threads: How many threads reduce the samples.
+    """
+    problem = build_problem(robot, experiments, base=base, threads=threads)
+    estimate = (estimator or FeasibleWLS()).solve(problem)
+    standard = estimate.standard
+    if standard is None:
+        lifted = DATA_FIRST.solve(problem).standard
+        assert lifted is not None
+        standard = lifted
+    return Identification(problem=problem, estimate=estimate, standard=standard)

@@ -1,0 +1,122 @@
+"""The proof: how well an identified robot predicts torques it has not seen, against the prior model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError
+from dynid.identification.links import Identification
+from dynid.kernels import inverse_dynamics
+from dynid.robot.model import Robot
+from dynid.tables import Table
+
+__all__ = ["Validation", "validate"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Validation:
+    """Torque errors on held-out data."""
+
+    joint_names: tuple[str, ...]
+    per_joint: Floats
+    """(n,) 100 |measured - predicted| / |measured| of each joint [%]."""
+    relative_error: float
+    """The same over all joints together [%]."""
+    prior_error: float
+    """The same by the robot as it was before [%]."""
+    training_error: float
+    """The same on the data used for identification [%]."""
+    rms: Floats
+    """(n,) root mean square of each joint's residual torque [N m or N]."""
+    whiteness: Floats
+    """(n,) lag-one autocorrelation of each joint's residuals; near 1 means model error rather than noise."""
+    samples: int
+    """Joint samples compared."""
+    limit: float
+    """Largest relative error that passes [%]."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is within the limit, and not worse than the prior's."""
+        return bool(self.relative_error <= self.limit and self.relative_error <= self.prior_error)
+
+    @property
+    def verdict(self) -> str:
+        """The judgement in one sentence."""
+        error = f"{self.relative_error:.2f} % on held-out data"
+        if not np.isfinite(self.relative_error):
+            return "failed: nothing could be compared"
+        if self.relative_error > self.limit:
+            return f"failed: {error} exceeds the limit of {self.limit:g} %"
+        if self.relative_error > self.prior_error:
+            return f"failed: {error} is worse than the model before ({self.prior_error:.2f} %)"
+        return f"passed: {error} (training {self.training_error:.2f} %, model before {self.prior_error:.2f} %)"
+
+    def summary(self) -> str:
+        """Verdict and a table per joint."""
+        rows = [
+            (name, float(error), float(rms), float(lag))
+            for name, error, rms, lag in zip(self.joint_names, self.per_joint, self.rms, self.whiteness, strict=True)
+        ]
+        table = Table.of(["joint", "error %", "rms residual", "lag-one correlation"], rows)
+        return f"{self.verdict}\n\n{table.to_text()}"
+
+    def to_json(self) -> dict[str, object]:
+        """For machines."""
+        return {
+            "verdict": self.verdict,
+            "passed": self.passed,
+            "relative_error_percent": self.relative_error,
+            "prior_error_percent": self.prior_error,
+            "training_error_percent": self.training_error,
+            "per_joint_percent": dict(zip(self.joint_names, self.per_joint.tolist(), strict=True)),
+            "samples": self.samples,
+        }
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def validate(fit: Identification, experiments: Experiment | Sequence[Experiment], *, limit: float = 15.0) -> Validation:
+    """Compare predicted and measured torques of experiments that were not used for the identification.
+
+    Args:
+        fit: The identification.
+        experiments: Held-out data; refused where it is the very data of the identification.
+        limit: Largest relative error that passes [%].
+    """
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    if any(run is used for run in runs for used in fit.problem.experiments):
+        raise ArgumentError(
+            "an experiment of the identification cannot validate it", remedy="Keep one run, or a part of one, aside."
+        )
+    residuals = [_residual(fit.identified, run) for run in runs]
+    measured = [np.where(run.valid, run.effort, 0.0) for run in runs]
+    squares = np.sum([(r**2).sum(axis=0) for r in residuals], axis=0)
+    total = np.sum([(m**2).sum(axis=0) for m in measured], axis=0)
+    prior = np.sum([(_residual(fit.robot, run) ** 2).sum(axis=0) for run in runs], axis=0)
+    counts = np.sum([run.valid.sum(axis=0) for run in runs], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Validation(
+            joint_names=fit.robot.joint_names,
+            per_joint=100.0 * np.sqrt(squares / total),
+            relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
+            prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
+            training_error=float(fit.training_error[-1]),
+            rms=np.sqrt(squares / counts),
+            whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
+            samples=int(counts.sum()),
+            limit=limit,
+        )
+
+
+def _residual(robot: Robot, run: Experiment) -> Floats:
+    predicted = inverse_dynamics(robot, run.q, run.dq, run.ddq)
+    return np.where(run.valid, run.effort - predicted, 0.0)
