@@ -24,13 +24,13 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
         ExportError: The file exists and ``force`` is False, or the system refuses (read-only folder, full disk).
     """
     target = Path(path)
-    if target.exists() and not force:
+    if not force and os.path.lexists(target):
         raise ExportError("the file exists already", path=target, remedy="Choose another name, or pass force=True.")
     data = content.encode() if isinstance(content, str) else content
     try:
         _replace(target, data)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise ExportError(
             f"cannot write: {reason}", path=target, remedy="Check that the folder exists, is writable and has room."
         ) from error

@@ -74,11 +74,13 @@ def rotation_from_rpy(rpy: ArrayLike) -> NDArray[np.float64]:
 
 
 def rpy_from_rotation(R: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fixed-axis roll, pitch, yaw [rad] of a rotation; at gimbal lock roll is zero."""
-    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
-    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
-        return np.array([0.0, pitch, np.arctan2(-R[0, 1], R[1, 1])])
-    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+    """Fixed-axis roll, pitch, yaw [rad] of a rotation; near gimbal lock the split between roll and yaw is arbitrary."""
+    yaw = np.arctan2(R[1, 0], R[0, 0])
+    c, s = np.cos(yaw), np.sin(yaw)
+    pitch = np.arctan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    # roll from the matrix with the yaw taken off: exact also where cos(pitch) vanishes
+    roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return np.array([roll, pitch, yaw])
 
 
 def rotation_from_quaternion(wxyz: ArrayLike) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ExportError
+from dynid.files import write_atomically
 from dynid.robot.inertia import Inertia
 from dynid.robot.inertia_output import centre_of_mass, same_inertia
 from dynid.robot.mjcf import MjcfModel, read_model
@@ -18,7 +19,7 @@ from dynid.robot.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 from dynid.robot.xml_document import Element, parse_document
-from dynid.robot.xml_edit import TextEdits, format_numbers, start_tag, write_file
+from dynid.robot.xml_edit import TextEdits, format_numbers, start_tag
 from dynid.spatial import inverse_transform
 
 __all__ = ["mjcf_text", "write_mjcf"]
@@ -37,7 +38,7 @@ def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers an MJCF cannot hold.
     """
-    write_file(path, mjcf_text(robot).encode("utf-8"), force=force)
+    write_atomically(path, mjcf_text(robot).encode("utf-8"), force=force)
 
 
 def mjcf_text(robot: Robot) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.files import write_atomically
 from dynid.robot.inertia import Inertia
 from dynid.robot.inertia_output import centre_of_mass, same_inertia
 from dynid.robot.model import Robot
@@ -22,7 +23,7 @@ from dynid.robot.urdf import (
     read_origin,
 )
 from dynid.robot.xml_document import Element, XmlDocument, parse_document
-from dynid.robot.xml_edit import TextEdits, format_numbers, start_tag, write_file
+from dynid.robot.xml_edit import TextEdits, format_numbers, start_tag
 from dynid.spatial import rpy_from_rotation
 
 __all__ = ["urdf_text", "write_urdf"]
@@ -39,7 +40,7 @@ def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers a URDF cannot hold.
     """
-    write_file(path, urdf_text(robot).encode("utf-8"), force=force)
+    write_atomically(path, urdf_text(robot).encode("utf-8"), force=force)
 
 
 def urdf_text(robot: Robot) -> str:

@@ -1,20 +1,17 @@
-"""Changing a few attributes of an XML text in place, and writing the result so that no half-written file can remain."""
+"""Changing a few attributes of an XML text in place."""
 
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
 from dynid.errors import ExportError
 from dynid.robot.xml_document import Element, XmlDocument
 
-__all__ = ["TextEdits", "format_numbers", "start_tag", "write_file"]
+__all__ = ["TextEdits", "format_numbers", "start_tag"]
 
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -100,33 +97,6 @@ def format_numbers(values: Iterable[float]) -> str:
             f"{numbers} cannot be written: not a finite number", remedy="Estimate the parameter or keep its old value."
         )
     return " ".join(repr(number) for number in numbers)
-
-
-def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool) -> None:
-    """Write a whole file or nothing: to a neighbour first, forced to the disk, then renamed.
-
-    Raises:
-        ExportError: The file exists and ``force`` is not set, or it cannot be written.
-    """
-    target = Path(path)
-    if not force and os.path.lexists(target):
-        raise ExportError("the file exists", path=target, remedy="Choose another name or pass force=True.")
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with open(draft, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except (OSError, ValueError) as error:
-        raise ExportError(
-            f"the file cannot be written: {error}",
-            path=target,
-            remedy="Check the folder, its permissions and its space.",
-        ) from None
-    finally:
-        with suppress(OSError, ValueError):
-            draft.unlink()
 
 
 def _escape(value: str) -> str:
