@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -18,10 +19,6 @@ from dynid.tape.llvm_functions import LIBRARY, functions_module
 from dynid.tape.object_cache import ObjectCache
 
 __all__ = ["Code", "Host", "host", "load_code", "provide"]
-
-
-PRINTER = 1
-"""Version of everything that prints modules; part of the names in the cache."""
 
 
 PYTHON = (
@@ -102,12 +99,21 @@ def _functions() -> bytes:
 
 def _object(key: str, text: Callable[[], tuple[str, int]]) -> bytes:
     cache = ObjectCache.default()
-    name = hashlib.sha256(f"printer {PRINTER}|{key}|{host().key}".encode()).hexdigest()
+    name = hashlib.sha256(f"{_printers()}|{key}|{host().key}".encode()).hexdigest()
     found = cache.read(name)
     if found is None:
         found = compile_text(*text())
         cache.write(name, found)
     return found
+
+
+@functools.cache
+def _printers() -> str:
+    """Digest of this folder's source: whoever changes how modules are printed need not think of old machine code."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def compile_text(text: str, level: int) -> bytes:

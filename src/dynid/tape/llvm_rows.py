@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dynid.tape.llvm_ir import Writer, number
-from dynid.tape.tape import Output, Tape
+from dynid.tape.tape import Tape
 
 __all__ = ["print_clear", "print_load", "print_store"]
 
@@ -46,9 +46,7 @@ def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -
     w.line("br label %one\none:\n%single = phi i64 [ 0, %narrow ], [ %following, %one ]")
     to = w.value("getelementptr inbounds double, ptr %work, i64 %single")
     for pointer, size, used in sources:
-        elements = w.value(f"mul i64 %single, {size}")
-        row = w.value(f"getelementptr inbounds double, ptr {pointer}, i64 {elements}")
-        _load_rows(w, [row], used, size, to, 8 * block)
+        _load_rows(w, [_row_pointer(w, pointer, size, "%single")], used, size, to, 8 * block)
     w.line("%following = add i64 %single, 1\n%others = icmp ult i64 %following, %count")
     w.line("br i1 %others, label %one, label %end\n}\n")
     return w.text()
@@ -74,100 +72,56 @@ def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: in
 def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
     """The function ``store(table, start, count, block)``: columns of a finished block into rows of the outputs.
 
+    One row after the other, so that memory sees whole cache lines in sequence.
+
     Args:
         tape: the program.
         columns: column of each computed output element.
         block: samples per block.
-        lanes: samples per register.
+        lanes: numbers per register.
     """
     w = Writer(lanes)
     constants: list[float] = tape.constants.tolist()
     w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {\nentry:")
-    targets = [
-        (_rows_of(w, len(tape.inputs) + place, output.size), output) for place, output in enumerate(tape.outputs)
-    ]
-
-    def move() -> None:
-        source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
-        for pointer, output in targets:
-            elements = _elements(output, columns, constants)
-            _store_rows(w, _row_pointers(w, pointer, output.size), elements, source, 8 * block)
-
-    _wide_loop(w, move)
-    for place, (pointer, _) in enumerate(targets):
-        w.line(f"call void @store_narrow{place}(ptr {pointer}, i64 %count, ptr %block)")
-    w.line("br label %end\n}\n")
-    narrow = [_store_narrow(place, output, columns, block, lanes) for place, output in enumerate(tape.outputs)]
-    return "\n".join([*narrow, w.text()])
+    places = range(len(tape.inputs), len(tape.inputs) + len(tape.outputs))
+    targets = [_rows_of(w, place, output.size) for place, output in zip(places, tape.outputs, strict=True)]
+    w.line("br label %loop\nloop:\n%row = phi i64 [ 0, %entry ], [ %next, %loop ]")
+    source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
+    for pointer, output in zip(targets, tape.outputs, strict=True):
+        elements = [columns[e] if e >= 0 else constants[~e] for e in output.elements.ravel().tolist()]
+        _store_row(w, _row_pointer(w, pointer, output.size), elements, source, 8 * block)
+    w.line("%next = add i64 %row, 1\n%more = icmp ult i64 %next, %count")
+    w.line("br i1 %more, label %loop, label %end\nend:\nret void\n}\n")
+    return w.text()
 
 
-def _store_narrow(place: int, output: Output, columns: Mapping[int, int], block: int, lanes: int) -> str:
-    """The function that fills rows element by element, led by a table of columns (or ~k for constant k)."""
-    size = output.size
-    entries = ", ".join(f"i64 {columns.get(element, element)}" for element in output.elements.ravel().tolist())
-    return f"""
-@columns{place} = private constant [{size} x i64] [{entries}]
-define internal void @store_narrow{place}(ptr noalias %rows, i64 %count, ptr noalias %block) {{
-entry:
-%total = mul i64 %count, {size}
-br label %loop
-loop:
-%i = phi i64 [ 0, %entry ], [ %next, %loop ]
-%row = udiv i64 %i, {max(size, 1)}
-%element = urem i64 %i, {max(size, 1)}
-%entry_pointer = getelementptr inbounds i64, ptr @columns{place}, i64 %element
-%column = load i64, ptr %entry_pointer, align 8
-%start = mul i64 %column, {block}
-%place = add i64 %start, %row
-%computed = getelementptr inbounds double, ptr %block, i64 %place
-%number = xor i64 %column, -1
-%constant = mul i64 %number, {lanes}
-%fixed = getelementptr inbounds double, ptr @constants, i64 %constant
-%is_fixed = icmp slt i64 %column, 0
-%from = select i1 %is_fixed, ptr %fixed, ptr %computed
-%value = load double, ptr %from, align 8
-%to = getelementptr inbounds double, ptr %rows, i64 %i
-store double %value, ptr %to, align 8
-%next = add i64 %i, 1
-%more = icmp ult i64 %next, %total
-br i1 %more, label %loop, label %end
-end:
-ret void
-}}
-"""
+def _store_row(w: Writer, row: str, elements: Sequence[int | float], source: str, stride: int) -> None:
+    """Fill one row; each element is a column (int), or a value (float) where it is constant."""
+    whole = len(elements) - len(elements) % w.lanes
+    for start in range(0, whole, w.lanes):
+        w.store(_gathered(w, elements[start : start + w.lanes], source, stride), row, 8 * start)
+    for position in range(whole, len(elements)):
+        value = _element(w, elements[position], source, stride)
+        w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
 
 
-def _elements(output: Output, columns: Mapping[int, int], constants: Sequence[float]) -> list[int | float]:
-    """Each element of an output: its column (int), or its value (float) where it is constant."""
-    return [columns[e] if e >= 0 else constants[~e] for e in output.elements.ravel().tolist()]
+def _element(w: Writer, element: int | float, source: str, stride: int) -> str:
+    if isinstance(element, float):
+        return number(element)
+    return w.value(f"load double, ptr {w.address(source, stride * element)}, align 8")
 
 
-def _store_rows(w: Writer, rows: Sequence[str], elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill some rows."""
-    lanes = len(rows)
-    square = len(elements) - len(elements) % lanes if lanes > 1 else 0
-    for start in range(0, square, lanes):
-        group = elements[start : start + lanes]
-        for row, register in zip(rows, _row_registers(w, group, source, stride), strict=True):
-            w.store(register, row, 8 * start)
-    for position in range(square, len(elements)):
-        element = elements[position]
-        for lane, row in enumerate(rows):
-            value = number(element) if isinstance(element, float) else ""
-            if isinstance(element, int):
-                value = w.value(f"load double, ptr {w.address(source, stride * element + 8 * lane)}, align 8")
-            w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
-
-
-def _row_registers(w: Writer, group: Sequence[int | float], source: str, stride: int) -> list[str]:
-    """As many consecutive elements as there are lanes, one register per row."""
-    if all(isinstance(element, float) for element in group):
-        row = f"<{', '.join(f'double {number(element)}' for element in group)}>"
-        return [row] * len(group)
-    registers = [
-        w.constant(element) if isinstance(element, float) else w.load(source, stride * element) for element in group
-    ]
-    return _transposed(w, registers)
+def _gathered(w: Writer, elements: Sequence[int | float], source: str, stride: int) -> str:
+    """Consecutive elements of a row in one register."""
+    if w.lanes == 1:
+        return _element(w, elements[0], source, stride)
+    fixed = [number(element) if isinstance(element, float) else "poison" for element in elements]
+    register = f"<{', '.join(f'double {value}' for value in fixed)}>"
+    for lane, element in enumerate(elements):
+        if isinstance(element, int):
+            value = _element(w, element, source, stride)
+            register = w.value(f"insertelement {w.kind} {register}, double {value}, i32 {lane}")
+    return register
 
 
 def print_clear(columns: int, block: int) -> str:
@@ -207,10 +161,15 @@ def _rows_of(w: Writer, place: int, size: int) -> str:
     return w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
 
 
+def _row_pointer(w: Writer, array: str, size: int, row: str = "%row") -> str:
+    """Pointer to a row."""
+    elements = w.value(f"mul i64 {row}, {size}")
+    return w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
+
+
 def _row_pointers(w: Writer, array: str, size: int) -> list[str]:
     """Pointers to row ``%row`` and those that follow, one per lane."""
-    elements = w.value(f"mul i64 %row, {size}")
-    first = w.value(f"getelementptr inbounds double, ptr {array}, i64 {elements}")
+    first = _row_pointer(w, array, size)
     return [w.address(first, 8 * size * row) for row in range(w.lanes)]
 
 
