@@ -21,12 +21,12 @@ def tensor_times(v: Array) -> Array:
 
 def _euler_columns(w: Array, dw: Array, spin: Array) -> Array:
     """``J dw + w x J w`` as (3, 6) on XX XY XZ YY YZ ZZ ([Lin1995] eqs. 26-28), sharing the entries of `spin`."""
-    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    square, xy, xz, yz = w * w, w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(
         [
-            [dw[0], -spin[2, 0], spin[1, 0], -yz, spin[1, 1] - spin[2, 2], yz],
-            [xz, spin[2, 1], spin[2, 2] - spin[0, 0], dw[1], -spin[0, 1], -xz],
-            [-xy, spin[0, 0] - spin[1, 1], -spin[1, 2], xy, spin[0, 2], dw[2]],
+            [dw[0], -spin[2, 0], spin[1, 0], -yz, square[1] - square[2], yz],
+            [xz, spin[2, 1], square[2] - square[0], dw[1], -spin[0, 1], -xz],
+            [-xy, square[0] - square[1], -spin[1, 2], xy, spin[0, 2], dw[2]],
         ]
     )
 
@@ -53,11 +53,12 @@ def body_wrench(theta: Array, w: Array, dw: Array, a: Array, spin: Array) -> tup
     xx, xy, xz, yy, yz, zz = theta[:6]
     h, m = theta[6:9], theta[9]
     force = a * m + spin @ h
+    square = w * w  # not from the diagonal of spin, which need not be computed in full
     moment = np.array(
         [
-            xx * dw[0] + (zz - yy) * (w[1] * w[2]) - xy * spin[2, 0] + xz * spin[1, 0] + yz * (spin[1, 1] - spin[2, 2]),
-            yy * dw[1] + (xx - zz) * (w[0] * w[2]) + xy * spin[2, 1] + xz * (spin[2, 2] - spin[0, 0]) - yz * spin[0, 1],
-            zz * dw[2] + (yy - xx) * (w[0] * w[1]) + xy * (spin[0, 0] - spin[1, 1]) - xz * spin[1, 2] + yz * spin[0, 2],
+            xx * dw[0] + (zz - yy) * (w[1] * w[2]) - xy * spin[2, 0] + xz * spin[1, 0] + yz * (square[1] - square[2]),
+            yy * dw[1] + (xx - zz) * (w[0] * w[2]) + xy * spin[2, 1] + xz * (square[2] - square[0]) - yz * spin[0, 1],
+            zz * dw[2] + (yy - xx) * (w[0] * w[1]) + xy * (square[0] - square[1]) - xz * spin[1, 2] + yz * spin[0, 2],
         ]
     )
     return force, moment + cross(h, a)
