@@ -17,7 +17,7 @@ __all__ = ["CHUNK", "CHANNELS", "Chunk", "Piece", "Run", "cut", "piece"]
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 
-CHUNK = 30720
+CHUNK = 61440
 """Samples per chunk: long enough that combining chunks costs next to nothing, short enough to hold some in memory."""
 
 CHANNELS = ("q", "dq", "ddq", "tau")
@@ -73,7 +73,8 @@ class Chunk:
     def samples(self) -> tuple[int, ...]:
         """Number of equations of each joint."""
         if self.valid is None:
-            return (self.length,) * self.arrays[0].shape[1]
+            joints: int = self.arrays[0].shape[1]
+            return (self.length,) * joints
         return tuple(int(count) for count in np.count_nonzero(self.valid, axis=0))
 
     def checked(self) -> Chunk:
@@ -166,7 +167,7 @@ class _Cutter:
         self._numbers: Counter[int] = Counter()
 
     def feed(self, run: Piece) -> Iterator[Chunk]:
-        """Take samples of one segment; gives the chunks that they complete."""
+        """Take some samples of one segment; gives the chunks that they complete."""
         if self._waiting and run.segment[0] != self._waiting[0].segment[0]:
             yield from self.finish()
         start = 0
@@ -194,11 +195,12 @@ class _Cutter:
 
 
 def _runs(whole: Piece) -> Iterator[Piece]:
-    """The stretches of one segment each."""
-    borders = np.flatnonzero(np.diff(whole.segment)) + 1
-    for start, stop in zip([0, *borders], [*borders, len(whole.segment)], strict=True):
-        if stop > start:
-            yield _rows(whole, slice(int(start), int(stop)))
+    """Stretches of one segment each, none longer than a chunk."""
+    for first in range(0, len(whole.segment), CHUNK):
+        window = _rows(whole, slice(first, first + CHUNK))
+        borders = (np.flatnonzero(np.diff(window.segment)) + 1).tolist()
+        for start, stop in zip([0, *borders], [*borders, len(window.segment)], strict=True):
+            yield _rows(window, slice(start, stop))
 
 
 def _rows(whole: Piece, rows: slice) -> Piece:

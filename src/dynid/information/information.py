@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.parts import Combine, Forest, Part, total
-from dynid.information.triangular import gram_factor, stacked
+from dynid.information.triangular import appended, gram_factor, joined
 
 __all__ = ["Information", "Kind", "combination"]
 
@@ -29,7 +29,7 @@ RESOLUTION: dict[Kind, float] = {"factor": 1e-11, "gram": 1e-7}
 
 def combination(kind: Kind) -> Combine:
     """How two matrices of one joint are combined."""
-    return np.add if kind == "gram" else lambda a, b: stacked((a, b), len(a))
+    return np.add if kind == "gram" else joined
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,7 +169,9 @@ class Information:
         return replace(self, columns=tuple(columns), supports=tuple(supports), parts=parts)
 
     def _picked(self, matrix: Floats, pick: list[int]) -> Floats:
-        return matrix[np.ix_(pick, pick)] if self.kind == "gram" else stacked([matrix[:, pick]], len(pick))
+        return (
+            matrix[np.ix_(pick, pick)] if self.kind == "gram" else appended(np.zeros((len(pick),) * 2), matrix[:, pick])
+        )
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
@@ -200,17 +202,16 @@ class Information:
     def _reduced(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
         """One triangle from weighted matrices of single joints."""
         p = len(self.columns)
-        gram, rows = np.zeros((p + 1, p + 1)), [np.zeros((0, p + 1))]
+        R = np.zeros((p + 1, p + 1))
         for weight, matrix, support in blocks:
             places = [*support, p]
             if self.kind == "gram":
-                gram[np.ix_(places, places)] += weight * matrix
-                continue
-            rows.append(np.zeros((len(places), p + 1)))
-            rows[-1][:, places] = np.sqrt(weight) * matrix
-            if len(rows) > 256:
-                rows = [stacked(rows, p + 1)]
-        R = gram_factor(gram) if self.kind == "gram" else stacked(rows, p + 1)
+                R[np.ix_(places, places)] += weight * matrix
+            else:
+                rows = np.zeros((len(places), p + 1))
+                rows[:, places] = np.sqrt(weight) * matrix
+                R = appended(R, rows)
+        R = gram_factor(R) if self.kind == "gram" else R
         return Factor(
             columns=self.columns,
             R=R[:p, :p].copy(),

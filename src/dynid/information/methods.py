@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, Protocol
@@ -15,7 +15,7 @@ from dynid.information.chunks import Chunk
 from dynid.information.equations import Equations
 from dynid.information.numpy_gram import NumpyGram
 from dynid.information.parts import Part
-from dynid.information.triangular import from_preconditioned, guarded, is_well_resolved, stacked
+from dynid.information.triangular import appended, from_preconditioned, guarded, is_well_resolved
 from dynid.tape.program import Backend, _llvm_loads
 from dynid.tape.tape import Tape
 
@@ -25,11 +25,11 @@ Floats = NDArray[np.float64]
 Method = Literal["preconditioned", "gram", "qr"]
 METHODS: tuple[Method, ...] = ("preconditioned", "gram", "qr")
 
-REPRESENTATIVE = 4096
+REPRESENTATIVE = 2048
 """Samples that a preconditioner is made of."""
 
-REFLECTED = 8192
-"""Numbers that go into one QR decomposition: they fit the cache, and no BLAS finds it worth its threads."""
+REFLECTED = 256
+"""Rows that are reflected at a time: they stay in the cache, and no BLAS finds them worth its threads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,10 +62,10 @@ class Reducer:
         interpreted = backend == "numpy" or (backend == "auto" and not _llvm_loads())
         self._backend: Literal["llvm", "numpy"] = "numpy" if interpreted else "llvm"
 
-    def prepare(self, sample: Chunk) -> None:
-        """Make the preconditioner from representative samples, unless it was given."""
+    def prepare(self, sample: Callable[[], Chunk]) -> None:
+        """Make the preconditioner from representative samples, unless it was given or is not needed."""
         if self._method == "preconditioned" and self._preconditioner is None:
-            self._preconditioner = self.precondition(sample.checked())
+            self._preconditioner = self.precondition(sample().checked())
 
     def precondition(self, chunk: Chunk) -> Preconditioner:
         """A preconditioner from samples spread evenly over a chunk."""
@@ -107,22 +107,18 @@ class Reducer:
         factors = [np.zeros((width, width)) for width in self._equations.widths]
         for start in range(0, chunk.length, REPRESENTATIVE):
             rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
-            factors = [_reflected(R, W) for R, W in zip(factors, rows, strict=True)]
+            for first in range(0, len(rows[0]), REFLECTED):
+                factors = [appended(R, W[first : first + REFLECTED]) for R, W in zip(factors, rows, strict=True)]
         return factors
 
     def _gram(self, chunk: Chunk) -> Gram:
         return _gram(self._equations.plain if chunk.valid is None else self._equations.masked, self._backend)
 
 
-def _reflected(R: Floats, rows: Floats) -> Floats:
-    """R of a triangle and some rows (m, w) below it."""
-    width = len(R)
-    step = max(2 * width, REFLECTED // width - width)
-    for start in range(0, len(rows), step):
-        R = stacked((R, rows[start : start + step]), width)
-    return R
-
-
 @lru_cache(maxsize=64)
 def _gram(tape: Tape, backend: Literal["llvm", "numpy"]) -> Gram:
-    return NumpyGram(tape)
+    if backend == "numpy":
+        return NumpyGram(tape)
+    from dynid.tape.llvm_gram import LlvmGram
+
+    return LlvmGram(tape)

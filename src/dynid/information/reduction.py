@@ -64,7 +64,7 @@ def reduce_samples(
     setup = equations(robot, columns)
     reducer = Reducer(setup, method, backend, preconditioner)
     if len(whole.segment):
-        reducer.prepare(_spread(whole))
+        reducer.prepare(lambda: _spread(whole))
     return _reduced(robot, setup, method, reducer, cut([whole]), threads)
 
 
@@ -98,8 +98,8 @@ def reduce_stream(
     reducer = Reducer(setup, method, backend, preconditioner)
     rest = cut(_pieces(robot.dof, chunks))
     first = list(islice(rest, 1))
-    for chunk in first:
-        reducer.prepare(chunk)
+    if first:
+        reducer.prepare(lambda: first[0])
     return _reduced(robot, setup, method, reducer, chain(first, rest), threads)
 
 
@@ -152,9 +152,7 @@ def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]]) -> Iterator
 
 def _spread(whole: Piece) -> Chunk:
     """Some samples spread over a log, those with strange numbers left out (the reduction itself will name them)."""
-    samples = len(whole.segment)
-    candidates = np.arange(samples) if whole.valid is None else np.flatnonzero(whole.valid.any(axis=1))
-    rows = candidates[:: max(1, len(candidates) // REPRESENTATIVE)]
+    rows = np.arange(0, len(whole.segment), max(1, len(whole.segment) // REPRESENTATIVE))
     arrays = tuple(np.asarray(array[rows], dtype=np.float64) for array in whole.arrays)
     moving = np.isfinite(np.hstack(arrays[:3])).all(axis=1, keepdims=True)
     good = moving & np.isfinite(arrays[3])

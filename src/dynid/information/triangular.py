@@ -6,21 +6,21 @@ stands for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtpqrt
 
 __all__ = [
     "NOISE",
+    "appended",
     "echelon",
     "from_preconditioned",
     "gram_factor",
     "guarded",
     "is_well_resolved",
+    "joined",
     "preconditioned",
-    "stacked",
 ]
 
 Floats = NDArray[np.float64]
@@ -31,16 +31,30 @@ NOISE = 1e-12
 RESOLVED = 1e-4
 """Smallest part of a preconditioned column's square that may remain after the columns before it are removed."""
 
+PANEL = 8
+"""Columns that reflections are gathered for before the others are updated."""
+
 _SEMIDEFINITE = 1e-13
 """A pivot below this part of its diagonal entry is zero to working precision."""
 
 
-def stacked(rows: Iterable[Floats], width: int) -> Floats:
-    """R of some matrices (m, width) put on top of one another, by Householder reflections."""
-    tall = np.vstack([np.zeros((0, width)), *rows])
-    R: Floats = np.asarray(np.linalg.qr(tall, mode="r"))
-    R *= np.where(np.diagonal(R) < 0.0, -1.0, 1.0)[:, None]
-    return np.vstack([R, np.zeros((width - len(R), width))]) if len(R) < width else R
+def appended(R: Floats, rows: Floats) -> Floats:
+    """R (w, w) of a triangle (w, w) and rows (m, w) below it, by Householder reflections."""
+    return _reflected(R, rows, 0)
+
+
+def joined(R: Floats, below: Floats) -> Floats:
+    """R (w, w) of two triangles (w, w)."""
+    return _reflected(R, below, len(below))
+
+
+def _reflected(R: Floats, rows: Floats, triangular: int) -> Floats:
+    if not len(rows):
+        return R
+    triangle, _, _, failure = dtpqrt(triangular, min(len(R), PANEL), R, rows)
+    assert failure == 0, "LAPACK refused the shapes"
+    signs = np.where(np.diagonal(triangle) < 0.0, -1.0, 1.0)
+    return np.ascontiguousarray(triangle * signs[:, None])
 
 
 def gram_factor(G: Floats) -> Floats:
@@ -50,14 +64,11 @@ def gram_factor(G: Floats) -> Floats:
     correlation = G / np.outer(divisor, divisor)
     empty = np.flatnonzero(scale == 0.0)
     correlation[empty, empty] = 1.0
-    try:
-        R = np.ascontiguousarray(np.linalg.cholesky(correlation).T)
-    except np.linalg.LinAlgError:
-        R = _semidefinite(correlation)
-    if np.min(np.diagonal(R), initial=1.0) ** 2 < _SEMIDEFINITE:
+    R, failure = dpotrf(correlation)
+    if failure or np.min(np.diagonal(R), initial=1.0) ** 2 < _SEMIDEFINITE:
         R = _semidefinite(correlation)
     R[empty] = 0.0
-    return R * scale
+    return np.asarray(R * scale, order="C")
 
 
 def _semidefinite(correlation: Floats) -> Floats:
@@ -110,7 +121,7 @@ def preconditioned(rows: Floats, R0: Floats) -> Floats:
 
 def from_preconditioned(C: Floats, R0: Floats) -> Floats:
     """R of the rows ``Z @ R0`` from ``C = Z.T @ Z``."""
-    return np.triu(gram_factor(C) @ R0)
+    return gram_factor(C) @ R0
 
 
 def is_well_resolved(C: Floats, R: Floats, R0: Floats) -> bool:

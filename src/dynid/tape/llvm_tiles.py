@@ -1,9 +1,10 @@
 """The machine code of a reduction as LLVM's text: products of columns of a block, tile by tile in registers.
 
-Entry: ``void reduce(run, table, start, stop, work, block, panels, widths, offsets, solvers, scratch, straight, sums)``. For
-each block of samples it calls ``run`` (see :mod:`~dynid.tape.llvm_blocks`); then, for each panel, whose columns lie at the
-byte ``offsets`` in the block, it adds the products of its columns to the ``sums``, one sum per lane. Where ``solvers`` is not
-null the columns are first made those of ``W @ inv(R0)``, in ``scratch``, whose columns lie at the offsets ``straight``.
+Entry: ``void reduce(run, table, start, stop, work, block, panels, widths, offsets, solvers, scratch, straight, sums)``.
+For each block of samples it calls ``run`` (see :mod:`~dynid.tape.llvm_blocks`); then, for each panel, whose columns lie
+at the byte ``offsets`` in the block, it adds the products of its columns to the ``sums``, one sum per lane. Where
+``solvers`` is not null the columns are first made those of ``W @ inv(R0)``, in ``scratch``, whose columns lie at the
+offsets ``straight``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,131 @@
+"""Cross products of a tape's outputs, fused with the tape: rows never leave the cache.
+
+Each output of the tape is a panel: some columns [column][B] of the block that the compiled tape fills. The machine code
+of :mod:`~dynid.tape.llvm_tiles` knows nothing of the tape and is the same for all of them: it calls the tape for a
+block, optionally solves ``Z @ R0 = W`` for each panel W, and adds all products of two columns to running sums.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.errors import ArgumentError
+from dynid.tape.llvm_backend import REDUCE_BLOCK, BlockKernel
+from dynid.tape.llvm_engine import Code, host, load_code
+from dynid.tape.llvm_tiles import TilePrinter
+from dynid.tape.tape import Tape
+
+__all__ = ["LlvmGram"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+VERSION = 1
+"""Of the printed text; part of its name in the cache."""
+
+
+class LlvmGram:
+    """Reduces the outputs of one tape, vectors that are the rows of as many matrices."""
+
+    def __init__(self, tape: Tape) -> None:
+        kernel = BlockKernel(tape, REDUCE_BLOCK)
+        column = {value: place for place, value in enumerate(kernel.columns)}
+        panels = [output.elements.ravel().tolist() for output in tape.outputs]
+        if any(element not in column for panel in panels for element in panel):
+            raise ArgumentError("an output that is constant has no column in a block")
+        self._kernel = kernel
+        self._columns = [[column[element] for element in panel] for panel in panels]
+        self._widths: Integers = np.array([len(panel) for panel in panels], dtype=np.int64)
+        self._offsets: Integers = np.array([8 * kernel.block * c for cs in self._columns for c in cs], dtype=np.int64)
+        self._reduce = _entry(_code())
+
+    def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
+        """For each output the matrix (N, w) of its values.
+
+        Args:
+            inputs: One C-contiguous (N, size) array per input of the tape.
+        """
+        samples, kernel = len(inputs[0]), self._kernel
+        values = np.empty((len(kernel.columns), samples))
+        work, block = kernel.new_work(), kernel.new_block()
+        for start in range(0, samples, kernel.block):
+            stop = min(start + kernel.block, samples)
+            kernel.run(inputs, start, stop, work, block)
+            values[:, start:stop] = block[:, : stop - start]
+        return [values[columns].T for columns in self._columns]
+
+    def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]:
+        """For each output ``W.T @ W`` (w, w) of its rows W; other threads may run meanwhile.
+
+        Args:
+            inputs: One C-contiguous (N, size) array per input of the tape.
+            preconditioners: For each output an upper triangular R0; the result is then that of ``W @ inv(R0)``.
+        """
+        kernel, widest = self._kernel, int(self._widths.max(initial=0))
+        table = (ctypes.c_void_p * len(inputs))(*(array.ctypes.data for array in inputs))
+        solvers = None if preconditioners is None else np.concatenate([_solver(R0) for R0 in preconditioners])
+        straight = 8 * kernel.block * np.arange(widest, dtype=np.int64)
+        lanes = host().lanes
+        sums = np.zeros(lanes * int(np.sum(self._widths * (self._widths + 1) // 2)))
+        buffers = (kernel.new_work(), kernel.new_block(), np.empty(widest * kernel.block))
+        work, block, scratch = (buffer.ctypes.data for buffer in buffers)
+        plan = (len(self._widths), self._widths.ctypes.data, self._offsets.ctypes.data)
+        solver = None if solvers is None else solvers.ctypes.data
+        reduction = (solver, scratch, straight.ctypes.data, sums.ctypes.data)
+        self._reduce(kernel.address, table, 0, len(inputs[0]), work, block, *plan, *reduction)
+        return self._unpacked(sums.reshape(-1, lanes).sum(axis=1))
+
+    def _unpacked(self, sums: Floats) -> list[Floats]:
+        """The sums in the order in which the tiles left them, as symmetric matrices."""
+        result, place = [], 0
+        for width in self._widths.tolist():
+            rows, columns = _tile_order(width, _tile())
+            G = np.zeros((width, width))
+            G[rows, columns] = G[columns, rows] = sums[place : place + len(rows)]
+            result.append(G)
+            place += len(rows)
+        return result
+
+
+def _solver(R0: Floats) -> Floats:
+    """What substitution multiplies with: minus the triangle, and the inverse of its diagonal."""
+    table = -R0
+    np.fill_diagonal(table, 1.0 / np.diagonal(R0))
+    return table.ravel()
+
+
+@functools.lru_cache(maxsize=256)
+def _tile_order(width: int, tile: int) -> tuple[Integers, Integers]:
+    """Row and column of each sum, tile after tile."""
+    pairs = []
+    for top in range(0, width, tile):
+        rows = range(top, min(top + tile, width))
+        pairs += [(row, column) for row in rows for column in rows if column >= row]
+        for left in range(top + tile, width, tile):
+            pairs += [(row, column) for row in rows for column in range(left, min(left + tile, width))]
+    order = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return order[:, 0], order[:, 1]
+
+
+def _tile() -> int:
+    """Columns per tile: T * T sums and 2 T columns must fit into the vector registers, 16 of them with AVX and SSE."""
+    return 3 if host().lanes == 4 or host().name.startswith(("x86", "generic", "core2")) else 4
+
+
+@functools.cache
+def _code() -> Code:
+    lanes, tile = host().lanes, _tile()
+    key = f"gram {VERSION}|lanes {lanes}|tile {tile}|block {REDUCE_BLOCK}"
+    return load_code(key, lambda: (TilePrinter(lanes, tile, REDUCE_BLOCK, host().fused).text(), 2))
+
+
+def _entry(code: Code) -> Callable[..., None]:
+    pointer, integer = ctypes.c_void_p, ctypes.c_int64
+    kinds = [pointer, pointer, integer, integer, pointer, pointer, integer, *[pointer] * 6]
+    entry: Callable[..., None] = ctypes.CFUNCTYPE(None, *kinds)(code.address("reduce"))
+    return entry
