@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.random_robots import random_states
 
 from dynid import kernels
 from dynid.robot.mjcf import read_mjcf
 from dynid.robot.model import Robot
 from dynid.robot.urdf import read_urdf
+from support.random_robots import random_states
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle here")
 
