@@ -5,15 +5,15 @@ Equation numbers: [Izaguirre1992] eqs. 9-24.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
-from dynid.dynamics.kinematics import joint_rotation, lever
+from dynid.dynamics.inverse_dynamics import backward_pass, joint_model_torque, rigid_body_torque
+from dynid.dynamics.kinematics import BodyMotion, joint_rotation, lever, spin
 from dynid.robot.joint_models import RotorInertia
-from dynid.robot.model import Robot
-from dynid.spatial import Array, cross, skew
+from dynid.robot.model import Body, Robot
+from dynid.spatial import Array, cross, turn_about
 
 __all__ = ["composite_bodies", "composite_inertia_matrix", "forward_dynamics", "gravity_torque", "velocity_torque"]
 
@@ -22,21 +22,68 @@ Composite = tuple[Any, Array, Array]
 
 
 def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
-    """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] eqs. 12-16)."""
+    """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] eqs. 12-17).
+
+    A body is carried to its parent's frame in three cheap steps: along the joint axis (which the joint angle leaves
+    alone), around it, and across to the parent's origin.
+    """
     composites: list[Composite] = [_own(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]
         if body.parent < 0:
             continue
-        mass, h, tensor = composites[j]
-        R = body.R_parent_joint @ joint_rotation(body, q[j])
         arm = lever(body, q[j])
-        p = arm.across + (body.R_parent_joint @ body.axis) * arm.along
-        h = R @ h
-        shift = -(skew(p) @ skew(h) + skew(h) @ skew(p)) - (skew(p) @ skew(p)) * mass
+        carried = _turned(body, q[j], _moved(composites[j], body.axis * arm.along))
+        mass, h, tensor = _moved(_placed(body.R_parent_joint, carried), arm.across)
         onto = composites[body.parent]
-        composites[body.parent] = (onto[0] + mass, onto[1] + h + p * mass, onto[2] + R @ tensor @ R.T + shift)
+        composites[body.parent] = (onto[0] + mass, onto[1] + h, onto[2] + tensor)
     return composites
+
+
+def _moved(composite: Composite, p: Array) -> Composite:
+    """The same body about an origin from which the old one is at p (3,): (17), written out so that zeros vanish."""
+    mass, h, tensor = composite
+    moved: Any = np.array(tensor, dtype=object)
+    for a in range(3):
+        b, c = (a + 1) % 3, (a + 2) % 3
+        constant = (p[b] * p[b] + p[c] * p[c]) * mass
+        moved[a, a] = (tensor[a, a] + constant) + 2.0 * (p[b] * h[b] + p[c] * h[c])
+        moved[b, c] = (tensor[b, c] - (p[b] * p[c]) * mass) - p[b] * h[c] - p[c] * h[b]
+        moved[c, b] = moved[b, c]
+    return mass, h + p * mass, moved
+
+
+def _turned(body: Body, q: Any, composite: Composite) -> Composite:
+    """The same body in the frame before the joint's turn.
+
+    About a coordinate axis k the products of the turn ``T J T'`` share the swing ``s (Jaa - Jbb) + 2 c Jab``: nine
+    multiplications in all.
+    """
+    mass, h, J = composite
+    turn = joint_rotation(body, q)
+    if body.prismatic or np.count_nonzero(body.axis) != 1:
+        return _placed(turn, composite)
+    k = int(np.flatnonzero(body.axis)[0])
+    a, b = (k + 1) % 3, (k + 2) % 3
+    c, s = turn[a, a], turn[b, a]
+    swing = s * (J[a, a] - J[b, b]) + c * (2.0 * J[a, b])
+    turned: Any = np.array(J, dtype=object)
+    turned[a, a], turned[b, b] = J[a, a] - s * swing, J[b, b] + s * swing
+    turned[a, b] = turned[b, a] = c * swing - J[a, b]
+    turned[k, a] = turned[a, k] = c * J[k, a] - s * J[k, b]
+    turned[k, b] = turned[b, k] = s * J[k, a] + c * J[k, b]
+    return mass, turn @ h, turned
+
+
+def _placed(R: Array, composite: Composite) -> Composite:
+    """The same body in a frame turned by R (3, 3); only the upper triangle of ``R J R'`` is computed."""
+    mass, h, tensor = composite
+    half = R @ tensor
+    placed: Any = np.array(tensor, dtype=object)
+    for a in range(3):
+        for b in range(a, 3):
+            placed[a, b] = placed[b, a] = half[a] @ R[b]
+    return mass, R @ h, placed
 
 
 def _own(theta: Array) -> Composite:
@@ -97,7 +144,64 @@ def gravity_torque(robot: Robot, theta: Array, q: Array) -> Array:
 
 def velocity_torque(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
     """Coriolis and centrifugal torque of the links (n,): eqs. 18-24 without acceleration and gravity."""
-    return rigid_body_torque(robot, theta, q, dq, np.zeros(robot.dof), gravity=np.zeros(3))
+    return backward_pass(robot, theta, q, _velocity_motions(robot, q, dq))
+
+
+class _Run(NamedTuple):
+    """Revolute joints on parallel axes, one after the other: they turn the last body like a single joint."""
+
+    before: BodyMotion
+    placement: Array
+    """(3, 3) of the run's first joint, with all the fixed turns about its axis."""
+    cosine: Any
+    sine: Any
+    rate: Any
+    """Sum of the joint velocities, signed as the last axis points."""
+
+
+def _velocity_motions(robot: Robot, q: Array, dq: Array) -> list[BodyMotion]:
+    """Forward recursion of the velocities alone, (18)-(20)."""
+    nothing = np.zeros(3)
+    base = BodyMotion(np.eye(3), nothing, nothing, nothing, np.zeros((3, 3)))
+    motions: list[BodyMotion] = []
+    runs: list[_Run] = []
+    for j, body in enumerate(robot.bodies):
+        before = motions[body.parent] if body.parent >= 0 else base
+        turn, arm, u = joint_rotation(body, q[j]), lever(body, q[j]), body.axis
+        run = _extended(robot, runs, body, q[j], dq[j]) or _Run(before, body.R_parent_joint, *_angle(body, q[j]), dq[j])
+        whole = np.eye(3) if body.prismatic else turn_about(u, run.cosine, run.sine)
+        w = whole.T @ (run.placement.T @ run.before.angular_velocity)
+        dw = whole.T @ (run.placement.T @ run.before.angular_acceleration)
+        if not body.prismatic:
+            dw, w = dw + cross(w, u * run.rate), w + u * run.rate  # (19), (18)
+        field = spin(w, dw)
+        a = body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)
+        a = turn.T @ a + (field @ u) * arm.along  # (20)
+        motions.append(BodyMotion(turn, w, dw, a + cross(w, u * (2.0 * dq[j])) if body.prismatic else a, field))
+        runs.append(run)
+    return motions
+
+
+def _angle(body: Body, q: Any) -> tuple[Any, Any]:
+    return (1.0, 0.0) if body.prismatic else (np.cos(q), np.sin(q))
+
+
+def _extended(robot: Robot, runs: list[_Run], body: Body, q: Any, dq: Any) -> _Run | None:
+    """The parent's run and this joint, where their axes are parallel: one turn by the sum of the angles."""
+    if body.parent < 0 or body.prismatic or robot.bodies[body.parent].prismatic:
+        return None
+    sign = float(np.round(body.R_parent_joint @ body.axis @ robot.bodies[body.parent].axis))
+    if not np.allclose(body.R_parent_joint @ body.axis, sign * robot.bodies[body.parent].axis, rtol=0.0, atol=1e-15):
+        return None
+    run, cosine, sine = runs[body.parent], np.cos(q), np.sin(q)
+    before = run.sine * sign
+    return _Run(
+        run.before,
+        run.placement @ body.R_parent_joint,
+        run.cosine * cosine - before * sine,
+        before * cosine + run.cosine * sine,
+        run.rate * sign + dq,
+    )
 
 
 def forward_dynamics(robot: Robot, theta: Array, q: Array, dq: Array, torque: Array) -> Array:
