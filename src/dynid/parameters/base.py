@@ -11,20 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.base_set import BaseParameters, base_vector
-from dynid.parameters.chain import Chain, chain_of, check_serial
+from dynid.parameters.chain import chain_in_dh_frames, check_serial
 from dynid.parameters.closed_form import closed_form
 from dynid.parameters.expression import Combination
-from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import ParameterLayout, parameters
 from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import States, keep_order, numeric_row_space
 from dynid.parameters.reasons import reasons_for
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
-from dynid.parameters.symbols import dh_rows, geometry_of, readable_combinations
+from dynid.parameters.symbols import geometry_of, readable_combinations
 from dynid.robot.model import Robot
-from dynid.robot.modified_dh import modified_dh
-from dynid.spatial import inverse_transform
 
 __all__ = ["BaseParameters", "Method", "base_parameters", "base_vector"]
 
@@ -70,17 +67,20 @@ def base_parameters(
     locked: Sequence[str] | Mapping[str, float] = (),
     static: bool = False,
     states: Sequence[ArrayLike] | States | None = None,
+    order: Sequence[str] | None = None,
 ) -> BaseParameters:
     """Find the combinations of parameters that act on the torques.
 
     Args:
         robot: The robot.
-        method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots that move
-            freely, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled regressors, anything). By default the first of
-            closed-form, structural, numeric that applies.
+        method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots
+            that move freely, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled regressors, anything). By
+            default the first of closed-form, structural, numeric that applies.
         locked: Joints held still (at zero, or at the given positions), whose torque is not measured.
         static: Whether the robot only stands still.
         states: ``(q, dq, ddq)``, each (N, n): only this very motion, found numerically.
+        order: Names of parameters to keep rather than others, first come first served ([Izaguirre1992] section 6.1);
+            the rest follows in the order of [GautierKhalil1990].
 
     Raises:
         ArgumentError: The method does not apply to this robot or motion; the error names one that does.
@@ -90,11 +90,12 @@ def base_parameters(
     layout = parameters(robot)
     method = method or _default_method(robot, motion)
     found = _find(robot, layout, method, motion)
-    if found.space is None:
-        columns, combinations, symbols = found.columns, found.combinations, found.symbols
-        grouping = _numbers(layout, combinations, symbols)
-    else:
-        columns, grouping = successive_columns(found.space, keep_order(robot))
+    columns, combinations, symbols = found.columns, found.combinations, found.symbols
+    grouping = _numbers(layout, combinations, symbols)
+    if found.space is not None or order:
+        wanted = [layout.index(name) for name in order or ()]
+        rest = [column for column in keep_order(robot) if column not in wanted]
+        columns, grouping = successive_columns(found.space or row_space(grouping), wanted + rest)
         symbols = geometry_of(robot)
         combinations = readable_combinations(layout, columns, grouping, symbols)
     hidden = {name for name, acts in zip(layout.names, np.any(grouping != 0.0, axis=0), strict=True) if not acts}
@@ -143,38 +144,19 @@ def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion
     if method not in ("closed-form", "minimal-combinations"):
         known = "closed-form, minimal-combinations, numeric or structural"
         raise ArgumentError(f"there is no method {method!r}", remedy=f"Use {known}.")
-    check_serial(robot, method)
     return _find_in_dh_frames(robot, layout, method)
 
 
 def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _Found:
     """By closed form or minimal combinations, in the robot's own frames where they are modified DH frames."""
-    rows = dh_rows(robot)
-    if rows is not None:
-        chain, to_dh, remark = chain_of(rows, robot.gravity), None, ""
-    else:
-        table = modified_dh(robot)
-        chain = chain_of(table.rows, table.robot.gravity)
-        to_dh = _frame_change(layout, table.T_body_mdh)
-        remark = f", axes taken as parallel within {table.deviation:.0e}" if table.deviation > 1e-9 else ""
+    chain, to_dh, deviation = chain_in_dh_frames(robot, method)
+    remark = f", axes taken as parallel within {deviation:.0e}" if deviation > 1e-9 else ""
     if method == "minimal-combinations":
-        matrix = minimal_combinations(chain, layout).matrix
-    else:
-        columns, combinations, symbols = closed_form(chain, layout)
-        if to_dh is None:
-            return _Found(columns=columns, combinations=combinations, symbols=symbols)
-        matrix = _numbers(layout, combinations, symbols)
-    return _Found(space=row_space(matrix if to_dh is None else matrix @ to_dh), remark=remark)
-
-
-def _frame_change(layout: ParameterLayout, T_body_mdh: Sequence[Floats]) -> Floats:
-    """(p, p) from parameters in the body frames to those in modified DH frames."""
-    matrix = np.eye(len(layout))
-    for j, T in enumerate(T_body_mdh):
-        T_mdh_body = inverse_transform(T)
-        block = slice(10 * j, 10 * j + 10)
-        matrix[block, block] = transport(T_mdh_body[:3, :3], T_mdh_body[:3, 3])
-    return matrix
+        return _Found(space=row_space(minimal_combinations(robot).matrix), remark=remark)
+    columns, combinations, symbols = closed_form(chain, layout)
+    if to_dh is None:
+        return _Found(columns=columns, combinations=combinations, symbols=symbols)
+    return _Found(space=row_space(_numbers(layout, combinations, symbols) @ to_dh), remark=remark)
 
 
 def _numbers(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:

@@ -1,7 +1,7 @@
 """Base parameters: the combinations of a robot's parameters that its torques reveal, and why others stay hidden.
 
-Three groups ([Atkeson1986] section 4.2.1): parameters that can be identified alone, those that only act in combination with
-others, and those that never act at all.
+Three groups ([Atkeson1986] section 4.2.1): parameters that can be identified alone, those that only act in combination
+with others, and those that never act at all.
 """
 
 from __future__ import annotations

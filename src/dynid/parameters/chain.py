@@ -1,8 +1,8 @@
-"""What the axes of a serial robot decide: the joints r and s, which first moments act, which rotor inertias are redundant.
+"""What the axes of a serial robot decide: the joints r and s, and which first moments act.
 
-The first revolute joint r, the first revolute joint s that is not parallel to it, and the direction of gravity settle which
-parameters act ([GautierKhalil1990] section III-B, [Lin1995] theorem 2). The rules are the complete ones: the printed rules leave
-out oblique twists, coincident axes and other directions of gravity.
+The first revolute joint r, the first revolute joint s that is not parallel to it, and the direction of gravity settle
+which parameters act ([GautierKhalil1990] section III-B, [Lin1995] theorem 2). The rules are the complete ones: the
+printed rules leave out oblique twists, coincident axes and other directions of gravity.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.parameters.inertia_maps import transport
+from dynid.parameters.symbols import dh_rows
 from dynid.robot.dh import DH
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
+from dynid.robot.modified_dh import modified_dh
+from dynid.spatial import inverse_transform
 
-__all__ = ["Chain", "chain_of", "check_serial"]
+__all__ = ["Chain", "chain_in_dh_frames", "chain_of", "check_serial"]
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +46,7 @@ class Chain:
     first_axis: tuple[Floats, ...]
     """(3,) axis of joint r in frame j, for r <= j < s; zeros elsewhere."""
     concurrent: tuple[float | None, ...]
-    """Where on axis j, from O_j [m], all axes up to j meet for good; None where they do not, or slide, or gravity acts."""
+    """Where on axis j, from O_j [m], all axes up to j meet for good; None where they do not, or gravity acts."""
 
     @property
     def count(self) -> int:
@@ -73,6 +77,30 @@ def check_serial(robot: Robot, method: str) -> None:
     others += ["Coupling"] * bool(robot.couplings)
     if others:
         raise ArgumentError(f"the {method} method does not know the joint model {others[0]}", remedy=remedy)
+
+
+def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None, float]:
+    """The chain of a serial robot in modified DH frames, its own where they are such.
+
+    Args:
+        robot: The robot.
+        method: Who asks, for the error's sake.
+
+    Returns:
+        The chain; (p, p) the map from the robot's parameters to those in the DH frames (None for its own frames); by
+        how much the DH frames miss the robot's axes.
+    """
+    check_serial(robot, method)
+    rows = dh_rows(robot)
+    if rows is not None:
+        return chain_of(rows, robot.gravity), None, 0.0
+    table = modified_dh(robot)
+    to_dh = np.eye(robot.parameter_vector.size)
+    for j, T_body_mdh in enumerate(table.T_body_mdh):
+        T_mdh_body = inverse_transform(T_body_mdh)
+        block = slice(10 * j, 10 * j + 10)
+        to_dh[block, block] = transport(T_mdh_body[:3, :3], T_mdh_body[:3, 3])
+    return chain_of(table.rows, table.robot.gravity), to_dh, table.deviation
 
 
 def chain_of(rows: Sequence[DH], gravity: Floats) -> Chain:
@@ -114,7 +142,7 @@ def _is_z(direction: Floats) -> bool:
 def _first_moment_acts(
     rows: Sequence[DH], rotations: Sequence[Floats], gravity: Floats, axes: Sequence[Floats], r: int, j: int
 ) -> bool:
-    """Delta_j: whether link j, turning about one direction only, is lifted, carried along or swung ([Lin1995] theorem 2)."""
+    """Whether link j, turning about one direction only, is lifted, carried along or swung (delta, [Lin1995])."""
     z = np.eye(3)
     for k in range(r + 1):
         z = z @ rotations[k]

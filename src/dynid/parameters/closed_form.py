@@ -1,9 +1,10 @@
 """Base parameters in closed form, from the geometry alone ([GautierKhalil1990]).
 
-One sweep from the last link to the first moves onto the link before what the joint between cannot tell apart: of a revolute
-joint ``YY MZ M`` (15), of a prismatic one the whole tensor (16), and between the joints r and s some first moments more
-(19), (20). The conditions are the complete ones (see `dynid.parameters.chain`); coefficients are polynomials in the robot's
-own geometric symbols. Rotor inertias are put where they cannot be told from link parameters before the sweep begins.
+One sweep from the last link to the first moves onto the link before what the joint between cannot tell apart: of a
+revolute joint ``YY MZ M`` (15), of a prismatic one the whole tensor (16), and between the joints r and s some first
+moments more (19), (20). The conditions are the complete ones (see `dynid.parameters.chain`); coefficients are
+polynomials in the robot's own geometric symbols. Rotor inertias are put where they cannot be told from link parameters
+before the sweep begins.
 """
 
 from __future__ import annotations
@@ -173,11 +174,11 @@ def _combination(layout: ParameterLayout, name: str, linear: Linear) -> Combinat
 
 
 def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: ParameterLayout) -> dict[str, Linear]:
-    """For every rotor inertia that acts as link parameters (and an offset) do, those parameters with their coefficients.
+    """For every rotor inertia that cannot be told from other parameters, those parameters with their coefficients.
 
-    Revolute joints: r, and s if it is perpendicular to r; there the rotor turns with ``ZZ``. Prismatic joints: where all
-    joints before are parallel revolute or perpendicular prismatic ones; there the rotor acts as mass that only slides, if
-    gravity does not pull along the joint or the joint has an offset to make up for it.
+    Revolute joints: r, and s if it is perpendicular to r; there the rotor turns with ``ZZ``. Prismatic joints: where
+    all joints before are parallel revolute or perpendicular prismatic ones; there the rotor acts as mass that only
+    slides, if gravity does not pull along the joint or the joint has an offset to make up for it.
     """
     found: dict[str, Linear] = {}
     names = set(layout.names)

@@ -1,7 +1,8 @@
 """Small polynomials in geometric symbols, and linear combinations of parameters with such coefficients.
 
-Just enough algebra for the regrouping relations: sums and products of symbols such as ``D3`` or ``CA2``, kept in a normal form in
-which the square of a sine is one minus the square of the cosine. Exact zeros vanish, so equal expressions look the same.
+Just enough algebra for the regrouping relations: sums and products of symbols such as ``D3`` or ``CA2``, kept in a
+normal form in which the square of a sine is one minus the square of the cosine. Exact zeros vanish, so equal
+expressions look the same.
 """
 
 from __future__ import annotations
@@ -63,9 +64,17 @@ class Polynomial:
         return _polynomial(other) - self
 
     def __mul__(self, other: Polynomial | float) -> Polynomial:
+        if not isinstance(other, Polynomial):
+            return (
+                Polynomial(tuple((monomial, value * other) for monomial, value in self.terms))
+                if other
+                else Polynomial()
+            )
+        if other.terms == _UNIT:
+            return self
         total: dict[Monomial, float] = {}
         for a, x in self.terms:
-            for b, y in _polynomial(other).terms:
+            for b, y in other.terms:
                 for monomial, value in _reduced(_product(a, b), x * y):
                     total[monomial] = total.get(monomial, 0.0) + value
         return Polynomial._of(total)
@@ -88,9 +97,13 @@ class Polynomial:
 
     def text(self, latex: bool = False) -> str:
         """As a sum in text (``D3^2 + R3^2``) or LaTeX."""
-        return _signed_sum([(value, _monomial_text(m, abs(value), latex)) for m, value in self.terms]) or "0"
+        positive_first = sorted(self.terms, key=lambda term: term[1] < 0.0)
+        return _signed_sum([(value, _monomial_text(m, abs(value), latex)) for m, value in positive_first]) or "0"
 
     __str__ = text
+
+
+_UNIT: tuple[tuple[Monomial, float], ...] = (((), 1.0),)
 
 
 def _polynomial(value: Polynomial | float) -> Polynomial:
@@ -185,7 +198,8 @@ class Combination:
 
     def text(self) -> str:
         """``ZZR1 = ZZ1 + YY2 + ...``, or the bare name of a parameter that stands alone."""
-        return f"{self.name} = {self.right_side()}" if self.regrouped else self.name
+        right = self.right_side()
+        return self.name if right == self.name else f"{self.name} = {right}"
 
     __str__ = text
 

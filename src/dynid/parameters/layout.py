@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 
-__all__ = ["INERTIAL_SYMBOLS", "INERTIAL_UNITS", "Parameter", "ParameterKind", "ParameterLayout", "parameters"]
+__all__ = [
+    "INERTIAL_KINDS",
+    "INERTIAL_SYMBOLS",
+    "INERTIAL_UNITS",
+    "Parameter",
+    "ParameterKind",
+    "ParameterLayout",
+    "parameters",
+]
 
 INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 """The ten parameters of a body about its frame's origin ([GautierKhalil1990] eq. 1)."""
@@ -22,7 +30,7 @@ INERTIAL_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 
 ParameterKind = Literal["inertia", "first moment", "mass", "joint model", "coupling"]
 
-_INERTIAL_KINDS: tuple[ParameterKind, ...] = ("inertia",) * 6 + ("first moment",) * 3 + ("mass",)
+INERTIAL_KINDS: tuple[ParameterKind, ...] = ("inertia",) * 6 + ("first moment",) * 3 + ("mass",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class Parameter:
     unit: str
     """SI unit."""
     owner: str
-    """Name of the link (inertial parameters) or of the joint (joint models); of a coupling, its joints joined by ``+``."""
+    """Name of the link or, for joint models, of the joint; of a coupling, its joints joined by ``+``."""
     kind: ParameterKind
     number: int
     """Number of the body or joint, from 1."""
@@ -108,7 +116,7 @@ def parameters(robot: Robot) -> ParameterLayout:
     rows = [
         Parameter(f"{symbol}{number}", unit, body.joint.child, kind, number, symbol)
         for number, body in enumerate(robot.bodies, start=1)
-        for symbol, unit, kind in zip(INERTIAL_SYMBOLS, INERTIAL_UNITS, _INERTIAL_KINDS, strict=True)
+        for symbol, unit, kind in zip(INERTIAL_SYMBOLS, INERTIAL_UNITS, INERTIAL_KINDS, strict=True)
     ]
     for number, joint in enumerate(robot.moving_joints, start=1):
         for model in joint.models:

@@ -1,21 +1,25 @@
 """Minimal linear combinations of inertial parameters ([Lin1995]).
 
-Every link is taken together with all that it carries; the parts of the composite body's mass, first moment and tensor that stay
-constant as the joints move are ``m^, k, U``. Theorem 2 says which of them act. The scan of the paper is damaged; the recursion
-below is the checked reconstruction: frames are modified DH frames, and everything is carried as a matrix on the parameters.
+Every link is taken together with all that it carries; the parts of the composite body's mass, first moment and tensor
+that stay constant as the joints move are ``m^, k, U``. Theorem 2 says which of them act. The scan of the paper is
+damaged; the recursion below is the checked reconstruction: frames are modified DH frames, and everything is carried as
+a matrix on the parameters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.parameters.chain import Chain
+from dynid.parameters.chain import Chain, chain_in_dh_frames
 from dynid.parameters.closed_form import rotor_substitutes
-from dynid.parameters.layout import ParameterLayout
-from dynid.parameters.symbols import dh_symbols
+from dynid.parameters.expression import Combination, Term
+from dynid.parameters.layout import ParameterLayout, parameters
+from dynid.parameters.symbols import dh_symbols, recognise, within
+from dynid.robot.model import Robot
 from dynid.spatial import skew
 
 __all__ = ["MinimalCombinations", "minimal_combinations"]
@@ -28,9 +32,14 @@ class MinimalCombinations:
     """Lin's set of constants, one row each."""
 
     names: tuple[str, ...]
-    """``U33_1``, ``U11-U22_4``, ``KX_4``, ``MC_3`` (mass of all links from 3 on), and joint models by their own names."""
+    """``U33_1  U11-U22_4  KX_4  MC_3`` (mass of all links from 3 on), and joint models by their own names."""
     matrix: Floats
     """(b, p) values of the combinations: ``matrix @ theta``."""
+    combinations: tuple[Combination, ...]
+    """The same, readable."""
+
+    def __str__(self) -> str:
+        return "\n".join(combination.text() for combination in self.combinations)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,28 +54,53 @@ class _Composite:
     """(3, 3, p)"""
 
 
-def minimal_combinations(chain: Chain, layout: ParameterLayout) -> MinimalCombinations:
-    """Lin's minimal linear combinations of a serial robot in modified DH frames (theorem 2), with its joint models."""
-    size, n = len(layout), len(chain.rows)
+def minimal_combinations(robot: Robot) -> MinimalCombinations:
+    """Lin's minimal linear combinations of a serial robot (theorem 2), with its joint models.
+
+    Raises:
+        ArgumentError: The robot branches, or has couplings or joint models of other kinds.
+    """
+    chain, to_dh, _ = chain_in_dh_frames(robot, "minimal-combinations")
+    layout = parameters(robot)
+    names, matrix = _links(chain, len(layout))
+    table, symbols = dh_symbols(chain.rows)
+    substitutes = rotor_substitutes(chain, table, layout)
+    for parameter in layout:
+        if parameter.kind == "joint model" and parameter.name not in substitutes:
+            names.append(parameter.name)
+            matrix = np.vstack([matrix, np.eye(len(layout))[layout.index(parameter.name)]])
+    for rotor, linear in substitutes.items():
+        for name, coefficient in linear.items():
+            matrix[:, layout.index(rotor)] += matrix[:, layout.index(name)] * coefficient.value(symbols)
+    matrix = matrix if to_dh is None else matrix @ to_dh
+    readable = [_readable(name, row, layout, symbols) for name, row in zip(names, matrix, strict=True)]
+    return MinimalCombinations(tuple(names), matrix, tuple(readable))
+
+
+def _links(chain: Chain, size: int) -> tuple[list[str], Floats]:
+    """Names and rows of the links' combinations, from the base outwards."""
     names: list[str] = []
     rows: list[Floats] = []
     beyond: _Composite | None = None
-    for j in reversed(range(n)):
+    for j in reversed(range(len(chain.rows))):
         beyond = _composite(chain, j, beyond, size)
         chosen = _chosen(chain, j, beyond)
         names[:0] = [f"{name}_{j + 1}" for name in chosen]
         rows[:0] = list(chosen.values())
-    matrix = np.array(rows)
-    substitutes = rotor_substitutes(chain, dh_symbols(chain.rows)[0], layout)
-    symbols = dh_symbols(chain.rows)[1]
-    for parameter in layout:
-        if parameter.kind == "joint model" and parameter.name not in substitutes:
-            names.append(parameter.name)
-            matrix = np.vstack([matrix, np.eye(size)[layout.index(parameter.name)]])
-    for rotor, linear in substitutes.items():
-        for name, coefficient in linear.items():
-            matrix[:, layout.index(rotor)] += matrix[:, layout.index(name)] * coefficient.value(symbols)
-    return MinimalCombinations(tuple(names), matrix)
+    return names, np.array(rows)
+
+
+def _readable(name: str, row: Floats, layout: ParameterLayout, symbols: Mapping[str, float]) -> Combination:
+    lengths = {"inertia": 2, "first moment": 1}
+    own = 2 if name.startswith("U") else 1 if name.startswith("K") else 0
+    number = int(name.rsplit("_")[-1]) if "_" in name else 0
+    terms = []
+    for column in np.flatnonzero(row).tolist():
+        parameter = layout[column]
+        value, degree = float(row[column]), own - lengths.get(parameter.kind, 0)
+        coefficient = recognise(value, degree, within(symbols, number, parameter.number))
+        terms.append(Term(coefficient, parameter.name))
+    return Combination(name, tuple(terms))
 
 
 def _composite(chain: Chain, j: int, beyond: _Composite | None, size: int) -> _Composite:
@@ -100,9 +134,9 @@ def _own(j: int, size: int) -> _Composite:
 def _shift(s: Floats, arm: Floats, mass: Floats) -> Floats:
     """``-m^ [s x]^2 - [s x][k x] - [k x][s x]`` as a map (3, 3, p)."""
     S = skew(s)
-    cross = np.array([[skew(unit) for unit in np.eye(3)]])[0]  # (3, 3, 3): [e_a x]
+    cross = np.array([skew(unit) for unit in np.eye(3)])  # (3, 3, 3): [e_a x]
     product = np.einsum("ik,akl,ap->ilp", S, cross, arm)
-    return -np.multiply.outer(S @ S, mass) - product - product.transpose(1, 0, 2)
+    return np.asarray(-np.multiply.outer(S @ S, mass) - product - product.transpose(1, 0, 2))
 
 
 def _chosen(chain: Chain, j: int, body: _Composite) -> dict[str, Floats]:

@@ -1,6 +1,7 @@
 """Base parameters from sampled regressors: rank-revealing factorisation at random states ([Izaguirre1992] section 6.1).
 
-Works for every robot, tree and joint model, and for a motion that was really made. [Gautier1990] uses the same idea with QR.
+Works for every robot, tree and joint model, and for a motion that was really made. [Gautier1990] uses the same idea
+with QR.
 """
 
 from __future__ import annotations
@@ -105,11 +106,11 @@ def numeric_row_space(
 
 
 def keep_order(robot: Robot) -> list[int]:
-    """Columns in the order in which to keep them, so that the groupings come out as in [GautierKhalil1990] eqs. (15), (16).
+    """Columns in the order in which to keep them, so that groupings come out as in [GautierKhalil1990] eqs. 15, 16.
 
-    Of a link that turns, the second moment and the mass terms across its own axis are kept and ``YY MZ M`` (for an axis along
-    z) go to the link before; of a link that slides, mass and first moments are kept and the tensor goes to the link before. Of
-    the joint models the rotor inertias are the first to go.
+    Of a link that turns, the second moment and the mass terms across its own axis are kept and ``YY MZ M`` (for an
+    axis along z) go to the link before; of a link that slides, mass and first moments are kept and the tensor goes to
+    the link before. Of the joint models the rotor inertias are the first to go.
     """
     groups: list[list[int]] = [[] for _ in range(6)]
     for j, body in enumerate(robot.bodies):

@@ -1,8 +1,9 @@
 """The row space of a regressor, and the choice of columns that represent it.
 
-A set of parameters acts on the torques only through the row space of the regressor. Every method of this package ends in such a
-space; what differs is how it is found. From the space, columns are kept one after another in a given order as long as they are
-independent of those before ([Izaguirre1992] section 6.1, eqs. 27-29); all other columns are combinations of the kept ones.
+A set of parameters acts on the torques only through the row space of the regressor. Every method of this package ends
+in such a space; what differs is how it is found. From the space, columns are kept one after another in a given order
+as long as they are independent of those before ([Izaguirre1992] section 6.1, eqs. 27-29); all other columns are
+combinations of the kept ones.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["RowSpace", "row_space", "successive_columns"]
 Floats = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-9
-"""Scaled singular values below this fraction of the largest count as zero; real ones stay above 1e-6, rounding below 1e-13."""
+"""Scaled singular values below this fraction of the largest count as zero; real ones are far above."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +75,8 @@ def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int
         order: All column numbers, the ones to keep rather than drop first.
 
     Returns:
-        The kept columns (ascending) and the grouping matrix G (b, p), ``Y == Y[:, columns] @ G``, ``G[:, columns] == 1``.
+        The kept columns (ascending) and the grouping matrix G (b, p), ``Y == Y[:, columns] @ G``, ``G[:, columns] ==
+        1``.
     """
     columns = tuple(sorted(_independent(space.basis, order, space.rank)))
     kept = list(columns)

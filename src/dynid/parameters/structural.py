@@ -1,16 +1,18 @@
 """Base parameters of any tree without sampling: a recursion over the span of attainable energies.
 
-The energy of the robot is ``sum_j delta_j . h_j(q, dq)``; a change delta of the parameters is invisible exactly when that sum is
-constant. The row h_j (10,) of body j follows from its parent's, ``h_j = S_j(q_j)^T h_p + dq_j mixed(u_j, t_j) + dq_j^2 K(u_j)``
-([GautierKhalil1990] eqs. 9-13), where S_j is a polynomial in q_j (prismatic) or a trigonometric one (revolute):
-``S_j = sum_m phi_m(q_j) S_jm``, phi_0 = 1. So the *span* of all attainable h_j and of all attainable twists t_j follows joint by
-joint, and seen from the last joint backwards delta is invisible exactly when, with ``delta'_j = delta_j + sum_children S_c0 delta'_c``,
+The energy of the robot is ``sum_j delta_j . h_j(q, dq)``; a change delta of the parameters is invisible exactly when
+that sum is constant. The row h_j (10,) of body j follows from its parent's, ``h_j = S_j(q_j)^T h_p + dq_j mixed(u_j,
+t_j) + dq_j^2 K(u_j)`` ([GautierKhalil1990] eqs. 9-13), where S_j is a polynomial in q_j (prismatic) or a trigonometric
+one (revolute): ``S_j = sum_m phi_m(q_j) S_jm``, phi_0 = 1. So the *span* of all attainable h_j and of all attainable
+twists t_j follows joint by joint, and seen from the last joint backwards delta is invisible exactly when, with
+``delta'_j = delta_j + sum_children S_c0 delta'_c``,
 
 - ``delta'_j . S_jm^T h = 0`` for m > 0 and all attainable h of the parent (nothing may depend on q_j),
 - ``delta'_j . mixed(u_j, t) = 0`` for all attainable t, and ``delta'_j . K(u_j) = 0`` (nothing may depend on dq_j).
 
-These conditions are the rows that span what can be known. Rotor inertias, offsets and couplings enter the same conditions.
-The idea of propagating spans instead of samples is that of the recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine).
+These conditions are the rows that span what can be known. Rotor inertias, offsets and couplings enter the same
+conditions. The idea of propagating spans instead of samples is that of the recursive parameter nullspace algorithm
+(Wensing, Niemeyer, Slotine).
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ class Attainable:
     """What a body can do, over all motions of the robot."""
 
     energy: Floats
-    """(k, 11) orthonormal rows that span the energy rows h (10,), each extended by a 1 that tells points from directions."""
+    """(k, 11) orthonormal rows that span the energy rows (h, 1); the 1 tells points from directions."""
     twists: Floats
-    """(l, 6 + n) orthonormal rows that span (w, v, dq): angular and origin velocity in the body frame, joint velocities."""
+    """(k, 6 + n) orthonormal rows that span (w, v, dq): twist of the origin in the body frame, joint velocities."""
 
     @property
     def turning(self) -> Floats:
@@ -137,7 +139,7 @@ def _conditions(
 
 
 def _coupled_inertia(robot: Robot, j: int, rates: Floats, columns: Mapping[str, int]) -> Floats:
-    """Coefficient of dq_j in the couplings' energy IAM * sum r_k r_i dq_k dq_i, joints after j already settled; (k, p)."""
+    """Coefficient of dq_j in the couplings' energy IAM * sum r_k r_i dq_k dq_i, later joints settled; (k, p)."""
     rows = np.zeros((len(rates), robot.parameter_vector.size))
     names = robot.joint_names
     for coupling in robot.couplings:
@@ -180,7 +182,7 @@ def _friction_rows(robot: Robot, columns: Mapping[str, int], locked: Mapping[int
 
 
 def _direction(ratios: Mapping[int, float]) -> tuple[tuple[tuple[int, float], ...], float]:
-    """Ratios up to a factor, and the size of that factor: motors with the same direction share the sign of their speed."""
+    """Ratios up to a factor, and that factor's size: motors with the same direction share the sign of their speed."""
     first = ratios[min(ratios)]
     return tuple((k, round(r / first, 12)) for k, r in sorted(ratios.items())), abs(first)
 
@@ -212,7 +214,7 @@ def _model_columns(robot: Robot) -> dict[str, int]:
     return columns
 
 
-# --- the joint's motion as a sum of functions of q ---------------------------------------------------------------------
+# --- the joint's motion as a sum of functions of q
 
 
 def _unit_twist(body: Body) -> Floats:

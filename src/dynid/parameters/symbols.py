@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from dynid.parameters.layout import Parameter, ParameterLayout
 from dynid.robot.dh import DH
 from dynid.robot.model import Robot
 
-__all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of", "readable_combinations"]
+__all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of", "readable_combinations", "recognise", "within"]
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
 
 
 def geometry_of(robot: Robot) -> dict[str, float]:
-    """Values of the geometric symbols: those of the DH table where there is one, else ``PX3 PY3 PZ3`` of each placement."""
+    """Values of the geometric symbols: those of the DH table, or else ``PX3 PY3 PZ3`` of each placement."""
     rows = dh_rows(robot)
     if rows is not None:
         return dh_symbols(rows)[1]
@@ -105,7 +105,7 @@ def readable_combinations(
         for k in others:
             key = (round(float(row[k]), 12), *_degree_and_range(kept, layout[k]))
             if key not in known:
-                known[key] = recognise(float(row[k]), key[1], _between(geometry, key[2], key[3]))
+                known[key] = recognise(float(row[k]), key[1], within(geometry, key[2], key[3]))
             terms.append(Term(known[key], layout[k].name))
         found.append(Combination(kept.regrouped_name if others else kept.name, tuple(terms)))
     return tuple(found)
@@ -117,7 +117,8 @@ def _degree_and_range(kept: Parameter, dropped: Parameter) -> tuple[int, int, in
     return degree, min(kept.number, dropped.number), max(kept.number, dropped.number)
 
 
-def _between(geometry: Mapping[str, float], after: int, last: int) -> dict[str, float]:
+def within(geometry: Mapping[str, float], after: int, last: int) -> dict[str, float]:
+    """The symbols that belong to joints beyond ``after`` up to ``last``."""
     return {name: value for name, value in geometry.items() if after < int(name.lstrip("PXYZDRCSAT")) <= last}
 
 
@@ -144,7 +145,8 @@ def recognise(value: float, degree: int, geometry: Mapping[str, float]) -> Polyn
             signed = _signed(chosen, value, tolerance)
             if signed is not None:
                 return signed
-    return _pair(candidates, value, tolerance) or number
+    found = _pair(candidates, value, tolerance)
+    return number if found is None else found
 
 
 def _candidates(degree: int, geometry: Mapping[str, float]) -> list[tuple[Polynomial, float]]:
@@ -158,16 +160,18 @@ def _candidates(degree: int, geometry: Mapping[str, float]) -> list[tuple[Polyno
     turns = [one, *(Polynomial.symbol(a) for a in angles)]
     turns += [Polynomial.symbol(a) * Polynomial.symbol(b) for k, a in enumerate(angles) for b in angles[k:]]
     bases = bases[:80] if degree >= 0 else []
-    products = [base * turn for turn in turns[:40] for base in bases]
-    return [(product, product.value(geometry)) for product in products if product]
+    found = [base * turn for turn in turns[:40] for base in bases]
+    return [(polynomial, polynomial.value(geometry)) for polynomial in found if polynomial]
 
 
 def _signed(chosen: Sequence[tuple[Polynomial, float]], value: float, tolerance: float) -> Polynomial | None:
-    """The sum of the chosen with some choice of signs, the first one either way, that has this value."""
-    for signs in range(2 ** len(chosen)):
-        factors = [-1.0 if signs >> k & 1 else 1.0 for k in range(len(chosen))]
+    """The sum of the chosen with some choice of signs that has this value."""
+    for factors in product((1.0, -1.0), repeat=len(chosen)):
         if abs(sum(f * s for f, (_, s) in zip(factors, chosen, strict=True)) - value) <= tolerance:
-            return sum((p * f for f, (p, _) in zip(factors[1:], chosen[1:], strict=True)), chosen[0][0] * factors[0])
+            total = Polynomial()
+            for factor, (polynomial, _) in zip(factors, chosen, strict=True):
+                total = total + polynomial * factor
+            return total
     return None
 
 
@@ -178,6 +182,6 @@ def _pair(candidates: Sequence[tuple[Polynomial, float]], value: float, toleranc
         for second in (1.0, -1.0, 2.0, -2.0):
             hits = np.argwhere(np.abs(first * sizes[:, None] + second * sizes[None, :] - value) <= tolerance)
             if len(hits):
-                a, b = hits[0]
+                a, b = (int(index) for index in hits[0])
                 return candidates[a][0] * first + candidates[b][0] * second
     return None
