@@ -24,6 +24,7 @@ __all__ = [
     "EOptimality",
     "Equilibrium",
     "FrobeniusCondition",
+    "GeometricCost",
     "InformationCriterion",
     "PredictedDeviation",
     "QRCondition",
@@ -254,8 +255,8 @@ class Equilibrium(Criterion):
         return value, value * (up / up.sum() - down / down.sum()) / W
 
     def stages(self) -> Sequence[Criterion]:
-        """Orders 4, 8, ... up to this one."""
-        return (*(Equilibrium(p) for p in _STAGES if p < self.order), self)
+        """Orders 1/2, 1, 2, ... up to this one: low orders lift all small entries, not the smallest alone."""
+        return (*(Equilibrium(p) for p in (0.5, 1.0, 2.0, *_STAGES) if p < self.order), self)
 
 
 @dataclass(frozen=True)
@@ -272,12 +273,32 @@ class WeightedCost(Criterion):
         return float(value), np.asarray(sum(weight * gradient for weight, _, gradient in parts))
 
     def stages(self) -> Sequence[Criterion]:
-        """The terms' stages side by side; a term with fewer stays at its last."""
-        ladders = [criterion.stages() for _, criterion in self.terms]
-        weights = [weight for weight, _ in self.terms]
-        return tuple(
-            WeightedCost(
-                tuple((w, ladder[min(i, len(ladder) - 1)]) for w, ladder in zip(weights, ladders, strict=True))
-            )
-            for i in range(max(len(ladder) for ladder in ladders))
-        )
+        """The terms' stages side by side, the last ones together."""
+        return tuple(WeightedCost(terms) for terms in _side_by_side(self.terms))
+
+
+@dataclass(frozen=True)
+class GeometricCost(Criterion):
+    """Product of powers of positive criteria: the weighted sum (18) of their logarithms, whatever their sizes."""
+
+    terms: tuple[tuple[float, Criterion], ...]
+    """Exponents and criteria."""
+
+    def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
+        """Value, and its derivative (m, b) with respect to W."""
+        parts = [(exponent, *criterion.value_and_gradient(W, prior)) for exponent, criterion in self.terms]
+        if not all(np.isfinite(part) for _, part, _ in parts):
+            return np.inf, np.zeros_like(W)
+        value = float(np.prod([part**exponent for exponent, part, _ in parts]))
+        return value, np.asarray(value * sum(exponent / part * gradient for exponent, part, gradient in parts))
+
+    def stages(self) -> Sequence[Criterion]:
+        """The terms' stages side by side, the last ones together."""
+        return tuple(GeometricCost(terms) for terms in _side_by_side(self.terms))
+
+
+def _side_by_side(terms: tuple[tuple[float, Criterion], ...]) -> list[tuple[tuple[float, Criterion], ...]]:
+    """The stages of several terms; one with fewer waits at its first."""
+    ladders = [(weight, criterion.stages()) for weight, criterion in terms]
+    longest = max(len(ladder) for _, ladder in ladders)
+    return [tuple((w, ladder[max(0, i + len(ladder))]) for w, ladder in ladders) for i in range(-longest, 0)]

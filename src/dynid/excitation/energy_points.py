@@ -1,0 +1,217 @@
+"""Optimum points for the energy model: positions and velocities whose energies reveal the base parameters best.
+
+Equation numbers: [GautierKhalil1992]. Row i of the observation matrix is the difference of the energy regressor between
+points i and i + 1 (9); position and velocity limits become a change of variables (section 4.2), so that the search is
+free. The paper held the derivatives of the criterion to be out of reach and searched without; here they are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics.energy import energy_rows
+from dynid.errors import ArgumentError
+from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium
+from dynid.excitation.differentiable import Differentiable
+from dynid.excitation.quintic import QuinticTrajectory
+from dynid.parameters.base import base_parameters
+from dynid.robot.model import Robot
+
+__all__ = ["EnergyPoints", "PointSequence", "optimise_points"]
+
+Floats = NDArray[np.float64]
+
+
+class EnergyPoints:
+    """The energy model of a robot, and the box in which its points lie."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        velocity: ArrayLike,
+        columns: Sequence[int] | None = None,
+    ) -> None:
+        """Record and compile the energy regressor.
+
+        Args:
+            robot: Its links; joint models do not store energy.
+            lower: Lowest positions, scalar or (n,) [rad or m].
+            upper: Highest positions.
+            velocity: Largest absolute velocities.
+            columns: (b,) inertial parameters to reveal; the base parameters of the links by default.
+        """
+        n = robot.dof
+        self.lower, self.upper, self.velocity = (
+            np.array(np.broadcast_to(np.asarray(x, dtype=float), (n,))) for x in (lower, upper, velocity)
+        )
+        if (
+            not np.all((self.lower < self.upper) & (self.velocity > 0))
+            or not np.isfinite(self.upper - self.lower).all()
+        ):
+            raise ArgumentError("points need finite ranges of position and positive velocities")
+        links = robot.with_joint_models()
+        self.columns = tuple(base_parameters(links).columns if columns is None else columns)
+        self._rows = Differentiable(self._kept_rows(links), n, "q", "dq")
+
+    def _kept_rows(self, robot: Robot) -> Any:
+        return lambda q, dq: energy_rows(robot, q, dq)[list(self.columns)]
+
+    @property
+    def dof(self) -> int:
+        """Number of joints n."""
+        return len(self.lower)
+
+    def states(self, x: Floats) -> tuple[Floats, Floats]:
+        """Positions and velocities (r + 1, n) of free variables x (r + 1, 2, n): section 4.2."""
+        q = self.lower + (self.upper - self.lower) * np.sin(x[:, 0]) ** 2
+        return q, self.velocity * np.sin(x[:, 1])
+
+    def variables(self, q: Floats, dq: Floats) -> Floats:
+        """Free variables (r + 1, 2, n) of points within the limits."""
+        share = np.clip((q - self.lower) / (self.upper - self.lower), 0.0, 1.0)
+        return np.stack([np.arcsin(np.sqrt(share)), np.arcsin(np.clip(dq / self.velocity, -1.0, 1.0))], axis=1)
+
+    def matrix(self, q: Floats, dq: Floats) -> Floats:
+        """Observation matrix W (r, b) of a sequence of r + 1 points (9)."""
+        return np.diff(self._rows(q, dq), axis=0)
+
+    def value_and_gradient(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
+        """Criterion of the points' matrix, and its gradient with respect to the free variables, like x."""
+        q, dq = self.states(x)
+        value, dW = criterion.value_and_gradient(self.matrix(q, dq))
+        dh = np.zeros((len(q), dW.shape[1]))
+        dh[1:] += dW
+        dh[:-1] -= dW
+        pulled = self._rows.pullback(dh, q, dq)
+        gradient = np.empty_like(x)
+        gradient[:, 0] = pulled["q"] * (self.upper - self.lower) * np.sin(2.0 * x[:, 0])
+        gradient[:, 1] = pulled["dq"] * self.velocity * np.cos(x[:, 1])
+        return value, gradient
+
+    def random(self, count: int, rng: np.random.Generator) -> PointSequence:
+        """``count`` + 1 points drawn uniformly within the limits."""
+        q = rng.uniform(self.lower, self.upper, size=(count + 1, self.dof))
+        return self.sequence(q, rng.uniform(-self.velocity, self.velocity, size=(count + 1, self.dof)))
+
+    def sequence(self, q: Floats, dq: Floats) -> PointSequence:
+        """Points with their observation matrix."""
+        return PointSequence(q=np.array(q), dq=np.array(dq), W=self.matrix(q, dq))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointSequence:
+    """A sequence of points and what it reveals."""
+
+    q: Floats
+    """(r + 1, n) positions [rad or m]."""
+    dq: Floats
+    """(r + 1, n) velocities."""
+    W: Floats
+    """(r, b) energy differences between consecutive points, per unit of each parameter."""
+
+    @property
+    def condition_number(self) -> float:
+        """Ratio of the extreme singular values of W (16)."""
+        return float(np.linalg.cond(self.W))
+
+    @property
+    def equilibrium(self) -> float:
+        """Ratio of the extreme absolute entries of W (19)."""
+        return Equilibrium().value(self.W)
+
+    def predicted_deviation(self, noise: float) -> Floats:
+        """(b,) standard deviations of the parameters for energies with noise of that standard deviation [J]."""
+        return noise * np.sqrt(np.diag(np.linalg.inv(self.W.T @ self.W)))
+
+    def trajectory(
+        self, *, velocity: ArrayLike, acceleration: ArrayLike, rest: ArrayLike | None = None
+    ) -> QuinticTrajectory:
+        """Fifth-order segments through the points, from rest to rest, in the shortest time within the limits.
+
+        Between the points positions may leave the range of the points; see `QuinticTrajectory.position_range`.
+
+        Args:
+            velocity: Limits, scalar or (n,).
+            acceleration: Likewise.
+            rest: (n,) position at the start and at the end; the middle of the points by default.
+        """
+        still = np.asarray(0.5 * (self.q.min(axis=0) + self.q.max(axis=0)) if rest is None else rest, dtype=float)
+        zero = np.zeros_like(still)
+        q, dq = np.vstack([still, self.q, still]), np.vstack([zero, self.dq, zero])
+        return QuinticTrajectory.through(q, dq, velocity=velocity, acceleration=acceleration)
+
+
+def optimise_points(
+    model: EnergyPoints,
+    count: int,
+    *,
+    criterion: Criterion | None = None,
+    seed: int = 0,
+    starts: int = 1,
+    iterations: int = 400,
+    initial: PointSequence | None = None,
+) -> PointSequence:
+    """A sequence of ``count`` + 1 points that minimises a criterion of its ``count`` energy differences.
+
+    Each start draws points clustered in position, because gravity terms are large and differences of nearby points are
+    not, and passes through the criterion's smooth stages.
+
+    Args:
+        model: The energy model and its limits.
+        count: Number r of energy differences, at least the number of parameters.
+        criterion: What to minimise; the condition number (16) by default.
+        seed: Of the starts.
+        starts: Number of random starts; the best result counts.
+        iterations: Steps of L-BFGS per stage.
+        initial: Points to improve instead of random starts; they are first moved a little, away from corners where the
+            criterion has no gradient.
+    """
+    if count < len(model.columns):
+        raise ArgumentError(f"{count} differences cannot reveal {len(model.columns)} parameters", remedy="Use more.")
+    criterion = criterion or ConditionNumber()
+    rng = np.random.default_rng(seed)
+    if initial is not None:
+        x = model.variables(initial.q, initial.dq)
+        first = [x + 0.02 * rng.normal(size=x.shape)]
+    else:
+        first = [_clustered(count, model.dof, rng) for _ in range(starts)]
+    found = [_descend(model, x, criterion, iterations) for x in first]
+    best = min(found, key=lambda x: criterion.value(model.matrix(*model.states(x))))
+    return model.sequence(*model.states(best))
+
+
+def _clustered(count: int, dof: int, rng: np.random.Generator) -> Floats:
+    x = rng.normal(size=(count + 1, 2, dof))
+    x[:, 0] = rng.uniform(0.0, 0.5 * np.pi, size=dof) + 0.1 * x[:, 0]
+    return x
+
+
+def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: int) -> Floats:
+    """Stage by stage; the logarithm of a criterion is flatter where it is large."""
+    from scipy.optimize import minimize
+
+    best, lowest = x, criterion.value(model.matrix(*model.states(x)))
+    for stage in criterion.stages():
+
+        def objective(flat: Floats, stage: Criterion = stage) -> tuple[float, Floats]:
+            value, gradient = model.value_and_gradient(flat.reshape(-1, 2, model.dof), stage)
+            if not np.isfinite(value):
+                return 50.0, np.zeros_like(flat)
+            return float(np.log(value)), gradient.ravel() / value
+
+        result = minimize(
+            objective, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": 20}
+        )
+        x = result.x.reshape(x.shape)
+        value = criterion.value(model.matrix(*model.states(x)))
+        if value < lowest:
+            best, lowest = x, value
+    return best

@@ -1,0 +1,149 @@
+"""Limits: values against plain computation, gradients against central differences, capsules against sampling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid.dynamics.inverse_dynamics import newton_euler
+from dynid.dynamics.kinematics import link_poses
+from dynid.errors import ArgumentError
+from dynid.excitation.capsules import Capsule, closest_points, collision_pairs, skeleton_capsules
+from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.coverage import SpeedCoverage, speed_coverage
+from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
+from dynid.excitation.observation import with_smooth_friction
+from dynid.excitation.trajectory import Motion
+from dynid.robot.model import Robot
+from dynid.robot.zoo import panda, puma560
+
+from .conftest import all_limits, arm
+
+
+def random_motion(robot: Robot, samples: int = 6, seed: int = 0) -> Motion:
+    rng = np.random.default_rng(seed)
+    return Motion(*rng.normal(size=(4, samples, robot.dof)))
+
+
+def test_every_kind_of_limit_has_a_constraint(robot: Robot) -> None:
+    names = [constraint.name for constraint in build_constraints(robot, all_limits(robot))]
+    kinds = ["position", "velocity", "acceleration", "jerk", "torque", "workspace", "tool speed", "self-collision"]
+    assert names == kinds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients(seed: int) -> None:
+    robot = with_smooth_friction(arm(seed, joints=5))
+    motion = random_motion(robot, seed=seed)
+    rng = np.random.default_rng(seed)
+    wish = SpeedCoverage.of(robot.joint_names, rng.uniform(0.5, 2, robot.dof))
+    for constraint in (*build_constraints(robot, all_limits(robot)), wish):
+        weight = rng.normal(size=constraint.excess(motion).shape)
+        gradient = Motion(*(np.array(part) for part in constraint.pullback(motion, weight)))
+        direction = Motion(*rng.normal(size=(4, *motion.q.shape)))
+        h = 1e-6
+        ends = [
+            np.vdot(weight, constraint.excess(Motion(*(x + s * h * d for x, d in zip(motion, direction, strict=True)))))
+            for s in (1, -1)
+        ]
+        exact = sum(np.vdot(g, d) for g, d in zip(gradient, direction, strict=True))
+        assert exact == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-5, abs=1e-6), constraint.name
+
+
+def test_margins_are_those_of_a_plain_computation(robot: Robot) -> None:
+    limits = all_limits(robot)
+    motion = random_motion(robot, seed=4)
+    found = margins(build_constraints(robot, limits), motion)
+    theta = robot.parameter_vector
+    torque = np.array([newton_euler(robot, theta, *state) for state in zip(*motion[:3], strict=True)])
+    of_joint = [m.margin for m in found if m.limit == "torque" and robot.joint_names[1] in m.where]
+    assert min(of_joint) == pytest.approx((limits.torque - np.abs(torque).max(axis=0))[1])
+    tool = limits.workspaces[0]
+    poses = [link_poses(robot, q)[tool.link] for q in motion.q]
+    highest = max((T[:3, :3] @ tool.point + T[:3, 3])[2] for T in poses)
+    wall = next(m for m in found if m.limit == "workspace" and "z <= 0.7" in m.where)
+    assert wall.margin == pytest.approx(0.7 - highest)
+
+
+def test_tool_speed_is_the_rate_of_the_tool_position(robot: Robot) -> None:
+    link = robot.bodies[-1].joint.child
+    limits = MotionLimits.from_robot(robot).with_workspace(Workspace(link=link, point=np.ones(3) * 0.1, speed=1.0))
+    speed = build_constraints(robot, limits)[-1]
+    q, dq = np.random.default_rng(0).normal(size=(2, robot.dof))
+    zero = np.zeros((1, robot.dof))
+
+    def position(q: np.ndarray) -> np.ndarray:
+        T = link_poses(robot, q)[link]
+        return T[:3, :3] @ np.full(3, 0.1) + T[:3, 3]
+
+    h = 1e-6
+    expected = np.linalg.norm(position(q + h * dq) - position(q - h * dq)) / (2 * h)
+    assert speed.excess(Motion(q[None], dq[None], zero, zero))[0, 0] + 1 == pytest.approx(expected, rel=1e-7)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=50, deadline=None)
+def test_closest_points_of_segments(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a0, a1, b0, b1 = rng.normal(size=(4, 1, 3))
+    if seed % 4 == 0:
+        b1 = b0 + (a1 - a0) * rng.normal()  # parallel
+    if seed % 5 == 0:
+        a1 = a0  # a point
+    near = closest_points(a0, a1, b0, b1)
+    s, t = np.meshgrid(np.linspace(0, 1, 101), np.linspace(0, 1, 101))
+    gaps = (a0 + s[..., None] * (a1 - a0)) - (b0 + t[..., None] * (b1 - b0))
+    sampled = np.linalg.norm(gaps, axis=-1).min()
+    assert near.distance[0] <= sampled + 1e-12
+    assert near.distance[0] >= sampled - 0.03 * (1 + np.linalg.norm(a1 - a0) + np.linalg.norm(b1 - b0))
+    place = (a0 + near.first * (a1 - a0)) - (b0 + near.second * (b1 - b0))
+    assert np.linalg.norm(place) == pytest.approx(near.distance[0])
+
+
+def test_neighbours_and_touching_capsules_are_no_pairs() -> None:
+    robot = panda()
+    capsules = skeleton_capsules(robot, 0.06)
+    pairs = collision_pairs(robot, capsules)
+    assert pairs
+    for a, b in pairs:
+        i, j = sorted(robot.link_body(capsules[k].link)[0] for k in (a, b))
+        assert robot.bodies[j].parent != i
+    assert collision_pairs(robot, capsules[:1]) == ()
+
+
+def test_from_robot_scales_every_limit() -> None:
+    robot = puma560()
+    limits = MotionLimits.from_robot(robot, scale=0.5, acceleration=4.0)
+    first = robot.moving_joints[1].limits
+    assert limits.upper[1] - limits.lower[1] == pytest.approx(0.5 * (first.upper - first.lower))
+    assert limits.upper[1] + limits.lower[1] == pytest.approx(first.upper + first.lower)
+    assert limits.torque[1] == pytest.approx(0.5 * first.effort)
+    assert np.all(limits.acceleration == 4.0)
+    assert np.all(np.isinf(limits.jerk))
+
+
+def test_wrong_limits_are_refused(robot: Robot) -> None:
+    limits = MotionLimits.from_robot(robot)
+    with pytest.raises(ArgumentError, match="scale"):
+        MotionLimits.from_robot(robot, scale=1.5)
+    with pytest.raises(ArgumentError, match="one number per joint"):
+        MotionLimits(**{**limits.__dict__, "jerk": np.ones(2)})
+    with pytest.raises(ArgumentError, match="exceeds"):
+        MotionLimits(**{**limits.__dict__, "lower": limits.upper + 1})
+    with pytest.raises(ArgumentError, match="radius"):
+        Capsule(link="x", start=np.zeros(3), end=np.ones(3), radius=0.0)
+    with pytest.raises(ArgumentError, match="direction"):
+        HalfSpace(normal=np.zeros(3), offset=1.0)
+
+
+def test_coverage_counts_both_directions() -> None:
+    t = np.linspace(0, 2 * np.pi, 400)
+    dq = np.stack([np.sin(t), np.maximum(np.sin(t), -0.2)], axis=1)
+    motion = Motion(0 * dq, dq, 0 * dq, 0 * dq)
+    assert speed_coverage(motion, np.array([2.0, np.inf])) == pytest.approx(np.array([[0.5, 0.5], [1, 0.2]]), abs=1e-3)
+    wish = SpeedCoverage.of(("a", "b"), np.array([0.7, 0.7]))
+    excess = wish.excess(motion)[0]
+    assert np.all(excess[:3] < 0.1)
+    assert excess[3] > 0.5
