@@ -11,12 +11,12 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOME = {
-    "dynid.data.channel_map": ["ChannelMap"],
+    "dynid.data.channel_map": ["ChannelMap", "read_channel_map"],
     "dynid.data.processing": ["process"],
     "dynid.data.quality": ["check_recording"],
-    "dynid.data.readers": ["read_recording"],
+    "dynid.data.reading": ["read_recording"],
     "dynid.data.recording": ["Experiment", "Recording"],
-    "dynid.data.simulation": ["simulate_experiment"],
+    "dynid.data.simulation": ["Noise", "simulate_experiment"],
     "dynid.errors": [
         "ArgumentError",
         "DataError",
@@ -29,8 +29,16 @@ _HOME = {
         "IdentifiabilityError",
         "LogReadError",
     ],
+    "dynid.estimation.bounds": ["Bounds"],
+    "dynid.estimation.estimate": ["Estimate", "Estimator"],
+    "dynid.estimation.feasible": ["FeasibleWLS"],
+    "dynid.estimation.least_squares": ["OLS", "WLS"],
+    "dynid.estimation.problem": ["Problem", "build_problem"],
     "dynid.excitation.design": ["design_excitation"],
     "dynid.excitation.limits": ["MotionLimits"],
+    "dynid.identification.links": ["Identification", "identify"],
+    "dynid.identification.validation": ["Validation", "validate"],
+    "dynid.information": ["Information", "reduce_samples", "reduce_stream"],
     "dynid.kernels": [
         "Kernel",
         "energy_regressor",
@@ -52,6 +60,7 @@ _HOME = {
     "dynid.robot.mjcf": ["read_mjcf"],
     "dynid.robot.mjcf_writer": ["write_mjcf"],
     "dynid.robot.model": ["Robot"],
+    "dynid.robot.modified_dh": ["modified_dh"],
     "dynid.robot.parts": ["Joint", "JointLimits", "Link"],
     "dynid.robot.text_format": ["read_text", "write_text"],
     "dynid.robot.urdf": ["read_urdf"],
