@@ -44,6 +44,26 @@ class Converter:
 
     def fields(self) -> dict[str, Any]:
         """The arguments of `Recording`."""
+        picked = self._pick_all()
+        for quantity, item in picked.items():
+            self._check_one_clock(quantity, item)
+        with np.errstate(
+            all="ignore"
+        ):  # infinities and NaN of the log stay what they are, for the quality gate to find
+            values = {quantity: self._values(quantity, item) for quantity, item in picked.items()}
+            times = {quantity: self._time(quantity, item, len(values[quantity])) for quantity, item in picked.items()}
+            self._check_widths(values)
+            self._torque_from_current(values, times)
+        return {
+            **{_FIELDS[quantity]: array for quantity, array in values.items()},
+            **self._clocks(times),
+            "joint_names": self._names(picked["position"], values["position"].shape[1]),
+            "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
+            "isolated": self._map.clock.isolated,
+        }
+
+    def _pick_all(self) -> dict[str, Picked]:
+        """The columns of every quantity; optional ones may be missing."""
         picked = {}
         for quantity, signal in self._map.signals.items():
             try:
@@ -54,17 +74,7 @@ class Converter:
                 self._notes.append(f"no {quantity}: {error.reason}")
         if "position" not in picked:
             raise DataError("the channel map has no [position]", remedy="Without positions nothing can be identified.")
-        values = {quantity: self._values(quantity, item) for quantity, item in picked.items()}
-        times = {quantity: self._time(quantity, item, len(values[quantity])) for quantity, item in picked.items()}
-        self._check_widths(values)
-        self._torque_from_current(values, times)
-        return {
-            **{_FIELDS[quantity]: array for quantity, array in values.items()},
-            **self._clocks(times),
-            "joint_names": self._names(picked["position"], values["position"].shape[1]),
-            "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
-            "isolated": self._map.clock.isolated,
-        }
+        return picked
 
     def _pick(self, signal: Signal, quantity: str) -> Picked:
         return pick(signal, quantity, self._tables, self._joints)
@@ -196,14 +206,8 @@ class Converter:
         inherent = {picked.table.clocks[name] for name in picked.names if name in picked.table.clocks}
         if own or (not inherent and clock.column):
             time = self._declared_time(own or str(clock.column), picked.table)
-        elif len(inherent) == 1:
-            time = self._inherent_time(picked.table, inherent.pop())
         elif inherent:
-            raise DataError(
-                f"the joints of {quantity} come in different messages, each with its own times",
-                place=f"[{quantity}]",
-                remedy="List under joints only those that one publisher sends.",
-            )
+            time = self._inherent_time(picked.table, inherent.pop())
         else:
             time = self._constant_rate(rows)
         if time.shape != (rows,):
@@ -213,6 +217,15 @@ class Converter:
                 remedy="Set transpose = true where samples run along the second axis, or name the right time column.",
             )
         return time
+
+    def _check_one_clock(self, quantity: str, picked: Picked) -> None:
+        """Refuse joints that different publishers send at different times."""
+        if len({picked.table.clocks[name] for name in picked.names if name in picked.table.clocks}) > 1:
+            raise DataError(
+                f"the joints of {quantity} come in different messages, each with its own times",
+                place=f"[{quantity}]",
+                remedy="List under joints only those that one publisher sends.",
+            )
 
     def _declared_time(self, column: str, table: Table) -> Floats:
         """The time column the map names, in seconds."""

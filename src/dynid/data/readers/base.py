@@ -1,7 +1,7 @@
 """What every adapter gives and takes: a table of named columns, the reading options, and the bounds on both.
 
-To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path`, add one
-row to `FORMATS` in `registry`, and one writer to the test matrix, which the fuzzer uses, too.
+To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path`; add a
+row to `FORMATS` in `registry`, and a writer to the test matrix, which the fuzzer uses, too.
 """
 
 from __future__ import annotations

@@ -40,6 +40,8 @@ class Dialect:
     """The sampled rows, to tell two readings of the same text apart."""
     named: bool
     """Whether a header fits the fields."""
+    doubt: int
+    """0: numbers only; 1: some columns hold words; 2: some rows do not fit, for the parser to name."""
 
 
 def is_number(token: str, decimal: str) -> bool:
@@ -61,9 +63,13 @@ def sniff(lines: list[str], options: Options) -> Dialect:
         if options.delimiter in (None, delimiter) and options.decimal in (None, decimal)
         if (dialect := _read_as(lines, delimiter, decimal)) is not None
     ]
-    whole = [dialect for dialect in found if all(dialect.numeric)] or found
-    headed = [dialect for dialect in whole if dialect.named] or whole
-    distinct = {(dialect.values, dialect.numeric): dialect for dialect in reversed(headed)}
+    headed = [dialect for dialect in found if dialect.named] or found
+    best = min((dialect.doubt for dialect in headed), default=0)
+    whole = [dialect for dialect in headed if dialect.doubt == best]
+    if best == 2:
+        return max(whole, key=lambda dialect: sum(dialect.numeric))
+    commas = [dialect for dialect in headed if dialect.delimiter == "," and whole[0].decimal == ","]
+    distinct = {(dialect.values, dialect.numeric): dialect for dialect in reversed([*whole, *commas])}
     if len(distinct) == 1:
         return next(iter(distinct.values()))
     if not found:
@@ -75,7 +81,7 @@ def sniff(lines: list[str], options: Options) -> Dialect:
     readings = " or ".join(f"{len(d.numeric)} fields (delimiter {d.delimiter!r})" for d in distinct.values())
     raise LogReadError(
         f"it can be read as {readings}",
-        place=f"line {headed[0].first_line + 1}",
+        place=f"line {whole[0].first_line + 1}",
         remedy="Declare delimiter and decimal under [reader] in the channel map.",
     )
 
@@ -97,15 +103,17 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
         return None
     rows = [_fields(line, delimiter) for line in lines[first : first + SAMPLE_LINES] if line.strip()]
     width = len(rows[0])
-    if len(rows) > 1 and all(len(row) == width for row in rows[:-1]) and len(rows[-1]) < width:
-        rows.pop()  # the file may have been cut
-    if width > MAX_COLUMNS or any(len(row) != width for row in rows):
+    fitting = [row for row in rows if len(row) == width]
+    uneven = len(fitting) < len(rows) - (len(rows) > 1 and len(rows[-1]) < width)  # the last line may have been cut
+    if width > MAX_COLUMNS or 2 * len(fitting) <= len(rows):
         return None
-    numeric = tuple(any(row[k] for row in rows) and _numeric_column(rows, k, decimal) for k in range(width))
-    if any(set(row[k]) & set(",;\t|") for row in rows for k in range(width) if not numeric[k]) or not any(numeric):
+    shares = [_share_of_numbers([row[k] for row in fitting if row[k]], decimal) for k in range(width)]
+    numeric = tuple(share > 0.0 for share in shares)
+    words = [row[k] for row in fitting for k in range(width) if not numeric[k]]
+    if not any(numeric) or any(_several(word) for word in words):
         return None
     names = _header(lines[:first], delimiter, width)
-    values = tuple(tuple(_value(row[k], decimal) for k in range(width) if numeric[k]) for row in rows)
+    values = tuple(tuple(_value(row[k], decimal) for k in range(width) if numeric[k]) for row in fitting)
     return Dialect(
         delimiter=delimiter,
         decimal=decimal,
@@ -114,17 +122,25 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
         first_line=first,
         values=values,
         named=names is not None,
+        doubt=2 if uneven or any(0.0 < share < 1.0 for share in shares) else int(not all(numeric)),
     )
 
 
-def _numeric_column(rows: list[list[str]], k: int, decimal: str) -> bool:
-    """Whether a field holds numbers, or nothing, in every sampled row."""
-    return all(not row[k] or is_number(row[k], decimal) for row in rows)
+def _share_of_numbers(tokens: list[str], decimal: str) -> float:
+    """Which part of a column's fields are numbers; 0 for an empty column."""
+    return sum(is_number(token, decimal) for token in tokens) / len(tokens) if tokens else 0.0
+
+
+def _several(word: str) -> bool:
+    """Whether a word is rather several fields that another delimiter separates."""
+    parts = word.split()
+    return bool(set(word) & set(",;\t|")) or (len(parts) > 1 and all(is_number(part, ".") for part in parts))
 
 
 def _value(token: str, decimal: str) -> float:
-    """The number in a field; -1e999 stands for a missing one, because NaN equals nothing."""
-    return float(token.replace(decimal, ".")) if token and token.lower().strip("+-") != "nan" else float("-inf")
+    """The number in a field; minus infinity stands for a missing one, because NaN equals nothing."""
+    usable = is_number(token, decimal) and token.lower().strip("+-") != "nan"
+    return float(token.replace(decimal, ".")) if usable else float("-inf")
 
 
 def _starts_table(line: str, delimiter: str, decimal: str) -> bool:

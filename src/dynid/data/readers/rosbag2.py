@@ -17,6 +17,8 @@ __all__ = ["read"]
 
 MAX_MESSAGE = 64 * 2**20
 """Largest message [bytes]."""
+BASE_SECONDS = 8.0
+"""Time for the queries of a small bag [s]."""
 BYTES_PER_SECOND = 1e6
 """Rate below which a query is given up: a hostile schema can make one that never ends."""
 
@@ -44,7 +46,7 @@ def _restrict(database: sqlite3.Connection, size: int) -> None:
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_MESSAGE)
     database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA cell_size_check = ON")
-    deadline = time.monotonic() + 8.0 + size / BYTES_PER_SECOND
+    deadline = time.monotonic() + BASE_SECONDS + size / BYTES_PER_SECOND
     database.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
 
 

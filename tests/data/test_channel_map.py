@@ -1,0 +1,306 @@
+"""The channel map: units, signs, gears, offsets, files, clocks; and what it says when something is missing."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
+from dynid.data.reading import read_recording
+from dynid.data.units import UNITS, parse_unit
+from dynid.errors import ArgumentError, DataError, LogReadError
+
+ROWS = 50
+RNG = np.random.default_rng(1)
+Q, TAU = RNG.normal(size=(ROWS, 3)), RNG.normal(size=(ROWS, 3))
+T = np.arange(ROWS) * 0.002
+
+
+def make(tmp_path: Path, **columns: Any) -> Path:
+    path = tmp_path / "log.npz"
+    np.savez(path, **{"t": T, "q": Q, "tau": TAU, **columns})
+    return path
+
+
+def base_map(**sections: Any) -> dict[str, Any]:
+    return {
+        "time": {"column": "t", "unit": "s"},
+        "position": {"columns": "q", "unit": "rad"},
+        "effort": {"columns": "tau", "unit": "N m"},
+        **sections,
+    }
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"),
+    [("rad", 1), ("deg", math.pi / 180), ("mrad", 1e-3), ("rev", 2 * math.pi), ("mm", 1e-3), ("m", 1)],
+)
+def test_position_units(unit: str, factor: float, tmp_path: Path) -> None:
+    recording = read_recording(make(tmp_path), channel_map=base_map(position={"columns": "q", "unit": unit}))
+    np.testing.assert_allclose(recording.q, Q * factor, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("N m", 1), ("mN m", 1e-3), ("N mm", 1e-3), ("N·m", 1), ("kNm", 1e3)])
+def test_effort_units(unit: str, factor: float, tmp_path: Path) -> None:
+    recording = read_recording(make(tmp_path), channel_map=base_map(effort={"columns": "tau", "unit": unit}))
+    np.testing.assert_allclose(recording.effort, TAU * factor, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
+def test_time_units(unit: str, factor: float, tmp_path: Path) -> None:
+    recording = read_recording(make(tmp_path, t=T / factor), channel_map=base_map(time={"column": "t", "unit": unit}))
+    np.testing.assert_allclose(recording.time, T, rtol=1e-14)
+
+
+def test_sign_gear_and_offset_in_this_order(tmp_path: Path) -> None:
+    gear = np.array([[50.0, 0, 0], [0, 60, 0], [0, 12, -40]])
+    position = {
+        "columns": "q",
+        "unit": "deg",
+        "sign": [1, -1, 1],
+        "gear": gear.tolist(),
+        "offset": [0, -90, 5],
+    }
+    effort = {"columns": "tau", "unit": "N m", "gear": gear.T.tolist()}
+    recording = read_recording(make(tmp_path), channel_map=base_map(position=position, effort=effort))
+    wanted = np.linalg.solve(gear, (np.radians(Q) * [1, -1, 1]).T).T + np.radians([0, -90, 5])
+    np.testing.assert_allclose(recording.q, wanted, rtol=1e-13)
+    np.testing.assert_allclose(recording.effort, TAU @ gear, rtol=1e-13)
+    assert any("gear" in note for note in recording.notes)
+
+
+def test_power_is_the_same_on_both_sides(tmp_path: Path) -> None:
+    """Position matrix and torque matrix of one gear: motor power equals joint power."""
+    gear = np.array([[32.0, 0, 0], [0, 45, 0], [0, 32, 32]])
+    velocity = RNG.normal(size=(ROWS, 3))
+    sections = {
+        "velocity": {"columns": "dq", "unit": "rad/s", "gear": gear.tolist()},
+        "effort": {"columns": "tau", "unit": "N m", "gear": gear.T.tolist()},
+    }
+    recording = read_recording(make(tmp_path, dq=velocity), channel_map=base_map(**sections))
+    assert recording.dq is not None
+    np.testing.assert_allclose((recording.dq * recording.effort).sum(axis=1), (velocity * TAU).sum(axis=1), rtol=1e-10)
+
+
+def test_fractions_as_gear_ratios(tmp_path: Path) -> None:
+    effort = {"columns": "tau", "unit": "N m", "gear": ["1798/7", 221, "757/3"]}
+    recording = read_recording(make(tmp_path), channel_map=base_map(effort=effort))
+    np.testing.assert_allclose(recording.effort, TAU * [1798 / 7, 221, 757 / 3], rtol=1e-15)
+
+
+def test_currents_and_torque_constants(tmp_path: Path) -> None:
+    sections = base_map(
+        current={"columns": "i", "unit": "mA", "torque_constant": [0.1, 0.2, 0.3], "gear": [100, 50, 10]}
+    )
+    del sections["effort"]
+    recording = read_recording(make(tmp_path, i=1000 * TAU), channel_map=sections)
+    np.testing.assert_allclose(recording.current, TAU, rtol=1e-14)
+    np.testing.assert_allclose(recording.effort, TAU * [10, 10, 3], rtol=1e-14)
+    with pytest.raises(DataError, match="both"):
+        read_recording(
+            make(tmp_path, i=TAU),
+            channel_map=base_map(current={"columns": "i", "unit": "A", "torque_constant": 0.1}),
+        )
+
+
+def test_per_cent_of_a_rated_torque(tmp_path: Path) -> None:
+    effort = {"columns": "tau", "unit": "%", "rated": [200, 100, 50]}
+    recording = read_recording(make(tmp_path), channel_map=base_map(effort=effort))
+    np.testing.assert_allclose(recording.effort, TAU * [2, 1, 0.5], rtol=1e-14)
+    with pytest.raises(DataError, match="per cent"):
+        read_recording(make(tmp_path), channel_map=base_map(effort={"columns": "tau", "unit": "%"}))
+
+
+def test_transpose_width_and_counted_columns(tmp_path: Path) -> None:
+    path = make(tmp_path, q_wide=Q.T, q_long=Q.reshape(-1), q_1=Q[:, 0], q_2=Q[:, 1], q_3=Q[:, 2])
+    for position in (
+        {"columns": "q_wide", "transpose": True},
+        {"columns": "q_long", "width": 3},
+        {"columns": "q_{1..3}"},
+        {"columns": ["q_1", "q_2", "q_3"]},
+        {"columns": "q[{0..2}]"},
+    ):
+        recording = read_recording(path, channel_map=base_map(position={**position, "unit": "rad"}))
+        np.testing.assert_array_equal(recording.q, Q)
+
+
+def test_one_number_per_line_takes_the_robots_joints(tmp_path: Path) -> None:
+    robot = dynid.robots.puma560()
+    rows = RNG.normal(size=(20, robot.dof))
+    for name in ("position", "velocity", "torque"):
+        np.savetxt(tmp_path / f"run_{name}.txt", rows.reshape(-1), fmt="%.17g")
+    np.savetxt(tmp_path / "run_time.txt", np.arange(20) * 0.01, fmt="%.17g")
+    recording = read_recording(tmp_path, robot, profile="one_number_per_line")
+    np.testing.assert_array_equal(recording.q, rows)
+    assert recording.joint_names == robot.joint_names
+    with pytest.raises(DataError, match="width"):
+        read_recording(tmp_path, profile="one_number_per_line")
+
+
+def test_channels_with_clocks_of_their_own(tmp_path: Path) -> None:
+    slow = np.arange(10) * 0.01
+    wrench = RNG.normal(size=(10, 6))
+    section = {"columns": "w", "unit": ["N"] * 3 + ["N mm"] * 3, "time": "tw"}
+    recording = read_recording(make(tmp_path, tw=slow, w=wrench), channel_map=base_map(wrench=section))
+    np.testing.assert_array_equal(recording.wrench_time, slow)
+    np.testing.assert_allclose(recording.wrench, wrench * [1, 1, 1, 1e-3, 1e-3, 1e-3])
+    assert recording.effort_time is None
+
+
+def test_no_time_column(tmp_path: Path) -> None:
+    recording = read_recording(make(tmp_path), channel_map=base_map(time={"sample_time": 2, "unit": "ms"}))
+    np.testing.assert_allclose(recording.time, T, rtol=1e-14)
+    assert any("sample time" in note for note in recording.notes)
+    assert not recording.isolated
+
+
+@pytest.mark.parametrize(
+    ("sections", "match", "remedy"),
+    [
+        ({"position": {"columns": "q"}}, "unit of position is not declared", 'unit = "rad"'),
+        ({"effort": {"columns": "tau"}}, "unit of effort is not declared", 'unit = "N m"'),
+        ({"time": {"column": "t"}}, "unit of time is not declared", 'unit = "s"'),
+        ({"time": {}}, "no time column", "sample_time"),
+        ({"position": {"columns": "p", "unit": "rad"}}, "no column 'p'", "q"),
+        ({"position": {"columns": "q", "unit": "furlong"}}, "no unit of position", "deg"),
+        ({"position": {"columns": "q", "unit": "N m"}}, "no unit of position", "rad"),
+        ({"position": {"columns": "q", "unit": "rad", "sgin": 1}}, "unknown key 'sgin'", "sign"),
+        ({"positions": {}}, "unknown key 'positions'", "position"),
+        ({"position": {"unit": "rad"}}, "no columns", "columns"),
+        ({"position": {"columns": "q", "unit": "rad", "sign": [1, 2, 1]}}, "should be \\+1 or -1", None),
+        ({"position": {"columns": "q", "unit": "rad", "sign": [1, 1]}}, "2 values for 3 joints", None),
+        ({"position": {"columns": "q", "unit": "rad", "gear": [1, 0, 1]}}, "singular", None),
+        ({"position": {"columns": "q", "unit": "rad", "gear": [[1, 2], [3, 4]]}}, "gear matrix", None),
+        ({"position": {"columns": "q", "unit": "rad", "gear": [[1, 2], [3]]}}, "equal length", None),
+        ({"position": {"columns": "q", "unit": "rad", "offset": "a/b"}}, "fraction", None),
+        ({"position": {"columns": "q", "unit": "rad", "transpose": True}}, "rows", "transpose"),
+        ({"position": {"columns": "q", "unit": "rad", "width": 3}}, "width", None),
+        ({"wrench": {"columns": "q", "unit": "N"}}, "three forces", "six"),
+        ({"effort": {"columns": "tau", "unit": "N m", "torque_constant": 1}}, "only currents", None),
+        ({"files": {"a": "../secret"}}, "without folders", None),
+        ({"joints": 3}, "list of texts", None),
+        ({"profile": "none"}, "no profile 'none'", "libfranka"),
+    ],
+)
+def test_wrong_maps_say_what_to_do(sections: dict[str, Any], match: str, remedy: str | None, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        read_recording(make(tmp_path), channel_map=base_map(**sections))
+    if remedy:
+        assert remedy in (caught.value.remedy or "")
+
+
+def test_no_map_proposes_one(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="does not say") as caught:
+        read_recording(make(tmp_path))
+    assert "dynid inspect" in (caught.value.remedy or "")
+    path = tmp_path / "ur.csv"
+    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
+    np.savetxt(path, RNG.normal(size=(20, 19)), delimiter=",", header=",".join(names), comments="")
+    with pytest.raises(DataError) as caught:
+        read_recording(path)
+    assert "profile='ur_rtde'" in (caught.value.remedy or "")
+    recording = read_recording(path, profile="ur_rtde")
+    assert recording.current is not None
+    assert recording.effort is None
+    with pytest.raises(ArgumentError):
+        read_recording(path, profile="ur_rtde", channel_map={})
+
+
+def test_ur_with_torque_constants_over_the_profile(tmp_path: Path) -> None:
+    path = tmp_path / "ur.csv"
+    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
+    values = RNG.normal(size=(20, 19))
+    np.savetxt(path, values, delimiter=" ", header=" ".join(names), comments="", fmt="%.17g")
+    current = {"columns": "actual_current_{0..5}", "unit": "A", "torque_constant": 10}
+    recording = read_recording(path, channel_map={"profile": "ur_rtde", "current": current})
+    np.testing.assert_allclose(recording.effort, 10 * values[:, 13:], rtol=1e-14)
+
+
+def test_libfranka_profile(tmp_path: Path) -> None:
+    parts = ("state.q", "state.q_d", "state.dq", "state.dq_d", "state.tau_J", "state.tau_ext_hat_filtered")
+    names = ["time", "success_rate", *(f"{part}[{j}]" for part in parts for j in range(7))]
+    values = RNG.normal(size=(30, len(names)))
+    values[:, 0] = np.arange(30)
+    path = tmp_path / "log.csv"
+    lines = [", ".join(names), *(",".join(f"{v:.17g}" for v in row) for row in values)]
+    path.write_text("\n".join(lines) + "\n")
+    recording = read_recording(path, profile="libfranka")
+    np.testing.assert_allclose(recording.time, np.arange(30) * 1e-3, rtol=1e-14)
+    np.testing.assert_array_equal(recording.q, values[:, 2:9])
+    np.testing.assert_array_equal(recording.effort, values[:, 30:37])
+
+
+def test_several_files(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "pos.csv", Q, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    np.savetxt(tmp_path / "tau.csv", TAU, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    sections = {
+        "files": {"p": "pos.csv", "e": "tau*"},
+        "time": {"sample_time": 2, "unit": "ms"},
+        "position": {"file": "p", "columns": ["a", "b", "c"], "unit": "rad"},
+        "effort": {"file": "e", "columns": ["a", "b", "c"], "unit": "N m"},
+    }
+    for paths in (tmp_path, [tmp_path / "tau.csv", tmp_path / "pos.csv"]):
+        recording = read_recording(paths, channel_map=sections)
+        np.testing.assert_array_equal(recording.q, Q)
+        np.testing.assert_array_equal(recording.effort, TAU)
+    with pytest.raises(LogReadError, match="match 'tau"):
+        read_recording(tmp_path / "pos.csv", channel_map=sections)
+    without = {**sections, "position": {"columns": ["a", "b", "c"], "unit": "rad"}}
+    with pytest.raises(DataError, match="several files"):
+        read_recording(tmp_path, channel_map=without)
+
+
+def test_robot_counts_and_kinds(tmp_path: Path) -> None:
+    robot = dynid.robots.puma560()
+    with pytest.raises(DataError, match="6 joints"):
+        read_recording(make(tmp_path), robot, channel_map=base_map())
+    wide = {"q": RNG.normal(size=(ROWS, 6)), "tau": RNG.normal(size=(ROWS, 6))}
+    with pytest.raises(DataError, match="revolute"):
+        read_recording(make(tmp_path, **wide), robot, channel_map=base_map(position={"columns": "q", "unit": "mm"}))
+    assert read_recording(make(tmp_path, **wide), robot, channel_map=base_map()).joint_names == robot.joint_names
+
+
+def test_map_files(tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text('[time]\ncolumn = "t"\nunit = "s"\n[position]\ncolumns = "q"\nunit = "deg"\n')
+    np.testing.assert_allclose(read_recording(make(tmp_path), channel_map=path).q, np.radians(Q))
+    path.write_text("[time\n")
+    with pytest.raises(DataError, match="TOML"):
+        read_channel_map(path)
+    path.write_text("[position]\ncolumns = 3\n")
+    with pytest.raises(DataError, match=r"map\.toml: \[position\] columns"):
+        read_channel_map(path)
+    with pytest.raises(DataError, match="opened"):
+        read_channel_map(tmp_path / "none.toml")
+    already = ChannelMap()
+    assert read_channel_map(already) is already
+
+
+def test_profiles_and_project_maps_load() -> None:
+    assert set(profile_names()) >= {"ur_rtde", "libfranka", "one_number_per_line", "joint_state"}
+    for name in profile_names():
+        assert read_profile(name).signals
+    maps = sorted((Path(__file__).parents[2] / "channel_maps").glob("*.toml"))
+    assert len(maps) == 6
+    for path in maps:
+        assert read_channel_map(path).name == path.stem
+
+
+def test_every_unit_is_spelled_as_it_is_found() -> None:
+    for name, unit in UNITS.items():
+        quantity = next((q for q in ("position", "velocity", "effort", "current", "time") if _accepts(q, name)), None)
+        assert quantity is not None, name
+        assert parse_unit(name, quantity) is unit
+
+
+def _accepts(quantity: str, name: str) -> bool:
+    try:
+        parse_unit(name, quantity)
+    except DataError:
+        return False
+    return True

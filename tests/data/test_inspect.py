@@ -1,0 +1,92 @@
+"""`inspect_log` proposes a channel map that loads, and says why."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from campaigns.log_writers import JOINTS, planted, write_db3, write_text
+
+from dynid.data.inspect import inspect_log
+from dynid.data.reading import read_recording
+from dynid.errors import LogReadError
+
+LOG = planted(60)
+
+
+def propose(path: Path) -> dict[str, object]:
+    proposal = inspect_log(path)
+    assert all(guess.reason for guess in proposal.guesses)
+    assert proposal.toml in str(proposal)
+    return tomllib.loads(proposal.toml)
+
+
+def test_planted_log_is_understood(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    write_text(path, LOG)
+    recording = read_recording(path, channel_map=propose(path))
+    np.testing.assert_array_equal(recording.q, LOG.q)
+    np.testing.assert_array_equal(recording.dq, LOG.dq)
+    np.testing.assert_array_equal(recording.effort, LOG.effort)
+    assert "check" in inspect_log(path).toml  # the units were not declared by the log
+
+
+def test_bag_needs_only_the_order_of_joints(tmp_path: Path) -> None:
+    path = tmp_path / "log.db3"
+    write_db3(path, LOG)
+    proposal = propose(path)
+    assert proposal["profile"] == "joint_state"
+    assert set(proposal["joints"]) == set(JOINTS)  # type: ignore[call-overload]
+    assert read_recording(path, channel_map=proposal).q.shape == LOG.q.shape
+
+
+@pytest.mark.parametrize(
+    ("header", "scale", "section", "unit", "certain"),
+    [
+        ("q1 [deg],q2 [deg]", 1, "position", "deg", True),
+        ("q_1,q_2", 100, "position", "deg", False),
+        ("pos_deg_1,pos_deg_2", 1, "position", "deg", False),
+        ("joint_1,joint_2", 1, "position", "rad", False),
+        ("tau1,tau2", 1, "effort", "N m", False),
+        ("torque 1 (N mm),torque 2 (N mm)", 1, "effort", "N mm", True),
+        ("current_1,current_2", 1, "current", "A", False),
+        ("dq0,dq1", 1, "velocity", "rad/s", False),
+    ],
+)
+def test_units_are_guessed_with_a_reason(
+    header: str, scale: float, section: str, unit: str, certain: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.csv"
+    values = scale * LOG.q[:, :2] / np.abs(LOG.q[:, :2]).max()
+    np.savetxt(path, values, delimiter=",", header=header, comments="")
+    proposal = inspect_log(path)
+    assert tomllib.loads(proposal.toml)[section]["unit"] == unit
+    guess = next(guess for guess in proposal.guesses if guess.section == section and guess.text.startswith("unit"))
+    assert guess.certain == certain
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns")])
+def test_unit_of_time(factor: float, unit: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "log.npz", time=LOG.time * factor, q=LOG.q)
+    assert propose(tmp_path / "log.npz")["time"]["unit"] == unit  # type: ignore[index]
+
+
+def test_profiles_wide_arrays_several_files_and_wrench(tmp_path: Path) -> None:
+    names = ["timestamp", *(f"actual_q_{j}" for j in range(6))]
+    np.savetxt(tmp_path / "ur.csv", np.ones((5, 7)), delimiter=",", header=",".join(names), comments="")
+    assert propose(tmp_path / "ur.csv") == {"profile": "ur_rtde"}
+    np.savez(tmp_path / "wide.npz", t=LOG.time, q=LOG.q.T, w=LOG.wrench)
+    assert propose(tmp_path / "wide.npz")["position"]["transpose"]  # type: ignore[index]
+    np.savetxt(tmp_path / "ft.csv", LOG.wrench, delimiter=",", header="Fx,Fy,Fz,Tx,Ty,Tz", comments="", fmt="%.17g")
+    proposal = tomllib.loads(inspect_log([tmp_path / "wide.npz", tmp_path / "ft.csv"]).toml)
+    assert proposal["files"] == {"file1": "wide.npz", "file2": "ft.csv"}
+    assert proposal["wrench"]["columns"][0] == "Fx"
+
+
+def test_odd_names_make_valid_toml(tmp_path: Path) -> None:
+    np.savez(tmp_path / "log.npz", **{'pos"\n\\1': LOG.q[:, 0], "q": LOG.q})
+    assert "position" in propose(tmp_path / "log.npz")
+    with pytest.raises(LogReadError):
+        inspect_log(tmp_path / "none.csv")
