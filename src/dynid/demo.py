@@ -15,9 +15,11 @@ from dynid.data.simulation import Noise, simulate_experiment
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectory import Trajectory
+from dynid.files import write_atomically
 from dynid.identification.links import Identification, identify
 from dynid.identification.validation import Validation, validate
 from dynid.parameters.base import base_parameters
+from dynid.report.torques import torque_picture
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from dynid.robot.urdf_writer import write_urdf
@@ -42,6 +44,7 @@ class DemoResult:
     fit: Identification
     check: Validation
     urdf: Path
+    picture: Path
     seconds: float
 
     @property
@@ -87,6 +90,7 @@ class DemoResult:
                 f"95 % intervals hold the planted value for {100 * self.coverage():.0f} % of all of them.",
                 f"Validation on another motion: {self.check.verdict}.",
                 f"Identified robot: {self.urdf}",
+                f"Measured and predicted torques: {self.picture}",
                 f"{self.seconds:.1f} s from nothing to the identified robot.",
             ]
         )
@@ -127,9 +131,11 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
     fit = identify(sheet, run, base=base)
     tell(f"identified: training error {fit.training_error[-1]:.2f} %")
     check = validate(fit, held_out)
-    urdf = folder / "panda_identified.urdf"
+    urdf, picture = folder / "panda_identified.urdf", folder / "torques.svg"
     write_urdf(fit.identified, urdf, force=True)
-    return DemoResult(truth=truth, fit=fit, check=check, urdf=urdf, seconds=time.perf_counter() - start)
+    write_atomically(picture, torque_picture(fit, held_out, joints=4), force=True)
+    seconds = time.perf_counter() - start
+    return DemoResult(truth=truth, fit=fit, check=check, urdf=urdf, picture=picture, seconds=seconds)
 
 
 def _measure(truth: Robot, trajectory: Trajectory, seed: int) -> Experiment:

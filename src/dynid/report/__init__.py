@@ -1,0 +1,1 @@
+"""Pictures and pages made from finished results; views only read."""
