@@ -7,6 +7,7 @@ answer found or nothing could be written, 130 interrupted. Heavy imports happen 
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable
@@ -60,12 +61,32 @@ def main() -> None:
     """
 
 
-_ROBOT = click.argument("robot")
+_HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
+                     help="Turn a joint of the file into a fixed one (fingers, mimic joints); repeatable.")  # fmt: skip
+
+
+def _robot_argument(command: Callable[..., None]) -> Callable[..., None]:
+    """A robot by file or name, with joints to hold: the command gets the loaded robot."""
+
+    @functools.wraps(command)
+    def loaded(*args: Any, robot: str, hold: tuple[str, ...], **options: Any) -> None:
+        command(*args, robot=_load(robot, _held(hold)), **options)
+
+    return click.argument("robot")(_HOLD(loaded))
+
+
+def _held(pairs: tuple[str, ...]) -> dict[str, float]:
+    try:
+        return {name: float(value or 0.0) for name, _, value in (pair.partition("=") for pair in pairs)}
+    except ValueError as error:
+        raise errors.ArgumentError(f"--hold: {error}", remedy="Write --hold JOINT or --hold JOINT=0.02.") from error
+
+
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 _LOCKED = click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
 
 
-def _load(name: str) -> Robot:
+def _load(name: str, held: dict[str, float]) -> Robot:
     """A robot from a file, by its ending, or from the zoo, by its name."""
     from dynid.robot import zoo
     from dynid.robot.mjcf import read_mjcf
@@ -73,8 +94,11 @@ def _load(name: str) -> Robot:
     from dynid.robot.urdf import read_urdf
 
     readers: dict[str, Callable[[str], Robot]] = {
-        ".urdf": read_urdf, ".xml": read_mjcf, ".mjcf": read_mjcf, ".txt": read_text
-    }  # fmt: skip
+        ".urdf": functools.partial(read_urdf, locked=held),
+        ".xml": functools.partial(read_mjcf, locked=held),
+        ".mjcf": functools.partial(read_mjcf, locked=held),
+        ".txt": read_text,
+    }
     reader = readers.get(Path(name).suffix.lower())
     if reader is None and name in zoo.names():
         return zoo.get(name)
@@ -104,9 +128,9 @@ def robots(as_json: bool) -> None:
 
 
 @main.command()
-@_ROBOT
+@_robot_argument
 @_JSON
-def check(robot: str, as_json: bool) -> None:
+def check(robot: Robot, as_json: bool) -> None:
     """List what is unphysical or suspicious in a robot model.
 
     Exit code 1 when something is wrong, 0 when there are at most warnings.
@@ -115,7 +139,7 @@ def check(robot: str, as_json: bool) -> None:
     """
     from dynid.robot.check import check_robot
 
-    result = check_robot(_load(robot))
+    result = check_robot(robot)
     if as_json:
         _print_json([{k: getattr(f, k) for k in ("severity", "place", "message", "remedy")} for f in result.findings])
     else:
@@ -124,7 +148,7 @@ def check(robot: str, as_json: bool) -> None:
 
 
 @main.command()
-@_ROBOT
+@_robot_argument
 @click.option("--method", type=click.Choice(["auto", "closed-form", "minimal-combinations", "numeric", "structural"]),
               default="auto", show_default=True, help="How the base parameters are found.")  # fmt: skip
 @click.option("--format", "style", type=click.Choice(["text", "markdown", "latex", "json"]), default="text")
@@ -133,7 +157,7 @@ def check(robot: str, as_json: bool) -> None:
 @click.option(
     "--joint-models", is_flag=True, help="Add rotor inertia, viscous and Coulomb friction and offset per joint."
 )
-def base(robot: str, method: str, style: str, locked: tuple[str, ...], static: bool, joint_models: bool) -> None:
+def base(robot: Robot, method: str, style: str, locked: tuple[str, ...], static: bool, joint_models: bool) -> None:
     """Show which parameters can be known, and in which combinations.
 
     Example: dynid base puma560 --format markdown
@@ -141,7 +165,7 @@ def base(robot: str, method: str, style: str, locked: tuple[str, ...], static: b
     from dynid.parameters.base import base_parameters
     from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
-    model = _load(robot)
+    model = robot
     if joint_models:
         model = model.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
     chosen: Any = None if method == "auto" else method

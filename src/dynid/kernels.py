@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dynid.dynamics import regressor as regressors
 from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
-from dynid.tape import OperationCount, Program, Tape, compile_tape, record
+from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record
 from dynid.tape import count as count_operations
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """One function of a robot's state, recorded and compiled."""
 
@@ -56,6 +56,11 @@ class Kernel:
     def count(self) -> OperationCount:
         """Multiplications, additions and so on for one state."""
         return count_operations(self.tape)
+
+    @cached_property
+    def single(self) -> Callable[..., Any]:
+        """The same for one state only, called some hundred nanoseconds after you ask: ``single(q, dq, ddq[, out])``."""
+        return compile_single(self.tape)
 
     def __call__(self, *states: ArrayLike, out: Any = None, threads: int = 1) -> Any:
         """Evaluate for one state (n,) or many (N, n); see `dynid.tape.Program`."""

@@ -1,0 +1,73 @@
+"""The command line: what it prints, its exit codes, and one helpful line for every wrong use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dynid.cli import main
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_base_prints_the_papers_grouping() -> None:
+    result = run("base", "puma560")
+    assert result.exit_code == 0
+    assert "36 base parameters from 60" in result.output
+    assert "XXR4 = XX4 - YY4 + YY5" in result.output
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "latex", "json"])
+def test_base_in_every_format(style: str) -> None:
+    result = run("base", "scara", "--format", style)
+    assert result.exit_code == 0
+    if style == "json":
+        assert json.loads(result.output)
+
+
+def test_base_with_a_locked_joint_knows_less() -> None:
+    free, locked = (
+        json.loads(run("base", "puma560", "--format", "json", *o).output) for o in ([], ["--locked", "joint3"])
+    )
+    assert len(locked["base"]) < len(free["base"])
+
+
+def test_check_of_a_sound_and_an_unsound_model(tmp_path: Path) -> None:
+    text = '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="{}"/>{}</inertial></link>{}</robot>'
+    tensor = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    joint = '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>'
+    bad = tmp_path / "bad.urdf"
+    bad.write_text(text.format(-1, tensor, joint))
+    result = run("check", str(bad))
+    assert result.exit_code == 1
+    assert "mass" in result.output
+    findings = json.loads(run("check", str(bad), "--json").output)
+    assert any(finding["severity"] == "error" and finding["remedy"] for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["base", "nobody"], 2, "Built-in robots"),
+        (["base", "missing.urdf"], 3, "missing.urdf"),
+        (["base", "puma560", "--locked", "nose"], 2, "moving joints are"),
+        (["check", "panda", "--hold", "x=y"], 2, "--hold"),
+        (["frobnicate"], 2, "No such command"),
+        (["base"], 2, "Missing argument"),
+    ],
+)
+def test_wrong_uses_get_one_message_and_the_right_code(arguments: list[str], code: int, message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_robots_lists_the_zoo() -> None:
+    names = json.loads(run("robots", "--json").output)
+    assert {"puma560", "panda", "tx40", "stanford"} <= set(names)
