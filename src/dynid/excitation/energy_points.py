@@ -8,6 +8,7 @@ free. The paper held the derivatives of the criterion to be out of reach and sea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,12 @@ class EnergyPoints:
 
     def _kept_rows(self, robot: Robot) -> Any:
         return lambda q, dq: energy_rows(robot, q, dq)[list(self.columns)]
+
+    def slowed(self, share: float) -> EnergyPoints:
+        """The same model with velocity limits ``share`` times as large."""
+        other = copy(self)
+        other.velocity = share * self.velocity
+        return other
 
     @property
     def dof(self) -> int:

@@ -49,13 +49,14 @@ def design_point_trajectory(
     if not (np.isfinite(limits.velocity).all() and np.isfinite(limits.acceleration).all()):
         raise ArgumentError("joining points needs finite velocity and acceleration limits")
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * _RANGE * (limits.upper - limits.lower)
-    inner = replace(limits, lower=middle - half, upper=middle + half)
+    model = EnergyPoints(robot, lower=middle - half, upper=middle + half, velocity=limits.velocity)
     points: PointSequence | None = None
     for before, share in zip((1.0, *_SPEEDS), _SPEEDS, strict=False):
-        model = EnergyPoints(robot, lower=inner.lower, upper=inner.upper, velocity=share * limits.velocity)
         # a smaller box starts from the points of the larger one, slowed down
         slowed = None if points is None else replace(points, dq=points.dq * share / before)
-        points = optimise_points(model, count, criterion=criterion, seed=seed, iterations=iterations, initial=slowed)
+        points = optimise_points(
+            model.slowed(share), count, criterion=criterion, seed=seed, iterations=iterations, initial=slowed
+        )
         path = points.trajectory(velocity=limits.velocity, acceleration=limits.acceleration, rest=middle)
         low, high = path.position_range
         if np.all((low >= limits.lower) & (high <= limits.upper)):
