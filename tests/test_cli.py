@@ -34,7 +34,7 @@ def test_base_with_a_locked_joint_knows_less() -> None:
     free, locked = (
         json.loads(run("base", "puma560", "--format", "json", *o).output) for o in ([], ["--locked", "joint3"])
     )
-    assert len(locked["base"]) < len(free["base"])
+    assert len(locked["base_parameters"]) < len(free["base_parameters"])
 
 
 def test_check_of_a_sound_and_an_unsound_model(tmp_path: Path) -> None:
