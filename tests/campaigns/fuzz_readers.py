@@ -1,6 +1,6 @@
 """Breaks the planted log of every format in thousands of ways and reads each: only our errors may come out.
 
-Run from the repository's root: ``python -m tests.campaigns.fuzz_readers --count 10000``. Ends with status 1 on any finding.
+Run from the root of the repository: ``python -m tests.campaigns.fuzz_readers --count 10000``; status 1 on any finding.
 """
 
 from __future__ import annotations

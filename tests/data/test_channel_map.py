@@ -304,3 +304,21 @@ def _accepts(quantity: str, name: str) -> bool:
     except DataError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["t [ms];q1 [deg];q2 [deg]", "t;q1;q2\nms;deg;deg", "t;q1;q2\n[ms];[deg];[deg]", "# t (ms);q1 (deg);q2 (deg)"],
+)
+def test_units_that_the_log_itself_declares(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(f"{header}\n0;90;0\n2;0;180\n")
+    first = header.split("\n")[0].removeprefix("# ").split(";")
+    sections: dict[str, Any] = {"time": {"column": first[0]}, "position": {"columns": first[1:]}}
+    recording = read_recording(path, channel_map=sections)
+    np.testing.assert_allclose(recording.q, np.radians([[90, 0], [0, 180]]))
+    np.testing.assert_allclose(recording.time, [0, 2e-3])
+    sections["position"]["unit"] = "rad"
+    recording = read_recording(path, channel_map=sections)
+    np.testing.assert_array_equal(recording.q, [[90, 0], [0, 180]])
+    assert any("overrides deg" in note for note in recording.notes)

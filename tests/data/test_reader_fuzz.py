@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from campaigns.fuzz_readers import fuzz_in_child, mutate
 from campaigns.log_writers import CASES
 

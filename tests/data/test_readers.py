@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from campaigns.log_writers import (
     CASES,
     FLAT_MAP,
@@ -28,7 +29,6 @@ from campaigns.log_writers import (
     write_mcap,
     write_text,
 )
-
 from dynid.data.readers import Options, read_table
 from dynid.data.readers.base import BOMB_BYTES
 from dynid.data.readers.ros_messages import decode_messages

@@ -123,7 +123,10 @@ class Converter:
 
     def _units(self, quantity: str, signal: Signal, picked: Picked, width: int) -> list[Unit]:
         """The unit of each column: the map's, else the one the format declares; never a guess."""
-        names = signal.unit or tuple(picked.table.units.get(name, "") for name in picked.names)
+        declared = tuple(picked.table.units.get(name, "") for name in picked.names)
+        names = signal.unit or declared
+        if signal.unit and any(unit not in ("", "SI", *signal.unit) for unit in declared):
+            self._notes.append(f"{quantity}: the map's unit overrides {declared[0]}, which the log declares")
         names = names * width if len(names) == 1 else names
         if not all(names):
             raise DataError(

@@ -17,7 +17,7 @@ import numpy as np
 from dynid.data.channel_map import read_profile
 from dynid.data.readers import Options, Table, read_table
 from dynid.data.reading import matching_profiles
-from dynid.data.units import ACCEPTED, UNITS
+from dynid.data.units import declared_unit
 
 __all__ = ["Guess", "Proposal", "inspect_log"]
 
@@ -95,7 +95,6 @@ _ROLES: dict[str, _Role] = {
     ),
 }
 _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
-_BRACKETED = re.compile(r"^(.*?)\s*[\[(]\s*([A-Za-z%/· ]{1,8})\s*[\])]\s*$")
 _NUMBERED = re.compile(r"^(.*?)[_\s.]*\[?(\d{1,2})\]?$")
 
 
@@ -173,9 +172,7 @@ def _quoted(text: str) -> str:
 
 def _stem(name: str) -> tuple[str, str | None]:
     """A column's name without its unit in brackets and its joint's number, and that unit."""
-    bracketed = _BRACKETED.match(name)
-    unit = bracketed[2] if bracketed and bracketed[2].replace(" ", "") in UNITS else None
-    base = bracketed[1] if bracketed and unit else name
+    base, unit = declared_unit(name)
     numbered = _NUMBERED.match(base)
     return (numbered[1] if numbered else base).strip().lower(), unit
 
@@ -200,7 +197,8 @@ def _roles(table: Table) -> dict[str, list[str]]:
 
 def _section(role: str, names: list[str], table: Table) -> tuple[str, list[Guess]]:
     """The lines of one section, and their reasons."""
-    stem, declared = _stem(names[0])
+    stem, _ = _stem(names[0])
+    declared = table.units.get(names[0])
     values = [table.columns[name] for name in names]
     unit, reason, certain = _unit(role, stem, declared, values)
     guesses = [
@@ -223,8 +221,8 @@ def _unit(
     role: str, stem: str, declared: str | None, values: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
 ) -> tuple[str, str, bool]:
     """A unit, the reason for it, and whether the log itself declares it."""
-    if declared and UNITS[declared.replace(" ", "")].dimension in ACCEPTED.get(role, ()):
-        return declared, "the header says so", True
+    if declared and role != "wrench":
+        return declared, "the log declares it", True
     if role == "wrench":
         return "N and N m", "no unit in the names; moments may be N mm", False
     for ending, unit in _ROLES[role].units:

@@ -53,8 +53,13 @@ def read_recording(
     tables = read_tables(files, options)
     if chosen is None:
         chosen = _self_describing(tables, files)
-    fields = Converter(chosen, tables, robot).fields()
-    return Recording(**fields, source=", ".join(str(file) for file in files.values()), sha256=_digest(files))
+    source = ", ".join(str(file) for file in files.values())
+    try:
+        return Recording(**Converter(chosen, tables, robot).fields(), source=source, sha256=_digest(files))
+    except DataError as error:
+        raise type(error)(error.reason, path=error.path or source, place=error.place, remedy=error.remedy) from error
+    except OSError as error:
+        raise LogReadError(f"it cannot be opened ({error.strerror})", path=source) from error
 
 
 def read_tables(files: Mapping[str, Path], options: Options) -> dict[str, Table]:
@@ -72,7 +77,7 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
     given = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
     patterns = dict(chosen.files) if chosen else {}
     if len(given) == 1 and given[0].is_dir() and patterns:
-        given = sorted(entry for entry in given[0].iterdir() if entry.is_file())
+        given = [given[0] / name for name in _names_in(given[0])]
     if not given:
         raise LogReadError("no file was given")
     if not patterns:
@@ -89,6 +94,14 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
             )
         found[key] = matches[0]
     return found
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The names of a folder's files."""
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    except OSError as error:
+        raise LogReadError(f"it cannot be opened ({error.strerror})", path=folder) from error
 
 
 def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> ChannelMap:

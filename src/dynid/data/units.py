@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from dynid.errors import DataError
 
-__all__ = ["ACCEPTED", "UNITS", "Unit", "parse_unit"]
+__all__ = ["ACCEPTED", "UNITS", "Unit", "declared_unit", "parse_unit"]
+
+_BRACKETED = re.compile(r"(.*?)\s*[\[(]\s*([A-Za-z%/·. ]{1,12})\s*[\])]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,24 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
 N m or N, whichever the joint has, as in messages of ROS."""
 
 
+def declared_unit(name: str) -> tuple[str, str | None]:
+    """A column's name without the unit it carries in brackets, and that unit: ``q1 [deg]`` gives ``q1`` and ``deg``."""
+    match = _BRACKETED.fullmatch(name)
+    return (match[1], match[2].strip()) if match and _plain(match[2]) in UNITS else (name, None)
+
+
+def _plain(text: str) -> str:
+    """A unit's name without blanks, dots and multiplication signs."""
+    return "".join(mark for mark in text if mark not in " .*·_⋅")
+
+
 def parse_unit(text: str, quantity: str) -> Unit:
     """The unit of that name, for that quantity; blanks, dots and multiplication signs do not matter ("N m", "N·m").
 
     Raises:
         DataError: If it is unknown, or not a unit of this quantity; the remedy lists those that are.
     """
-    unit = UNITS.get("".join(mark for mark in text if mark not in " .*·_⋅"))
+    unit = UNITS.get(_plain(text))
     known = [name for name, candidate in UNITS.items() if candidate.dimension in ACCEPTED[quantity]]
     if unit is None or unit.dimension not in ACCEPTED[quantity]:
         raise DataError(f"'{text}' is no unit of {quantity}", remedy=f"Use one of: {', '.join(known)}.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from dynid.data.readers.base import MAX_COLUMNS, Options
+from dynid.data.units import declared_unit
 from dynid.errors import LogReadError
 
 __all__ = ["BLANK", "Dialect", "is_number", "sniff"]
@@ -38,6 +39,8 @@ class Dialect:
     """Index of the first row of numbers among the lines, from 0."""
     values: tuple[tuple[float, ...], ...]
     """The sampled rows, to tell two readings of the same text apart."""
+    units: tuple[str | None, ...]
+    """The unit that a second header line, or brackets behind a name, declare; None without."""
     named: bool
     """Whether a header fits the fields."""
     doubt: int
@@ -112,16 +115,18 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
     words = [row[k] for row in fitting for k in range(width) if not numeric[k]]
     if not any(numeric) or any(_several(word) for word in words):
         return None
-    names = _header(lines[:first], delimiter, width)
+    header = _header(lines[:first], delimiter, width)
+    names, units = header or (tuple(f"c{k + 1}" for k in range(width)), (None,) * width)
     values = tuple(tuple(_value(row[k], decimal) for k in range(width) if numeric[k]) for row in fitting)
     return Dialect(
         delimiter=delimiter,
         decimal=decimal,
-        names=names or tuple(f"c{k + 1}" for k in range(width)),
+        names=names,
+        units=units,
         numeric=numeric,
         first_line=first,
         values=values,
-        named=names is not None,
+        named=header is not None,
         doubt=2 if uneven or any(0.0 < share < 1.0 for share in shares) else int(not all(numeric)),
     )
 
@@ -152,14 +157,25 @@ def _starts_table(line: str, delimiter: str, decimal: str) -> bool:
     return 0 < len(filled) <= 2 * numbers
 
 
-def _header(above: list[str], delimiter: str, width: int) -> tuple[str, ...] | None:
-    """The names: the lowest line above the numbers with the right number of fields; repeats are numbered."""
+def _header(above: list[str], delimiter: str, width: int) -> tuple[tuple[str, ...], tuple[str | None, ...]] | None:
+    """Names and units: the lowest line above the numbers with the right number of fields, or the two lowest."""
+    fitting = []
     for line in reversed(above):
         fields = [name.strip().strip("\"'").strip() for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
         if len(fields) == width and any(fields) and (width > 1 or "," not in line):
-            names: list[str] = []
-            for k, name in enumerate(fields):
-                label = name or f"c{k + 1}"
-                names.append(label if label not in names else f"{label}#{k + 1}")
-            return tuple(names)
-    return None
+            fitting.append(fields)
+    if not fitting:
+        return None
+    second = [declared_unit(f"({field.strip('[]()')})")[1] for field in fitting[0]]
+    if len(fitting) > 1 and all(unit or not field for unit, field in zip(second, fitting[0])):
+        return _distinct(fitting[1]), tuple(second)
+    return _distinct(fitting[0]), tuple(declared_unit(name)[1] for name in fitting[0])
+
+
+def _distinct(fields: list[str]) -> tuple[str, ...]:
+    """Names with the empty ones filled in and the repeated ones numbered."""
+    names: list[str] = []
+    for k, name in enumerate(fields):
+        label = name or f"c{k + 1}"
+        names.append(label if label not in names else f"{label}#{k + 1}")
+    return tuple(names)

@@ -29,5 +29,8 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
         raise log_read_error(error, "text", file) from error
     if not found.isolated:
         return read_in_process(found.name, file, chosen)
-    with SafeChild() as child:
-        return child.read(found.name, file, chosen)
+    try:
+        with SafeChild() as child:
+            return child.read(found.name, file, chosen)
+    except OSError as error:
+        raise log_read_error(error, found.name, file) from error

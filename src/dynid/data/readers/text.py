@@ -38,7 +38,8 @@ def read(path: Path, options: Options) -> Table:
     words = [name for name, numeric in zip(dialect.names, dialect.numeric) if not numeric]
     if words:
         notes.append(f"columns without numbers were left out: {', '.join(words)}")
-    return Table(columns=dict(zip(kept, values)), notes=tuple(notes))
+    units = {name: unit for name, unit in zip(dialect.names, dialect.units) if unit and name in kept}
+    return Table(columns=dict(zip(kept, values)), units=units, notes=tuple(notes))
 
 
 def _trim(stream: IO[bytes], options: Options) -> tuple[int, int, list[str]]:
