@@ -50,7 +50,7 @@ def kill_while_saving(folder: Path, seed: int) -> str:
     path = folder / f"kill{seed}.info"
     old, new = large_information(1), large_information(2)
     old.save(path)
-    killed(lambda: new.save(path, force=True), random.Random(seed).uniform(0.0, 0.03))
+    killed(lambda: new.save(path, force=True), random.Random(seed).uniform(0.0, 0.08))
     found = Information.load(path)
     value = int(found.samples[0, 0])
     assert all(np.all(part.matrices[0][np.triu_indices(61)] == value) for part in found.parts)
@@ -63,7 +63,7 @@ def kill_while_caching(folder: Path, seed: int) -> str:
     """Kill a process that writes a cache entry; returns ``absent`` or ``new``."""
     cache = ObjectCache(folder / f"cache{seed}")
     content = bytes(range(256)) * 4096
-    killed(lambda: cache.write("entry", content), random.Random(seed).uniform(0.0, 0.03))
+    killed(lambda: cache.write("entry", content), random.Random(seed).uniform(0.0, 0.08))
     found = cache.read("entry")
     assert found in (None, content)
     cache.write("entry", content)

@@ -47,8 +47,8 @@ def campaign(samples: int, method: Method) -> float:
     inputs = 4 * PIECE * 6 * 8 / 1e6
     growth = max(notes) - before - inputs
     sys.stdout.write(
-        f"{method}: {samples:.0e} samples, {spent / samples * 1e9:.0f} ns each, {growth:.1f} MB beyond the inputs at most,"
-        f" {notes[-1] - notes[min(10, len(notes) - 1)]:+.1f} MB from the tenth piece to the last\n"
+        f"{method}: {samples:.0e} samples, {spent / samples * 1e9:.0f} ns each, {growth:.1f} MB beyond the inputs at"
+        f" most, {notes[-1] - notes[min(10, len(notes) - 1)]:+.1f} MB from the tenth piece to the last\n"
     )
     return growth
 

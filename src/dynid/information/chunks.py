@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -147,9 +146,14 @@ def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segmen
     return Piece(states, mask, np.broadcast_to(numbers, (samples,)))
 
 
-def cut(pieces: Iterable[Piece]) -> Iterator[Chunk]:
-    """Chunks of consecutive pieces; where the pieces were cut makes no difference."""
-    cutter = _Cutter()
+def cut(pieces: Iterable[Piece], first_chunk: int = 0) -> Iterator[Chunk]:
+    """Chunks of consecutive pieces; where the pieces were cut makes no difference.
+
+    Args:
+        pieces: The samples.
+        first_chunk: Number of the first chunk within its segment.
+    """
+    cutter = _Cutter(first_chunk)
     for whole in pieces:
         for run in _runs(whole):
             yield from cutter.feed(run)
@@ -160,11 +164,12 @@ def cut(pieces: Iterable[Piece]) -> Iterator[Chunk]:
 class _Cutter:
     """What waits for its chunk to fill."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_chunk: int) -> None:
         self._waiting: list[Piece] = []
         self._length = 0
         self._first = 0
-        self._numbers: Counter[int] = Counter()
+        self._opening = first_chunk
+        self._numbers: dict[int, int] = {}
 
     def feed(self, run: Piece) -> Iterator[Chunk]:
         """Take some samples of one segment; gives the chunks that they complete."""
@@ -188,8 +193,9 @@ class _Cutter:
         if self._waiting:
             joined = _joined(self._waiting)
             segment = int(joined.segment[0])
-            yield Chunk(segment, self._numbers[segment], self._first, joined.arrays, joined.valid)
-            self._numbers[segment] += 1
+            number = self._numbers.get(segment, 0 if self._numbers else self._opening)
+            self._numbers[segment] = number + 1
+            yield Chunk(segment, number, self._first, joined.arrays, joined.valid)
             self._first += self._length
             self._waiting, self._length = [], 0
 

@@ -38,6 +38,7 @@ def reduce_samples(
     method: Method = "preconditioned",
     threads: int = 1,
     preconditioner: Preconditioner | None = None,
+    first_chunk: int = 0,
     backend: Backend = "auto",
 ) -> Information:
     """Reduce samples in memory to one factor per joint and segment.
@@ -55,6 +56,8 @@ def reduce_samples(
             the fastest, loses half of the digits; ``qr``: Householder reflections, the reference.
         threads: How many threads share the chunks; the result is the same, bit for bit, for any number.
         preconditioner: From `precondition`; made from samples spread over the log by default.
+        first_chunk: Where these samples are not the beginning of their segment but begin `CHUNK` times so many samples
+            later: merging what several workers made of a segment then gives what one would have made of it.
         backend: ``llvm``, ``numpy``, or ``auto`` for the first that works.
 
     Raises:
@@ -65,7 +68,7 @@ def reduce_samples(
     reducer = Reducer(setup, method, backend, preconditioner)
     if len(whole.segment):
         reducer.prepare(lambda: _spread(whole))
-    return _reduced(robot, setup, method, reducer, cut([whole]), threads)
+    return _reduced(robot, setup, method, reducer, cut([whole], first_chunk), threads)
 
 
 def reduce_stream(
@@ -96,7 +99,7 @@ def reduce_stream(
     """
     setup = equations(robot, columns)
     reducer = Reducer(setup, method, backend, preconditioner)
-    rest = cut(_pieces(robot.dof, chunks))
+    rest = cut(_pieces(robot.dof, chunks, copy=threads > 1))
     first = list(islice(rest, 1))
     if first:
         reducer.prepare(lambda: first[0])
@@ -133,7 +136,8 @@ def precondition(
     return reducer.precondition(_spread(whole).checked())
 
 
-def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]]) -> Iterator[Piece]:
+def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]], copy: bool) -> Iterator[Piece]:
+    """The pieces of a stream, copied where one is asked for before the last is reduced: arrays may be used again."""
     following = 0
     for chunk in chunks:
         if isinstance(chunk, tuple):
@@ -141,8 +145,9 @@ def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]]) -> Iterator
                 raise DataError(
                     f"a piece of {len(chunk)} arrays", remedy="Give (q, dq, ddq, tau[, segments[, valid]])."
                 )
-            segment, valid = (*chunk[4:], None, None)[:2]
-            yield piece(dof, chunk[:4], valid, segment)
+            arrays = [np.array(array) if copy and array is not None else array for array in chunk]
+            segment, valid = (*arrays[4:], None, None)[:2]
+            yield piece(dof, arrays[:4], valid, segment)
         else:
             numbers, places = np.unique(chunk.segment, return_inverse=True)
             states = (chunk.q, chunk.dq, chunk.ddq, chunk.effort)

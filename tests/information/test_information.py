@@ -1,0 +1,146 @@
+"""Weights, columns, segments: chosen after the reduction, equal to what the dense matrices give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.information import METHODS, Information, reduce_samples
+
+from .problems import ROBOTS, Log, independent_columns, random_log
+
+SEGMENTS = np.repeat([2, 5, 9], [400, 333, 500])
+
+
+@pytest.fixture(scope="module")
+def log() -> Log:
+    return random_log(ROBOTS["serial"], len(SEGMENTS))
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def information(request: pytest.FixtureRequest, log: Log) -> Information:
+    return reduce_samples(log.robot, *log.arrays, segments=SEGMENTS, method=request.param)
+
+
+def solution(log: Log, columns: tuple[int, ...], weights: np.ndarray) -> np.ndarray:
+    """Weighted least squares of the dense matrices; weights (N, n)."""
+    W = np.sqrt(weights).reshape(-1, 1) * log.dense(columns).reshape(-1, len(columns) + 1)
+    return np.linalg.lstsq(W[:, :-1], W[:, -1], rcond=None)[0]
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
+    assert np.linalg.norm(found - expected) < 1e-9 * np.linalg.norm(expected)
+
+
+def test_weights(log: Log, information: Information) -> None:
+    columns = independent_columns(log.robot)
+    joints = np.array([0.1, 2.0, 30.0, 1.0])[: log.robot.dof]
+    base = information.select(columns)
+    by_segment = {2: 0.5, 9: 4.0}
+    rows = np.array([by_segment.get(segment, 1.0) for segment in SEGMENTS])
+    assert_close(base.weight(joints).solve(), solution(log, columns, np.tile(joints, (len(rows), 1))))
+    assert_close(base.weight(joints, by_segment).solve(), solution(log, columns, np.outer(rows, joints)))
+    assert_close(base.weight(joints, {}).solve(), base.weight(joints).solve())
+    left_out = base.weight(segments={5: 0.0})
+    assert left_out.samples == 900 * log.robot.dof
+    assert_close(left_out.solve(), solution(log, columns, np.outer(SEGMENTS != 5, np.ones(log.robot.dof))))
+
+
+def test_select_reorders_and_drops(log: Log, information: Information) -> None:
+    columns = independent_columns(log.robot)
+    base = information.select(columns)
+    turned = information.select(columns[::-1])
+    assert turned.columns == columns[::-1]
+    assert_close(turned.weight().solve()[::-1], base.weight().solve())
+    direct = reduce_samples(
+        log.robot,
+        *log.arrays,
+        columns=columns,
+        segments=SEGMENTS,
+        method="qr" if information.kind == "factor" else "gram",
+    )
+    assert base.supports == direct.supports
+    for joint in range(log.robot.dof):
+        found, expected = base.factor(joint, 5), direct.factor(joint, 5)
+        np.testing.assert_allclose(found.T @ found, expected.T @ expected, rtol=1e-9, atol=1e-8)
+    with pytest.raises(ArgumentError, match="column 999 is not here"):
+        information.select((999,))
+    with pytest.raises(ArgumentError, match="selected twice"):
+        information.select((3, 3))
+
+
+def test_without_and_only(log: Log, information: Information) -> None:
+    columns = independent_columns(log.robot)
+    base = information.select(columns)
+    rest = base.without(5)
+    assert rest.segments == (2, 9)
+    assert_close(rest.weight().solve(), solution(log, columns, np.outer(SEGMENTS != 5, np.ones(log.robot.dof))))
+    assert base.only(9, 2).segments == (2, 9)
+    assert base.only().segments == ()
+    for choose in (base.without, base.only):
+        with pytest.raises(ArgumentError, match="no segment 4"):
+            choose(4)
+    assert base.without(2, 5, 9).weight().samples == 0
+
+
+def test_residuals_of_any_parameters(log: Log, information: Information) -> None:
+    beta = log.robot.parameter_vector + 0.01 * np.random.default_rng(3).normal(size=log.robot.parameter_vector.size)
+    errors = log.dense() @ np.append(beta, -1.0)
+    expected = np.array([(errors[segment == SEGMENTS] ** 2).sum(axis=0) for segment in (2, 5, 9)])
+    np.testing.assert_allclose(information.per_joint_residual(beta), expected, rtol=1e-6)
+    factor = information.weight()
+    total = np.sum((factor.R @ beta - factor.z) ** 2) + factor.residual
+    assert total == pytest.approx(expected.sum(), rel=1e-6)
+    with pytest.raises(ArgumentError, match="parameters"):
+        information.per_joint_residual(beta[:-1])
+
+
+def test_renumbered_logs_merge(log: Log, information: Information) -> None:
+    with pytest.raises(ArgumentError, match="counted twice"):
+        information.merge(information)
+    both = information.merge(information.renumbered(10))
+    assert both.segments == (2, 5, 9, 10, 11, 12)
+    assert np.array_equal(both.samples.sum(axis=0), 2 * information.samples.sum(axis=0))
+    columns = independent_columns(log.robot)
+    assert_close(both.select(columns).weight().solve(), information.select(columns).weight().solve())
+    other = "gram" if information.kind == "factor" else "qr"
+    with pytest.raises(ArgumentError, match="different kind"):
+        information.merge(reduce_samples(log.robot, *log.arrays, method=other))
+    turned = reduce_samples(log.robot.with_gravity((0, 9.81, 0)), *log.arrays, method="gram")
+    with pytest.raises(ArgumentError, match="different fingerprint"):
+        information.merge(turned)
+
+
+def test_dependent_columns_are_flagged(log: Log, information: Information) -> None:
+    columns = independent_columns(log.robot)
+    factor = information.weight()
+    assert factor.rank == len(columns)
+    assert set(factor.dependent) == set(range(log.robot.parameter_vector.size)).difference(columns)
+    assert "rank" in factor.flags[0]
+    with pytest.raises(IdentifiabilityError, match="rank"):
+        factor.solve()
+    beta = factor.solve(minimum_norm=True)
+    best = information.select(columns).weight()
+    assert np.sum((factor.R @ beta - factor.z) ** 2) + factor.residual == pytest.approx(best.residual, rel=1e-6)
+
+
+def test_too_few_samples_are_flagged(log: Log) -> None:
+    few = reduce_samples(log.robot, *(array[:3] for array in log.arrays), columns=independent_columns(log.robot))
+    assert any("equations for" in flag for flag in few.weight().flags)
+
+
+def test_wrong_weights_are_refused(information: Information) -> None:
+    for joints in ([1.0], np.full(information.dof, np.nan), -np.ones(information.dof)):
+        with pytest.raises(ArgumentError, match="weights of joints"):
+            information.weight(joints)
+    with pytest.raises(ArgumentError, match="weights of segments"):
+        information.weight(segments={5: -1.0})
+    with pytest.raises(ArgumentError, match="no segment 3"):
+        information.weight(segments={3: 1.0})
+
+
+def test_arrays_are_frozen(information: Information) -> None:
+    for array in (information.parts[0].matrices[0], information.weight().R, information.weight().z):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0

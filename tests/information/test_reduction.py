@@ -1,0 +1,295 @@
+"""Every method and back end gives what the dense matrices give, whatever the sizes and the number of workers."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, DataError
+from dynid.information import METHODS, Information, precondition, reduce_samples, reduce_stream
+from dynid.information import chunks as chunking
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+
+from .problems import ROBOTS, Log, independent_columns, random_log
+
+BACKENDS = ("numpy", "llvm")
+
+
+def assert_same_grams(information: Information, log: Log, joint_rows: np.ndarray | None = None) -> None:
+    """The factors' products are the dense matrices' products."""
+    dense = log.dense(information.columns)
+    for joint, support in enumerate(information.supports):
+        W = dense[:, joint][:, [*support, -1]]
+        W = W if joint_rows is None else W[joint_rows[:, joint]]
+        R = information.factor(joint)
+        length = np.linalg.norm(W, axis=0)
+        length = np.maximum(length, 1e-3 * length.max())  # some columns are nothing but rounding noise
+        assert np.all(np.abs(R.T @ R - W.T @ W) <= 1e-11 * np.outer(length, length))
+
+
+def identical(one: Information, other: Information) -> bool:
+    return len(one.parts) == len(other.parts) and all(
+        (a.segment, a.level, a.position, a.samples) == (b.segment, b.level, b.position, b.samples)
+        and all(np.array_equal(x, y) for x, y in zip(a.matrices, b.matrices, strict=True))
+        for a, b in zip(one.parts, other.parts, strict=True)
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_all_methods_agree_with_dense_matrices(name: str, method: str, backend: str) -> None:
+    log = random_log(ROBOTS[name], 1003)
+    information = reduce_samples(log.robot, *log.arrays, method=method, backend=backend)
+    assert information.columns == tuple(range(log.robot.parameter_vector.size))
+    assert np.array_equal(information.samples, np.full((1, log.robot.dof), 1003))
+    assert_same_grams(information, log)
+    dense = log.dense()
+    for joint, support in enumerate(information.supports):  # what is left out is really zero
+        assert not np.delete(dense[:, joint, :-1], support, axis=1).any()
+
+
+@pytest.mark.parametrize("samples", [1, 2, 7, 119, 120, 121, 239])
+@pytest.mark.parametrize("method", METHODS)
+def test_any_number_of_samples(samples: int, method: str) -> None:
+    log = random_log(ROBOTS["serial"], samples)
+    assert_same_grams(reduce_samples(log.robot, *log.arrays, method=method), log)
+
+
+def test_no_samples() -> None:
+    robot = ROBOTS["serial"]
+    nothing = np.zeros((0, robot.dof))
+    for method in METHODS:
+        information = reduce_samples(robot, nothing, nothing, nothing, nothing, method=method)
+        assert information.segments == ()
+        assert information.weight().samples == 0
+        assert information.weight().flags
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_the_solution_is_that_of_lstsq(method: str, backend: str) -> None:
+    log = random_log(ROBOTS["tree"], 2500)
+    columns = independent_columns(log.robot)
+    factor = reduce_samples(log.robot, *log.arrays, columns=columns, method=method, backend=backend).weight()
+    W = log.dense(columns).reshape(-1, len(columns) + 1)
+    expected, residual, *_ = np.linalg.lstsq(W[:, :-1], W[:, -1], rcond=None)
+    np.testing.assert_allclose(factor.solve(), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    assert factor.residual == pytest.approx(residual[0], rel=1e-9)
+    assert factor.samples == len(W)
+    assert not factor.flags
+
+
+# --- the same to the last bit ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunking, "CHUNK", 480)
+
+
+def pieces(log: Log, size: int, segments: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    buffer = [np.empty((size, log.robot.dof)) for _ in range(4)]  # reused: the reduction must not keep views
+    for start in range(0, len(log.q), size):
+        stop = min(start + size, len(log.q))
+        for target, source in zip(buffer, log.arrays, strict=True):
+            target[: stop - start] = source[start:stop]
+        yield (*(target[: stop - start] for target in buffer), segments[start:stop])
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_and_piece_sizes_make_no_difference(method: str) -> None:
+    log = random_log(ROBOTS["serial"], 4001)
+    segments = np.repeat([4, 1, 7], [1777, 3, 2221])
+    whole = reduce_stream(log.robot, [(*log.arrays, segments)], method=method)
+    assert whole.segments == (1, 4, 7)
+    for size, threads in [(1, 1), (97, 2), (480, 3), (1000, 1), (4001, 2)]:
+        assert identical(reduce_stream(log.robot, pieces(log, size, segments), method=method, threads=threads), whole)
+    valid = np.random.default_rng(1).random(4001) < 0.9
+    masked = [(*(array[a:b] for array in log.arrays), None, valid[a:b]) for a, b in [(0, 2000), (2000, 4001)]]
+    by_two, by_one = (reduce_stream(log.robot, masked, method=method, threads=threads) for threads in (2, 1))
+    assert identical(by_two, by_one)
+    assert set(by_one.samples[0]) == {valid.sum()}
+    in_memory = reduce_samples(log.robot, *log.arrays, segments=segments, method=method)
+    for threads in (2, 3, 8):
+        again = reduce_samples(log.robot, *log.arrays, segments=segments, method=method, threads=threads)
+        assert identical(again, in_memory)
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("method", METHODS)
+def test_merging_in_any_order_makes_no_difference(method: str) -> None:
+    log = random_log(ROBOTS["serial"], 6 * 480)
+    shared = precondition(log.robot, *log.arrays)
+    segments = np.repeat(np.arange(6), 480)
+    whole = reduce_samples(log.robot, *log.arrays, segments=segments, method=method, preconditioner=shared)
+    parts = [
+        reduce_samples(
+            log.robot,
+            *(array[480 * k : 480 * k + 480] for array in log.arrays),
+            segments=segments[480 * k : 480 * k + 480],
+            method=method,
+            preconditioner=shared,
+        )
+        for k in range(6)
+    ]
+    for order in itertools.islice(itertools.permutations(range(6)), 0, 720, 97):
+        a, b, c, d, e, f = (parts[k] for k in order)
+        assert identical(a.merge(b).merge(c).merge(d).merge(e).merge(f), whole)
+        assert identical(a.merge(b.merge(c)).merge(d.merge(e.merge(f))), whole)
+
+
+@pytest.mark.usefixtures("_small_chunks")
+def test_workers_may_share_one_segment() -> None:
+    log = random_log(ROBOTS["serial"], 5 * 480 + 17)
+    whole = reduce_samples(log.robot, *log.arrays, method="gram")
+    for borders in ([0, 1, 4, 6], [0, 3, 6], [0, 1, 2, 3, 4, 5, 6]):
+        placed = [
+            reduce_samples(log.robot, *(a[480 * i : 480 * j] for a in log.arrays), method="gram", first_chunk=i)
+            for i, j in itertools.pairwise(borders)
+        ]
+        merged = placed[1]
+        for other in (placed[0], *placed[2:]):
+            merged = merged.merge(other)
+        assert identical(merged, whole)
+        with pytest.raises(ArgumentError, match="counted twice"):
+            merged.merge(placed[0])
+
+
+# --- masks, strange numbers, wrong shapes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_masked_equations_do_not_count(method: str, backend: str) -> None:
+    log = random_log(ROBOTS["coupled wrist"], 1501)
+    valid = np.random.default_rng(4).random(log.q.shape) < 0.8
+    valid[100:140] = False
+    dirty = Log(log.robot, *(array.copy() for array in log.arrays))
+    dirty.tau[~valid] = np.nan
+    for array in dirty.arrays[:3]:
+        array[100:140] = np.inf  # nobody looks at a sample that counts for no joint
+    information = reduce_samples(log.robot, *dirty.arrays, valid=valid, method=method, backend=backend)
+    assert np.array_equal(information.samples[0], valid.sum(axis=0))
+    assert_same_grams(information, log, valid)
+    by_row = reduce_samples(log.robot, *log.arrays, valid=valid.any(axis=1), method=method, backend=backend)
+    assert set(by_row.samples[0]) == {1501 - 40}
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("channel", ["q", "dq", "ddq", "tau"])
+@pytest.mark.parametrize("method", METHODS)
+def test_strange_numbers_are_named(channel: str, method: str) -> None:
+    log = random_log(ROBOTS["serial"], 1100)
+    for value, word in [(np.nan, "NaN"), (-np.inf, "infinite")]:
+        arrays = {name: array.copy() for name, array in zip(("q", "dq", "ddq", "tau"), log.arrays, strict=True)}
+        arrays[channel][1042, 2] = value
+        with pytest.raises(DataError, match=rf"^{channel} of joint 3 is {word} at sample 1042\b"):
+            reduce_samples(log.robot, *arrays.values(), method=method)
+        cut = [tuple(array[a:b] for array in arrays.values()) for a, b in [(0, 700), (700, 1100)]]
+        with pytest.raises(DataError, match=rf"^{channel} of joint 3 is {word} at sample 1042\b"):
+            reduce_stream(log.robot, cut, method=method, threads=2)
+
+
+def test_large_but_finite_numbers_pass() -> None:
+    log = random_log(ROBOTS["one joint"], 50)
+    log.tau[3] = 1e160
+    assert np.isfinite(reduce_samples(log.robot, *log.arrays, method="qr").factor(0)).all()
+
+
+def test_wrong_arguments_are_refused() -> None:
+    log = random_log(ROBOTS["serial"], 30)
+    with pytest.raises(DataError, match="dq has shape"):
+        reduce_samples(log.robot, log.q, log.dq[:-1], log.ddq, log.tau)
+    with pytest.raises(DataError, match="valid has shape"):
+        reduce_samples(log.robot, *log.arrays, valid=np.ones((30, 1 + log.robot.dof)))
+    with pytest.raises(DataError, match="segments have shape"):
+        reduce_samples(log.robot, *log.arrays, segments=np.zeros(29))
+    with pytest.raises(ArgumentError, match="columns are different"):
+        reduce_samples(log.robot, *log.arrays, columns=(0, 0))
+    with pytest.raises(ArgumentError, match="no method"):
+        reduce_samples(log.robot, *log.arrays, method="magic")
+    with pytest.raises(DataError, match="a piece of 3 arrays"):
+        reduce_stream(log.robot, [log.arrays[:3]])
+
+
+def test_runs_are_numbered_on() -> None:
+    log = random_log(ROBOTS["serial"], 60)
+    run = SimpleNamespace(
+        q=log.q, dq=log.dq, ddq=log.ddq, effort=log.tau, valid=np.ones(log.q.shape, bool), segment=np.repeat([3, 8], 30)
+    )
+    both = reduce_stream(log.robot, [run, run])
+    assert both.segments == (0, 1, 2, 3)
+    assert np.array_equal(both.factor(0, 0), both.factor(0, 2))
+
+
+# --- accuracy ----------------------------------------------------------------------------------------------------
+
+
+def badly_conditioned(condition: float) -> tuple[Log, tuple[int, ...]]:
+    """A log of such small motions about one posture that the scaled condition number is about the given one."""
+    robot = zoo.puma560().with_joint_models(Viscous(), Coulomb(), Offset())
+    columns = independent_columns(robot)
+    rng = np.random.default_rng(2)
+    posture, waves = rng.normal(size=6), rng.normal(size=(3, 6000, 6))
+    low, high = 1e-6, 1.0
+    for _ in range(30):
+        size = np.sqrt(low * high)
+        q, dq, ddq = posture + size * waves[0], waves[1], waves[2]
+        W = Log(robot, q, dq, ddq, np.zeros_like(q)).dense(columns)[:, :, :-1].reshape(-1, len(columns))
+        found = np.linalg.cond(W / np.linalg.norm(W, axis=0))
+        low, high = (low, size) if found < condition else (size, high)
+        if 0.5 < found / condition < 2.0:
+            break
+    tau = (W @ robot.parameter_vector[list(columns)]).reshape(q.shape) + 0.1 * rng.normal(size=q.shape)
+    return Log(robot, q, dq, ddq, tau), columns
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_preconditioned_is_as_good_as_householder(backend: str) -> None:
+    log, columns = badly_conditioned(1e6)
+    solutions = {}
+    for method in ("qr", "preconditioned"):
+        factor = reduce_samples(log.robot, *log.arrays, columns=columns, method=method, backend=backend).weight()
+        assert 3e5 < factor.condition < 3e6
+        assert not factor.flags
+        solutions[method] = factor.solve()
+    difference = np.linalg.norm(solutions["qr"] - solutions["preconditioned"]) / np.linalg.norm(solutions["qr"])
+    assert difference < 1e-9
+    crude = reduce_samples(log.robot, *log.arrays, columns=columns, method="gram", backend=backend).weight()
+    assert crude.flags  # what cross products cannot resolve is not hidden
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_log_that_begins_at_rest(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first chunks say nothing about the rest, so that the preconditioner made from them does not fit."""
+    monkeypatch.setattr(chunking, "CHUNK", 2880)
+    log = random_log(ROBOTS["serial"], 3 * 2880)
+    log.q[:2880], log.dq[:2880], log.ddq[:2880] = log.q[0], 0.0, 0.0
+    log.q[2880:5760] = log.q[0] + 1e-4 * log.q[2880:5760]
+    columns = independent_columns(log.robot)
+    found, expected = (
+        reduce_stream(log.robot, [log.arrays], columns=columns, method=method, backend=backend).weight().solve()
+        for method in ("preconditioned", "qr")
+    )
+    assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
+
+
+def test_memory_stays_flat() -> None:
+    robot = zoo.puma560().with_joint_models(Viscous(), Coulomb(), Offset())
+    states = np.random.default_rng(0).normal(size=(4, 20000, 6))
+    reduce_stream(robot, [tuple(states)])  # compiled and cached from here on
+    tracemalloc.start()
+    information = reduce_stream(robot, (tuple(states) for _ in range(50)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert information.samples.tolist() == [[1_000_000] * 6]
+    assert peak < 50e6

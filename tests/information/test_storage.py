@@ -1,0 +1,87 @@
+"""A file is what was saved, or it is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from campaigns.kills import kill_while_saving
+from dynid.errors import DataError, ExportError
+from dynid.information import METHODS, Information, reduce_samples
+from dynid.information.storage import MAGIC
+
+from .problems import ROBOTS, random_log
+
+
+def small(method: str = "preconditioned", samples: int = 40) -> Information:
+    log = random_log(ROBOTS["one joint"], samples)
+    return reduce_samples(log.robot, *log.arrays, segments=np.arange(samples) // 20, method=method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_round_trip(method: str, tmp_path: Path) -> None:
+    log = random_log(ROBOTS["coupled wrist"], 300)
+    saved = reduce_samples(log.robot, *log.arrays, segments=np.repeat([1, -4], 150), method=method)
+    saved.save(tmp_path / "log.info")
+    loaded = Information.load(tmp_path / "log.info")
+    for name in ("robot", "fingerprint", "columns", "supports", "kind", "segments"):
+        assert getattr(loaded, name) == getattr(saved, name)
+    for a, b in zip(loaded.parts, saved.parts, strict=True):
+        assert (a.segment, a.level, a.position, a.samples) == (b.segment, b.level, b.position, b.samples)
+        assert all(np.array_equal(x, y) for x, y in zip(a.matrices, b.matrices, strict=True))
+    assert np.array_equal(loaded.weight().R, saved.weight().R)
+
+
+def test_an_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:
+    path = tmp_path / "log.info"
+    small().save(path)
+    with pytest.raises(ExportError, match="exists already"):
+        small().save(path)
+    small(samples=60).save(path, force=True)
+    assert Information.load(path).samples.sum() == 60
+
+
+def test_every_byte_counts(tmp_path: Path) -> None:
+    path = tmp_path / "log.info"
+    small().save(path)
+    data = path.read_bytes()
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
+        with pytest.raises(DataError):
+            Information.load(path)
+
+
+def test_every_length_counts(tmp_path: Path) -> None:
+    path = tmp_path / "log.info"
+    small().save(path)
+    data = path.read_bytes()
+    for content in [*(data[:length] for length in range(len(data))), data + b"\0"]:
+        path.write_bytes(content)
+        with pytest.raises(DataError):
+            Information.load(path)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\1\0\0\0\0\0\0\0{", struct.pack("<Q", 2) + b"{}", struct.pack("<Q", 2) + b"[]"]
+)
+def test_whole_files_of_others_are_refused(body: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "foreign.info"
+    path.write_bytes(MAGIC + struct.pack("<IQ32s", 1, len(body), hashlib.sha256(body).digest()) + body)
+    with pytest.raises(DataError, match="not an information file of this version"):
+        Information.load(path)
+    path.write_bytes(MAGIC + struct.pack("<IQ32s", 2, len(body), hashlib.sha256(body).digest()) + body)
+    with pytest.raises(DataError, match="format version 2"):
+        Information.load(path)
+    with pytest.raises(DataError, match="cannot read"):
+        Information.load(tmp_path / "absent.info")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    outcomes = [kill_while_saving(tmp_path, seed) for seed in range(20)]
+    assert set(outcomes) <= {"old", "new"}
