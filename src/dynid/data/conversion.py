@@ -91,7 +91,7 @@ class Converter:
             factors = factors * self._per_joint(quantity, "rated", signal.rated, raw.shape[1])
         if signal.sign is not None:
             factors = factors * self._per_joint(quantity, "sign", signal.sign, raw.shape[1])
-        values = raw * factors
+        values = raw if np.all(factors == 1.0) else raw * factors  # large logs are mostly in SI units already
         if signal.gear is not None and quantity != "current":  # a current stays the motor's; its torque passes the gear
             values = self._through_gear(quantity, signal, values)
         if signal.offset is not None:
