@@ -78,10 +78,12 @@ def test_profiles_wide_arrays_several_files_and_wrench(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "ur.csv", np.ones((5, 7)), delimiter=",", header=",".join(names), comments="")
     assert propose(tmp_path / "ur.csv") == {"profile": "ur_rtde"}
     np.savez(tmp_path / "wide.npz", t=LOG.time, q=LOG.q.T, w=LOG.wrench)
+    np.savez(tmp_path / "plain.npz", t=LOG.time, q=LOG.q.T)
     assert propose(tmp_path / "wide.npz")["position"]["transpose"]  # type: ignore[index]
+    assert propose(tmp_path / "wide.npz")["wrench"]["columns"] == "w"  # type: ignore[index]
     np.savetxt(tmp_path / "ft.csv", LOG.wrench, delimiter=",", header="Fx,Fy,Fz,Tx,Ty,Tz", comments="", fmt="%.17g")
-    proposal = tomllib.loads(inspect_log([tmp_path / "wide.npz", tmp_path / "ft.csv"]).toml)
-    assert proposal["files"] == {"file1": "wide.npz", "file2": "ft.csv"}
+    proposal = tomllib.loads(inspect_log([tmp_path / "plain.npz", tmp_path / "ft.csv"]).toml)
+    assert proposal["files"] == {"file1": "plain.npz", "file2": "ft.csv"}
     assert proposal["wrench"]["columns"][0] == "Fx"
 
 

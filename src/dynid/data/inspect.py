@@ -190,8 +190,10 @@ def _roles(table: Table) -> dict[str, list[str]]:
                 found.setdefault(role, []).append(name)
                 break
     wrench = [name for axis in _WRENCH for name in table.names if _stem(name)[0].rsplit(".", 1)[-1] == axis]
-    if len(wrench) == 6:
-        found["wrench"] = wrench
+    whole = [name for name, values in table.columns.items() if values.ndim == 2 and values.shape[1] == 6]
+    whole = [name for name in whole if name.rsplit(".", 1)[-1].lower() in ("f", "ft", "w", "wrench")]
+    if len(wrench) == 6 or whole:
+        found["wrench"] = wrench if len(wrench) == 6 else whole[:1]
     return found
 
 
@@ -235,5 +237,5 @@ def _unit(
         guess = next((u for u, most in (("s", 0.25), ("ms", 100.0), ("us", 1e5)) if step < most), "ns")
         return guess, f"rows are {step:.4g} apart, which fits {guess}", False
     if role == "position" and largest > 3 * math.pi:
-        return "deg", f"values reach {largest:.4g}, more than a joint turns in radians", False
+        return "deg", f"values reach {largest:.4g}: degrees, or radians of a motor (then add its gear)", False
     return _ROLES[role].default, f"no unit in the names; values reach {largest:.4g}", False
