@@ -1,8 +1,8 @@
 """Accelerations from noisy positions: the default choice of cutoff against the best one, on planted truth.
 
-Run ``python tests/campaigns/differentiation_table.py``; it prints a table over sampling rates, noise levels and motions.
-The error is the rms acceleration error over the rms acceleration, averaged over the joints in the mean square, on the samples
-that the default choice returns.
+Run ``python tests/campaigns/differentiation_table.py``; it prints a table over sampling rates, noise levels and
+motions. The error is the rms acceleration error over the rms acceleration, averaged over the joints in the mean square,
+on the samples that the default choice returns.
 """
 
 from __future__ import annotations

@@ -22,6 +22,9 @@ Floats = NDArray[np.float64]
 
 LONGEST = 2**18
 """Samples of the longest stretch that are looked at."""
+CLEAR = 16.0
+"""A band holds signal when its mean exceeds the noise floor by this many standard deviations of such a mean;
+neighbouring Fourier bins are correlated, and one chance peak at a high frequency would outweigh all signal."""
 SLACK = 1.01
 """Among cutoffs predicted equally good within this factor the lowest is taken."""
 
@@ -125,8 +128,5 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
 
 
 def _above_floor(power: Floats, floor: Floats, bins: Floats) -> Floats:
-    """Power less the floor, up to the highest band that clearly rises above it; nothing beyond."""
-    clear = power > floor * (1.0 + 6.0 / np.sqrt(bins[:, None]))
-    last = np.where(clear.any(axis=0), power.shape[0] - 1 - np.argmax(clear[::-1], axis=0), -1)
-    below = np.arange(power.shape[0])[:, None] <= last
-    return np.where(below, power - floor, 0.0)
+    """Power less the floor in the bands that clearly rise above it; chance peaks at high frequencies must not count."""
+    return np.where(power > floor * (1.0 + CLEAR / np.sqrt(bins[:, None])), power - floor, 0.0)

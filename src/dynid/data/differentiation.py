@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.filters import LowPass, reflect
+from dynid.data.filters import LowPass, convolve, reflect, symmetric_gain
 from dynid.errors import ArgumentError, DataError
 
 __all__ = [
@@ -55,6 +55,8 @@ class Smoothing:
     cutoff_hz: float | None
     """Where the gain has fallen to one half [Hz]; None for no smoothing at all."""
     low_pass: LowPass
+    accuracy: float = 1e-3
+    """Relative accuracy that transients at the ends may spoil."""
 
     def apply(self, x: Floats) -> Floats:
         """The smoothed signal (N, k)."""
@@ -69,7 +71,7 @@ class Smoothing:
     @property
     def settling_s(self) -> float:
         """Time at each end within which the result depends on what lies outside [s]."""
-        return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz)
+        return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
 
     def required_cutoff(self, what: str) -> float:
         """The cutoff, or an error that names who needs it."""
@@ -206,25 +208,21 @@ class SavitzkyGolay(Differentiation):
         return 2 * max(half, self.degree // 2 + 1) + 1
 
     def motion(self, q: Floats, dq: Floats | None, smoothing: Smoothing) -> Motion:
-        from scipy import signal
-
-        window = self.window(smoothing)
-        if window > q.shape[0]:
-            raise DataError(f"a stretch of {q.shape[0]} samples is shorter than the window of {window}")
-        steps = [
-            np.asarray(signal.savgol_filter(q, window, self.degree, deriv=d, delta=1 / smoothing.rate_hz, axis=0))
-            for d in range(3)
-        ]
+        steps = [convolve(q, self._weights(smoothing, d)) * smoothing.rate_hz**d for d in range(3)]
         return Motion(*steps)
 
     def gain(self, frequency_hz: Floats, smoothing: Smoothing) -> Floats:
+        relative = np.asarray(frequency_hz) / smoothing.rate_hz
+        response = symmetric_gain(self._weights(smoothing, 2), relative)
+        # below a hundredth of the cutoff the quotient of two tiny numbers says nothing; the gain there is one
+        flat = 0.01 * smoothing.required_cutoff("Savitzky-Golay") / smoothing.rate_hz
+        return np.where(relative > flat, -response / (2.0 * np.pi * np.maximum(relative, flat)) ** 2, 1.0)
+
+    def _weights(self, smoothing: Smoothing, derivative: int) -> Floats:
+        """Impulse response of the derivative, per sampling period."""
         from scipy import signal
 
-        window = self.window(smoothing)
-        weights = np.asarray(signal.savgol_coeffs(window, self.degree, deriv=2, use="dot"))
-        w = 2.0 * np.pi * np.asarray(frequency_hz) / smoothing.rate_hz
-        response = np.cos(w[:, None] * (np.arange(window) - window // 2)) @ weights
-        return np.where(w > 1e-6, -response / np.maximum(w, 1e-6) ** 2, 1.0)
+        return np.asarray(signal.savgol_coeffs(self.window(smoothing), self.degree, deriv=derivative, use="conv"))
 
 
 @dataclass(frozen=True, slots=True)

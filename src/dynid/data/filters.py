@@ -37,6 +37,49 @@ def reflect(x: Floats, count: int) -> Floats:
     return np.concatenate([before, x, after])
 
 
+def extrapolate(x: Floats, count: int, window: int) -> Floats:
+    """Continue x (N, k) at both ends by `count` rows along cubics fitted to the outer `window` rows.
+
+    Plain reflection turns the sign of the acceleration at the end and so makes a transient; a cubic carries it on. What
+    the cubic does not explain is reflected.
+    """
+    return np.flip(_continue(np.flip(_continue(x, count, window), axis=0), count, window), axis=0)
+
+
+def _continue(x: Floats, count: int, window: int) -> Floats:
+    window = min(window, x.shape[0])
+    count = min(count, window - 1)
+    inside = np.linspace(-1.0, 0.0, window)
+    outside = np.arange(1, count + 1) / (window - 1)
+    basis = np.vander(inside, 4)
+    cubic = np.linalg.lstsq(basis, x[-window:], rcond=None)[0]
+    residual = x[-window:] - basis @ cubic
+    reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]
+    return np.concatenate([x, np.vander(outside, 4) @ cubic + reflected])
+
+
+def convolve(x: Floats, taps: Floats) -> Floats:
+    """The symmetric or antisymmetric filter `taps` (2 h + 1,) at every row of x (N, k); the ends are continued."""
+    from scipy import signal
+
+    half = taps.size // 2
+    if x.shape[0] <= half:
+        raise DataError(
+            f"a stretch of {x.shape[0]} samples is shorter than the filter's memory of {half} samples",
+            remedy="Raise the cutoff or use a longer recording.",
+        )
+    return np.asarray(signal.oaconvolve(reflect(x, half), taps[:, None], mode="valid", axes=0))
+
+
+def symmetric_gain(taps: Floats, frequency: Floats) -> Floats:
+    """Gain of a symmetric filter (2 h + 1,) at frequencies given as shares of the sampling rate."""
+    size = 8 * int(2 ** np.ceil(np.log2(taps.size + 1)))
+    centred = np.zeros(size)
+    half = taps.size // 2
+    centred[: half + 1], centred[size - half :] = taps[half:], taps[:half]
+    return np.interp(frequency, np.arange(size // 2 + 1) / size, np.fft.rfft(centred).real)
+
+
 class LowPass(ABC):
     """A zero-phase low-pass."""
 
@@ -49,8 +92,8 @@ class LowPass(ABC):
         """Gain at each frequency [Hz]; real, because the phase is zero."""
 
     @abstractmethod
-    def settling_s(self, cutoff_hz: float) -> float:
-        """Time at each end of a stretch within which the result depends on what lies outside [s]."""
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
+        """Time at each end of a stretch within which what lies outside changes the result by more than `accuracy` [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +113,19 @@ class Butterworth(LowPass):
 
         _check_cutoff(cutoff_hz, rate_hz)
         sections = signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos")
-        # scipy's default padding is a few samples, far shorter than the memory of a low cutoff
-        padding = min(x.shape[0] - 1, int(np.ceil(2.0 * rate_hz / cutoff_hz)))
-        return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padtype="odd", padlen=padding))
+        window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
+        longer = extrapolate(x, window - 1, window)
+        filtered = signal.sosfiltfilt(sections, longer, axis=0, padtype="odd", padlen=window - 1)
+        return np.asarray(filtered[window - 1 : window - 1 + x.shape[0]])
 
     def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
         # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
         warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
         return np.asarray(1.0 / (1.0 + (warped / np.tan(np.pi * cutoff_hz / rate_hz)) ** (2 * self.order)))
 
-    def settling_s(self, cutoff_hz: float) -> float:
-        return 1.5 / cutoff_hz
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
+        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / self.order)  # of the slowest pole, per period of the cutoff
+        return float(np.clip(np.log(0.1 / accuracy) / decay, 1.5, 5.0)) / cutoff_hz
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +147,12 @@ class Fir(LowPass):
         return np.asarray(signal.firwin(count | 1, cutoff_hz, window=("kaiser", beta), fs=rate_hz))
 
     def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        from scipy import signal
-
-        taps = self.taps(rate_hz, cutoff_hz)
-        half = taps.size // 2
-        if x.shape[0] <= half:
-            raise DataError(
-                f"a stretch of {x.shape[0]} samples is shorter than the filter's memory of {half} samples",
-                remedy="Raise the cutoff or use a longer recording.",
-            )
-        return np.asarray(signal.oaconvolve(reflect(x, half), taps[:, None], mode="valid", axes=0))
+        return convolve(x, self.taps(rate_hz, cutoff_hz))
 
     def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        taps = self.taps(rate_hz, cutoff_hz)
-        half = taps.size // 2
-        phase = 2.0 * np.pi * np.asarray(frequency_hz)[:, None] / rate_hz * np.arange(1, half + 1)
-        return np.asarray(taps[half] + 2.0 * np.cos(phase) @ taps[half + 1 :])
+        return symmetric_gain(self.taps(rate_hz, cutoff_hz), frequency_hz / rate_hz)
 
-    def settling_s(self, cutoff_hz: float) -> float:
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
         width = self.transition * cutoff_hz
         return (self.attenuation_db - 7.95) / (2.285 * 2.0 * np.pi * width) / 2.0  # half of Kaiser's length
 

@@ -48,13 +48,15 @@ class Processing:
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
     effort_delay_s: float = 0.0
     """How late torques are stamped [s]; see `dynid.check_recording`."""
+    accuracy: float = 1e-3
+    """Relative accuracy of the accelerations that transients must not spoil; decides how much "auto" trims."""
     cleaning: Cleaning = field(default_factory=Cleaning)
 
     def smoothing(self, rate_hz: float) -> Smoothing:
         """The smoothing at a sampling rate [Hz], once the cutoff is a number."""
         if isinstance(self.cutoff_hz, str):
             raise ArgumentError(f"cutoff_hz is {self.cutoff_hz!r}", remedy="Give a number [Hz], 'auto' or None.")
-        return Smoothing(rate_hz=rate_hz, cutoff_hz=self.cutoff_hz, low_pass=self.low_pass)
+        return Smoothing(rate_hz=rate_hz, cutoff_hz=self.cutoff_hz, low_pass=self.low_pass, accuracy=self.accuracy)
 
 
 def process(
@@ -138,7 +140,8 @@ def resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Proc
         differentiation=options.differentiation,
         low_pass=options.low_pass,
     )
-    return replace(options, cutoff_hz=choice.hz), choice.reason
+    accuracy = float(np.clip(0.5 * choice.relative_error, 1e-6, 1e-2))
+    return replace(options, cutoff_hz=choice.hz, accuracy=accuracy), choice.reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
