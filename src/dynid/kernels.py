@@ -19,6 +19,7 @@ from dynid.dynamics import energy
 from dynid.dynamics import inertia_matrix as composite
 from dynid.dynamics import regressor as regressors
 from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
+from dynid.dynamics.sensor import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record
@@ -35,6 +36,7 @@ __all__ = [
     "momentum_regressor",
     "regressor",
     "velocity_torque",
+    "wrench_regressor",
 ]
 
 Floats = NDArray[np.float64]
@@ -235,6 +237,27 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
             remedy="Give every moving body mass, or its joint a rotor inertia.",
         ) from error
     return np.asarray(solution[..., 0])
+
+
+def wrench_regressor(
+    robot: Robot, link: str, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, threads: int = 1
+) -> Floats:
+    """Matrix (N, 6, 10) or (6, 10): wrench on a body held by a link, per unit of its ten parameters.
+
+    Force [N], then moment about the link's origin [N m], both in the link's axes.
+    """
+    index, T_body_link = robot.link_body(link)
+    evaluate = _wrench_kernel(_Key(robot, f"wrench {index} {T_body_link.tolist()}", link.encode(), None, False))
+    result: Floats = evaluate(q, dq, ddq, threads=threads)
+    return result
+
+
+@lru_cache(maxsize=64)
+def _wrench_kernel(key: _Key) -> Kernel:
+    robot, link = key.robot, key.fields[2].decode()
+    shapes = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
+    tape = record(lambda **states: sensor_wrench_regressor(robot, link, *states.values()), **shapes)
+    return Kernel("wrench_regressor", compile_tape(tape))
 
 
 def _evaluate(

@@ -284,7 +284,7 @@ class Robot:
         for body in self.bodies:
             geometry = (body.R_parent_joint, body.p_parent_joint, body.axis)
             parts.append((body.parent, body.prismatic, [array.tolist() for array in geometry]))
-            parts.append([type(model).__qualname__ for model in body.joint.models])
+            parts.append([repr(model.with_values([0.0] * len(model.symbols))) for model in body.joint.models])
         parts.extend([(self._coordinate(name), ratio) for name, ratio in c.ratios.items()] for c in self.couplings)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 

@@ -1,0 +1,47 @@
+"""What a force and torque sensor on the robot feels of the body beyond it ([Atkeson1986] eqs. 1-9)."""
+
+from __future__ import annotations
+
+from dynid.dynamics.kinematics import body_motions, body_velocities, spin
+from dynid.dynamics.wrench import body_momentum_regressor, body_wrench_regressor
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+from dynid.spatial import Array, cross, snap
+
+__all__ = ["sensor_momentum_regressor", "sensor_wrench_regressor"]
+
+
+def sensor_wrench_regressor(robot: Robot, link: str, q: Array, dq: Array, ddq: Array) -> Array:
+    """Wrench on a body held in the frame of a link, per unit of its ten parameters, (6, 10).
+
+    Force [N], then moment about the link's origin [N m], in the link's axes: what the robot must exert to move the body
+    against gravity and inertia.
+
+    Args:
+        robot: Geometry and gravity.
+        link: The link that carries the sensor; it must move.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+        ddq: (n,) joint accelerations.
+    """
+    index, T_body_link = _carrier(robot, link)
+    motion = body_motions(robot, q, dq, ddq)[index]
+    R, p = snap(T_body_link[:3, :3]), T_body_link[:3, 3]
+    w, dw = R.T @ motion.angular_velocity, R.T @ motion.angular_acceleration
+    a = R.T @ (motion.acceleration + motion.spin @ p)
+    return body_wrench_regressor(w, dw, a, spin(w, dw))
+
+
+def sensor_momentum_regressor(robot: Robot, link: str, q: Array, dq: Array) -> Array:
+    """Linear and angular momentum of a body held in the frame of a link, per unit of its ten parameters, (6, 10)."""
+    index, T_body_link = _carrier(robot, link)
+    w, v = body_velocities(robot, q, dq)[index]
+    R, p = snap(T_body_link[:3, :3]), T_body_link[:3, 3]
+    return body_momentum_regressor(R.T @ w, R.T @ (v + cross(w, p)))
+
+
+def _carrier(robot: Robot, link: str) -> tuple[int, Array]:
+    index, T_body_link = robot.link_body(link)
+    if index < 0:
+        raise ArgumentError(f"link '{link}' does not move", remedy="Name the link that carries the sensor or the load.")
+    return index, T_body_link
