@@ -15,7 +15,14 @@ from dynid.robot.joint_models import RotorInertia
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
 
-__all__ = ["composite_bodies", "composite_inertia_matrix", "forward_dynamics", "gravity_torque", "velocity_torque"]
+__all__ = [
+    "composite_bodies",
+    "composite_inertia_matrix",
+    "forward_dynamics",
+    "gravity_torque",
+    "motor_inertia_matrix",
+    "velocity_torque",
+]
 
 Composite = tuple[Any, Array, Array]
 """Mass, first moment (3,), tensor (3, 3) about the body's origin, of the body and all that it carries."""
@@ -108,6 +115,12 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
             moment = body.R_parent_joint @ (turn @ moment) + cross(arm.across, force)
             i, body = body.parent, robot.bodies[body.parent]
             M[i, j] = M[j, i] = body.axis @ (force if body.prismatic else moment)
+    return _with_motor_inertia(robot, theta, M)
+
+
+def motor_inertia_matrix(robot: Robot, theta: Array) -> Array:
+    """Inertia of the rotors (n, n): `RotorInertia` on the diagonal, couplings beside it."""
+    M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
     return _with_motor_inertia(robot, theta, M)
 
 

@@ -1,0 +1,170 @@
+"""Compile generated code, run it, compare it with Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ExportError, GeneratedCodeMismatch
+from dynid.export.c_preparation import PARAMETERS
+from dynid.export.c_reference import Reference
+from dynid.export.c_source import CodeText
+from dynid.kernels import kernel
+
+__all__ = ["FLAGS", "check_code", "find_compiler"]
+
+Floats = NDArray[np.float64]
+
+FLAGS = (
+    "-std=c99",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Wconversion",
+    "-Wshadow",
+    "-Wdouble-promotion",
+    "-Wvla",
+    "-Werror",
+)
+"""How generated code is compiled to be checked: any warning is a failure."""
+
+_DRIVER = """#include <stdio.h>
+
+#include "{name}.h"
+
+int main(void)
+{{
+    static {type} in[{inputs}];
+    static {type} out[{outputs}];
+{declarations}
+    while (fread(in, sizeof(in[0]), {inputs}, stdin) == {inputs}) {{
+{calls}
+        if (fwrite(out, sizeof(out[0]), {outputs}, stdout) != {outputs}) {{
+            return 1;
+        }}
+    }}
+    return 0;
+}}
+"""
+_NAMES = ("q", "dq", "ddq", "torque", "values", "load")
+
+
+def find_compiler() -> str | None:
+    """Path of the C compiler: ``$CC``, cc, gcc or clang; None where there is none."""
+    return next(
+        (path for name in (os.environ.get("CC", ""), "cc", "gcc", "clang") if (path := shutil.which(name))), None
+    )
+
+
+def check_code(text: CodeText, files: Mapping[str, str], answers: Reference, tolerance: float) -> dict[str, float]:
+    """Largest error of each function, relative to the size of its terms.
+
+    Args:
+        text: What the code was generated from.
+        files: The package's files.
+        answers: States and Python's answers.
+        tolerance: Largest error allowed.
+
+    Raises:
+        ExportError: There is no compiler, or it refuses the code.
+        GeneratedCodeMismatch: An error is beyond the tolerance; the message names the worst sample.
+    """
+    found = _run(text, files, answers)
+    errors = {}
+    for name, values in found.items():
+        error = _errors(text, name, values, answers)
+        worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
+        errors[name] = float(error[worst])
+        if not errors[name] <= tolerance:
+            state = ", ".join(f"{key} = {answers.inputs[key][worst].tolist()}" for key in ("q", "dq", "ddq"))
+            much = f"{errors[name]:.2e}, more than {tolerance:.0e},"
+            raise GeneratedCodeMismatch(
+                f"{text.name}_{name} is off by {much} at sample {worst}: {state}",
+                remedy="Report this robot: generated code must agree with Python.",
+            )
+    return errors
+
+
+def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Floats:
+    """(N,) error of each sample."""
+    if name != "forward_dynamics":
+        return np.asarray((np.abs(found - answers.expected[name]) / answers.scale[name]).max(axis=1))
+    # accelerations are as uncertain as the inertia matrix makes them; what must be small is the torque they miss
+    states, model = answers.inputs, text.model
+    Y = kernel(model.robot, "regressor")(states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
+    theta = _theta(text, answers)
+    missed = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
+    terms = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1) + np.abs(states["torque"]).max(axis=1)
+    return np.asarray(missed / terms)
+
+
+def _theta(text: CodeText, answers: Reference) -> Floats:
+    """(N, p) the parameters the answers were computed with."""
+    model = text.model
+    theta = np.tile(model.values if model.columns else model.robot.parameter_vector, (len(answers.inputs["q"]), 1))
+    if model.columns:
+        theta[:, list(model.columns)] = answers.inputs["loaded"]
+    return theta
+
+
+def _run(text: CodeText, files: Mapping[str, str], answers: Reference) -> dict[str, Floats]:
+    precision = np.float64 if text.precision == "double" else np.float32
+    stream = np.concatenate([answers.inputs[name] for name in _NAMES], axis=1).astype(precision)
+    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
+        for name, content in {**files, "driver.c": _driver(text, answers)}.items():
+            Path(folder, name).write_text(content)
+        program = compile_c(folder, [f"{text.name}.c", "driver.c"], "driver")
+        output = _execute([program], stream.tobytes())
+    sizes = [answers.expected[name].shape[1] for name in text.tapes]
+    values = np.frombuffer(output, dtype=precision).astype(float).reshape(len(stream), sum(sizes))
+    return dict(zip(text.tapes, np.split(values, np.cumsum(sizes)[:-1], axis=1), strict=True))
+
+
+def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence[str] = FLAGS) -> str:
+    """Compile C files of a folder into a program of it; returns the program's path."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise ExportError("there is no C compiler to check the code with", remedy="Install gcc or clang, or set CC.")
+    target = str(Path(folder, program))
+    _execute([compiler, *flags, *sources, "-o", target, "-lm"], b"", folder)
+    return target
+
+
+def _execute(command: list[str], stdin: bytes, folder: str | None = None) -> bytes:
+    done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, timeout=600, check=False)
+    if done.returncode:
+        message = done.stderr.decode(errors="replace").strip()[:2000]
+        raise ExportError(f"{Path(command[0]).name} failed ({done.returncode}): {message}")
+    return done.stdout
+
+
+def _driver(text: CodeText, answers: Reference) -> str:
+    """A program that reads states from standard input and writes the answers of all functions to standard output."""
+    widths = [answers.inputs[name].shape[1] for name in _NAMES]
+    place = dict(zip(_NAMES, np.concatenate([[0], np.cumsum(widths)]).tolist(), strict=False))
+    calls, first = [], 0
+    if "set_load" in text.setters:
+        calls.append(f"        {text.name}_set_load(&in[{place['values']}], &in[{place['load']}], &parameters);")
+    elif text.setters:
+        calls.append(f"        {text.name}_set_parameters(&in[{place['values']}], &parameters);")
+    for name, tape in text.tapes.items():
+        inputs = ["&parameters" if e.name == PARAMETERS else f"&in[{place[e.name]}]" for e in tape.inputs]
+        calls.append(f"        {text.name}_{name}({', '.join([*inputs, f'&out[{first}]'])});")
+        first += answers.expected[name].shape[1]
+    declarations = f"    {text.name}_parameters parameters;" if text.setters else ""
+    return _DRIVER.format(
+        name=text.name,
+        type=text.precision,
+        inputs=sum(widths),
+        outputs=first,
+        declarations=declarations,
+        calls="\n".join(calls),
+    )

@@ -1,0 +1,161 @@
+"""What generated code computes with: a robot in well-chosen frames, values folded in, values read at run time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.dynamics.energy import potential_energy_row
+from dynid.dynamics.inverse_dynamics import newton_euler
+from dynid.errors import ArgumentError
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.layout import parameters as parameter_layout
+from dynid.robot.model import Robot
+from dynid.robot.modified_dh import modified_dh
+from dynid.tape import Tape, count, record
+
+__all__ = ["CodeModel", "build_model"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CodeModel:
+    """A robot customised for code."""
+
+    robot: Robot
+    """As the user knows it; what the code is checked against."""
+    internal: Robot
+    """The same robot in the frames in which the code computes; equal to `robot` unless everything is folded in."""
+    values: Floats
+    """(p,) parameters of `internal`; base parameters in their columns, zeros elsewhere."""
+    columns: tuple[int, ...]
+    """Which of the values are read at run time (k of them)."""
+    base: BaseParameters | None
+    """The base parameters the user asked for: columns of the regressor."""
+    load_map: Floats | None
+    """(k, 10) change of the values read at run time per unit of each parameter of a load on the last body."""
+
+    @property
+    def runtime_names(self) -> tuple[str, ...]:
+        """(k,) names of the values read at run time."""
+        names = parameter_layout(self.internal).names
+        if self.base is not None:
+            names = tuple(
+                dict(zip(self.base.columns, self.base.names, strict=True)).get(c, n) for c, n in enumerate(names)
+            )
+        return tuple(names[column] for column in self.columns)
+
+    @property
+    def runtime_values(self) -> Floats:
+        """(k,) values they have before anybody changes them."""
+        return self.values[list(self.columns)]
+
+    @property
+    def potential_offset(self) -> float:
+        """Potential energy [J] that regrouping has lost: a constant, because the torques are the same."""
+        at_zero = np.zeros(self.robot.dof)
+        links = slice(10 * self.robot.dof)
+        true = potential_energy_row(self.robot, at_zero) @ self.robot.parameter_vector[links]
+        return float(true - potential_energy_row(self.internal, at_zero) @ self.values[links])
+
+    @property
+    def model_hash(self) -> str:
+        """SHA-256 of the equations and the parameter values, in hexadecimal."""
+        return hashlib.sha256(self.robot.fingerprint.encode() + self.robot.parameter_vector.tobytes()).hexdigest()
+
+    def folded(self) -> CodeModel:
+        """The same values, none to be changed."""
+        return replace(self, columns=(), load_map=None)
+
+    def theta(self, runtime: Any) -> Any:
+        """(p,) parameters with those read at run time (k,) in their places."""
+        theta: Any = np.array(self.values.tolist(), dtype=object if self.columns else float)
+        if self.columns:
+            theta[list(self.columns)] = runtime
+        return theta
+
+    def record(self, function: Callable[..., Any], **states: tuple[int, ...]) -> Tape:
+        """Record ``function(theta, **states)``; the tape reads ``parameters`` (k,) last, where there are any."""
+        if not self.columns:
+            return record(lambda **given: function(self.values, **given), **states)
+        shapes = {**states, "parameters": (len(self.columns),)}
+        return record(lambda parameters, **given: function(self.theta(parameters), **given), **shapes)
+
+
+def build_model(
+    robot: Robot,
+    *,
+    parameters: Literal["folded", "struct"],
+    base: BaseParameters | None,
+    load: Literal["struct"] | None,
+) -> CodeModel:
+    """Choose frames and values for a robot's code.
+
+    Args:
+        robot: The robot with its parameter values.
+        parameters: Whether all values can be changed at run time.
+        base: Base parameters to compute with; found automatically where values are folded in.
+        load: Whether a load on the last body can be changed at run time.
+    """
+    if robot.dof == 0:
+        raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
+    if base is not None and base.layout != parameter_layout(robot):
+        raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
+    if parameters == "folded" and load is None:
+        internal, values = _cheapest(robot, base)
+        return CodeModel(robot=robot, internal=internal, values=values, columns=(), base=base, load_map=None)
+    regrouped = base or (base_parameters(robot) if parameters == "folded" else None)
+    values = robot.parameter_vector if regrouped is None else regrouped_values(regrouped, robot)
+    by_load = _load_effect(robot, regrouped)
+    changeable = range(values.size) if regrouped is None else regrouped.columns
+    columns = tuple(c for c in changeable if parameters == "struct" or by_load[c].any())
+    load_map = by_load[list(columns)] if load else None
+    return CodeModel(
+        robot=robot, internal=robot, values=values, columns=columns, base=base or regrouped, load_map=load_map
+    )
+
+
+def regrouped_values(base: BaseParameters, robot: Robot) -> Floats:
+    """(p,) base values in the kept columns; what is zero but for rounding is zero."""
+    theta = robot.parameter_vector
+    rounding = 4.0 * np.finfo(float).eps * (np.abs(base.grouping) @ np.abs(theta))
+    beta = base.project(theta)
+    values = np.zeros(theta.size)
+    values[list(base.columns)] = np.where(np.abs(beta) <= rounding, 0.0, beta)
+    return values
+
+
+def _load_effect(robot: Robot, base: BaseParameters | None) -> Floats:
+    """(p, 10) change of the parameters in use per unit of each parameter of a load on the last body."""
+    last = slice(10 * (robot.dof - 1), 10 * robot.dof)
+    effect = np.zeros((robot.parameter_vector.size, 10))
+    if base is None:
+        effect[last] = np.eye(10)
+    else:
+        effect[list(base.columns)] = base.grouping[:, last]
+    return effect
+
+
+def _cheapest(robot: Robot, base: BaseParameters | None) -> tuple[Robot, Floats]:
+    """The frames and values with the shortest inverse dynamics: as given, regrouped, or that in modified DH frames."""
+    candidates = [(robot, robot.parameter_vector), (robot, regrouped_values(base or base_parameters(robot), robot))]
+    try:
+        table = modified_dh(robot)
+    except ArgumentError:  # not a chain
+        pass
+    else:
+        changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=1e-12) for T in table.T_body_mdh)
+        if changed and table.deviation <= 1e-14:
+            candidates.append((table.robot, regrouped_values(base_parameters(table.robot), table.robot)))
+    return min(candidates, key=lambda candidate: _cost(*candidate))
+
+
+def _cost(robot: Robot, values: Floats) -> int:
+    shape = (robot.dof,)
+    return count(record(lambda q, dq, ddq: newton_euler(robot, values, q, dq, ddq), q=shape, dq=shape, ddq=shape)).flops

@@ -1,0 +1,63 @@
+"""Names and comments that are safe in C and C++, from any text whatever."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+__all__ = ["c_comment", "c_identifier", "unique_identifiers"]
+
+LONGEST = 40
+"""Characters of an identifier; compilers must tell 63 apart, and a function's name follows."""
+
+_WORDS = """
+    alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break
+    case catch char char16_t char32_t char8_t class co_await co_return co_yield compl complex concept const
+    const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else enum
+    explicit export extern false float for friend goto if imaginary inline int linux long main mutable
+    namespace new noexcept noreturn not not_eq nullptr operator or or_eq private protected public reflexpr
+    register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast
+    std struct switch synchronized template this thread_local throw true try typedef typeid typename typeof
+    typeof_unqual unix union unsigned using virtual void volatile wchar_t while xor xor_eq aux con nul prn
+    com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9
+"""
+_RESERVED = frozenset(_WORDS.split())
+"""Keywords of C and C++, macros of common compilers, and names no file may have on Windows."""
+
+
+def c_identifier(text: str, fallback: str = "robot") -> str:
+    """An identifier that resembles the text: lower-case ASCII, at most 40 characters, no keyword.
+
+    Args:
+        text: Any text.
+        fallback: What to call a text without a single letter or digit, and what to put before a leading digit.
+    """
+    ascii_only = "".join(character if character.isascii() else "_" for character in text).lower()
+    plain = re.sub(r"[^a-z0-9]+", "_", ascii_only).strip("_")
+    if not plain or plain[0].isdigit():
+        plain = f"{fallback}_{plain}".strip("_")
+    if len(plain) > LONGEST:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        plain = f"{plain[: LONGEST - 9].rstrip('_')}_{digest}"
+    return f"{plain}_{fallback}" if plain in _RESERVED else plain
+
+
+def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
+    """One identifier per text, all different; a number is added where two would be alike."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for text in texts:
+        name = plain = c_identifier(text, fallback)
+        number = 2
+        while name in taken:
+            name, number = f"{plain}_{number}", number + 1
+        taken.add(name)
+        found.append(name)
+    return found
+
+
+def c_comment(text: str, longest: int = 60) -> str:
+    """The text as it may stand in a comment: printable ASCII that can neither end a comment nor splice lines."""
+    safe = re.sub(r"[^A-Za-z0-9 _.,:;+()\[\]=<>^-]", "_", text)
+    return safe if len(safe) <= longest else f"{safe[: longest - 3]}..."

@@ -1,0 +1,224 @@
+"""From a robot to a folder of real-time C code that can check itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from dynid.errors import ArgumentError, ExportError
+from dynid.export.c_check import check_code
+from dynid.export.c_extras import cmake_text, cpp_text, readme_text, selftest_text
+from dynid.export.c_functions import FUNCTIONS, TWO_RATE, record_function, record_synchronous
+from dynid.export.c_model import CodeModel, build_model
+from dynid.export.c_names import c_identifier
+from dynid.export.c_preparation import Preparation
+from dynid.export.c_pruning import PrunedModel
+from dynid.export.c_reference import reference
+from dynid.export.c_source import CodeText, header_text, operation_table, source_text
+from dynid.export.c_two_rate_text import two_rate_header, two_rate_source
+from dynid.files import write_atomically
+from dynid.parameters.base import BaseParameters
+from dynid.robot.model import Robot
+from dynid.tape import OperationCount, Tape, count, record
+
+__all__ = ["CPackage", "Identified", "generate_c"]
+
+TOLERANCE = {"double": 1e-12, "float": 2e-4}
+"""Largest error against Python, relative to the size of the terms of the sum."""
+SELFTEST_SAMPLES = 5
+
+
+@runtime_checkable
+class Identified(Protocol):
+    """A result that holds a robot with identified parameters."""
+
+    @property
+    def identified(self) -> Robot:
+        """The robot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CPackage:
+    """Generated C code, not written yet."""
+
+    name: str
+    """Identifier that every file and symbol begins with."""
+    files: Mapping[str, str]
+    """File name -> text."""
+    counts: Mapping[str, OperationCount]
+    """Operations of one call of each function, two-rate tasks and setters included."""
+    text: CodeText = field(repr=False)
+    """What the files were made from."""
+
+    @property
+    def tolerance(self) -> float:
+        """Largest error against Python, relative to the size of the terms of the sum."""
+        return TOLERANCE[self.text.precision]
+
+    def check(self, samples: int = 1000, *, seed: int = 0) -> dict[str, float]:
+        """Compile the code in a temporary folder, run it on random states and compare it with Python.
+
+        Args:
+            samples: Number of states.
+            seed: Of the states.
+
+        Returns:
+            Largest error of each function, relative to the size of the terms of the sum.
+
+        Raises:
+            ExportError: There is no compiler, or it refuses the code.
+            GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
+        """
+        answers = reference(self.text.model, tuple(self.text.tapes), samples, seed)
+        return check_code(self.text, self.files, answers, self.tolerance)
+
+    def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write the files into a folder, which is made where it is missing; each file whole or not at all.
+
+        Raises:
+            ExportError: A file exists and ``force`` is False (then nothing is written), or the system refuses.
+        """
+        target = Path(folder)
+        there = [name for name in self.files if (target / name).exists()]
+        if there and not force:
+            raise ExportError(
+                f"the folder has {there[0]} already", path=target, remedy="Choose another folder, or pass force=True."
+            )
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ExportError(f"cannot make the folder: {error.strerror}", path=target) from error
+        for name, content in self.files.items():
+            write_atomically(target / name, content, force=force)
+        return target
+
+    def summary(self) -> str:
+        """Files, operations and what was pruned, as text."""
+        model = self.text.model
+        lines = [f"C package '{self.name}' of {model.robot!r}", f"model hash {model.model_hash}"]
+        lines += [f"{len(model.columns)} parameters can be changed at run time"] if model.columns else []
+        lines += [f"  {name} ({len(content.splitlines())} lines)" for name, content in self.files.items()]
+        return "\n".join([*lines, "", operation_table(self.text).to_text(), *self.text.notes])
+
+
+def generate_c(
+    source: Robot | Identified | PrunedModel,
+    functions: Sequence[str] = tuple(FUNCTIONS),
+    *,
+    name: str | None = None,
+    precision: Literal["double", "float"] = "double",
+    parameters: Literal["folded", "struct"] = "folded",
+    base: BaseParameters | None = None,
+    load: Literal["struct"] | None = None,
+    two_rate: bool = True,
+) -> CPackage:
+    """Generate C99 code of a robot's dynamics.
+
+    Args:
+        source: A robot with its parameter values, an identification, or a model pruned by `prune`.
+        functions: Which functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
+            ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
+        name: What files and symbols begin with; by default made from the robot's name.
+        precision: Type of all numbers.
+        parameters: ``folded`` into the code as constants, or kept in a ``struct`` to change at run time.
+        base: Base parameters for the regressor's columns and, with ``struct``, the values to change.
+        load: ``struct`` for a load on the last link that can be changed at run time.
+        two_rate: Whether to add the two-rate structure (background and synchronous tasks).
+
+    Raises:
+        ArgumentError: A function is not known, or an option does not fit the robot.
+    """
+    robot, notes = _robot_and_notes(source)
+    _check_options(functions, precision, parameters, load)
+    model = build_model(robot, parameters=parameters, base=base, load=load)
+    tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
+    tasks = {task: record_function(model, task) for task in TWO_RATE} if two_rate else {}
+    preparation = Preparation([*tapes.values(), *tasks.values()], len(model.columns))
+    text = CodeText(
+        name=c_identifier(robot.name if name is None else name),
+        precision=precision,
+        model=model,
+        tapes={function: preparation.apply(tape) for function, tape in tapes.items()},
+        setters=_setters(model, preparation),
+        notes=notes,
+    )
+    tasks = {task: preparation.apply(tape) for task, tape in tasks.items()}
+    if two_rate:
+        tasks["synchronous"] = record_synchronous(robot)
+    _check_range(text, tasks)
+    counts = {entry: count(tape) for entry, tape in {**text.tapes, **tasks, **text.setters}.items()}
+    files = MappingProxyType(_files(text, tasks))
+    return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text)
+
+
+def _robot_and_notes(source: Robot | Identified | PrunedModel) -> tuple[Robot, tuple[str, ...]]:
+    if isinstance(source, Robot):
+        return source, ()
+    if isinstance(source, PrunedModel):
+        return source.robot, tuple(source.notes())
+    if isinstance(source, Identified):
+        return source.identified, ()
+    raise ArgumentError(f"code cannot be generated from a {type(source).__name__}", remedy="Give a Robot or a fit.")
+
+
+def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
+    unknown = [function for function in functions if function not in FUNCTIONS]
+    if unknown or not functions:
+        what = f"there is no function '{unknown[0]}'" if unknown else "no function is asked for"
+        raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}.")
+    for value, choices in (
+        (precision, ("double", "float")),
+        (parameters, ("folded", "struct")),
+        (load, (None, "struct")),
+    ):
+        if value not in choices:
+            raise ArgumentError(f"option {value!r} is not one of {choices}")
+
+
+def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
+    if not model.columns:
+        return {}
+    size = len(model.columns)
+    setters = {"set_parameters": record(lambda values: {"prepared": preparation.prepare(values)}, values=(size,))}
+    effect = model.load_map
+    if effect is not None:
+        setters["set_load"] = record(
+            lambda values, load: {"prepared": preparation.prepare(values + effect @ load)}, values=(size,), load=(10,)
+        )
+    return setters
+
+
+def _check_range(text: CodeText, tasks: Mapping[str, Tape]) -> None:
+    """Refuse constants that the type cannot hold."""
+    constants = np.concatenate([tape.constants for tape in [*text.tapes.values(), *tasks.values()]])
+    sizes = np.abs(constants[constants != 0.0])
+    limits = np.finfo(np.float32 if text.precision == "float" else np.float64)
+    if sizes.size and (sizes.max() > limits.max or sizes.min() < limits.tiny):
+        raise ArgumentError(
+            f"a constant of the model, {sizes.max():.1e} or {sizes.min():.1e}, does not fit the type {text.precision}",
+            remedy="Use precision='double' or mend the model's units.",
+        )
+
+
+def _files(text: CodeText, tasks: dict[str, Tape]) -> dict[str, str]:
+    name, tolerance = text.name, TOLERANCE[text.precision]
+    answers = reference(text.model.folded(), tuple(text.tapes), SELFTEST_SAMPLES)
+    files = {
+        f"{name}.h": header_text(text),
+        f"{name}.c": source_text(text),
+        f"{name}.hpp": cpp_text(text),
+        f"{name}_selftest.c": selftest_text(text, answers, tolerance),
+    }
+    if tasks:
+        files[f"{name}_two_rate.h"] = two_rate_header(text, tasks)
+        files[f"{name}_two_rate.c"] = two_rate_source(text, tasks)
+    sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
+    files["CMakeLists.txt"] = cmake_text(text, sources)
+    files["README.md"] = readme_text(text, tolerance)
+    return files
