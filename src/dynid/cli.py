@@ -7,10 +7,11 @@ answer found or nothing could be written, 130 interrupted. Heavy imports happen 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -172,6 +173,194 @@ def base(robot: Robot, method: str, style: str, locked: tuple[str, ...], static:
     result = base_parameters(model, method=chosen, locked=locked, static=static)
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
     click.echo(render[style]())
+
+
+_FORCE = click.option("--force", is_flag=True, help="Overwrite what stands in the output folder.")
+_OUT = click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the results.")
+_MAP = click.option("--map", "channel_map", type=click.Path(exists=True, dir_okay=False), help="Channel map (TOML).")
+_PROFILE = click.option("--profile", help="Ready channel map: ur_rtde, libfranka, one_number_per_line, joint_state.")
+
+
+@main.command()
+@click.argument("logs", nargs=-1, required=True, type=click.Path())
+def inspect(logs: tuple[str, ...]) -> None:
+    """Look into a log and propose a channel map for it, with the reasons of every guess.
+
+    Example: dynid inspect run1.csv > map.toml
+    """
+    from dynid.data.inspect import inspect_log
+
+    proposal = inspect_log(logs[0] if len(logs) == 1 else list(logs))
+    click.echo(proposal.toml)
+    click.echo(str(proposal), err=True)
+
+
+@main.command()
+@_robot_argument
+@_OUT
+@click.option("--period", default=10.0, show_default=True, help="Period of the motion [s].")
+@click.option("--harmonics", default=5, show_default=True, help="Number of harmonics.")
+@click.option("--scale", default=0.8, show_default=True, help="Share of the robot's limits that may be used.")
+@click.option("--rate", default=500.0, show_default=True, help="Rate of the written trajectory [Hz].")
+@click.option("--seed", default=0, show_default=True, help="Of the random starts.")
+@click.option("--time-limit", default=30.0, show_default=True, help="Seconds to search.")
+@_FORCE
+def excite(
+    robot: Robot,
+    out: Path,
+    period: float,
+    harmonics: int,
+    scale: float,
+    rate: float,
+    seed: int,
+    time_limit: float,
+    force: bool,
+) -> None:
+    """Design the motion that reveals the parameters best, within the robot's limits.
+
+    Example: dynid excite ur10 --out plan
+    """
+    from dynid.excitation.design import design_excitation
+    from dynid.excitation.limits import MotionLimits
+    from dynid.files import write_atomically
+    from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+
+    model = robot.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    limits = MotionLimits.from_robot(model, scale=scale)
+    with _progress("searching", time_limit) as advance:
+        plan = design_excitation(
+            model, limits, period_s=period, harmonics=harmonics, seed=seed, time_limit_s=time_limit,
+            progress=lambda step: advance(step.elapsed_s, f"condition {step.value:.1f}"),
+        )  # fmt: skip
+    _make_folder(out)
+    plan.sample(rate).to_csv(out / "trajectory.csv", force=force)
+    write_atomically(out / "plan.txt", plan.summary() + "\n", force=force)
+    click.echo(plan.summary())
+    click.echo(f"written: {out / 'trajectory.csv'}, {out / 'plan.txt'}")
+
+
+@main.command()
+@_robot_argument
+@click.argument("logs", nargs=-1, required=True, type=click.Path(exists=True))
+@_MAP
+@_PROFILE
+@click.option("--estimator", type=click.Choice(["feasible", "wls", "ols"]), default="feasible", show_default=True)
+@click.option("--validate", "held_out", multiple=True, type=click.Path(exists=True), help="Held-out log; repeatable.")
+@click.option("--limit", default=15.0, show_default=True, help="Largest relative held-out error that passes [%].")
+@click.option("--cutoff", type=float, help="Low-pass [Hz]; chosen from the data by default.")
+@_OUT
+@_FORCE
+@_JSON
+def identify(
+    robot: Robot,
+    logs: tuple[str, ...],
+    channel_map: str | None,
+    profile: str | None,
+    estimator: str,
+    held_out: tuple[str, ...],
+    limit: float,
+    cutoff: float | None,
+    out: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Identify a robot from logs; write result.json, the identified URDF or MJCF, a summary and a picture.
+
+    Exit code 1 when held-out logs were given and the verdict failed.
+
+    Example: dynid identify arm.urdf run1.csv run2.csv --map map.toml --validate run3.csv --out result
+    """
+    from dynid.data.processing import process
+    from dynid.data.reading import read_recording
+    from dynid.estimation.feasible import FeasibleWLS
+    from dynid.estimation.least_squares import OLS, WLS
+    from dynid.identification.links import identify as identify_links
+    from dynid.identification.validation import validate
+    from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+
+    def experiment(path: str) -> Any:
+        recording = read_recording(path, model, channel_map=channel_map, profile=profile)
+        return process(recording, cutoff_hz=cutoff if cutoff is not None else "auto")
+
+    model = robot.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    kinds = {"feasible": FeasibleWLS(), "wls": WLS(), "ols": OLS()}
+    with _progress("reading and reducing", len(logs)) as advance:
+        runs = []
+        for number, log in enumerate(logs, start=1):
+            runs.append(experiment(log))
+            advance(number, Path(log).name)
+    fit = identify_links(model, runs, estimator=kinds[estimator])
+    check = validate(fit, [experiment(log) for log in held_out], limit=limit) if held_out else None
+    _write_identification(fit, runs[0], check, out, force)
+    if as_json:
+        from dynid.export.result_file import result_json
+
+        _print_json(result_json(fit, check))
+    else:
+        click.echo(fit.summary())
+        click.echo(f"\n{check.summary() if check else 'No held-out log was given, so nothing is proven.'}")
+        click.echo(f"written: {out}")
+    sys.exit(0 if check is None or check.passed else 1)
+
+
+def _write_identification(fit: Any, run: Any, check: Any, out: Path, force: bool) -> None:
+    from dynid.export.result_file import write_result
+    from dynid.files import write_atomically
+    from dynid.report.torques import torque_picture
+    from dynid.robot.mjcf_writer import write_mjcf
+    from dynid.robot.urdf_writer import write_urdf
+
+    _make_folder(out)
+    write_result(fit, out / "result.json", check, force=force)
+    source = fit.robot.source
+    if source is not None and source.format == "mjcf":
+        write_mjcf(fit.identified, out / f"{fit.robot.name}_identified.xml", force=force)
+    else:
+        write_urdf(fit.identified, out / f"{fit.robot.name}_identified.urdf", force=force)
+    write_atomically(out / "summary.txt", fit.summary() + "\n", force=force)
+    write_atomically(out / "torques.svg", torque_picture(fit, run), force=force)
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.ExportError(
+            f"the folder cannot be made: {error.strerror}", path=out, remedy="Choose another with --out."
+        ) from error
+
+
+@contextlib.contextmanager
+def _progress(what: str, total: float) -> Iterator[Callable[[float, str], None]]:
+    """A progress bar with remaining time, on a terminal only."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done, note: bar.update(task, completed=done, description=f"{what}: {note}")
+
+
+@main.command()
+def doctor() -> None:
+    """Say what this installation has: versions, the compiler of kernels, optional packages."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    from dynid import __version__
+    from dynid.kernels import kernel
+    from dynid.robot.zoo import puma560
+
+    click.echo(f"dynid {__version__}, Python {platform.python_version()}, {platform.machine()} {platform.system()}")
+    for name in ("numpy", "scipy", "llvmlite", "clarabel", "h5py", "pyarrow", "mcap", "mujoco", "matplotlib"):
+        try:
+            click.echo(f"  {name:12s} {version(name)}")
+        except PackageNotFoundError:
+            click.echo(f"  {name:12s} not installed")
+    made = kernel(puma560(), "inverse_dynamics")
+    click.echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
 
 
 @main.command()

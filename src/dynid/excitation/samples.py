@@ -51,17 +51,17 @@ class Samples:
         """Samples per second."""
         return (len(self) - 1) / float(self.time[-1]) if len(self) > 1 else 0.0
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
+    def to_csv(self, path: str | os.PathLike[str], *, force: bool = True) -> None:
         """Write time, positions, velocities and accelerations, one row per sample, with a header of names."""
         header = ["time", *(f"{kind}_{name}" for kind in ("q", "dq", "ddq") for name in self.joint_names)]
         rows = np.column_stack([self.time, self.q, self.dq, self.ddq])
         lines = [",".join(header), *(",".join(map(repr, row)) for row in rows.tolist())]
-        write_atomically(path, "\n".join(lines) + "\n", force=True)
+        write_atomically(path, "\n".join(lines) + "\n", force=force)
 
-    def to_json(self, path: str | os.PathLike[str]) -> None:
+    def to_json(self, path: str | os.PathLike[str], *, force: bool = True) -> None:
         """Write an object with ``joint_names``, ``time``, ``q``, ``dq`` and ``ddq``."""
         arrays = {name: getattr(self, name).tolist() for name in ("time", "q", "dq", "ddq")}
-        write_atomically(path, json.dumps({"joint_names": list(self.joint_names), **arrays}) + "\n", force=True)
+        write_atomically(path, json.dumps({"joint_names": list(self.joint_names), **arrays}) + "\n", force=force)
 
     def ros_message(self) -> dict[str, Any]:
         """A ``trajectory_msgs/JointTrajectory`` as plain dictionaries and lists."""

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +35,11 @@ class SavedResult:
     parameter_names: tuple[str, ...]
     standard: NDArray[np.float64]
     """(p,) standard parameters, in the order of `parameter_names`."""
-    content: Mapping[str, object]
+    content: Mapping[str, Any]
     """The whole file."""
 
 
-def result_json(fit: Identification, check: Validation | None = None) -> dict[str, object]:
+def result_json(fit: Identification, check: Validation | None = None) -> dict[str, Any]:
     """The content of a result file."""
     estimate, base = fit.estimate, fit.base
     stderr = [None if not np.isfinite(value) else value for value in estimate.stderr.tolist()]
@@ -99,7 +100,7 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
     )
 
 
-def _checked(path: Path) -> dict[str, object]:
+def _checked(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST:
             raise DataError("the file is too large for a result", path=path)
