@@ -51,6 +51,7 @@ from dynid.parameters.base import base_parameters as base_parameters
 from dynid.parameters.layout import Parameter as Parameter
 from dynid.parameters.layout import ParameterLayout as ParameterLayout
 from dynid.parameters.layout import parameters as parameters
+from dynid.robot import zoo as robots
 from dynid.robot.check import check_robot as check_robot
 from dynid.robot.dh import DH as DH
 from dynid.robot.dh import StandardDH as StandardDH

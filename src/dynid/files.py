@@ -32,7 +32,9 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ExportError(
-            f"the file cannot be written: {reason}", path=target, remedy="Check that the folder exists, is writable and has room."
+            f"the file cannot be written: {reason}",
+            path=target,
+            remedy="Check that the folder exists, is writable and has room.",
         ) from error
     return target
 
