@@ -15,6 +15,7 @@ from dynid.excitation.criteria import (
     EOptimality,
     Equilibrium,
     FrobeniusCondition,
+    GeometricCost,
     PredictedDeviation,
     QRCondition,
     WeightedCost,
@@ -36,6 +37,7 @@ ALL = [
     Equilibrium(),
     Equilibrium(5.0),
     WeightedCost(((0.7, ConditionNumber()), (0.02, Equilibrium()))),
+    GeometricCost(((0.7, ConditionNumber(8.0)), (0.2, Equilibrium(4.0)))),
 ]
 
 

@@ -48,7 +48,6 @@ def test_change_of_variables_covers_the_limits(model: EnergyPoints) -> None:
         (ConditionNumber(), 200, 1e-5),
         (FrobeniusCondition(), 200, 1e-5),
         (Equilibrium(8.0), 15, 1e-8),
-        (GeometricCost(((1.0, ConditionNumber()), (0.2, Equilibrium(4.0)))), 60, 1e-8),
     ],
     ids=str,
 )

@@ -61,22 +61,27 @@ def skeleton_capsules(robot: Robot, radius: float) -> tuple[Capsule, ...]:
     return tuple(capsules)
 
 
-def collision_pairs(robot: Robot, capsules: tuple[Capsule, ...]) -> tuple[tuple[int, int], ...]:
+def collision_pairs(robot: Robot, capsules: tuple[Capsule, ...], clearance: float = 0.0) -> tuple[tuple[int, int], ...]:
     """Pairs of capsules that can collide: on different bodies, and not touching already by the robot's build.
 
-    Capsules that overlap in every one of 50 random positions of the joints are taken to touch by design: the shoulder
-    and the upper arm, say.
+    Capsules that are closer than the clearance in every one of 50 random positions of the joints are taken to be so by
+    design: the shoulder and the upper arm, say.
     """
+    if not capsules:
+        return ()
     holders = [robot.link_body(capsule.link)[0] for capsule in capsules]
     pairs = [
         (a, b)
         for a, b in combinations(range(len(capsules)), 2)
         if holders[a] != holders[b] and not _neighbours(robot, holders[a], holders[b])
     ]
-    ends = np.array(
-        [_capsule_ends(robot, capsules, q) for q in np.random.default_rng(0).uniform(-3, 3, (50, robot.dof))]
-    )
-    return tuple((a, b) for a, b in pairs if not _always_touch(ends[:, a], ends[:, b], capsules[a], capsules[b]))
+    positions = np.random.default_rng(0).uniform(-3, 3, (50, robot.dof))
+    ends = np.array([_capsule_ends(robot, capsules, q) for q in positions])
+
+    def reach(a: int, b: int) -> float:
+        return capsules[a].radius + capsules[b].radius + clearance
+
+    return tuple((a, b) for a, b in pairs if not _always_touch(ends[:, a], ends[:, b], reach(a, b)))
 
 
 def _neighbours(robot: Robot, a: int, b: int) -> bool:
@@ -90,9 +95,8 @@ def _capsule_ends(robot: Robot, capsules: tuple[Capsule, ...], q: Floats) -> Flo
     return np.array(ends, dtype=float)
 
 
-def _always_touch(a: Floats, b: Floats, first: Capsule, second: Capsule) -> bool:
-    distance = closest_points(a[:, 0], a[:, 1], b[:, 0], b[:, 1]).distance
-    return bool(np.all(distance <= first.radius + second.radius))
+def _always_touch(a: Floats, b: Floats, reach: float) -> bool:
+    return bool(np.all(closest_points(a[:, 0], a[:, 1], b[:, 0], b[:, 1]).distance <= reach))
 
 
 class Closest(NamedTuple):

@@ -179,7 +179,7 @@ def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, .
         constraints.append(_torque(robot, limits))
     for workspace in limits.workspaces:
         constraints.extend(_workspace(robot, workspace))
-    if pairs := collision_pairs(robot, limits.capsules):
+    if pairs := collision_pairs(robot, limits.capsules, limits.clearance):
         constraints.append(_self_collision(robot, limits, pairs))
     return tuple(constraints)
 

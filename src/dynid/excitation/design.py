@@ -32,6 +32,8 @@ from dynid.robot.model import Robot
 __all__ = ["design_excitation"]
 
 Floats = NDArray[np.float64]
+_BETWEEN_SAMPLES = 1e-4
+"""Reserve for peaks between samples: three hundred to the fastest period miss half of that at most."""
 
 
 def design_excitation(
@@ -116,7 +118,11 @@ def _verified(
     """The best candidate that keeps all limits of the robot itself, friction not smoothed, at ten times the samples."""
     constraints = build_constraints(task.robot, task.limits)
     times, _ = task.family.grid(10 * task.samples)
-    repaired = (with_feasible_amplitude(candidate.trajectory, constraints, times) for candidate in candidates)
+    repaired = (
+        with_feasible_amplitude(candidate.trajectory, constraints, times, reserve)
+        for reserve in (_BETWEEN_SAMPLES, 0.0)
+        for candidate in candidates
+    )
     trajectory = next((trajectory for trajectory in repaired if trajectory is not None), None)
     if trajectory is None:
         raise _no_motion(margins(constraints, candidates[0].trajectory.motion(times)))

@@ -38,9 +38,9 @@ def check_mobility(limits: MotionLimits) -> None:
         )
 
 
-def is_feasible(constraints: tuple[Constraint, ...], motion: Motion) -> bool:
-    """Whether a motion keeps every limit at all its samples."""
-    return all(bool(constraint.excess(motion).max(initial=-1.0) <= 0.0) for constraint in constraints)
+def is_feasible(constraints: tuple[Constraint, ...], motion: Motion, reserve: float = 0.0) -> bool:
+    """Whether a motion keeps every limit at all its samples, with that relative reserve."""
+    return all(bool(constraint.excess(motion).max(initial=-1.0) <= -reserve) for constraint in constraints)
 
 
 def _resting(q: Floats, speed: float = 0.0) -> Motion:
@@ -114,12 +114,12 @@ def _conflict(constraints: tuple[Constraint, ...], q: Floats) -> ExcitationError
 
 
 def with_feasible_amplitude(
-    trajectory: LinearTrajectory, constraints: tuple[Constraint, ...], times: Floats
+    trajectory: LinearTrajectory, constraints: tuple[Constraint, ...], times: Floats, reserve: float = 0.0
 ) -> LinearTrajectory | None:
     """The same motion with the largest amplitude, up to its own, that keeps all limits at the times; None without."""
 
     def feasible(amplitude: float) -> bool:
-        return is_feasible(constraints, trajectory.with_amplitude(amplitude).motion(times))
+        return is_feasible(constraints, trajectory.with_amplitude(amplitude).motion(times), reserve)
 
     before = 1.0
     for amplitude in (*_AMPLITUDES, *(0.1 * 0.5**k for k in range(16))):

@@ -84,11 +84,11 @@ class TorqueObservation:
         return self._gram(self._function(q, dq, ddq))
 
     def _gram(self, rows: Floats) -> Floats:
-        A = np.zeros((self.size, self.size))
+        A = np.zeros(self.size**2)
         for block in self._blocks:
             Y = rows[:, block.place]
             A[block.square] += (Y.T @ Y) / self.noise[block.joint] ** 2
-        return A
+        return A.reshape(self.size, self.size)
 
     def information_and_pullback(self, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Pullback]:
         """Information (b, b), and the function from a symmetric cotangent (b, b) to the gradients of q, dq, ddq."""
@@ -98,7 +98,7 @@ class TorqueObservation:
             if self._cotangent.shape != rows.shape:
                 self._cotangent = np.empty_like(rows)
             for block in self._blocks:
-                weighted = 2.0 / self.noise[block.joint] ** 2 * G[block.square]
+                weighted = 2.0 / self.noise[block.joint] ** 2 * G.take(block.square)
                 np.matmul(rows[:, block.place], weighted, out=self._cotangent[:, block.place])
             gradient = self._function.pullback(self._cotangent, q, dq, ddq)
             return gradient["q"], gradient["dq"], gradient["ddq"]
@@ -122,8 +122,8 @@ class _Block(NamedTuple):
     """Its non-zero columns among the b."""
     place: slice
     """Where they stand among the computed values."""
-    square: tuple[NDArray[np.int64], ...]
-    """Index of its part of the information."""
+    square: NDArray[np.int64]
+    """Where its part of the information stands in the flattened matrix; one flat index is faster than a pair."""
 
 
 def _blocks(used: NDArray[np.bool_]) -> list[_Block]:
@@ -131,7 +131,7 @@ def _blocks(used: NDArray[np.bool_]) -> list[_Block]:
     start = 0
     for joint, row in enumerate(used):
         kept = np.flatnonzero(row)
-        blocks.append(_Block(joint, kept, slice(start, start + len(kept)), np.ix_(kept, kept)))
+        blocks.append(_Block(joint, kept, slice(start, start + len(kept)), kept[:, None] * used.shape[1] + kept))
         start += len(kept)
     return [block for block in blocks if len(block.kept)]
 
