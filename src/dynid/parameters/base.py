@@ -18,9 +18,10 @@ from dynid.parameters.layout import ParameterLayout, parameters
 from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import States, keep_order, numeric_row_space
 from dynid.parameters.reasons import reasons_for
+from dynid.parameters.recognition import readable_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
-from dynid.parameters.symbols import geometry_of, readable_combinations
+from dynid.parameters.symbols import geometry_of
 from dynid.robot.model import Robot
 
 __all__ = ["BaseParameters", "Method", "base_parameters", "base_vector"]

@@ -18,7 +18,8 @@ from dynid.parameters.chain import Chain, chain_in_dh_frames
 from dynid.parameters.closed_form import rotor_substitutes
 from dynid.parameters.expression import Combination, Term
 from dynid.parameters.layout import ParameterLayout, parameters
-from dynid.parameters.symbols import dh_symbols, recognise, within
+from dynid.parameters.recognition import Recogniser
+from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
 from dynid.spatial import skew
 
@@ -35,8 +36,17 @@ class MinimalCombinations:
     """``U33_1  U11-U22_4  KX_4  MC_3`` (mass of all links from 3 on), and joint models by their own names."""
     matrix: Floats
     """(b, p) values of the combinations: ``matrix @ theta``."""
-    combinations: tuple[Combination, ...]
-    """The same, readable."""
+    layout: ParameterLayout
+    """The p standard parameters."""
+    symbols: Mapping[str, float]
+    """Values of the geometric symbols."""
+
+    @property
+    def combinations(self) -> tuple[Combination, ...]:
+        """The same, readable."""
+        recognise = Recogniser(self.symbols)
+        rows = zip(self.names, self.matrix, strict=True)
+        return tuple(_readable(name, row, self.layout, recognise) for name, row in rows)
 
     def __str__(self) -> str:
         return "\n".join(combination.text() for combination in self.combinations)
@@ -73,8 +83,7 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
         for name, coefficient in linear.items():
             matrix[:, layout.index(rotor)] += matrix[:, layout.index(name)] * coefficient.value(symbols)
     matrix = matrix if to_dh is None else matrix @ to_dh
-    readable = [_readable(name, row, layout, symbols) for name, row in zip(names, matrix, strict=True)]
-    return MinimalCombinations(tuple(names), matrix, tuple(readable))
+    return MinimalCombinations(tuple(names), matrix, layout, symbols)
 
 
 def _links(chain: Chain, size: int) -> tuple[list[str], Floats]:
@@ -90,7 +99,7 @@ def _links(chain: Chain, size: int) -> tuple[list[str], Floats]:
     return names, np.array(rows)
 
 
-def _readable(name: str, row: Floats, layout: ParameterLayout, symbols: Mapping[str, float]) -> Combination:
+def _readable(name: str, row: Floats, layout: ParameterLayout, recognise: Recogniser) -> Combination:
     lengths = {"inertia": 2, "first moment": 1}
     own = 2 if name.startswith("U") else 1 if name.startswith("K") else 0
     number = int(name.rsplit("_")[-1]) if "_" in name else 0
@@ -98,7 +107,7 @@ def _readable(name: str, row: Floats, layout: ParameterLayout, symbols: Mapping[
     for column in np.flatnonzero(row).tolist():
         parameter = layout[column]
         value, degree = float(row[column]), own - lengths.get(parameter.kind, 0)
-        coefficient = recognise(value, degree, within(symbols, number, parameter.number))
+        coefficient = recognise(value, degree, number, parameter.number)
         terms.append(Term(coefficient, parameter.name))
     return Combination(name, tuple(terms))
 

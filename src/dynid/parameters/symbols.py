@@ -1,24 +1,17 @@
-"""The robot's geometric constants by name, and coefficients recognised as expressions in them."""
+"""The robot's geometric constants by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynid.parameters.expression import Combination, Polynomial, Term
-from dynid.parameters.layout import Parameter, ParameterLayout
+from dynid.parameters.expression import Polynomial
 from dynid.robot.dh import DH
 from dynid.robot.model import Robot
 
-__all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of", "readable_combinations", "recognise", "within"]
-
-Floats = NDArray[np.float64]
-
-_DEGREE = {"inertia": 2, "first moment": 1, "mass": 0}
+__all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,105 +76,3 @@ def geometry_of(robot: Robot) -> dict[str, float]:
             {f"P{axis}{j}": float(p) for axis, p in zip("XYZ", body.p_parent_joint, strict=True) if abs(p) > 1e-12}
         )
     return values
-
-
-def readable_combinations(
-    layout: ParameterLayout, columns: Sequence[int], grouping: Floats, geometry: Mapping[str, float]
-) -> tuple[Combination, ...]:
-    """Every base parameter as a combination whose coefficients are recognised where they can be.
-
-    Args:
-        layout: The parameters.
-        columns: (b,) kept columns.
-        grouping: (b, p) numerical coefficients.
-        geometry: Values of the geometric symbols.
-    """
-    known: dict[tuple[float, int, int, int], Polynomial] = {}
-    found = []
-    for column, row in zip(columns, grouping, strict=True):
-        kept = layout[column]
-        others = [int(k) for k in np.flatnonzero(row) if k != column]
-        terms = [Term(Polynomial.constant(1.0), kept.name)]
-        for k in others:
-            key = (round(float(row[k]), 12), *_degree_and_range(kept, layout[k]))
-            if key not in known:
-                known[key] = recognise(float(row[k]), key[1], within(geometry, key[2], key[3]))
-            terms.append(Term(known[key], layout[k].name))
-        found.append(Combination(kept.regrouped_name if others else kept.name, tuple(terms)))
-    return tuple(found)
-
-
-def _degree_and_range(kept: Parameter, dropped: Parameter) -> tuple[int, int, int]:
-    """Power of length in the coefficient, and the joints (after, up to) whose geometry may stand in it."""
-    degree = _DEGREE.get(kept.kind, 0) - _DEGREE.get(dropped.kind, 0)
-    return degree, min(kept.number, dropped.number), max(kept.number, dropped.number)
-
-
-def within(geometry: Mapping[str, float], after: int, last: int) -> dict[str, float]:
-    """The symbols that belong to joints beyond ``after`` up to ``last``."""
-    return {name: value for name, value in geometry.items() if after < int(name.lstrip("PXYZDRCSAT")) <= last}
-
-
-def recognise(value: float, degree: int, geometry: Mapping[str, float]) -> Polynomial:
-    """A coefficient as a short polynomial of that degree in the lengths, or the number itself.
-
-    Args:
-        value: The number.
-        degree: 0, 1 or 2 lengths are multiplied in it.
-        geometry: Values of the symbols that may stand in it.
-    """
-    number = Polynomial.constant(value)
-    if abs(2.0 * value - round(2.0 * value)) < 1e-10 and degree == 0:
-        return Polynomial.constant(round(2.0 * value) / 2.0)
-    candidates = _candidates(degree, geometry)
-    tolerance = 1e-9 * abs(value) + 1e-12
-    for factor in (1.0, -1.0, 2.0, -2.0):
-        for polynomial, size in candidates:
-            if abs(factor * size - value) <= tolerance:
-                return polynomial * factor
-    squares = [(p, s) for p, s in candidates if len(p.terms) == 1 and p.terms[0][0][0][1] == 2] if degree == 2 else []
-    for count in range(2, min(len(squares), 6) + 1):
-        for chosen in combinations(squares, count):
-            signed = _signed(chosen, value, tolerance)
-            if signed is not None:
-                return signed
-    found = _pair(candidates, value, tolerance)
-    return number if found is None else found
-
-
-def _candidates(degree: int, geometry: Mapping[str, float]) -> list[tuple[Polynomial, float]]:
-    """Products of so many lengths with at most two cosines or sines."""
-    lengths = [name for name in geometry if name[0] in "DRP"]
-    angles = [name for name in geometry if name[0] in "CS"]
-    one = Polynomial.constant(1.0)
-    bases: list[Polynomial] = [one]
-    for _ in range(degree):
-        bases = list(dict.fromkeys(base * Polynomial.symbol(name) for base in bases for name in lengths))
-    turns = [one, *(Polynomial.symbol(a) for a in angles)]
-    turns += [Polynomial.symbol(a) * Polynomial.symbol(b) for k, a in enumerate(angles) for b in angles[k:]]
-    bases = bases[:80] if degree >= 0 else []
-    found = [base * turn for turn in turns[:40] for base in bases]
-    return [(polynomial, polynomial.value(geometry)) for polynomial in found if polynomial]
-
-
-def _signed(chosen: Sequence[tuple[Polynomial, float]], value: float, tolerance: float) -> Polynomial | None:
-    """The sum of the chosen with some choice of signs that has this value."""
-    for factors in product((1.0, -1.0), repeat=len(chosen)):
-        if abs(sum(f * s for f, (_, s) in zip(factors, chosen, strict=True)) - value) <= tolerance:
-            total = Polynomial()
-            for factor, (polynomial, _) in zip(factors, chosen, strict=True):
-                total = total + polynomial * factor
-            return total
-    return None
-
-
-def _pair(candidates: Sequence[tuple[Polynomial, float]], value: float, tolerance: float) -> Polynomial | None:
-    """A sum or difference of two candidates, each once or twice, that has this value."""
-    sizes = np.array([size for _, size in candidates])
-    for first in (1.0, -1.0, 2.0, -2.0):
-        for second in (1.0, -1.0, 2.0, -2.0):
-            hits = np.argwhere(np.abs(first * sizes[:, None] + second * sizes[None, :] - value) <= tolerance)
-            if len(hits):
-                a, b = (int(index) for index in hits[0])
-                return candidates[a][0] * first + candidates[b][0] * second
-    return None

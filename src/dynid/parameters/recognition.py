@@ -1,0 +1,134 @@
+"""Numbers recognised as short expressions in geometric constants, so that numerical groupings can be read.
+
+A coefficient such as 0.2094 is shown as ``D3^2 + D4^2 + R3^2`` when that is its value to nine digits. Only short
+expressions are tried; a number that is none of them stays a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, combinations_with_replacement, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.parameters.expression import Combination, Polynomial, Term
+from dynid.parameters.layout import Parameter, ParameterLayout
+
+__all__ = ["Recogniser", "readable_combinations"]
+
+Floats = NDArray[np.float64]
+Product = tuple[str, ...]
+"""Symbols multiplied together."""
+
+_LENGTHS = {"inertia": 2, "first moment": 1, "mass": 0}
+_FACTORS = (1.0, -1.0, 2.0, -2.0)
+_MANY = 150
+"""With more candidates than this a sum of two would be recognised by accident, and slowly."""
+
+
+class _Candidates:
+    """Products of so many lengths with at most two cosines or sines."""
+
+    def __init__(self, degree: int, geometry: Mapping[str, float]) -> None:
+        lengths = [name for name in geometry if name[0] in "DRP"]
+        angles = [name for name in geometry if name[0] in "CS"]
+        powers = list(combinations_with_replacement(lengths, degree)) if degree >= 0 else []
+        turns: list[Product] = [()]
+        turns += [(a,) for a in angles]
+        turns += combinations_with_replacement(angles, 2) if len(angles) <= 8 else []
+        self.products: list[Product] = [power + turn for turn in turns for power in powers][:4000]
+        self.sizes = np.array([float(np.prod([geometry[name] for name in names])) for names in self.products])
+        self.squares = [k for k, names in enumerate(self.products) if degree == 2 and names == names[:1] * 2][:8]
+
+
+class Recogniser:
+    """Finds expressions in given geometric symbols, and remembers what it found."""
+
+    def __init__(self, geometry: Mapping[str, float]) -> None:
+        self._geometry = geometry
+        self._candidates: dict[tuple[int, int, int], _Candidates] = {}
+        self._known: dict[tuple[float, int, int, int], Polynomial] = {}
+
+    def __call__(self, value: float, degree: int, after: int, last: int) -> Polynomial:
+        """The number as a polynomial of that degree in lengths of the joints beyond ``after`` up to ``last``."""
+        key = (round(value, 12), degree, after, last)
+        if key not in self._known:
+            self._known[key] = self._search(value, degree, after, last)
+        return self._known[key]
+
+    def _search(self, value: float, degree: int, after: int, last: int) -> Polynomial:
+        if degree == 0 and abs(2.0 * value - round(2.0 * value)) < 1e-10:
+            return Polynomial.constant(round(2.0 * value) / 2.0)
+        if (degree, after, last) not in self._candidates:
+            near = {n: v for n, v in self._geometry.items() if after < int(n.lstrip("PXYZDRCSAT")) <= last}
+            self._candidates[degree, after, last] = _Candidates(degree, near)
+        found = _matching(self._candidates[degree, after, last], value, 1e-9 * abs(value) + 1e-12)
+        return Polynomial.constant(value) if found is None else found
+
+
+def _matching(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
+    """One candidate, a signed sum of squares, or a sum of two candidates, each once or twice."""
+    sizes, products = candidates.sizes, candidates.products
+    for factor in _FACTORS:
+        hits = np.flatnonzero(np.abs(factor * sizes - value) <= tolerance)
+        if len(hits):
+            return _polynomial([(factor, products[int(hits[0])])])
+    for count in range(2, len(candidates.squares) + 1):
+        for chosen in combinations(candidates.squares, count):
+            for signs in product((1.0, -1.0), repeat=count if count <= 3 else 0):
+                if abs(float(np.dot(signs, sizes[list(chosen)])) - value) <= tolerance:
+                    return _polynomial([(sign, products[k]) for sign, k in zip(signs, chosen, strict=True)])
+            if abs(float(sizes[list(chosen)].sum()) - value) <= tolerance:
+                return _polynomial([(1.0, products[k]) for k in chosen])
+    return _matching_pair(candidates, value, tolerance) if 0 < len(products) <= _MANY else None
+
+
+def _matching_pair(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
+    sizes, products = candidates.sizes, candidates.products
+    for first, second in product(_FACTORS, repeat=2):
+        hits = np.argwhere(np.abs(first * sizes[:, None] + second * sizes[None, :] - value) <= tolerance)
+        if len(hits):
+            a, b = (int(index) for index in hits[0])
+            return _polynomial([(first, products[a]), (second, products[b])])
+    return None
+
+
+def _polynomial(terms: Sequence[tuple[float, Product]]) -> Polynomial:
+    total = Polynomial()
+    for factor, names in terms:
+        term = Polynomial.constant(factor)
+        for name in names:
+            term = term * Polynomial.symbol(name)
+        total = total + term
+    return total
+
+
+def readable_combinations(
+    layout: ParameterLayout, columns: Sequence[int], grouping: Floats, geometry: Mapping[str, float]
+) -> tuple[Combination, ...]:
+    """Every base parameter as a combination whose coefficients are recognised where they can be.
+
+    Args:
+        layout: The parameters.
+        columns: (b,) kept columns.
+        grouping: (b, p) numerical coefficients.
+        geometry: Values of the geometric symbols.
+    """
+    recognise = Recogniser(geometry)
+    found = []
+    for column, row in zip(columns, grouping, strict=True):
+        kept = layout[column]
+        others = [layout[k] for k in np.flatnonzero(row).tolist() if k != column]
+        terms = [Term(Polynomial.constant(1.0), kept.name)]
+        for other in others:
+            coefficient = recognise(float(row[layout.index(other.name)]), *_degree_and_range(kept, other))
+            terms.append(Term(coefficient, other.name))
+        found.append(Combination(kept.regrouped_name if others else kept.name, tuple(terms)))
+    return tuple(found)
+
+
+def _degree_and_range(kept: Parameter, dropped: Parameter) -> tuple[int, int, int]:
+    """Power of length in the coefficient, and the joints (after, up to) whose geometry may stand in it."""
+    degree = _LENGTHS.get(kept.kind, 0) - _LENGTHS.get(dropped.kind, 0)
+    return degree, min(kept.number, dropped.number), max(kept.number, dropped.number)
