@@ -264,7 +264,7 @@ def identify(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Identify a robot from logs; write result.json, the identified URDF or MJCF, a summary and a picture.
+    """Identify a robot from logs; write result.json, the identified URDF or MJCF, a summary and a report.
 
     Exit code 1 when held-out logs were given and the verdict failed.
 
@@ -290,8 +290,9 @@ def identify(
             runs.append(experiment(log))
             advance(number, Path(log).name)
     fit = identify_links(model, runs, estimator=kinds[estimator])
-    check = validate(fit, [experiment(log) for log in held_out], limit=limit) if held_out else None
-    _write_identification(fit, runs[0], check, out, force)
+    proof = [experiment(log) for log in held_out]
+    check = validate(fit, proof, limit=limit) if proof else None
+    _write_identification(fit, check, proof[0] if proof else None, out, force)
     if as_json:
         from dynid.export.result_file import result_json
 
@@ -303,10 +304,10 @@ def identify(
     sys.exit(0 if check is None or check.passed else 1)
 
 
-def _write_identification(fit: Any, run: Any, check: Any, out: Path, force: bool) -> None:
+def _write_identification(fit: Any, check: Any, held_out: Any, out: Path, force: bool) -> None:
     from dynid.export.result_file import write_result
     from dynid.files import write_atomically
-    from dynid.report.torques import torque_picture
+    from dynid.report.report import write_report
     from dynid.robot.mjcf_writer import write_mjcf
     from dynid.robot.urdf_writer import write_urdf
 
@@ -318,7 +319,7 @@ def _write_identification(fit: Any, run: Any, check: Any, out: Path, force: bool
     else:
         write_urdf(fit.identified, out / f"{fit.robot.name}_identified.urdf", force=force)
     write_atomically(out / "summary.txt", fit.summary() + "\n", force=force)
-    write_atomically(out / "torques.svg", torque_picture(fit, run), force=force)
+    write_report(fit, out / "report.html", check, held_out, force=force)
 
 
 def _make_folder(out: Path) -> None:

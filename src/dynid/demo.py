@@ -19,6 +19,7 @@ from dynid.files import write_atomically
 from dynid.identification.links import Identification, identify
 from dynid.identification.validation import Validation, validate
 from dynid.parameters.base import base_parameters
+from dynid.report.report import write_report
 from dynid.report.torques import torque_picture
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
@@ -45,6 +46,7 @@ class DemoResult:
     check: Validation
     urdf: Path
     picture: Path
+    report: Path
     seconds: float
 
     @property
@@ -90,7 +92,7 @@ class DemoResult:
                 f"95 % intervals hold the planted value for {100 * self.coverage():.0f} % of all of them.",
                 f"Validation on another motion: {self.check.verdict}.",
                 f"Identified robot: {self.urdf}",
-                f"Measured and predicted torques: {self.picture}",
+                f"Report to open in a browser: {self.report}",
                 f"{self.seconds:.1f} s from nothing to the identified robot.",
             ]
         )
@@ -134,8 +136,9 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
     urdf, picture = folder / "panda_identified.urdf", folder / "torques.svg"
     write_urdf(fit.identified, urdf, force=True)
     write_atomically(picture, torque_picture(fit, held_out, joints=4), force=True)
+    report = write_report(fit, folder / "report.html", check, held_out, force=True)
     seconds = time.perf_counter() - start
-    return DemoResult(truth=truth, fit=fit, check=check, urdf=urdf, picture=picture, seconds=seconds)
+    return DemoResult(truth=truth, fit=fit, check=check, urdf=urdf, picture=picture, report=report, seconds=seconds)
 
 
 def _measure(truth: Robot, trajectory: Trajectory, seed: int) -> Experiment:

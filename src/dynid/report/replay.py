@@ -1,0 +1,60 @@
+"""The motion in three dimensions, with the inertia ellipsoids of the bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.recording import Experiment
+from dynid.dynamics.kinematics import body_poses
+from dynid.report.page import Section, packed, widget
+from dynid.robot.model import Robot
+
+__all__ = ["Replay"]
+
+Floats = NDArray[np.float64]
+FRAMES = 240
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay(Section):
+    """A small player of one run."""
+
+    robot: Robot
+    run: Experiment
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Motion"
+
+    def body(self) -> str:
+        """A canvas that plays the motion; drag to turn it."""
+        rows = np.linspace(0, self.run.samples - 1, min(FRAMES, self.run.samples)).astype(int)
+        poses = [body_poses(self.robot, self.run.q[row]) for row in rows]
+        points = np.array([[[0.0, 0.0, 0.0], *(p for _, p in pose)] for pose in poses])
+        ellipsoids = np.array([[self._ellipsoid(j, *pose[j]) for j in range(self.robot.dof)] for pose in poses])
+        reach = float(np.abs(points).max()) or 1.0
+        data = {
+            "points": packed(points),
+            "ellipsoids": packed(ellipsoids),
+            "nodes": points.shape[1],
+            "bodies": self.robot.dof,
+            "frames": len(rows),
+            "edges": [[body.parent + 1, j + 1] for j, body in enumerate(self.robot.bodies)],
+            "reach": reach,
+            "middle": float(points[..., 2].mean()),
+            "step": float((self.run.time[rows[-1]] - self.run.time[rows[0]]) / max(1, len(rows) - 1)),
+        }
+        hint = "Orange: solid ellipsoids with the bodies' mass and inertia. Drag to turn, space to pause."
+        return f'<p class="hint">{hint}</p>' + widget("robot", "the robot's motion", data, 380)
+
+    def _ellipsoid(self, j: int, R: Floats, p: Floats) -> Floats:
+        """(12,) centre and three half axes of the solid ellipsoid with the body's inertia, in the root frame [m]."""
+        inertia = self.robot.bodies[j].inertia
+        moments, axes = np.linalg.eigh(inertia.about_com)
+        squares = 2.5 * (moments.sum() - 2.0 * moments) / max(inertia.mass, 1e-9)
+        half = R @ (axes * np.sqrt(np.clip(squares, 0.0, None)))
+        return np.concatenate([p + R @ inertia.com, half.T.ravel()])
