@@ -93,7 +93,7 @@ class LowPass(ABC):
 
     @abstractmethod
     def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
-        """Time at each end of a stretch within which what lies outside changes the result by more than `accuracy` [s]."""
+        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,43 @@ def process(
         effort_delay_s=effort_delay_s,
         cleaning=cleaning or Cleaning(max_gap_s=max_gap_s, repair_time=repair_time),
     )
+    if recording.isolated:
+        return isolated_rows(recording, options)
     uniform = uniform_recording(recording, options)
     resolved, reason = resolve_cutoff(uniform, options)
     return assemble(recording, uniform, resolved, reason)
+
+
+def isolated_rows(recording: Recording, options: Processing) -> Experiment:
+    """Rows picked from a log with unknown gaps: as they are, with measured velocities and no accelerations."""
+    velocity = np.zeros_like(recording.q) if recording.dq is None else recording.dq
+    effort = np.full_like(recording.q, np.nan) if recording.effort is None else recording.effort
+    moving = np.flatnonzero(np.isfinite(recording.q).all(axis=1) & np.isfinite(velocity).all(axis=1))
+    if moving.size < 2:
+        raise DataError("fewer than two rows have finite positions", remedy="Check the log and its channel map.")
+    valid = np.isfinite(effort[moving])
+    slow = valid & (np.abs(velocity[moving]) < options.dead_band)
+    dropped = {
+        "position not finite": (recording.q.shape[0] - moving.size) * recording.q.shape[1],
+        "torque not finite": int(np.count_nonzero(~valid)),
+        "velocity dead band": int(np.count_nonzero(slow)),
+    }
+    return Experiment(
+        time=recording.time[moving],
+        q=recording.q[moving],
+        dq=velocity[moving],
+        ddq=np.zeros((moving.size, recording.q.shape[1])),
+        effort=effort[moving],
+        valid=valid & ~slow,
+        segment=np.arange(moving.size),
+        rate_hz=1.0 / float(np.median(np.diff(recording.time[moving]))),
+        wrench=None if recording.wrench is None else recording.wrench[moving],
+        joint_names=recording.joint_names,
+        recipe=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
+        dropped={name: count for name, count in dropped.items() if count},
+        source=recording.source,
+        sha256=recording.sha256,
+    )
 
 
 def uniform_recording(

@@ -1,0 +1,165 @@
+"""How late torques are stamped, to a fraction of a sampling period.
+
+Whatever the parameters, torque is a linear combination of known functions of the motion. The delay is the shift at
+which such a combination explains the torque best: the combination is projected out for every trial shift, so that no
+parameter need be known and none can hide a part of the delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.recording import Experiment
+from dynid.errors import DataError
+
+__all__ = ["Delay", "estimate_delay", "motion_basis"]
+
+Floats = NDArray[np.float64]
+_Cost = Callable[[float], float]
+
+MOST_ROWS = 4000
+"""Samples the shift is judged on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """A delay with its uncertainty."""
+
+    seconds: float
+    """How late torques are stamped, relative to positions [s]."""
+    stderr_s: float
+    """Standard error [s]."""
+    residual_before: float
+    """Unexplained share of the torque (rms) without a shift."""
+    residual_after: float
+    """... with this shift."""
+    period_s: float
+    """Sampling period [s]."""
+
+    @property
+    def clear(self) -> bool:
+        """Whether the delay is surely not zero, and shifting removes something worth removing."""
+        sure = abs(self.seconds) > max(5.0 * self.stderr_s, 0.1 * self.period_s)
+        return sure and self.residual_after < 0.97 * self.residual_before
+
+
+def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats]:
+    """For every joint, functions of the motion (M, m) that about span its torque when no model is known."""
+    q, dq, ddq = experiment.q[rows], experiment.dq[rows], experiment.ddq[rows]
+    shared = np.hstack([np.ones((rows.size, 1)), ddq, np.sin(q), np.cos(q)])
+    tilt = np.cumsum(q, axis=1)
+    shared = np.hstack([shared, np.sin(tilt), np.cos(tilt)])
+    return [np.hstack([shared, dq[:, [j]], np.sign(dq[:, [j]])]) for j in range(q.shape[1])]
+
+
+def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None, *, max_delay_s: float = 0.1) -> Delay:
+    """Estimate how late the torques of an experiment are stamped.
+
+    Args:
+        experiment: Processed with ``effort_delay_s=0``; its longest segment is used.
+        bases: For every joint the functions (M, m) that span its torque at the samples of `delay_rows`: the rows of a
+            regressor; a model-free set by default.
+        max_delay_s: Largest delay looked for, either way [s].
+
+    Raises:
+        DataError: The experiment is too short.
+    """
+    segment, rows = delay_rows(experiment, max_delay_s)
+    if rows.size < 50:
+        raise DataError(
+            "no gap-free stretch is long enough to estimate a delay",
+            remedy=f"It must exceed {2 * max_delay_s:g} s by 50 samples; give a smaller max_delay_s.",
+        )
+    spanned = [_orthonormal(basis) for basis in (bases or motion_basis(experiment, rows))]
+    period = 1.0 / experiment.rate_hz
+    time = experiment.time[rows]
+    torque = _Interpolated(experiment.time[segment], experiment.effort[segment])
+
+    def unexplained(shift: float) -> Floats:
+        values = torque(time + shift)
+        return np.array([np.sum((y - Q @ (Q.T @ y)) ** 2) for y, Q in zip(values.T, spanned, strict=True)])
+
+    count = int(max_delay_s / period)
+    steps = np.linspace(-count * period, count * period, 2 * count + 1)
+    table = np.array([unexplained(s) for s in steps])
+    weight = 1.0 / np.maximum(table.min(axis=0), 1e-12 * np.var(torque(time), axis=0) * rows.size + 1e-300)
+    shift = _minimise(lambda s: float(unexplained(s) @ weight), steps, np.asarray(table @ weight), period)
+    curvature = _curvature(lambda s: float(unexplained(s) @ weight), shift, period)
+    total = np.maximum(np.sum((torque(time) - torque(time).mean(axis=0)) ** 2, axis=0), 1e-300)
+    before, after = unexplained(0.0), unexplained(shift)
+    # at the minimum each joint's weighted sum of squares is one: its variance is one over the independent samples
+    independent = max(_independent_samples(torque, time, shift, spanned), 2.0)
+    scale = float(after @ weight) / (independent * len(spanned))
+    return Delay(
+        seconds=float(shift),
+        stderr_s=float(np.sqrt(2.0 * scale / curvature)) if curvature > 0.0 else np.inf,
+        residual_before=float(np.sqrt(np.mean(before / total))),
+        residual_after=float(np.sqrt(np.mean(after / total))),
+        period_s=period,
+    )
+
+
+def delay_rows(experiment: Experiment, max_delay_s: float) -> tuple[slice, NDArray[np.int64]]:
+    """The longest segment with all torques known, and its samples the shift is judged on."""
+    known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
+    changes = np.flatnonzero((np.diff(experiment.segment) != 0) | ~known[1:] | ~known[:-1]) + 1
+    pieces = np.split(np.arange(experiment.samples), changes)
+    longest = max((p for p in pieces if p.size and known[p].all()), key=len, default=np.arange(0))
+    margin = int(np.ceil(max_delay_s * experiment.rate_hz)) + 2
+    inner = longest[margin : longest.size - margin]
+    return slice(int(longest[0]), int(longest[-1]) + 1) if longest.size else slice(0, 0), inner[
+        :: max(1, inner.size // MOST_ROWS)
+    ]
+
+
+class _Interpolated:
+    """A torque (N, n) as a function of time."""
+
+    def __init__(self, time: Floats, values: Floats) -> None:
+        from scipy.interpolate import CubicSpline
+
+        self._spline = CubicSpline(time, values)
+
+    def __call__(self, time: Floats) -> Floats:
+        return np.asarray(self._spline(time))
+
+
+def _orthonormal(basis: Floats) -> Floats:
+    """Orthonormal columns that span the given ones."""
+    scale = np.linalg.norm(basis, axis=0)
+    kept = basis[:, scale > 1e-12 * max(scale.max(), 1e-300)] / scale[scale > 1e-12 * max(scale.max(), 1e-300)]
+    U, s, _ = np.linalg.svd(kept, full_matrices=False)
+    return np.asarray(U[:, s > 1e-9 * s[0]])
+
+
+def _minimise(cost: _Cost, steps: Floats, table: Floats, period: float) -> float:
+    """The lowest point, first on the grid, then within two periods of it."""
+    from scipy.optimize import minimize_scalar
+
+    start = float(steps[int(np.argmin(table))])
+    found = minimize_scalar(
+        cost, bounds=(start - period, start + period), method="bounded", options={"xatol": 1e-4 * period}
+    )
+    return float(found.x)
+
+
+def _curvature(cost: _Cost, at: float, period: float) -> float:
+    step = 0.5 * period
+    return (cost(at + step) - 2.0 * cost(at) + cost(at - step)) / step**2
+
+
+def _independent_samples(torque: _Interpolated, time: Floats, shift: float, spanned: Sequence[Floats]) -> float:
+    """Number of independent residuals, from their correlation between neighbours."""
+    values = torque(time + shift)
+    counts = []
+    for y, Q in zip(values.T, spanned, strict=True):
+        residual = y - Q @ (Q.T @ y)
+        power = float(residual @ residual)
+        rho = float(residual[1:] @ residual[:-1]) / power if power > 0.0 else 0.0
+        rho = min(max(rho, 0.0), 0.999)
+        counts.append(time.size * (1.0 - rho) / (1.0 + rho))
+    return float(np.mean(counts))

@@ -1,0 +1,120 @@
+"""What would explain the log better: a flipped sign, exchanged joints, another gravity, another unit.
+
+Explanations are proposed with their evidence and never applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from dynid.data.findings import Finding
+from dynid.data.quick_fit import Samples, residuals
+from dynid.robot.model import Robot
+
+__all__ = ["check_hypotheses"]
+
+FREE_SUSPICIOUS = 0.12
+"""A free fit that leaves more of the torque than this is looked into."""
+PRIOR_SUSPICIOUS = 0.55
+"""Likewise a model whose own masses leave more than this."""
+BETTER = 0.6
+"""A hypothesis must reduce the product of both residuals below this share."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Hypothesis:
+    code: str
+    joint: str | None
+    says: str
+    remedy: str
+    samples: Samples
+
+
+def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Look for an explanation when the robot's equations do not fit the log."""
+    free, prior = residuals(robot, samples)
+    if free <= FREE_SUSPICIOUS and prior <= PRIOR_SUSPICIOUS:
+        return
+    judged = []
+    for hypothesis in _hypotheses(robot, samples):
+        free_h, prior_h = residuals(robot, hypothesis.samples)
+        judged.append((free_h * prior_h, free_h, prior_h, hypothesis))
+    product, free_h, prior_h, best = min(judged, key=lambda item: item[0])
+    evidence = {"free residual before": free, "after": free_h, "prior residual before": prior, "after ": prior_h}
+    if product < BETTER * free * prior:
+        yield Finding(
+            code=best.code,
+            severity="error",
+            channel="model",
+            joint=best.joint,
+            message=f"the log fits better if {best.says}",
+            evidence=evidence,
+            remedy=best.remedy,
+        )
+    elif free > 2.0 * FREE_SUSPICIOUS:
+        yield Finding(
+            code="unexplained",
+            severity="warning",
+            channel="model",
+            message="the robot's equations explain little of the torque, and no simple cause was found",
+            evidence={"free residual": free, "prior residual": prior},
+            remedy="Check geometry, units, joint order and gears; look for contact or a changed load.",
+        )
+
+
+def _hypotheses(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
+    names, joints = robot.joint_names, range(robot.dof)
+    flip = "Set the sign in the channel map after checking it on the robot."
+    for j in joints:
+        yield _Hypothesis(
+            "flipped", names[j], f"the torque of {names[j]} is flipped", flip, samples.with_torque_sign(j)
+        )
+        yield _Hypothesis(
+            "flipped", names[j], f"the motion of {names[j]} is flipped", flip, samples.with_position_sign(j)
+        )
+        both = samples.with_joints_turned(j)
+        yield _Hypothesis("flipped", names[j], f"motion and torque of {names[j]} are flipped", flip, both)
+    every = replace(samples, effort=-samples.effort)
+    yield _Hypothesis("flipped", None, "all torques are flipped", flip, every)
+    yield from _swaps(robot, samples)
+    for j in joints:
+        for degrees in (90, -90, 180):
+            turned = samples.with_offset(j, np.deg2rad(degrees))
+            says = f"the zero of {names[j]} is moved by {degrees} degrees"
+            yield _Hypothesis("offset", names[j], says, "Set the offset in the channel map.", turned)
+    yield from _gravities(samples)
+    for unit, factor in (("radians", 180.0 / np.pi), ("degrees", np.pi / 180.0)):
+        says = f"positions were taken for {'degrees' if unit == 'radians' else 'radians'} and are {unit}"
+        scaled = samples.with_motion_scaled(factor)
+        yield _Hypothesis("unit", None, says, "Declare the unit of position in the channel map.", scaled)
+
+
+def _swaps(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
+    remedy = "Match the columns by joint name in the channel map."
+    names = robot.joint_names
+    for i, k in combinations(range(robot.dof), 2):
+        pair = f"{names[i]} and {names[k]}"
+        torques = samples.with_torques_swapped(i, k)
+        yield _Hypothesis("swapped", names[i], f"the torques of {pair} are exchanged", remedy, torques)
+        yield _Hypothesis("swapped", names[i], f"{pair} are exchanged", remedy, samples.with_joints_swapped(i, k))
+
+
+def _gravities(samples: Samples) -> Iterator[_Hypothesis]:
+    remedy = "Give the robot its true mounting with `with_base_orientation` or `with_gravity`."
+    strength = float(np.linalg.norm(samples.gravity)) or 9.81
+    for axis, name in enumerate("xyz"):
+        for sign in (1.0, -1.0):
+            gravity = np.zeros(3)
+            gravity[axis] = sign * strength
+            if np.allclose(gravity, samples.gravity, atol=0.1 * strength):
+                continue
+            says = f"gravity points along {'+' if sign > 0 else '-'}{name} of the base"
+            yield _Hypothesis("gravity direction", None, says, remedy, replace(samples, gravity=gravity))
+    none = replace(samples, gravity=np.zeros(3))
+    says = "the torques are already compensated for gravity"
+    remedy = "Log the full torque, or identify with gravity (0, 0, 0) and add the compensation's model afterwards."
+    yield _Hypothesis("gravity compensated", None, says, remedy, none)

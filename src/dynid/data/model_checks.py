@@ -1,0 +1,197 @@
+"""Checks against a robot's model: limits, units, gravity, synchronisation, changes on the way, excitation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.delay import delay_rows, estimate_delay
+from dynid.data.findings import Finding
+from dynid.data.quick_fit import (
+    Samples,
+    free_residual,
+    friction_basis,
+    gravity_torques,
+    has_prior,
+    inertial_torque,
+    with_friction,
+)
+from dynid.data.recording import Experiment, Recording
+from dynid.errors import DataError
+from dynid.kernels import regressor
+from dynid.parameters.layout import parameters
+from dynid.robot.model import Robot
+
+__all__ = ["check_changes", "check_delay", "check_excitation", "check_gravity_and_units", "check_limits"]
+
+Floats = NDArray[np.float64]
+
+
+def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
+    """Positions and torques beyond 1.5 times the robot's limits: the wrong unit, or the wrong joint."""
+    for j, joint in enumerate(robot.moving_joints):
+        limits, q = joint.limits, recording.q[:, j]
+        reach = max(abs(limits.lower), abs(limits.upper))
+        if not np.isfinite(reach):
+            reach = 2.0 * np.pi if joint.kind == "revolute" else np.inf
+        beyond = np.abs(q[np.isfinite(q)]) > 1.5 * reach
+        if beyond.size and np.mean(beyond) > 0.05:
+            largest = float(np.nanpercentile(np.abs(q), 99.0))
+            yield Finding(
+                code="unit",
+                severity="error",
+                channel="q",
+                joint=joint.name,
+                message="positions lie far beyond the joint's range; degrees taken for radians?",
+                evidence={"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))},
+                remedy="Declare the unit of position in the channel map.",
+            )
+
+
+def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Compare the torque with that of the robot's own masses: overall factor, and strength and direction of gravity."""
+    if not has_prior(robot):
+        return
+    estimate = _fit_gravity(robot, samples)
+    if estimate is None:
+        return
+    gravity, inertial, stderr = estimate
+    strength = float(np.linalg.norm(robot.gravity))
+    along = float(gravity @ robot.gravity) / strength**2 if strength else 0.0
+    across = float(np.linalg.norm(gravity - along * robot.gravity)) / max(strength, 1e-12)
+    evidence = {"gravity / expected": along, "across": across, "inertia / expected": inertial}
+    known = float(np.max(stderr)) < 0.15 * strength * max(1.0, abs(along))
+    if known and strength and across < 0.35 * abs(along) and not 0.25 < abs(along) < 4.0 and along > 0.0:
+        yield Finding(
+            code="unit",
+            severity="error",
+            channel="effort",
+            message=f"torques are {along:.3g} times those of the model{_likely_unit(along)}",
+            evidence=evidence,
+            remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map.",
+        )
+
+
+def _likely_unit(factor: float) -> str:
+    known = {1000.0: "N mm or mN m", 0.001: "kN m", 100.0: "percent or N cm", 0.10197: "kgf m", 10.197: "kgf cm"}
+    near = [name for value, name in known.items() if abs(np.log(factor / value)) < 0.35]
+    return f", as if in {near[0]}" if near else "; currents, motor-side torques or percent?"
+
+
+def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats] | None:
+    """Gravity vector and factor of the inertial torque that fit best without friction, and errors of the former."""
+    parts = np.concatenate([gravity_torques(robot, samples), inertial_torque(robot, samples)[None]])
+    rows, torque = [], []
+    for j in np.flatnonzero(samples.used).tolist():
+        Q, w = friction_basis(samples, j), samples.weight[j]
+        block = np.column_stack([parts[:, :, j].T, samples.effort[:, j]]) * w
+        block = block - Q @ (Q.T @ block)
+        rows.append(block[:, :4])
+        torque.append(block[:, 4])
+    A, b = np.vstack(rows), np.concatenate(torque)
+    if np.linalg.matrix_rank(A) < 4:
+        return None
+    solution = np.linalg.lstsq(A, b, rcond=None)[0]
+    variance = float(np.mean((b - A @ solution) ** 2)) * np.diag(np.linalg.inv(A.T @ A))
+    return solution[:3], float(solution[3]), np.sqrt(variance[:3] * 10.0)  # neighbouring samples are not independent
+
+
+def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
+    """Are torques stamped late or early?"""
+    _, rows = delay_rows(experiment, max_delay_s)
+    model = with_friction(robot)
+    try:
+        motion = (np.ascontiguousarray(getattr(experiment, name)[rows]) for name in ("q", "dq", "ddq"))
+        Y = regressor(model, *motion) if rows.size else np.zeros((0, robot.dof, 1))
+        delay = estimate_delay(experiment, [Y[:, j] for j in range(robot.dof)], max_delay_s=max_delay_s)
+    except DataError:
+        return
+    if delay.clear:
+        yield Finding(
+            code="unsynchronised",
+            severity="warning",
+            channel="effort",
+            message=f"torques are stamped {1e3 * delay.seconds:.4g} ms late",
+            evidence={
+                "delay [s]": delay.seconds,
+                "standard error [s]": delay.stderr_s,
+                "residual before": delay.residual_before,
+                "after": delay.residual_after,
+            },
+            remedy=f"Process with effort_delay_s={delay.seconds:.6f}.",
+        )
+
+
+def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Does one set of parameters hold for the whole log, or was there contact or a change of load on the way?"""
+    whole = free_residual(robot, samples)
+    count = samples.q.shape[0]
+    if count < 300:
+        return
+    best: tuple[float, float] = (1.0, 0.5)
+    for share in (0.25, 0.4, 0.5, 0.6, 0.75):
+        cut = int(share * count)
+        parts = [_part(samples, slice(0, cut)), _part(samples, slice(cut, count))]
+        split = np.sqrt(
+            sum(free_residual(robot, p) ** 2 * p.q.shape[0] * _power_ratio(p, samples) for p in parts) / count
+        )
+        best = min(best, (float(split) / max(whole, 1e-12), share))
+    if best[0] < 0.5 and whole > 0.02:
+        yield Finding(
+            code="change",
+            severity="warning",
+            channel="model",
+            message="two sets of parameters, before and after an instant, explain the log much better than one",
+            evidence={"at share of the log": best[1], "residual": whole, "residual ratio": best[0]},
+            remedy="Was a load taken up or an obstacle touched? Cut the log there.",
+        )
+
+
+def _part(samples: Samples, rows: slice) -> Samples:
+    parts = {name: np.ascontiguousarray(getattr(samples, name)[rows]) for name in ("q", "dq", "ddq", "effort")}
+    return replace(samples, **parts)
+
+
+def _power_ratio(part: Samples, whole: Samples) -> float:
+    """Residuals of a part are relative to its own torque; this refers them to the whole log's."""
+    used = whole.used & (whole.weight > 0.0)
+    return float(np.mean((part.effort.std(axis=0)[used] * whole.weight[used]) ** 2))
+
+
+def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Which parameters that the robot's motion can reveal does this motion not reveal?"""
+    from scipy.linalg import qr
+
+    model = with_friction(robot)
+    Y = regressor(model, samples.q, samples.dq, samples.ddq)[:, samples.used]
+    reference = regressor(model, *_wide_motion(robot))
+    scale = np.sqrt(np.mean(reference**2, axis=(0, 1)))
+    seen = scale > 1e-9 * scale.max()
+    stacked = reference[:, :, seen].reshape(-1, int(seen.sum())) / scale[seen]
+    R, order = qr(stacked, mode="r", pivoting=True)
+    rank = int(np.count_nonzero(np.abs(np.diag(R)) > 1e-7 * abs(R[0, 0])))
+    base = np.flatnonzero(seen)[np.sort(order[:rank])]
+    R, order = qr(Y[:, :, base].reshape(-1, rank) / scale[base], mode="r", pivoting=True)
+    size = np.zeros(rank)
+    size[: min(R.shape)] = np.abs(np.diag(R))
+    lost = base[order[size < 1e-3 * np.sqrt(Y.shape[0])]]
+    if lost.size:
+        names = parameters(model).names
+        yield Finding(
+            code="low excitation",
+            severity="warning",
+            channel="model",
+            message=f"the motion hardly excites {', '.join(names[k] for k in sorted(lost))}",
+            evidence={"parameters": int(lost.size), "of": rank},
+            remedy="They will keep their prior values; use `design_excitation` for a better motion.",
+        )
+
+
+def _wide_motion(robot: Robot, rows: int = 200) -> tuple[Floats, Floats, Floats]:
+    """Random states about as wide as a good excitation: half a turn, 1 rad/s, 3 rad/s^2."""
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.uniform(-1.0, 1.0, size=(3, rows, robot.dof)) * np.array([np.pi / 2, 1.0, 3.0])[:, None, None]
+    return q, dq, ddq

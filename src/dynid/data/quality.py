@@ -1,0 +1,136 @@
+"""The gate before identification: is this log what its user believes it is?
+
+Nothing is repaired here. Every finding says what was seen, how sure it is in numbers, and what to do; explanations
+such as a flipped sign are proposed with their evidence and left to the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dynid.data.delay import estimate_delay
+from dynid.data.findings import Finding, QualityReport
+from dynid.data.hypotheses import check_hypotheses
+from dynid.data.model_checks import (
+    check_changes,
+    check_delay,
+    check_excitation,
+    check_gravity_and_units,
+    check_limits,
+)
+from dynid.data.processing import process
+from dynid.data.quick_fit import Samples
+from dynid.data.recording import Experiment, Recording
+from dynid.data.signal_checks import check_clock, check_signals, check_velocities
+from dynid.errors import ArgumentError, DataError
+from dynid.robot.model import Robot
+
+__all__ = ["Finding", "QualityReport", "check_recording"]
+
+
+def check_recording(recording: Recording, robot: Robot | None = None) -> QualityReport:
+    """Examine a recording, channel by channel and against the robot's equations.
+
+    Args:
+        recording: The raw log.
+        robot: The robot that was recorded; without it only checks that need no model are made.
+    """
+    if robot is not None and robot.dof != recording.q.shape[1]:
+        raise ArgumentError(
+            f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",
+            remedy="Lock the joints that were not recorded, or map the missing ones.",
+        )
+    findings = [*check_clock(recording), *check_signals(recording), *check_velocities(recording)]
+    if recording.isolated:
+        findings.append(_NO_ACCELERATION)
+    if robot is not None:
+        findings.extend(check_limits(robot, recording))
+    try:
+        experiment = process(recording)
+    except DataError as error:
+        findings.append(_unusable(error))
+        return QualityReport.of(recording.source, findings)
+    findings.extend(_processed(recording, experiment))
+    if recording.effort is not None:
+        findings.extend(_against_model(robot, recording, experiment, findings))
+    return QualityReport.of(recording.source, findings)
+
+
+_NO_ACCELERATION = Finding(
+    code="no acceleration",
+    severity="warning",
+    channel="q",
+    message="rows are isolated samples, so accelerations are unknown: inertia not identifiable from these rows",
+    remedy="Gravity and friction parameters can be identified; for inertia record without gaps.",
+)
+
+
+def _unusable(error: DataError) -> Finding:
+    return Finding(
+        code="unusable", severity="error", channel="time", message=error.reason, remedy=error.remedy or "See above."
+    )
+
+
+def _processed(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
+    """What processing had to leave out."""
+    resting = experiment.dropped.get("at rest", 0)
+    if resting:
+        seconds = resting / experiment.rate_hz / recording.q.shape[1]
+        yield Finding(
+            code="rest",
+            severity="note",
+            channel="q",
+            message="joints stand still for long",
+            evidence={"joint samples": resting, "seconds, mean over joints": seconds},
+            remedy="Left out: at rest dry friction is undetermined.",
+        )
+
+
+def _against_model(
+    robot: Robot | None, recording: Recording, experiment: Experiment, known: list[Finding]
+) -> Iterator[Finding]:
+    if robot is None:
+        yield from _delay_without_model(recording, experiment)
+        return
+    if any(f.code in ("unit", "time unit") for f in known):
+        return  # nothing the equations say would be to the point
+    samples = Samples.of(robot, experiment)
+    if samples is None:
+        return
+    units = list(check_gravity_and_units(robot, samples))
+    yield from units
+    late: list[Finding] = []
+    if not units:
+        late = [] if recording.isolated else list(check_delay(robot, experiment))
+        yield from late
+    if not units and not _explained(late):
+        causes = list(check_hypotheses(robot, samples))
+        yield from causes
+        if not causes:
+            yield from check_changes(robot, samples)
+    yield from check_excitation(robot, samples)
+
+
+def _explained(late: list[Finding]) -> bool:
+    """Whether a delay alone removes most of what the equations leave unexplained."""
+    return any(f.evidence["after"] < 0.5 * f.evidence["residual before"] for f in late)
+
+
+def _delay_without_model(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
+    if recording.isolated:
+        return
+    try:
+        delay = estimate_delay(experiment)
+    except DataError:
+        return
+    if delay.clear and abs(delay.seconds) > 1.0 / experiment.rate_hz and np.isfinite(delay.stderr_s):
+        yield Finding(
+            code="unsynchronised",
+            severity="note",
+            channel="effort",
+            message=f"torques seem to be stamped {1e3 * delay.seconds:.4g} ms late; a model is needed to be sure",
+            evidence={"delay [s]": delay.seconds, "standard error [s]": delay.stderr_s},
+            remedy="Check again with the robot.",
+        )
