@@ -1,0 +1,194 @@
+"""Verbs about robots: robots, check, base, excite, codegen."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dynid.cli.common import (
+    FORCE,
+    HOLD,
+    JSON,
+    MAP,
+    OUT,
+    PROFILE,
+    held_joints,
+    is_robot,
+    load_robot,
+    make_folder,
+    print_json,
+    progress,
+    robot_argument,
+    with_usual_joint_models,
+)
+
+if TYPE_CHECKING:
+    from dynid.robot.model import Robot
+
+__all__ = ["base", "check", "codegen", "excite", "robots"]
+
+
+@click.command()
+@JSON
+def robots(as_json: bool) -> None:
+    """List the built-in robots."""
+    from dynid.robot import zoo
+
+    if as_json:
+        print_json(list(zoo.names()))
+        return
+    for name in zoo.names():
+        click.echo(f"{name:22s} {zoo.get(name)!r}")
+
+
+@click.command()
+@click.argument("what")
+@HOLD
+@click.option("--robot", "recorded", help="Of a log: the robot that was recorded, a file or a built-in one.")
+@MAP
+@PROFILE
+@JSON
+def check(
+    what: str, hold: tuple[str, ...], recorded: str | None, channel_map: str | None, profile: str | None, as_json: bool
+) -> None:
+    """List what is wrong or suspicious in a robot model or in a log, with the remedy.
+
+    Exit code 1 when something is wrong, 0 when there are at most warnings.
+
+    Examples: dynid check arm.urdf; dynid check run1.csv --map map.toml --robot arm.urdf
+    """
+    from dynid.data.quality import check_recording
+    from dynid.data.reading import read_recording
+    from dynid.robot.check import check_robot
+
+    result: Any
+    if is_robot(what):
+        result = check_robot(load_robot(what, held_joints(hold)))
+    else:
+        robot = None if recorded is None else with_usual_joint_models(load_robot(recorded, held_joints(hold)))
+        result = check_recording(read_recording(what, robot, channel_map=channel_map, profile=profile), robot)
+    if as_json:
+        print_json([dataclasses.asdict(finding) for finding in result.findings])
+    else:
+        click.echo(str(result))
+    sys.exit(0 if result.ok else 1)
+
+
+@click.command()
+@robot_argument
+@click.option("--method", type=click.Choice(["auto", "closed-form", "minimal-combinations", "numeric", "structural"]),
+              default="auto", show_default=True, help="How the base parameters are found.")  # fmt: skip
+@click.option("--format", "style", type=click.Choice(["text", "markdown", "latex", "json"]), default="text")
+@click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
+@click.option("--static", is_flag=True, help="The robot only stands still.")
+@click.option(
+    "--joint-models", is_flag=True, help="Add rotor inertia, viscous and Coulomb friction and offset per joint."
+)
+def base(robot: Robot, method: str, style: str, locked: tuple[str, ...], static: bool, joint_models: bool) -> None:
+    """Show which parameters can be known, and in which combinations.
+
+    Example: dynid base puma560 --format markdown
+    """
+    from dynid.parameters.base import base_parameters
+    from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+
+    model = robot
+    if joint_models:
+        model = model.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    chosen: Any = None if method == "auto" else method
+    result = base_parameters(model, method=chosen, locked=locked, static=static)
+    render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
+    click.echo(render[style]())
+
+
+@click.command()
+@robot_argument
+@OUT
+@click.option("--period", default=10.0, show_default=True, help="Period of the motion [s].")
+@click.option("--harmonics", default=5, show_default=True, help="Number of harmonics.")
+@click.option("--scale", default=0.8, show_default=True, help="Share of the robot's limits that may be used.")
+@click.option("--rate", default=500.0, show_default=True, help="Rate of the written trajectory [Hz].")
+@click.option("--seed", default=0, show_default=True, help="Of the random starts.")
+@click.option("--time-limit", default=30.0, show_default=True, help="Seconds to search.")
+@FORCE
+def excite(
+    robot: Robot,
+    out: Path,
+    period: float,
+    harmonics: int,
+    scale: float,
+    rate: float,
+    seed: int,
+    time_limit: float,
+    force: bool,
+) -> None:
+    """Design the motion that reveals the parameters best, within the robot's limits.
+
+    Example: dynid excite ur10 --out plan
+    """
+    from dynid.excitation.design import design_excitation
+    from dynid.excitation.limits import MotionLimits
+    from dynid.files import write_atomically
+    from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+
+    model = robot.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    limits = MotionLimits.from_robot(model, scale=scale)
+    with progress("searching", time_limit) as advance:
+        plan = design_excitation(
+            model, limits, period_s=period, harmonics=harmonics, seed=seed, time_limit_s=time_limit,
+            progress=lambda step: advance(step.elapsed_s, f"condition {step.value:.1f}"),
+        )  # fmt: skip
+    make_folder(out)
+    plan.sample(rate).to_csv(out / "trajectory.csv", force=force)
+    write_atomically(out / "plan.txt", plan.summary() + "\n", force=force)
+    click.echo(plan.summary())
+    click.echo(f"written: {out / 'trajectory.csv'}, {out / 'plan.txt'}")
+
+
+@click.command()
+@robot_argument
+@OUT
+@click.option(
+    "--functions",
+    default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
+    show_default=True,
+    help="Comma-separated; also forward_dynamics, energy, regressor.",
+)
+@click.option("--precision", type=click.Choice(["double", "float"]), default="double", show_default=True)
+@click.option(
+    "--parameters",
+    type=click.Choice(["folded", "struct"]),
+    default="folded",
+    show_default=True,
+    help="Constants in the code, or a struct to change at run time.",
+)
+@click.option("--load", is_flag=True, help="A load on the last link that can be changed at run time.")
+@click.option("--verify/--no-verify", default=True, help="Compile with the system's compiler and compare.")
+@FORCE
+def codegen(
+    robot: Robot, out: Path, functions: str, precision: Any, parameters: Any, load: bool, verify: bool, force: bool
+) -> None:
+    """Write real-time C99 code of a robot's dynamics, with a self-test.
+
+    Example: dynid codegen arm_identified.urdf --out arm_dynamics
+    """
+    from dynid.export.c_check import find_compiler
+    from dynid.export.c_package import generate_c
+
+    code = generate_c(
+        robot,
+        [name.strip() for name in functions.split(",") if name.strip()],
+        precision=precision,
+        parameters=parameters,
+        load="struct" if load else None,
+    )
+    if verify and find_compiler():
+        code.check(samples=200)
+    code.write(out, force=force)
+    click.echo(code.summary())
+    checked = "compiled and compared with the model" if verify and find_compiler() else "not compiled here"
+    click.echo(f"written: {out} ({checked})")
