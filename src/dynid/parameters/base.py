@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.base_set import BaseParameters, base_vector
-from dynid.parameters.chain import chain_in_dh_frames, check_serial
+from dynid.parameters.chain import chain_in_dh_frames, is_closed_form
 from dynid.parameters.closed_form import closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import ParameterLayout, parameters
@@ -20,7 +20,7 @@ from dynid.parameters.numeric import States, keep_order, numeric_row_space
 from dynid.parameters.reasons import reasons_for
 from dynid.parameters.recognition import readable_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
-from dynid.parameters.structural import structural_row_space
+from dynid.parameters.structural import knows_models, structural_row_space
 from dynid.parameters.symbols import geometry_of
 from dynid.robot.model import Robot
 
@@ -117,18 +117,9 @@ def base_parameters(
 def _default_method(robot: Robot, motion: _Motion) -> Method:
     if motion.states is not None:
         return "numeric"
-    if not motion.restricted:
-        try:
-            check_serial(robot, "closed-form")
-        except ArgumentError:
-            pass
-        else:
-            return "closed-form"
-    try:
-        structural_row_space(robot, locked=motion.locked, static=motion.static)
-    except ArgumentError:  # a joint model of the user's own
-        return "numeric"
-    return "structural"
+    if is_closed_form(robot) and not motion.restricted:
+        return "closed-form"
+    return "structural" if knows_models(robot) else "numeric"
 
 
 def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion) -> _Found:

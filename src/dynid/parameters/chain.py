@@ -22,7 +22,7 @@ from dynid.robot.model import Robot
 from dynid.robot.modified_dh import modified_dh
 from dynid.spatial import inverse_transform
 
-__all__ = ["Chain", "chain_in_dh_frames", "chain_of", "check_serial"]
+__all__ = ["Chain", "chain_in_dh_frames", "chain_of", "is_closed_form"]
 
 Floats = NDArray[np.float64]
 
@@ -63,20 +63,18 @@ class Chain:
         return total
 
 
-def check_serial(robot: Robot, method: str) -> None:
-    """Refuse what the closed forms cannot describe.
+def is_closed_form(robot: Robot) -> bool:
+    """Whether the closed forms describe this robot: a chain with rotors, friction and offsets, but no couplings."""
+    return _obstacle(robot) is None
 
-    Raises:
-        ArgumentError: The robot branches, or has couplings or joint models of other kinds.
-    """
-    remedy = "Use method='structural' or method='numeric'."
+
+def _obstacle(robot: Robot) -> str | None:
     if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
-        raise ArgumentError(f"the {method} method needs a serial robot, '{robot.name}' is none", remedy=remedy)
+        return f"needs a serial robot, '{robot.name}' is none"
     known = (RotorInertia, Viscous, Coulomb, Offset)
     others = [type(m).__name__ for joint in robot.moving_joints for m in joint.models if type(m) not in known]
     others += ["Coupling"] * bool(robot.couplings)
-    if others:
-        raise ArgumentError(f"the {method} method does not know the joint model {others[0]}", remedy=remedy)
+    return f"does not know the joint model {others[0]}" if others else None
 
 
 def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None, float]:
@@ -89,8 +87,13 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None,
     Returns:
         The chain; (p, p) the map from the robot's parameters to those in the DH frames (None for its own frames); by
         how much the DH frames miss the robot's axes.
+
+    Raises:
+        ArgumentError: The robot branches, or has couplings or joint models of other kinds.
     """
-    check_serial(robot, method)
+    obstacle = _obstacle(robot)
+    if obstacle:
+        raise ArgumentError(f"the {method} method {obstacle}", remedy="Use method='structural' or method='numeric'.")
     rows = dh_rows(robot)
     if rows is not None:
         return chain_of(rows, robot.gravity), None, 0.0

@@ -41,6 +41,8 @@ class Polynomial:
     @classmethod
     def _of(cls, terms: Mapping[Monomial, float]) -> Self:
         kept = {monomial: value for monomial, value in terms.items() if abs(value) > 1e-14}
+        if len(kept) < 2:
+            return cls(tuple(kept.items()))
         return cls(tuple(sorted(kept.items(), key=lambda item: (-_degree(item[0]), item[0]))))
 
     def __bool__(self) -> bool:

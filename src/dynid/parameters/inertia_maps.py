@@ -12,6 +12,11 @@ __all__ = ["kinetic_row", "mixed_kinetic_matrix", "transport"]
 Floats = NDArray[np.float64]
 
 _UPPER = np.triu_indices(3)
+_CROSS = np.array([skew(unit) for unit in np.eye(3)])
+"""(3, 3, 3): the cross-product matrix of each coordinate axis."""
+_SYMMETRIC = np.zeros((6, 3, 3))
+"""(6, 3, 3): the tensor that each of XX XY XZ YY YZ ZZ stands for."""
+_SYMMETRIC[range(6), _UPPER[0], _UPPER[1]] = _SYMMETRIC[range(6), _UPPER[1], _UPPER[0]] = 1.0
 
 
 def transport(R: Floats, p: Floats) -> Floats:
@@ -19,15 +24,12 @@ def transport(R: Floats, p: Floats) -> Floats:
 
     The transpose of lambda in [GautierKhalil1990] eq. (A2), for any pose.
     """
+    P = skew(p)
+    H = np.tensordot(R.T, _CROSS, axes=1)  # [h x] of the turned unit first moments
     S = np.zeros((10, 10))
-    for k, (a, b) in enumerate(zip(*_UPPER, strict=True)):
-        unit = np.zeros((3, 3))
-        unit[a, b] = unit[b, a] = 1.0
-        S[:6, k] = (R @ unit @ R.T)[_UPPER]
-    for k in range(3):
-        h = R[:, k]
-        S[:6, 6 + k] = -(skew(p) @ skew(h) + skew(h) @ skew(p))[_UPPER]
-    S[:6, 9] = -(skew(p) @ skew(p))[_UPPER]
+    S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *_UPPER].T
+    S[:6, 6:9] = -(P @ H + H @ P)[:, *_UPPER].T
+    S[:6, 9] = -(P @ P)[_UPPER]
     S[6:9, 6:9], S[6:9, 9], S[9, 9] = R, p, 1.0
     return S
 

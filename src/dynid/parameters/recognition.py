@@ -7,7 +7,7 @@ expressions are tried; a number that is none of them stays a number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,9 @@ class _Candidates:
         turns += combinations_with_replacement(angles, 2) if len(angles) <= 8 else []
         self.products: list[Product] = [power + turn for turn in turns for power in powers][:4000]
         self.sizes = np.array([float(np.prod([geometry[name] for name in names])) for names in self.products])
-        self.squares = [k for k, names in enumerate(self.products) if degree == 2 and names == names[:1] * 2][:8]
+        self.squares = [k for k, names in enumerate(self.products) if degree == 2 and names == names[:1] * 2][:6]
+        signs = sorted(product((0.0, 1.0, -1.0), repeat=len(self.squares)), key=lambda s: sum(map(abs, s)))
+        self.signs = np.array(signs).reshape(len(signs), len(self.squares))
 
 
 class Recogniser:
@@ -74,13 +76,11 @@ def _matching(candidates: _Candidates, value: float, tolerance: float) -> Polyno
         hits = np.flatnonzero(np.abs(factor * sizes - value) <= tolerance)
         if len(hits):
             return _polynomial([(factor, products[int(hits[0])])])
-    for count in range(2, len(candidates.squares) + 1):
-        for chosen in combinations(candidates.squares, count):
-            for signs in product((1.0, -1.0), repeat=count if count <= 3 else 0):
-                if abs(float(np.dot(signs, sizes[list(chosen)])) - value) <= tolerance:
-                    return _polynomial([(sign, products[k]) for sign, k in zip(signs, chosen, strict=True)])
-            if abs(float(sizes[list(chosen)].sum()) - value) <= tolerance:
-                return _polynomial([(1.0, products[k]) for k in chosen])
+    sums = candidates.signs @ sizes[candidates.squares] if candidates.squares else np.zeros(0)
+    hits = np.flatnonzero(np.abs(sums - value) <= tolerance)
+    if len(hits):
+        signs = candidates.signs[int(hits[0])].tolist()
+        return _polynomial([(sign, products[k]) for sign, k in zip(signs, candidates.squares, strict=True)])
     return _matching_pair(candidates, value, tolerance) if 0 < len(products) <= _MANY else None
 
 

@@ -30,7 +30,7 @@ from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Body, Robot
 from dynid.spatial import rotation_about, skew
 
-__all__ = ["Attainable", "attainable", "structural_row_space"]
+__all__ = ["Attainable", "attainable", "knows_models", "structural_row_space"]
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +53,14 @@ class Attainable:
     def sliding(self) -> Floats:
         """(k, 3) orthonormal rows that span the attainable velocities of the origin, body frame."""
         return _orthonormal(self.twists[:, 3:6])
+
+
+_KNOWN = (RotorInertia, Viscous, Coulomb, Offset)
+
+
+def knows_models(robot: Robot) -> bool:
+    """Whether all joint models are of kinds whose torque this recursion knows."""
+    return all(type(model) in _KNOWN for joint in robot.moving_joints for model in joint.models)
 
 
 def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
@@ -193,12 +201,11 @@ def _model_columns(robot: Robot) -> dict[str, int]:
     Raises:
         ArgumentError: A joint model of another kind, whose torque this recursion cannot know.
     """
-    known = (RotorInertia, Viscous, Coulomb, Offset)
     columns: dict[str, int] = {}
     column = 10 * robot.dof
     for number, joint in enumerate(robot.moving_joints, start=1):
         for model in joint.models:
-            if type(model) not in known:
+            if type(model) not in _KNOWN:
                 raise ArgumentError(
                     f"the structural method does not know the joint model {type(model).__name__}",
                     place=f"joint '{joint.name}'",

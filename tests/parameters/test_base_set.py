@@ -1,0 +1,230 @@
+"""What the result says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError
+from dynid.parameters.base import base_parameters, base_vector
+from dynid.parameters.layout import parameters
+from dynid.parameters.load import load_base_parameters
+from dynid.parameters.numeric import random_states, sampled_regressor
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coupling, JointModel, Offset, RotorInertia, Viscous
+
+from .random_robots import random_tree
+
+
+class Cubic(JointModel):
+    """A friction model of the user's own."""
+
+    symbols = ("F3",)
+    units = ("N m s^3/rad^3",)
+    physical = (True,)
+
+    @property
+    def values(self):
+        return (0.0,)
+
+    def with_values(self, values):
+        return self
+
+    def columns(self, q, dq, ddq):
+        return (dq * dq * dq,)
+
+
+# --- layout
+
+
+def test_layout_follows_the_parameter_vector():
+    robot = zoo.puma560().with_joint_models(RotorInertia(1.0), Viscous(2.0), Coupling({"joint5": 1.0, "joint6": 1.0}))
+    layout = parameters(robot)
+    assert layout.names[:10] == ("XX1", "XY1", "XZ1", "YY1", "YZ1", "ZZ1", "MX1", "MY1", "MZ1", "M1")
+    assert layout.names[60:64] == ("IA1", "FV1", "IA2", "FV2")
+    assert layout.names[-3:] == ("IAM6", "FVM6", "FCM6")
+    vector = layout.vector(robot)
+    assert vector[layout.index("IA3")] == 1.0
+    assert vector[layout.index("FV6")] == 2.0
+    assert layout[layout.index("MX4")].unit == "kg m"
+    assert layout[layout.index("MX4")].owner == "link4"
+    assert "link 'link2': XX2 XY2 XZ2 YY2 YZ2 ZZ2 [kg m^2], MX2 MY2 MZ2 [kg m], M2 [kg]" in str(layout)
+    with pytest.raises(ArgumentError, match="XX9"):
+        layout.index("XX9")
+    with pytest.raises(ArgumentError, match="other parameters"):
+        layout.vector(zoo.scara())
+
+
+def test_prismatic_joint_models_have_linear_units():
+    layout = parameters(zoo.stanford().with_joint_models(RotorInertia(), Viscous()))
+    assert layout[layout.index("IA3")].unit == "kg"
+    assert layout[layout.index("FV3")].unit == "N s/m"
+
+
+# --- the set
+
+
+def test_projection_keeps_the_torques():
+    robot = zoo.stanford().with_joint_models(RotorInertia(), Viscous(), Offset())
+    base = base_parameters(robot)
+    theta = np.random.default_rng(1).normal(size=(3, len(base.layout)))
+    Y = sampled_regressor(robot, random_states(robot, 4))
+    np.testing.assert_allclose(
+        np.einsum("sjp,kp->ksj", Y, theta),
+        np.einsum("sjb,kb->ksj", Y[..., list(base.columns)], base.project(theta)),
+        atol=1e-9,
+    )
+    full = base_vector(base, theta[0])
+    np.testing.assert_allclose(Y @ full, Y @ theta[0], atol=1e-9)
+    assert np.count_nonzero(full) <= base.rank
+    with pytest.raises(ArgumentError, match="60"):
+        base_parameters(zoo.stanford()).project(np.zeros(3))
+
+
+def test_text_reads_well():
+    text = str(base_parameters(zoo.puma560()))
+    assert text.startswith("puma560: 36 base parameters from 60 standard ones (closed-form; every motion)")
+    assert "  XXR2 = XX2 - YY2 - D3^2*(M3 + M4 + M5 + M6)   [link2, link3, link4, link5, link6]" in text
+    assert "D3 = 0.4318" in text
+    assert "M1: the origin of link 'link1' stays where it is, so its mass alone never moves" in text
+    assert "XX1 XY1 XZ1 YY1 YZ1: link 'link1' only turns about its z axis, so no other moment of inertia acts" in text
+    assert "MX1 MY1: link 'link1' only turns about its z axis parallel to gravity" in text
+
+
+def test_every_hidden_parameter_has_a_reason():
+    for build in (zoo.puma560, zoo.scara, zoo.cartesian, zoo.cylindrical, zoo.stanford):
+        for options in ({}, {"static": True}, {"locked": [build().joint_names[0]]}):
+            base = base_parameters(build(), **options)
+            assert set(base.reasons) == set(base.unidentifiable)
+            assert all(base.reasons.values())
+
+
+def test_other_views():
+    base = base_parameters(zoo.puma560())
+    markdown = base.to_markdown()
+    assert "| XXR4 | XX4 - YY4 + YY5 | kg m^2 | link4, link5 |" in markdown
+    latex = base.to_latex()
+    assert r"XZR_{2} &= XZ_{2} - D_{3}\,MZ_{3}" in latex
+    assert latex.count(r"\\") == 16
+    report = json.loads(base.to_json())
+    assert len(report["base_parameters"]) == 36
+    assert report["base_parameters"][0]["coefficients"]["MZ3"] == pytest.approx(2 * 0.1501)
+    assert report["unidentifiable"]["M1"]
+    assert report["rank_gap"] is None
+    assert "<td>XXR4</td><td>XX4 - YY4 + YY5</td>" in base._repr_html_()
+
+
+def test_rank_gap_is_reported_for_sampled_sets():
+    base = base_parameters(zoo.puma560(), "numeric")
+    assert base.rank_gap > 1e10
+    assert "Gap between what counts and rounding" in str(base)
+
+
+# --- joint models
+
+
+def test_rotor_inertias_are_grouped_where_they_cannot_be_told_apart():
+    base = base_parameters(zoo.puma560().with_joint_models(RotorInertia()))
+    relations = dict(zip(base.names, base.combinations, strict=True))
+    assert "IA1" in [term.parameter for term in relations["ZZR1"].terms]
+    assert "IA2" in [term.parameter for term in relations["ZZR2"].terms]
+    assert "IA3" in base.identifiable
+
+
+def test_vertical_slide_with_rotor_and_offset():
+    """Mass, rotor and offset of a vertical slide: two of the three can be known."""
+    robot = zoo.cylindrical().with_joint_models(RotorInertia(), Offset())
+    for method in ("closed-form", "minimal-combinations", "structural"):
+        assert base_parameters(robot, method).rank == base_parameters(robot, "numeric").rank
+
+
+def test_models_of_the_users_own_are_left_to_the_numbers():
+    robot = zoo.puma560().with_joint_models(Cubic())
+    base = base_parameters(robot)
+    assert base.method == "numeric"
+    assert base.rank == 36 + 6
+    for method in ("closed-form", "minimal-combinations", "structural"):
+        with pytest.raises(ArgumentError, match="Cubic"):
+            base_parameters(robot, method)
+
+
+# --- restricted motion
+
+
+def test_locked_joint():
+    robot = zoo.puma560()
+    locked = base_parameters(robot, locked=["joint3"])
+    assert locked.method == "structural"
+    assert "locked: joint3" in str(locked)
+    assert locked.rank == base_parameters(robot, "numeric", locked=["joint3"]).rank < 36
+    elsewhere = base_parameters(robot, locked={"joint3": 0.7})
+    assert elsewhere.rank == base_parameters(robot, "numeric", locked={"joint3": 0.7}).rank
+    modelled = base_parameters(robot.with_joint_models(Viscous()), locked=["joint3"])
+    assert modelled.reasons["FV3"] == "joint 'joint3' is locked"
+
+
+def test_standing_still_shows_weights_only():
+    base = base_parameters(zoo.puma560(), static=True)
+    assert base.names == ("MXR2", "MY2", "MXR3", "MYR3", "MX4", "MYR4", "MX5", "MYR5", "MX6", "MY6")
+    assert base_parameters(zoo.puma560(), "numeric", static=True).columns == base.columns
+    assert base.reasons["XX6"] == "at rest no moment of inertia acts"
+
+
+def test_this_very_motion():
+    robot = zoo.puma560()
+    states = random_states(robot, 60)
+    assert base_parameters(robot, states=(states.q, states.dq, states.ddq)).rank == 36
+    slow = base_parameters(robot, states=(states.q[:1], 0 * states.dq[:1], 0 * states.ddq[:1]))
+    assert slow.rank < 10
+    assert slow.motion == "the given motion"
+    assert slow.reasons["ZZ6"] == "the given motion does not show it"
+
+
+def test_order_decides_what_is_kept():
+    base = base_parameters(zoo.puma560(), order=["YY6", "M6"])
+    assert {"YYR6", "MR6"} <= set(base.names)
+    assert base.rank == 36
+
+
+# --- refusals
+
+
+def test_methods_say_what_they_cannot_do():
+    tree = random_tree(3, 8)
+    for method in ("closed-form", "minimal-combinations"):
+        with pytest.raises(ArgumentError, match="serial"):
+            base_parameters(tree, method)
+    with pytest.raises(ArgumentError, match="restricted"):
+        base_parameters(zoo.puma560(), "closed-form", static=True)
+    with pytest.raises(ArgumentError, match="no method 'guess'"):
+        base_parameters(zoo.puma560(), "guess")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="to lock"):
+        base_parameters(zoo.puma560(), locked=["elbow"])
+    with pytest.raises(ArgumentError, match="states have shapes"):
+        base_parameters(zoo.puma560(), states=(np.zeros((4, 6)), np.zeros((4, 6))))
+
+
+# --- loads
+
+
+def test_wrist_load():
+    robot = zoo.puma560()
+    assert load_base_parameters(robot).rank == 10
+    assert load_base_parameters(robot, static=True).names == ("MXL", "MYL", "MZL", "ML")
+    assert load_base_parameters(robot, sensor="joints").rank == 10
+    one = np.zeros((1, 6))
+    assert load_base_parameters(robot, states=(one + 0.3, one, one)).rank == 3  # one posture
+    moving = random_states(robot, 2)
+    states = (moving.q, moving.dq, moving.ddq)
+    assert load_base_parameters(robot, states=states).rank == 10  # two samples of a motion
+    assert load_base_parameters(robot, states=[array[:1] for array in states]).rank == 6
+    with pytest.raises(ArgumentError, match="does not move"):
+        load_base_parameters(robot, link="base")
+
+
+def test_load_on_a_robot_that_turns_about_the_vertical_only():
+    base = load_base_parameters(zoo.scara(), static=True)
+    assert base.names == ("MXL", "MYL", "ML")
+    assert "MZL" in base.unidentifiable

@@ -1,0 +1,67 @@
+"""Operation counts of inverse dynamics in base parameters, and the torques of that program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.kernels import record_quantity
+from dynid.parameters.base import base_parameters, base_vector
+from dynid.parameters.minimal_dynamics import (
+    SYMMETRIC_STANFORD,
+    count_inverse_dynamics,
+    counts_table,
+    general_robot,
+    record_base_dynamics,
+)
+from dynid.parameters.numeric import random_states
+from dynid.robot import zoo
+from dynid.tape import compile_tape
+
+
+@pytest.mark.parametrize("joints", range(2, 9))
+def test_general_revolute_robots(joints):
+    cost = count_inverse_dynamics(general_robot(joints))
+    assert cost.multiplications <= 82 * joints - 100
+    assert cost.additions <= 70 * joints - 91
+
+
+@pytest.mark.parametrize(
+    ("robot", "multiplications", "additions"),
+    [
+        (zoo.puma560, 257, 240),
+        (zoo.stanford, 224, 209),
+        (zoo.puma260, 252, 235),
+        (zoo.gautier_khalil_3r, 91, 82),
+        (zoo.ddarm, 92, 84),
+        (zoo.scara, 41, 30),
+    ],
+)
+def test_named_robots(robot, multiplications, additions):
+    cost = count_inverse_dynamics(robot())
+    assert cost.multiplications <= multiplications
+    assert cost.additions <= additions
+
+
+def test_stanford_with_symmetric_links():
+    cost = count_inverse_dynamics(zoo.stanford(), SYMMETRIC_STANFORD)
+    assert (cost.multiplications, cost.additions) <= (136, 99)
+
+
+@pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford, zoo.puma260, zoo.tx40])
+def test_program_gives_the_torques_of_the_standard_parameters(build):
+    robot = build()
+    base = base_parameters(robot)
+    theta = np.random.default_rng(0).normal(size=len(base.layout))
+    states = random_states(robot, 10)
+    reduced = compile_tape(record_base_dynamics(robot, base), backend="numpy")
+    full = compile_tape(record_quantity(robot, "inverse_dynamics", symbolic_parameters=True), backend="numpy")
+    expected = full(states.q, states.dq, states.ddq, theta)
+    np.testing.assert_allclose(reduced(base.project(theta), states.q, states.dq, states.ddq), expected, atol=1e-9)
+    np.testing.assert_allclose(full(states.q, states.dq, states.ddq, base_vector(base, theta)), expected, atol=1e-9)
+
+
+def test_table_stands_beside_the_papers():
+    text = counts_table().to_text()
+    assert "PUMA 560" in text
+    assert "Lin 231/219, Gautier-Khalil 232/218" in text
