@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.differentiation import Differentiation, Smoothing
-from dynid.data.filters import LowPass
+from dynid.data.differentiation import Differentiation
+from dynid.data.filters import LowPass, Smoothing
 
 __all__ = ["CutoffChoice", "choose_cutoff"]
 

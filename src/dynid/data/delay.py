@@ -21,7 +21,7 @@ __all__ = ["Delay", "estimate_delay", "motion_basis"]
 Floats = NDArray[np.float64]
 _Cost = Callable[[float], float]
 
-MOST_ROWS = 4000
+MOST_ROWS = 1500
 """Samples the shift is judged on."""
 
 
@@ -53,7 +53,8 @@ def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats
     shared = np.hstack([np.ones((rows.size, 1)), ddq, np.sin(q), np.cos(q)])
     tilt = np.cumsum(q, axis=1)
     shared = np.hstack([shared, np.sin(tilt), np.cos(tilt)])
-    return [np.hstack([shared, dq[:, [j]], np.sign(dq[:, [j]])]) for j in range(q.shape[1])]
+    sign = experiment.smooth(np.sign(experiment.dq))[rows]
+    return [np.hstack([shared, dq[:, [j]], sign[:, [j]]]) for j in range(q.shape[1])]
 
 
 def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None, *, max_delay_s: float = 0.1) -> Delay:

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.filters import LowPass, convolve, reflect, symmetric_gain
+from dynid.data.filters import Smoothing, convolve, reflect, symmetric_gain
 from dynid.errors import ArgumentError, DataError
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Motion",
     "QuasiStatic",
     "SavitzkyGolay",
-    "Smoothing",
     "SmoothingSpline",
 ]
 
@@ -44,40 +43,6 @@ class Motion(NamedTuple):
     q: Floats
     dq: Floats
     ddq: Floats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Smoothing:
-    """How strongly, and with which filter, signals are smoothed."""
-
-    rate_hz: float
-    """Sampling rate [Hz]."""
-    cutoff_hz: float | None
-    """Where the gain has fallen to one half [Hz]; None for no smoothing at all."""
-    low_pass: LowPass
-    accuracy: float = 1e-3
-    """Relative accuracy that transients at the ends may spoil."""
-
-    def apply(self, x: Floats) -> Floats:
-        """The smoothed signal (N, k)."""
-        return x if self.cutoff_hz is None else self.low_pass.apply(x, self.rate_hz, self.cutoff_hz)
-
-    def gain(self, frequency_hz: Floats) -> Floats:
-        """Gain of the low-pass at each frequency [Hz]."""
-        if self.cutoff_hz is None:
-            return np.ones_like(frequency_hz)
-        return self.low_pass.gain(frequency_hz, self.rate_hz, self.cutoff_hz)
-
-    @property
-    def settling_s(self) -> float:
-        """Time at each end within which the result depends on what lies outside [s]."""
-        return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
-
-    def required_cutoff(self, what: str) -> float:
-        """The cutoff, or an error that names who needs it."""
-        if self.cutoff_hz is None:
-            raise ArgumentError(f"{what} needs a cutoff", remedy="Give cutoff_hz a number or 'auto'.")
-        return self.cutoff_hz
 
 
 class Differentiation(ABC):

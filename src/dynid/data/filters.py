@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
 
-__all__ = ["Butterworth", "Decimation", "Fir", "LowPass"]
+__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing"]
 
 Floats = NDArray[np.float64]
 
@@ -155,6 +155,40 @@ class Fir(LowPass):
     def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
         width = self.transition * cutoff_hz
         return (self.attenuation_db - 7.95) / (2.285 * 2.0 * np.pi * width) / 2.0  # half of Kaiser's length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smoothing:
+    """How strongly, and with which filter, signals are smoothed."""
+
+    rate_hz: float
+    """Sampling rate [Hz]."""
+    cutoff_hz: float | None
+    """Where the gain has fallen to one half [Hz]; None for no smoothing at all."""
+    low_pass: LowPass
+    accuracy: float = 1e-3
+    """Relative accuracy that transients at the ends may spoil."""
+
+    def apply(self, x: Floats) -> Floats:
+        """The smoothed signal (N, k)."""
+        return x if self.cutoff_hz is None else self.low_pass.apply(x, self.rate_hz, self.cutoff_hz)
+
+    def gain(self, frequency_hz: Floats) -> Floats:
+        """Gain of the low-pass at each frequency [Hz]."""
+        if self.cutoff_hz is None:
+            return np.ones_like(frequency_hz)
+        return self.low_pass.gain(frequency_hz, self.rate_hz, self.cutoff_hz)
+
+    @property
+    def settling_s(self) -> float:
+        """Time at each end within which the result depends on what lies outside [s]."""
+        return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
+
+    def required_cutoff(self, what: str) -> float:
+        """The cutoff, or an error that names who needs it."""
+        if self.cutoff_hz is None:
+            raise ArgumentError(f"{what} needs a cutoff", remedy="Give cutoff_hz a number or 'auto'.")
+        return self.cutoff_hz
 
 
 @dataclass(frozen=True)

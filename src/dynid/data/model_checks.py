@@ -18,6 +18,7 @@ from dynid.data.quick_fit import (
     has_prior,
     inertial_torque,
     with_friction,
+    with_smooth_sign,
 )
 from dynid.data.recording import Experiment, Recording
 from dynid.errors import DataError
@@ -105,7 +106,8 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
     model = with_friction(robot)
     try:
         motion = (np.ascontiguousarray(getattr(experiment, name)[rows]) for name in ("q", "dq", "ddq"))
-        Y = regressor(model, *motion) if rows.size else np.zeros((0, robot.dof, 1))
+        sign = experiment.smooth(np.sign(experiment.dq))[rows]
+        Y = with_smooth_sign(regressor(model, *motion), sign) if rows.size else np.zeros((0, robot.dof, 1))
         delay = estimate_delay(experiment, [Y[:, j] for j in range(robot.dof)], max_delay_s=max_delay_s)
     except DataError:
         return
@@ -151,7 +153,7 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 
 def _part(samples: Samples, rows: slice) -> Samples:
-    parts = {name: np.ascontiguousarray(getattr(samples, name)[rows]) for name in ("q", "dq", "ddq", "effort")}
+    parts = {name: np.ascontiguousarray(getattr(samples, name)[rows]) for name in ("q", "dq", "ddq", "effort", "sign")}
     return replace(samples, **parts)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.cutoff import choose_cutoff
-from dynid.data.differentiation import CentralDifferences, Differentiation, Smoothing
-from dynid.data.filters import Butterworth, LowPass
+from dynid.data.differentiation import CentralDifferences, Differentiation
+from dynid.data.filters import Butterworth, LowPass, Smoothing
 from dynid.data.recording import Experiment, Recording
 from dynid.data.rest import Rest
 from dynid.data.uniform import Cleaning, Stretch, UniformRecording, make_uniform
@@ -225,7 +225,8 @@ def assemble(
     step = _thinning(options, uniform.rate_hz)
     pieces = [p.take(np.arange(0, p.time.size, step)) for p in pieces]
     recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
-    return _experiment(recording, pieces, uniform.rate_hz / step, tuple(recipe), dropped)
+    final = replace(smoothing, rate_hz=uniform.rate_hz / step)
+    return _experiment(recording, pieces, final, tuple(recipe), dropped)
 
 
 def rest_thresholds(
@@ -322,7 +323,7 @@ def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate
 
 
 def _experiment(
-    recording: Recording, pieces: list[_Piece], rate_hz: float, recipe: tuple[str, ...], dropped: Counter[str]
+    recording: Recording, pieces: list[_Piece], smoothing: Smoothing, recipe: tuple[str, ...], dropped: Counter[str]
 ) -> Experiment:
     def joined(name: str) -> Floats:
         return np.concatenate([getattr(piece, name) for piece in pieces])
@@ -335,7 +336,8 @@ def _experiment(
         effort=joined("effort"),
         valid=np.concatenate([piece.valid for piece in pieces]),
         segment=np.concatenate([np.full(piece.time.size, k, dtype=np.int64) for k, piece in enumerate(pieces)]),
-        rate_hz=rate_hz,
+        rate_hz=smoothing.rate_hz,
+        smoothing=smoothing,
         wrench=None if recording.wrench is None else joined("wrench"),
         joint_names=recording.joint_names,
         recipe=recipe,

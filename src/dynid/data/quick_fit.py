@@ -17,7 +17,15 @@ from dynid.kernels import inverse_dynamics, regressor
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 
-__all__ = ["Samples", "friction_basis", "gravity_torques", "has_prior", "residuals"]
+__all__ = [
+    "Samples",
+    "friction_basis",
+    "gravity_torques",
+    "has_prior",
+    "residuals",
+    "with_friction",
+    "with_smooth_sign",
+]
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +46,8 @@ class Samples:
     """(M, n)"""
     effort: Floats
     """(M, n) [N m or N]"""
+    sign: Floats
+    """(M, n) sign of the velocities, smoothed as the torques are."""
     used: NDArray[np.bool_]
     """(n,) joints whose torque takes part."""
     gravity: Floats
@@ -54,7 +64,8 @@ class Samples:
         picked = good[np.unique(np.linspace(0, good.size - 1, min(rows, good.size)).astype(int))]
         effort = np.where(experiment.valid[picked], experiment.effort[picked], 0.0)
         motion = {name: np.ascontiguousarray(getattr(experiment, name)[picked]) for name in ("q", "dq", "ddq")}
-        return cls(**motion, effort=effort, used=used, gravity=robot.gravity)
+        sign = experiment.smooth(np.sign(experiment.dq))[picked]
+        return cls(**motion, effort=effort, sign=sign, used=used, gravity=robot.gravity)
 
     @property
     def weight(self) -> Floats:
@@ -71,7 +82,7 @@ class Samples:
     def with_position_sign(self, joint: int) -> Samples:
         """The motion of one joint turned round."""
         sign = np.where(np.arange(self.q.shape[1]) == joint, -1.0, 1.0)
-        return replace(self, q=self.q * sign, dq=self.dq * sign, ddq=self.ddq * sign)
+        return replace(self, q=self.q * sign, dq=self.dq * sign, ddq=self.ddq * sign, sign=self.sign * sign)
 
     def with_joints_turned(self, joint: int) -> Samples:
         """Motion and torque of one joint turned round."""
@@ -91,7 +102,7 @@ class Samples:
     def with_joints_swapped(self, first: int, second: int) -> Samples:
         """All columns of two joints exchanged."""
         order = _exchange(self.q.shape[1], first, second)
-        motion = {name: np.ascontiguousarray(getattr(self, name)[:, order]) for name in ("q", "dq", "ddq")}
+        motion = {name: np.ascontiguousarray(getattr(self, name)[:, order]) for name in ("q", "dq", "ddq", "sign")}
         return replace(self, **motion, effort=self.effort[:, order], used=self.used[order])
 
     def with_motion_scaled(self, factor: float) -> Samples:
@@ -115,6 +126,17 @@ def with_friction(robot: Robot) -> Robot:
     return robot.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
 
 
+def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:
+    """The regressor (M, n, p) of `with_friction` with its dry friction columns replaced by smoothed signs (M, n).
+
+    Torque is filtered, and a filtered step is no step: where a joint turns, the plain column would not match it.
+    """
+    joints = sign.shape[1]
+    for j in range(joints):
+        Y[:, j, 10 * joints + 4 * j + 2] = sign[:, j]
+    return Y
+
+
 def gravity_torques(robot: Robot, samples: Samples) -> Floats:
     """(3, M, n) torque of unit gravity along x, y, z with the robot's own masses [N m per m/s^2]."""
     plain, still = replace(robot, couplings=()).with_joint_models(), np.zeros_like(samples.q)
@@ -130,7 +152,7 @@ def inertial_torque(robot: Robot, samples: Samples) -> Floats:
 def friction_basis(samples: Samples, joint: int) -> Floats:
     """(M, 4) rotor inertia, viscous, dry friction and offset of one joint, orthonormal."""
     dq = samples.dq[:, joint]
-    columns = np.column_stack([samples.ddq[:, joint], dq, np.sign(dq), np.ones_like(dq)])
+    columns = np.column_stack([samples.ddq[:, joint], dq, samples.sign[:, joint], np.ones_like(dq)])
     U, s, _ = np.linalg.svd(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300), full_matrices=False)
     return np.asarray(U[:, s > 1e-8])
 
@@ -143,7 +165,7 @@ def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
 def free_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with all parameters fitted."""
     model = with_friction(robot).with_gravity(samples.gravity)
-    Y = regressor(model, samples.q, samples.dq, samples.ddq)
+    Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
     rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
     tau = (samples.effort * samples.weight)[:, samples.used].reshape(-1)
     scale = np.linalg.norm(rows, axis=0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.data.filters import Smoothing
 from dynid.errors import DataError
 
 __all__ = ["Experiment", "Recording"]
@@ -124,6 +125,8 @@ class Experiment:
     """Reason -> number of joint samples left out."""
     source: str = "arrays"
     sha256: str = ""
+    smoothing: Smoothing | None = None
+    """The low-pass that the torques went through, for columns that must go through the same."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
@@ -141,3 +144,10 @@ class Experiment:
     def samples(self) -> int:
         """Number of samples N."""
         return int(self.q.shape[0])
+
+    def smooth(self, columns: Floats) -> Floats:
+        """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
+        if self.smoothing is None or self.smoothing.cutoff_hz is None:
+            return columns
+        borders = np.flatnonzero(np.diff(self.segment)) + 1
+        return np.concatenate([self.smoothing.apply(part) for part in np.split(columns, borders)])
