@@ -1,13 +1,18 @@
 # make demo   the main job, end to end, on the built-in robot
 # make test   set up and run the tests
 # make check  what continuous integration runs: tests, linter, formatter, types, architecture
+# make bench  our speed beside the peers', as ratios
+# make campaigns lists the long ones: fuzzing, kills, memory, real data, the papers' tables
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-test
 DEMO_STAMP := $(VENV)/.ready
 
-.PHONY: demo test lint types architecture check bench campaign-fuzz campaign-kills campaign-memory clean
+CAMPAIGN := $(BIN)/python tests/campaigns
+
+.PHONY: demo test lint types architecture check bench campaigns clean picture \
+	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -27,6 +32,41 @@ architecture: $(STAMP)
 
 check: test lint types architecture
 
+bench: $(VENV)/.ready-bench
+	$(BIN)/python -m dynid.benchmark --json out/bench.json
+
+campaigns:
+	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
+	@echo "kills                   200 SIGKILLs while files are written"
+	@echo "memory                  1e8 samples reduced in flat memory"
+	@echo "differentiation-table   default cutoff against the best one"
+	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
+	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
+	@echo "excitation-panda        designs, speed and predictions"
+	@echo "excitation-robots       100 random robots under tight limits"
+
+fuzz-readers: $(STAMP)
+	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
+
+kills: $(STAMP)
+	$(CAMPAIGN)/kills.py --count 200
+
+memory: $(STAMP)
+	$(CAMPAIGN)/memory.py --samples 1e8
+
+differentiation-table: $(STAMP)
+	$(CAMPAIGN)/differentiation_table.py
+
+excitation-papers excitation-noise excitation-panda: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/$(subst -,_,$@).py
+
+excitation-robots: $(STAMP)
+	$(CAMPAIGN)/excitation_robots.py --count 100
+
+picture: $(DEMO_STAMP)
+	$(BIN)/dynid demo --out out/demo
+	cp out/demo/torques.svg docs/images/demo.svg
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -37,6 +77,11 @@ $(DEMO_STAMP): $(VENV)/bin/python pyproject.toml
 $(STAMP): $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ $(DEMO_STAMP)
+
+$(VENV)/.ready-bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" || echo "some peers cannot be installed here"
+	mkdir -p out
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist out
