@@ -24,10 +24,10 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
         ExportError: The file exists and ``force`` is False, or the system refuses (read-only folder, full disk).
     """
     target = Path(path)
-    if not force and os.path.lexists(target):
-        raise ExportError("the file exists already", path=target, remedy="Choose another name, or pass force=True.")
     data = content.encode() if isinstance(content, str) else content
     try:
+        if not force and os.path.lexists(target):
+            raise ExportError("the file exists already", path=target, remedy="Choose another name, or pass force=True.")
         _replace(target, data)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,174 @@
+"""Robots, bodies and inertias: what they answer about themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid import kernels
+from dynid.errors import ArgumentError, DescriptionError
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.robot.zoo import panda, tx40
+from dynid.spatial import rotation_from_rpy, transform
+from support.random_robots import random_inertia, random_robot, random_states
+
+seeds = st.integers(0, 10_000)
+
+
+@given(seeds)
+def test_inertia_is_the_same_body_in_every_frame(seed: int) -> None:
+    """Kinetic energy of a body does not depend on the frame it is described in."""
+    rng = np.random.default_rng(seed)
+    body = random_inertia(rng)
+    R, p = rotation_from_rpy(rng.normal(size=3)), rng.normal(size=3)
+    moved = body.in_frame(transform(R, p))
+    w, v = rng.normal(size=3), rng.normal(size=3)  # of the old origin, old axes
+
+    def energy(inertia: Inertia, w: np.ndarray, v: np.ndarray) -> float:
+        m, h, J = inertia.mass, inertia.first_moment, inertia.about_origin
+        return float(0.5 * m * v @ v + v @ np.cross(w, h) + 0.5 * w @ J @ w)
+
+    new_w, new_v = R @ w, R @ (v + np.cross(w, -R.T @ p))  # velocity of the new origin
+    assert energy(moved, new_w, new_v) == pytest.approx(energy(body, w, v), rel=1e-9)
+
+
+@given(seeds)
+def test_inertia_forms_agree(seed: int) -> None:
+    body = random_inertia(np.random.default_rng(seed))
+    for again in (Inertia.from_vector(body.vector), Inertia.from_com(body.mass, body.com, body.about_com)):
+        np.testing.assert_allclose(again.vector, body.vector, rtol=1e-12, atol=1e-12)
+    assert body.is_physical
+
+
+@pytest.mark.parametrize(
+    ("mass", "tensor", "physical"),
+    [(1.0, (1, 1, 1), True), (1.0, (1, 1, 2.1), False), (-1.0, (1, 1, 1), False), (1.0, (0, 0, 0), True)],
+)
+def test_physical_bodies_are_told_from_impossible_ones(mass: float, tensor: tuple[float, ...], physical: bool) -> None:
+    assert Inertia.from_com(mass, [0, 0, 0], np.diag(tensor)).is_physical is physical
+
+
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(DescriptionError, match="finite"):
+        Inertia(mass=np.nan, first_moment=np.zeros(3), about_origin=np.eye(3))
+    with pytest.raises(DescriptionError, match="contradict"):
+        JointLimits(lower=1.0, upper=0.0)
+    with pytest.raises(DescriptionError, match="rigid transform"):
+        Joint(name="j", kind="revolute", parent="a", child="b", T_parent_joint=2.0 * np.eye(4))
+    with pytest.raises(DescriptionError, match="no direction"):
+        Joint(name="j", kind="revolute", parent="a", child="b", axis=np.zeros(3))
+
+
+def links(*names: str) -> tuple[Link, ...]:
+    return tuple(Link(name=name) for name in names)
+
+
+def joint(name: str, parent: str, child: str) -> Joint:
+    return Joint(name=name, kind="revolute", parent=parent, child=child)
+
+
+@pytest.mark.parametrize(
+    ("parts", "joints", "reason"),
+    [
+        (("a", "b", "b"), (joint("j", "a", "b"),), "have the name 'b'"),
+        (("a", "b", "c"), (joint("j", "a", "b"), joint("j", "b", "c")), "have the name 'j'"),
+        (("a", "b"), (joint("j", "a", "c"),), "does not exist"),
+        (("a", "b", "c"), (joint("i", "a", "b"),), "links have no parent"),
+        (("a", "b", "c"), (joint("i", "a", "c"), joint("j", "b", "c")), "kinematic loop"),
+        (("a", "b", "c"), (joint("i", "b", "c"), joint("j", "c", "b")), "cycle"),
+        (("a", "b"), (joint("i", "a", "b"), joint("j", "b", "a")), "every link has a parent"),
+    ],
+)
+def test_what_is_not_a_tree_is_refused_by_name(parts: tuple[str, ...], joints: tuple[Joint, ...], reason: str) -> None:
+    with pytest.raises(DescriptionError, match=reason) as caught:
+        Robot(name="r", links=links(*parts), joints=joints)
+    assert caught.value.remedy
+
+
+@settings(max_examples=15, deadline=None)
+@given(seeds)
+def test_parameters_go_in_and_come_out(seed: int) -> None:
+    robot = random_robot(seed, tree=True, joint_models=True)
+    theta = np.random.default_rng(seed).normal(size=robot.parameter_vector.size)
+    np.testing.assert_allclose(robot.with_parameters(theta).parameter_vector, theta, rtol=1e-9, atol=1e-9)
+
+
+def test_new_parameters_leave_fixed_links_alone() -> None:
+    robot = panda().with_body("tool", parent=panda().links[-1].name, inertia=random_inertia(np.random.default_rng(0)))
+    changed = robot.with_parameters(1.1 * robot.parameter_vector)
+    np.testing.assert_array_equal(changed.link("tool").inertia.vector, robot.link("tool").inertia.vector)
+
+
+def test_a_body_welded_on_adds_its_inertia() -> None:
+    robot = panda()
+    q, dq, ddq = random_states(robot, 4)
+    load = random_inertia(np.random.default_rng(1))
+    pose = transform(rotation_from_rpy([0.3, 0.2, 0.1]), np.array([0.0, 0.1, 0.2]))
+    last = robot.bodies[-1].joint.child
+    loaded = robot.with_body("load", parent=last, inertia=load, T_parent_body=pose)
+    theta = robot.parameter_vector.copy()
+    theta[-10:] += load.in_frame(pose).vector
+    np.testing.assert_allclose(
+        kernels.inverse_dynamics(loaded, q, dq, ddq),
+        kernels.inverse_dynamics(robot.with_parameters(theta), q, dq, ddq),
+        rtol=1e-10,
+    )
+
+
+def test_base_orientation_turns_gravity() -> None:
+    wall = panda().with_base_orientation(rotation_from_rpy([0.0, np.pi / 2, 0.0]))
+    np.testing.assert_allclose(wall.gravity, [9.81, 0.0, 0.0], atol=1e-14)
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(ArgumentError, match=r"joint1.*joint7|moving joint"):
+        panda().with_joint_models(Viscous(), joints=["elbow"])
+    with pytest.raises(ArgumentError, match="Its links are"):
+        panda().link("hand_of_god")
+    with pytest.raises(ArgumentError, match="moving joint"):
+        Robot(name="r", links=panda().links, joints=panda().joints, couplings=(Coupling({"a": 1.0, "b": 1.0}),))
+
+
+def test_snapping_makes_rounded_right_angles_exact() -> None:
+    R = rotation_from_rpy([1.5708, 0.0, 0.0])
+    rounded = Robot(
+        name="r",
+        links=links("a", "b"),
+        joints=(Joint(name="j", kind="revolute", parent="a", child="b", T_parent_joint=transform(R, np.zeros(3))),),
+    )
+    assert np.count_nonzero(rounded.bodies[0].R_parent_joint) == 5
+    assert np.count_nonzero(rounded.snapped().bodies[0].R_parent_joint) == 3
+
+
+def test_joint_models_give_their_torques() -> None:
+    robot = panda().with_joint_models(RotorInertia(0.5), Viscous(2.0), Coulomb(3.0), Offset(-1.0))
+    q, dq, ddq = random_states(robot, 6)
+    added = kernels.inverse_dynamics(robot, q, dq, ddq) - kernels.inverse_dynamics(panda(), q, dq, ddq)
+    np.testing.assert_allclose(added, 0.5 * ddq + 2.0 * dq + 3.0 * np.sign(dq) - 1.0, atol=1e-10)
+
+
+def test_a_coupled_wrist_has_the_cross_terms_of_the_tx40() -> None:
+    """Row 5 gets [a6, v6, sign(v5 + v6)], row 6 [a5, v5, sign(v5 + v6)]."""
+    robot = tx40()
+    q, dq, ddq = random_states(robot, 5)
+    Y = kernels.regressor(robot, q, dq, ddq)[:, :, -3:]
+    together = np.sign(dq[:, 4] + dq[:, 5])
+    np.testing.assert_allclose(Y[:, 4], np.stack([ddq[:, 5], dq[:, 5], together], axis=1))
+    np.testing.assert_allclose(Y[:, 5], np.stack([ddq[:, 4], dq[:, 4], together], axis=1))
+    assert not Y[:, :4].any()
+
+
+def test_motor_side_and_joint_side_rotor_inertia() -> None:
+    model = RotorInertia.from_motor(1e-4, gear_ratio=100.0)
+    assert model.reflected == pytest.approx(1.0)
+    assert model.motor_side == pytest.approx(1e-4)
+
+
+def test_a_coupling_of_one_joint_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="two joints"):
+        Coupling({"joint5": 1.0})
