@@ -63,15 +63,21 @@ class Information:
     @cached_property
     def segments(self) -> tuple[int, ...]:
         """(S,) numbers of the segments, ascending."""
-        return tuple(sorted({part.segment for part in self.parts}))
+        return tuple(sorted(self._by_segment))
+
+    @cached_property
+    def _by_segment(self) -> dict[int, list[Part]]:
+        """The parts of each segment, in the order of their samples."""
+        found: dict[int, list[Part]] = {}
+        for part in self.parts:
+            found.setdefault(part.segment, []).append(part)
+        return found
 
     @cached_property
     def samples(self) -> NDArray[np.int64]:
         """(S, n) number of equations of each segment and joint."""
-        counts = np.zeros((len(self.segments), self.dof), dtype=np.int64)
-        for part in self.parts:
-            counts[self.segments.index(part.segment)] += part.samples
-        return counts
+        counts = [np.sum([part.samples for part in self._by_segment[s]], axis=0) for s in self.segments]
+        return np.array(counts, dtype=np.int64).reshape(len(counts), self.dof)
 
     def factor(self, joint: int, segment: int | None = None) -> Floats:
         """(w + 1, w + 1) triangle of one joint: the columns in its support, then its torque.
@@ -80,7 +86,8 @@ class Information:
             joint: Index of the joint.
             segment: Number of the segment; all of them together by default.
         """
-        matrix = self._joint_totals[joint] if segment is None else self._segment_totals(segment)[joint]
+        self._check_segments(() if segment is None else (segment,))
+        matrix = self._joint_totals[joint] if segment is None else self._segment_totals[segment][joint]
         return gram_factor(matrix) if self.kind == "gram" else matrix
 
     @cached_property
@@ -88,18 +95,19 @@ class Information:
         """For each joint the matrix of all segments together."""
         if not self.parts:
             return tuple(np.zeros((len(support) + 1,) * 2) for support in self.supports)
-        return tuple(total((row[joint] for row in self._all_totals), self._combine) for joint in range(self.dof))
+        rows = self._segment_totals.values()
+        return tuple(total((row[joint] for row in rows), self._combine) for joint in range(self.dof))
 
     @cached_property
-    def _all_totals(self) -> tuple[tuple[Floats, ...], ...]:
+    def _segment_totals(self) -> dict[int, tuple[Floats, ...]]:
         """For each segment and joint the matrix."""
-        return tuple(self._segment_totals(segment) for segment in self.segments)
-
-    def _segment_totals(self, segment: int) -> tuple[Floats, ...]:
-        here = [part for part in self.parts if part.segment == segment]
-        if not here:
-            raise ArgumentError(f"there is no segment {segment}", remedy=f"The segments are {self.segments}.")
-        return tuple(total((part.matrices[joint] for part in here), self._combine) for joint in range(self.dof))
+        joints = range(self.dof)
+        return {
+            segment: tuple(
+                total((p.matrices[joint] for p in self._by_segment[segment]), self._combine) for joint in joints
+            )
+            for segment in self.segments
+        }
 
     @property
     def _combine(self) -> Combine:
@@ -189,7 +197,11 @@ class Information:
         if np.any(by_segment < 0.0) or not np.all(np.isfinite(by_segment)):
             raise ArgumentError("weights of segments are finite and not negative")
         weights = np.outer(by_segment, by_joint)
-        rows = [(by_joint, self._joint_totals)] if segments is None else zip(weights, self._all_totals, strict=True)
+        rows = (
+            [(by_joint, self._joint_totals)]
+            if segments is None
+            else zip(weights, self._segment_totals.values(), strict=True)
+        )
         blocks = chain.from_iterable(zip(*row, self.supports, strict=True) for row in rows)
         return self._reduced((b for b in blocks if b[0] > 0.0), int(np.sum(self.samples[weights > 0.0])))
 
