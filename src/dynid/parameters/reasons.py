@@ -29,17 +29,16 @@ def reasons_for(
         static: Whether the robot only stands still.
     """
     spans = attainable(robot, locked=locked, static=static)
-    moving = attainable(robot, locked=locked) if static else spans
     found = {}
     for parameter in layout:
         if parameter.name in hidden:
             body = parameter.number - 1
             if parameter.kind in ("joint model", "coupling"):
                 found[parameter.name] = _joint_reason(parameter, body in locked, static)
-            elif static and parameter.kind == "inertia":
-                found[parameter.name] = "at rest no moment of inertia acts"
+            elif static:
+                found[parameter.name] = _rest_reason(parameter)
             else:
-                found[parameter.name] = _link_reason(parameter, moving[body], robot)
+                found[parameter.name] = _link_reason(parameter, spans[body], robot)
     return found
 
 
@@ -51,21 +50,24 @@ def _joint_reason(parameter: Parameter, locked: bool, static: bool) -> str:
     return "the motion does not excite it"
 
 
+def _rest_reason(parameter: Parameter) -> str:
+    if parameter.kind == "inertia":
+        return "at rest no moment of inertia acts"
+    return f"at rest only weights act, and no joint lifts this of link '{parameter.owner}'"
+
+
 def _link_reason(parameter: Parameter, span: Attainable, robot: Robot) -> str:
     link, turning = f"link '{parameter.owner}'", span.turning
     if parameter.kind == "mass":
-        if len(span.sliding) == 0:
-            return f"the origin of {link} stays where it is, so its mass alone never moves"
-        return f"the origin of {link} moves only where neither speed nor height shows in a torque of its own"
+        return f"the origin of {link} stays where it is, so its mass alone never moves"
     if len(turning) == 0:
         return f"{link} never turns, so it does not matter how its mass is spread"
     if len(turning) > 1:
-        return f"no torque sees it: {link} can neither speed it up nor lift it"
+        return f"however {link} turns, no joint feels it: it is neither sped up nor lifted"
     axis = _axis_words(turning[0])
     if parameter.kind == "inertia":
         return f"{link} only turns about {axis}, so no other moment of inertia acts"
-    along = abs(turning[0]["XYZ".index(parameter.symbol[1])])
-    if along > 1.0 - 1e-9:
+    if abs(turning[0]["XYZ".index(parameter.symbol[1])]) > 1.0 - 1e-9:
         return f"{link} only turns about {axis}, so mass may shift along it unnoticed"
     vertical = " parallel to gravity" if np.linalg.norm(robot.gravity) > 0.0 else ""
     return f"{link} only turns about {axis}{vertical}, so where its mass lies shows only in its moment of inertia"

@@ -6,6 +6,7 @@ expressions are tried; a number that is none of them stays a number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement, product
 
@@ -38,9 +39,13 @@ class _Candidates:
         turns += [(a,) for a in angles]
         turns += combinations_with_replacement(angles, 2) if len(angles) <= 8 else []
         self.products: list[Product] = [power + turn for turn in turns for power in powers][:4000]
-        self.sizes = np.array([float(np.prod([geometry[name] for name in names])) for names in self.products])
+        self.sizes = np.array([math.prod(geometry[name] for name in names) for names in self.products])
+        self.weighted = np.concatenate([factor * self.sizes for factor in _FACTORS])
+        self.order = np.argsort(self.weighted, kind="stable")
         self.squares = [k for k, names in enumerate(self.products) if degree == 2 and names == names[:1] * 2][:6]
-        signs = sorted(product((0.0, 1.0, -1.0), repeat=len(self.squares)), key=lambda s: sum(map(abs, s)))
+        # few terms first; of equally many, those nearest to the base
+        patterns = product((1.0, -1.0, 0.0), repeat=len(self.squares))
+        signs = sorted(patterns, key=lambda s: (sum(map(abs, s)), [x == 0.0 for x in s]))
         self.signs = np.array(signs).reshape(len(signs), len(self.squares))
 
 
@@ -85,13 +90,16 @@ def _matching(candidates: _Candidates, value: float, tolerance: float) -> Polyno
 
 
 def _matching_pair(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
-    sizes, products = candidates.sizes, candidates.products
-    for first, second in product(_FACTORS, repeat=2):
-        hits = np.argwhere(np.abs(first * sizes[:, None] + second * sizes[None, :] - value) <= tolerance)
-        if len(hits):
-            a, b = (int(index) for index in hits[0])
-            return _polynomial([(first, products[a]), (second, products[b])])
-    return None
+    weighted, order = candidates.weighted, candidates.order
+    ascending = weighted[order]
+    rest = value - weighted
+    place = np.minimum(np.searchsorted(ascending, rest - tolerance), len(ascending) - 1)
+    hits = np.flatnonzero(np.abs(ascending[place] - rest) <= tolerance)
+    if len(hits) == 0:
+        return None
+    pair = (int(hits[0]), int(order[place[hits[0]]]))
+    count = len(candidates.products)
+    return _polynomial([(_FACTORS[k // count], candidates.products[k % count]) for k in pair])
 
 
 def _polynomial(terms: Sequence[tuple[float, Product]]) -> Polynomial:
