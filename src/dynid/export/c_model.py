@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from dynid.dynamics.energy import potential_energy_row
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import BaseParameters
 from dynid.parameters.layout import parameters as parameter_layout
+from dynid.parameters.numeric import keep_order, numeric_row_space
+from dynid.parameters.row_space import successive_columns
+from dynid.parameters.structural import structural_row_space
 from dynid.robot.model import Robot
 from dynid.robot.modified_dh import modified_dh
 from dynid.tape import Tape, count, record
@@ -41,15 +44,13 @@ class CodeModel:
     load_map: Floats | None
     """(k, 10) change of the values read at run time per unit of each parameter of a load on the last body."""
 
+    names: tuple[str, ...]
+    """(p,) names of the parameters in use: ``ZZR1`` where others were regrouped into ``ZZ1``."""
+
     @property
     def runtime_names(self) -> tuple[str, ...]:
         """(k,) names of the values read at run time."""
-        names = parameter_layout(self.internal).names
-        if self.base is not None:
-            names = tuple(
-                dict(zip(self.base.columns, self.base.names, strict=True)).get(c, n) for c, n in enumerate(names)
-            )
-        return tuple(names[column] for column in self.columns)
+        return tuple(self.names[column] for column in self.columns)
 
     @property
     def runtime_values(self) -> Floats:
@@ -109,42 +110,78 @@ def build_model(
         raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot, base)
-        return CodeModel(robot=robot, internal=internal, values=values, columns=(), base=base, load_map=None)
-    regrouped = base or (base_parameters(robot) if parameters == "folded" else None)
-    values = robot.parameter_vector if regrouped is None else regrouped_values(regrouped, robot)
-    by_load = _load_effect(robot, regrouped)
-    changeable = range(values.size) if regrouped is None else regrouped.columns
+        names = parameter_layout(internal).names
+        return CodeModel(
+            robot=robot, internal=internal, values=values, columns=(), base=base, load_map=None, names=names
+        )
+    regrouping = None if base is None and parameters == "struct" else _regrouping(robot, base)
+    values = robot.parameter_vector if regrouping is None else regrouping.values(robot.parameter_vector)
+    by_load = _load_effect(robot, regrouping)
+    changeable = range(values.size) if regrouping is None else regrouping.columns
     columns = tuple(c for c in changeable if parameters == "struct" or by_load[c].any())
-    load_map = by_load[list(columns)] if load else None
     return CodeModel(
-        robot=robot, internal=robot, values=values, columns=columns, base=base or regrouped, load_map=load_map
+        robot=robot,
+        internal=robot,
+        values=values,
+        columns=columns,
+        base=base,
+        load_map=by_load[list(columns)] if load else None,
+        names=parameter_layout(robot).names if regrouping is None else regrouping.names(robot),
     )
 
 
-def regrouped_values(base: BaseParameters, robot: Robot) -> Floats:
-    """(p,) base values in the kept columns; what is zero but for rounding is zero."""
-    theta = robot.parameter_vector
-    rounding = 4.0 * np.finfo(float).eps * (np.abs(base.grouping) @ np.abs(theta))
-    beta = base.project(theta)
-    values = np.zeros(theta.size)
-    values[list(base.columns)] = np.where(np.abs(beta) <= rounding, 0.0, beta)
-    return values
+@dataclass(frozen=True, slots=True, eq=False)
+class _Regrouping:
+    """Base parameters without their readable expressions, which take longer to find than the numbers."""
+
+    columns: tuple[int, ...]
+    """(b,) kept columns."""
+    grouping: Floats
+    """(b, p)"""
+
+    def values(self, theta: Floats) -> Floats:
+        """(p,) base values in the kept columns; what is zero but for rounding is zero."""
+        rounding = 4.0 * np.finfo(float).eps * (np.abs(self.grouping) @ np.abs(theta))
+        beta = self.grouping @ theta
+        values = np.zeros(theta.size)
+        values[list(self.columns)] = np.where(np.abs(beta) <= rounding, 0.0, beta)
+        return values
+
+    def names(self, robot: Robot) -> tuple[str, ...]:
+        """(p,) names of the parameters."""
+        layout = parameter_layout(robot)
+        names = list(layout.names)
+        for column, row in zip(self.columns, self.grouping, strict=True):
+            if np.count_nonzero(row) > 1:
+                names[column] = layout[column].regrouped_name
+        return tuple(names)
 
 
-def _load_effect(robot: Robot, base: BaseParameters | None) -> Floats:
+def _regrouping(robot: Robot, base: BaseParameters | None = None) -> _Regrouping:
+    if base is not None:
+        return _Regrouping(base.columns, base.grouping)
+    try:
+        space = structural_row_space(robot, locked={}, static=False)
+    except ArgumentError:  # a joint model of the user's own
+        space = numeric_row_space(robot, locked={}, static=False, states=None)
+    return _Regrouping(*successive_columns(space, keep_order(robot)))
+
+
+def _load_effect(robot: Robot, regrouping: _Regrouping | None) -> Floats:
     """(p, 10) change of the parameters in use per unit of each parameter of a load on the last body."""
     last = slice(10 * (robot.dof - 1), 10 * robot.dof)
     effect = np.zeros((robot.parameter_vector.size, 10))
-    if base is None:
+    if regrouping is None:
         effect[last] = np.eye(10)
     else:
-        effect[list(base.columns)] = base.grouping[:, last]
+        effect[list(regrouping.columns)] = regrouping.grouping[:, last]
     return effect
 
 
 def _cheapest(robot: Robot, base: BaseParameters | None) -> tuple[Robot, Floats]:
     """The frames and values with the shortest inverse dynamics: as given, regrouped, or that in modified DH frames."""
-    candidates = [(robot, robot.parameter_vector), (robot, regrouped_values(base or base_parameters(robot), robot))]
+    theta = robot.parameter_vector
+    candidates = [(robot, theta), (robot, _regrouping(robot, base).values(theta))]
     try:
         table = modified_dh(robot)
     except ArgumentError:  # not a chain
@@ -152,7 +189,7 @@ def _cheapest(robot: Robot, base: BaseParameters | None) -> tuple[Robot, Floats]
     else:
         changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=1e-12) for T in table.T_body_mdh)
         if changed and table.deviation <= 1e-14:
-            candidates.append((table.robot, regrouped_values(base_parameters(table.robot), table.robot)))
+            candidates.append((table.robot, _regrouping(table.robot).values(table.robot.parameter_vector)))
     return min(candidates, key=lambda candidate: _cost(*candidate))
 
 

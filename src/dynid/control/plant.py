@@ -1,0 +1,153 @@
+"""The equations a simulated robot moves by, recorded once and compiled for single states."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from dynid.control.symmetric_solve import solve_symmetric
+from dynid.dynamics.inertia_matrix import composite_inertia_matrix
+from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.errors import EstimationError
+from dynid.kernels import inertia_matrix
+from dynid.robot.model import Robot
+from dynid.tape import Tape, compile_single, record
+from dynid.tape.operations import Operation
+from dynid.tape.recorder import Recorder, evaluate
+
+__all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "smoothed"]
+
+Floats = NDArray[np.float64]
+
+STABLE = 1.5
+"""Step times decay rate that the fourth-order method takes with accuracy; beyond 2.78 it is unstable."""
+
+
+def motion_tape(robot: Robot) -> Tape:
+    """``(state, torque) -> rate``: state and rate (2 n + 1,) are positions, velocities and work done."""
+    n = robot.dof
+
+    def rate(state: Any, torque: Any) -> Any:
+        return _rate(robot, state, torque)
+
+    return record(rate, state=(2 * n + 1,), torque=(n,))
+
+
+def _rate(robot: Robot, state: Any, torque: Any) -> Any:
+    n, theta = robot.dof, robot.parameter_vector
+    q, dq, rest = state[:n], state[n : 2 * n], np.zeros(robot.dof)
+    acting = torque - joint_model_torque(robot, theta, q, dq, rest)
+    bias = rigid_body_torque(robot, theta, q, dq, rest)
+    ddq = solve_symmetric(composite_inertia_matrix(robot, theta, q), acting - bias)
+    return np.concatenate([dq, ddq, np.array([acting @ dq])])
+
+
+def smoothed(tape: Tape, speed: float) -> Tape:
+    """The same program with every ``sign(x)`` replaced by ``tanh(x / speed)``, which an integrator can follow."""
+    recorder = Recorder()
+    inputs = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
+    values: list[Any] = [value for array in inputs for value in array.ravel().tolist()]
+    constants: list[float] = tape.constants.tolist()
+
+    def value(operand: int) -> Any:
+        return values[operand] if operand >= 0 else constants[~operand]
+
+    for _, code, left, right in tape.steps():
+        if code == Operation.SIGN:
+            values.append(np.tanh(value(left) / speed))
+        else:
+            values.append(evaluate(code, value(left), value(right)))
+    return recorder.tape(
+        {
+            output.name: np.array([value(e) for e in output.elements.ravel().tolist()], dtype=object).reshape(
+                output.shape
+            )
+            for output in tape.outputs
+        }
+    )
+
+
+class Plant(ABC):
+    """A robot that moves under torques held for a while."""
+
+    def __init__(self, robot: Robot, *, friction_speed: float = 0.05) -> None:
+        """Make the robot ready to move.
+
+        Args:
+            robot: With the true parameter values.
+            friction_speed: Below about this speed [rad/s or m/s] dry friction fades to zero; smaller values make
+                for smaller steps, because friction then stops a light joint within microseconds.
+        """
+        self.robot = robot
+        self.friction_speed = friction_speed
+
+    @abstractmethod
+    def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
+        """State (2 n + 1,) after ``duration`` [s] under a constant torque (n,) [N m or N]."""
+
+
+class RungeKuttaPlant(Plant):
+    """Fixed steps of fourth order: the whole step is one compiled program."""
+
+    @cached_property
+    def _step(self) -> Any:
+        robot, n = self.robot, self.robot.dof
+
+        def step(state: Any, torque: Any, duration: Any) -> Any:
+            h = duration[0]
+            k1 = _rate(robot, state, torque)
+            k2 = _rate(robot, state + k1 * (0.5 * h), torque)
+            k3 = _rate(robot, state + k2 * (0.5 * h), torque)
+            k4 = _rate(robot, state + k3 * h, torque)
+            return state + (k1 + (k2 + k3) * 2.0 + k4) * (h * (1.0 / 6.0))
+
+        tape = record(step, state=(2 * n + 1,), torque=(n,), duration=(1,))
+        return compile_single(smoothed(tape, self.friction_speed))
+
+    @cached_property
+    def _friction_rate(self) -> float:
+        """Fastest rate [1/s] at which dry friction stops a joint: what bounds the step of an explicit integrator."""
+        robot, theta, rest = self.robot, self.robot.parameter_vector, np.zeros(self.robot.dof)
+        pushes = [np.asarray(joint_model_torque(robot, theta, rest, rest + v, rest), dtype=float) for v in (1.0, -1.0)]
+        slope = np.abs(pushes[0] - pushes[1]) / (2.0 * self.friction_speed)
+        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (16, robot.dof))
+        mobility = np.linalg.inv(inertia_matrix(robot, q))
+        return float(np.abs(np.linalg.eigvals(mobility * slope)).max())
+
+    def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
+        parts = max(1, int(np.ceil(duration * self._friction_rate / STABLE)))
+        step = np.array([duration / parts])
+        for _ in range(parts):
+            state = self._step(state, torque, step)
+        return state
+
+
+class AdaptivePlant(Plant):
+    """Steps of variable size, chosen by error control (scipy's DOP853)."""
+
+    tolerance = 1e-10
+    """Of each step, relative and absolute."""
+
+    @cached_property
+    def _derivative(self) -> Any:
+        return compile_single(smoothed(motion_tape(self.robot), self.friction_speed))
+
+    def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
+        derivative = self._derivative
+        solution = solve_ivp(
+            lambda _, x: derivative(x, torque),
+            (0.0, duration),
+            state,
+            "DOP853",
+            rtol=self.tolerance,
+            atol=self.tolerance,
+        )
+        if not solution.success:
+            raise EstimationError(f"the simulation cannot go on: {solution.message}")
+        final: Floats = solution.y[:, -1].copy()
+        return final

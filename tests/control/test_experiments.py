@@ -1,0 +1,97 @@
+"""Control that proves the model ([Izaguirre1992] section 7.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.control.controllers import ComputedTorque, FeedForward, OpenLoopTorque
+from dynid.control.experiments import hold_still, robustness, track, tracking_table, with_wrong_parameters
+from dynid.control.simulate import Imperfections
+from dynid.control.two_rate import bandwidths, two_rate_study
+from dynid.excitation.bang_coast_bang import BangCoastBang
+from dynid.excitation.quintic import minimum_jerk
+from dynid.robot import zoo
+from dynid.robot.joint_models import RotorInertia
+
+START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
+
+
+def geared_puma560():
+    """With the reflected rotor inertias that Armstrong, Khatib and Burdick report."""
+    robot = zoo.puma560()
+    for name, inertia in zip(robot.joint_names, (1.14, 4.71, 0.827, 0.2, 0.179, 0.193), strict=True):
+        robot = robot.with_joint_models(RotorInertia(inertia), joints=[name])
+    return robot
+
+
+def quarter_turn(joints, duration):
+    end = START.copy()
+    end[list(joints)] += np.pi / 2
+    return minimum_jerk(START, end, duration_s=duration)
+
+
+@pytest.mark.parametrize("flaws", [Imperfections(), Imperfections(encoder_step=2 * np.pi / 2**16, torque_noise=0.002)])
+def test_computed_torque_needs_the_right_parameters(flaws):
+    robot = geared_puma560()
+    move = minimum_jerk(START, START + 1.0, duration_s=0.8)
+    right = track(robot, ComputedTorque(robot, move), move, imperfections=flaws)
+    wrong = track(robot, ComputedTorque(with_wrong_parameters(robot, 0.2), move), move, imperfections=flaws)
+    assert np.linalg.norm(wrong.rms) > 10.0 * np.linalg.norm(right.rms)
+
+
+@pytest.mark.parametrize("joints", [(0,), (1,), (2,), (0, 1, 2)])
+def test_open_loop_torque_of_a_fast_move_stays_under_ten_percent(joints):
+    robot, move = zoo.puma260(), quarter_turn(joints, 0.9)  # 190 degrees per second at most
+    model = with_wrong_parameters(robot, 0.02, seed=1)  # as good as an identification
+    run = track(robot, OpenLoopTorque(model, move), move)
+    assert (np.abs(run.error[-1, :3]) < 0.1 * np.pi / 2).all()
+
+
+def test_gravity_compensation_on_line_saves_slow_open_loop_moves():
+    robot, move = zoo.puma260(), quarter_turn((1,), 4.0)
+    model = with_wrong_parameters(robot, 0.02, seed=1)
+    blind = track(robot, OpenLoopTorque(model, move), move)
+    compensated = track(robot, OpenLoopTorque(model, move, online_gravity=True), move)
+    assert compensated.largest[1] < 0.2 * blind.largest[1]
+
+
+def test_gravity_compensation_holds_the_arm_still():
+    for robot in (zoo.puma560(), zoo.puma260()):
+        assert hold_still(robot, robot, START, duration=0.5) < 1e-9
+    assert hold_still(zoo.puma560(), with_wrong_parameters(zoo.puma560(), 0.2), START, duration=0.5) > 1e-2
+
+
+def test_feed_forward_helps_a_pd_controller():
+    robot, move = zoo.puma560(), quarter_turn((0, 1, 2), 0.8)
+    gains = {"kp": [800, 800, 300, 10, 10, 4], "kd": [80, 80, 30, 0.5, 0.5, 0.02]}
+    nothing = robot.with_parameters(1e-9 * robot.parameter_vector)
+    runs = {
+        "PD": track(robot, FeedForward(nothing, move, **gains), move),
+        "PD and feed-forward": track(robot, FeedForward(robot, move, **gains), move),
+    }
+    assert (runs["PD and feed-forward"].rms[:3] < 0.1 * runs["PD"].rms[:3]).all()
+    assert "feed-forward" in str(tracking_table(runs))
+
+
+def test_error_grows_with_the_parameter_error():
+    move = minimum_jerk(START, START + 1.0, duration_s=0.8)
+    table = robustness(zoo.puma560(), move, (0.0, 0.05, 0.2), seeds=1)
+    errors = [row[1] for row in table.rows]
+    assert errors[0] < errors[1] < errors[2]
+
+
+def test_two_rates_cost_little_while_the_background_is_quick():
+    robot, move = zoo.puma560(), minimum_jerk(START, START + 1.2, duration_s=1.0)
+    study = two_rate_study(robot, move, (0.001, 0.005, 0.02))
+    share = (study.rms / study.largest_torque).max(axis=1)
+    assert share[0] < share[1] < share[2]
+    assert share[0] < 0.005
+    assert "period" in str(study.to_table())
+
+
+def test_accelerations_need_more_bandwidth_than_positions():
+    move = BangCoastBang.within(START, START + 1.5, velocity=np.full(6, 2.5), acceleration=np.full(6, 20.0))
+    found = dict(bandwidths(zoo.puma560(), move).rows)
+    assert found["accelerations"] > 2.0 * found["positions"]
+    assert found["accelerations"] > found["inertias"]

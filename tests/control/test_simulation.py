@@ -1,0 +1,98 @@
+"""The simulated robot: energy in balance, integrators that agree, sensors and drives as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.control.controllers import GravityCompensation
+from dynid.control.mujoco_plant import MujocoPlant
+from dynid.control.plant import AdaptivePlant, RungeKuttaPlant, motion_tape
+from dynid.control.simulate import Imperfections, simulate
+from dynid.control.symmetric_solve import solve_symmetric
+from dynid.errors import ArgumentError
+from dynid.kernels import forward_dynamics
+from dynid.robot import zoo
+from dynid.tape import compile_tape
+from support.random_robots import random_robot
+
+START = np.array([0.3, -0.8, 0.5, 0.2, 0.4, 0.1])
+
+
+class Passive:
+    """No torque at all; remembers what was measured."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def torque(self, time, q, dq):
+        self.seen.append((q, dq))
+        return np.zeros_like(q)
+
+
+def test_solver_agrees_with_numpy():
+    root = np.random.default_rng(0).normal(size=(5, 5))
+    M, b = root @ root.T + np.eye(5), np.arange(5.0)
+    np.testing.assert_allclose(solve_symmetric(M, b).astype(float), np.linalg.solve(M, b), rtol=1e-11)
+    with pytest.raises(ArgumentError, match="singular"):
+        solve_symmetric(np.zeros((2, 2)), np.zeros(2))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_recorded_motion_is_the_forward_dynamics(seed):
+    robot = random_robot(seed, joints=4, tree=True, joint_models=True)
+    n = robot.dof
+    rng = np.random.default_rng(seed)
+    state, torque = rng.normal(size=2 * n + 1), rng.normal(size=n)
+    rate = compile_tape(motion_tape(robot), "numpy")(state, torque)
+    np.testing.assert_allclose(rate[n:-1], forward_dynamics(robot, state[:n], state[n:-1], torque), rtol=1e-9)
+
+
+def test_energy_is_in_balance_with_friction_and_without():
+    free = simulate(zoo.puma560(), Passive(), duration=0.3, q0=START, dq0=np.ones(6), substeps=4)
+    assert np.ptp(free.energy) < 1e-6  # nothing acts: energy is constant
+    assert free.energy_error < 1e-6
+    rubbing = simulate(
+        RungeKuttaPlant(zoo.puma260(), friction_speed=0.01), Passive(), duration=0.3, q0=START, substeps=4
+    )
+    assert rubbing.energy[-1] < rubbing.energy[0] - 1e-3  # friction takes energy
+    assert rubbing.energy_error < 1e-5
+
+
+def test_integrators_agree():
+    robot = zoo.puma560()
+    fixed = simulate(robot, GravityCompensation(robot), duration=0.1, q0=START, dq0=np.ones(6))
+    adaptive = simulate(AdaptivePlant(robot), GravityCompensation(robot), duration=0.1, q0=START, dq0=np.ones(6))
+    np.testing.assert_allclose(fixed.q, adaptive.q, atol=1e-9)
+    assert adaptive.energy_error < 1e-9
+
+
+def test_mujoco_agrees():
+    pytest.importorskip("mujoco")
+    robot = zoo.puma560()
+    own = simulate(robot, GravityCompensation(robot), duration=0.1, q0=START, dq0=np.ones(6))
+    other = simulate(MujocoPlant(robot), GravityCompensation(robot), duration=0.1, q0=START, dq0=np.ones(6))
+    np.testing.assert_allclose(own.q, other.q, atol=1e-9)
+
+
+def test_encoders_quantise_and_drives_saturate():
+    robot, listener = zoo.puma560(), Passive()
+    step = 1e-3
+    simulate(robot, listener, duration=0.02, q0=START, imperfections=Imperfections(encoder_step=step))
+    positions = np.array([q for q, _ in listener.seen])
+    np.testing.assert_allclose(positions / step, np.round(positions / step), atol=1e-9)
+
+    class Strong:
+        def torque(self, time, q, dq):
+            return np.full(6, 1e6)
+
+    limits = np.array([joint.limits.effort for joint in robot.moving_joints])
+    run = simulate(robot, Strong(), duration=0.003, q0=START)
+    np.testing.assert_array_equal(run.torque, np.tile(limits, (3, 1)))
+    noisy = simulate(robot, Passive(), duration=0.01, q0=START, imperfections=Imperfections(torque_noise=0.01))
+    assert 0.0 < np.abs(noisy.torque / limits).max() < 0.1
+
+
+def test_impossible_simulations_are_refused():
+    with pytest.raises(ArgumentError, match="no steps"):
+        simulate(zoo.puma560(), Passive(), duration=0.0, q0=START)

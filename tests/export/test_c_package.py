@@ -1,0 +1,173 @@
+"""Generated C: it compiles without a warning, agrees with Python, and is the same every time."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, ExportError, GeneratedCodeMismatch
+from dynid.export.c_check import FLAGS
+from dynid.export.c_functions import FUNCTIONS
+from dynid.export.c_package import generate_c
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from support.random_robots import random_robot
+
+SMALL = ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction", "energy", "forward_dynamics"]
+
+
+def run(command, cwd=None, **options):
+    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("name", ["stanford", "scara"])
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_zoo_robots_agree_with_python(name, precision):
+    package = generate_c(zoo.get(name), precision=precision)
+    errors = package.check(200)
+    assert set(errors) == set(FUNCTIONS)
+    assert max(errors.values()) <= package.tolerance
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(
+    "options", [{"load": "struct"}, {"parameters": "struct"}, {"load": "struct", "parameters": "struct"}]
+)
+def test_parameters_and_loads_change_at_run_time(options):
+    robot = zoo.ddarm().with_joint_models(RotorInertia(0.1), Viscous(1.0), Coulomb(0.5), Offset(0.2))
+    package = generate_c(robot, base=base_parameters(robot), **options)
+    assert max(package.check(200).values()) <= 1e-12
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("seed", range(2))
+def test_random_robots_agree_with_python(seed):
+    robot = random_robot(seed, joints=3, tree=seed % 2 == 0, joint_models=True)
+    assert max(generate_c(robot, SMALL).check(200).values()) <= 1e-12
+
+
+@pytest.mark.usefixtures("compiler")
+def test_wrong_code_is_found_with_its_sample():
+    package = generate_c(zoo.scara(), ["gravity", "inverse_dynamics"])
+    source = package.files["scara_rrpr.c"]
+    assert "9.81" in source
+    wrong = dataclasses.replace(package, files={**package.files, "scara_rrpr.c": source.replace("9.81", "9.82")})
+    with pytest.raises(GeneratedCodeMismatch, match="sample"):
+        wrong.check(50)
+    broken = dataclasses.replace(package, files={**package.files, "scara_rrpr.c": source + "}"})
+    with pytest.raises(ExportError, match="error"):
+        broken.check(50)
+
+
+def test_a_missing_compiler_is_said(monkeypatch):
+    monkeypatch.setattr("dynid.export.c_check.find_compiler", lambda: None)
+    with pytest.raises(ExportError, match="Install gcc"):
+        generate_c(zoo.scara(), ["gravity"]).check(5)
+
+
+def test_two_generations_are_identical():
+    first, second = (dict(generate_c(zoo.puma260(), load="struct").files) for _ in range(2))
+    assert first == second
+    assert all(text.isascii() and "\r" not in text for text in first.values())
+
+
+@pytest.mark.usefixtures("compiler")
+def test_package_builds_and_tests_itself(tmp_path, compiler):
+    robot = zoo.puma260()
+    folder = generate_c(robot, SMALL, name="arm", load="struct").write(tmp_path / "arm")
+    with pytest.raises(ExportError, match="force=True"):
+        generate_c(robot, name="arm").write(folder)
+    if shutil.which("cmake"):
+        run(
+            [
+                "cmake",
+                "-DCMAKE_BUILD_TYPE=Debug",
+                "-S",
+                folder,
+                "-B",
+                tmp_path / "build",
+                f"-DCMAKE_C_COMPILER={compiler}",
+            ]
+        )
+        run(["cmake", "--build", tmp_path / "build"])
+        out = run([tmp_path / "build" / "arm_selftest"])
+    else:
+        run([compiler, *FLAGS, "arm.c", "arm_selftest.c", "-o", "selftest", "-lm"], cwd=folder)
+        out = run([folder / "selftest"])
+    assert "FAILED" not in out
+    assert out.count("largest relative error") == len(SMALL)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_symbols_sanitizers_and_cpp(tmp_path, compiler):
+    robot = random_robot(3, joints=3, joint_models=True)
+    package = generate_c(robot, ["gravity", "friction"], name="arm", parameters="struct")
+    folder = package.write(tmp_path)
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"]
+    probe = subprocess.run(
+        [compiler, *checks, "-x", "c", "-", "-o", tmp_path / "probe"], input=b"int main(void){return 0;}"
+    )
+    sanitized = checks if probe.returncode == 0 else []
+    run(
+        [compiler, *FLAGS, "-O0", *sanitized, "arm.c", "arm_two_rate.c", "arm_selftest.c", "-o", "selftest", "-lm"],
+        cwd=folder,
+    )
+    assert "FAILED" not in run([folder / "selftest"], env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    if shutil.which("nm"):
+        run([compiler, *FLAGS, "-c", "arm.c", "arm_two_rate.c"], cwd=folder)
+        symbols = [
+            line.split()
+            for line in run(["nm", "-g", "arm.o", "arm_two_rate.o"], cwd=folder).splitlines()
+            if " " in line
+        ]
+        undefined = {s[-1].lstrip("_") for s in symbols if s[-2] == "U"}
+        assert undefined <= {"sin", "cos", "sincos", "sqrt", "stack_chk_fail"}
+        assert all(s[-1].lstrip("_").startswith("arm_") for s in symbols if s[-2] != "U")
+        assert not any(s[-2] in "BDC" for s in symbols)  # no global state
+    if shutil.which("g++"):
+        (folder / "use.cpp").write_text(
+            '#include "arm.hpp"\nint main() { auto p = arm::parameters(arm::default_values());'
+            " arm::Joints z{}; return arm::gravity(z, p)[0] > 1e9; }\n"
+        )
+        flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+        run(["g++", *flags, "use.cpp", "arm.o", "-o", "use"], cwd=folder)
+        run([folder / "use"])
+
+
+def test_header_says_what_the_model_is():
+    robot = zoo.puma260()
+    package = generate_c(robot, ["gravity", "regressor"], base=base_parameters(robot))
+    header = package.files["puma260.h"]
+    assert package.text.model.model_hash in header
+    for words in ("mul  add", "rad, m, s, kg", "(0, 0, -9.81) m/s^2", "ZZR1", "PUMA260_JOINT_JOINT1 = 0"):
+        assert words in header
+    assert "gravity" in package.summary()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"functions": ["magic"]}, {"functions": []}, {"precision": "half"}, {"parameters": "maybe"}, {"load": "yes"}],
+)
+def test_wrong_options_are_refused(options):
+    with pytest.raises(ArgumentError):
+        generate_c(zoo.scara(), **options)
+
+
+def test_base_parameters_of_another_robot_are_refused():
+    with pytest.raises(ArgumentError, match="another robot"):
+        generate_c(zoo.scara(), base=base_parameters(zoo.puma560()))
+
+
+def test_a_singular_robot_has_no_forward_dynamics():
+    robot = zoo.scara().with_parameters(np.zeros(40))
+    with pytest.raises(ArgumentError, match="singular"):
+        generate_c(robot, ["forward_dynamics"])

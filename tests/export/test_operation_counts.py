@@ -1,0 +1,73 @@
+"""Operation counts of generated code against the paper's and against the targets; the paper's own listing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.export.c_package import generate_c
+from dynid.kernels import gravity_torque, inertia_matrix
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
+from dynid.robot.model import Robot
+from export.paper_listing import listing
+
+
+def cost(package, function):
+    count = package.counts[function]
+    return count.multiplications, count.additions
+
+
+def within(found: tuple[int, int], most: tuple[int, int]) -> bool:
+    return found[0] <= most[0] and found[1] <= most[1]
+
+
+def dense(robot: Robot) -> Robot:
+    """The robot with random values of all its base parameters: nothing vanishes by luck."""
+    base = base_parameters(robot)
+    values = np.zeros(len(base.layout))
+    values[list(base.columns)] = np.random.default_rng(0).uniform(0.5, 1.5, base.rank)
+    return robot.with_parameters(values)
+
+
+def test_puma260_costs_less_than_in_the_paper():
+    links = zoo.puma260().with_joint_models()  # velocity torques are those of the links
+    package = generate_c(zoo.puma260(), ["velocity_torque"])
+    assert within(cost(package, "background_inertia"), (93, 56))  # the paper: 98/70
+    assert within(cost(generate_c(links, ["velocity_torque"]), "velocity_torque"), (115, 69))  # the paper: 140/110
+    assert package.counts["velocity_torque"].divisions == 0
+
+
+def test_puma260_with_a_load_costs_less_than_in_the_paper():
+    package = generate_c(zoo.puma260(), ["velocity_torque"], load="struct")
+    assert within(cost(package, "background_inertia"), (166, 120))  # the paper: 190/150
+    assert within(cost(package, "velocity_torque"), (180, 126))  # the paper: 200/170
+
+
+@pytest.mark.parametrize(("name", "most"), [("puma560", (177, 146)), ("stanford", (114, 99))])
+def test_inertias_and_gravity_of_all_base_parameters(name, most):
+    package = generate_c(dense(zoo.get(name)), ["gravity"])
+    assert within(cost(package, "background_inertia"), most)
+
+
+@pytest.mark.parametrize(("name", "most"), [("puma560", (257, 240)), ("stanford", (224, 209)), ("scara", (41, 30))])
+def test_inverse_dynamics_of_all_base_parameters(name, most):
+    package = generate_c(dense(zoo.get(name)), ["inverse_dynamics"], two_rate=False)
+    assert within(cost(package, "inverse_dynamics"), most)
+
+
+def test_synchronous_task_costs_n_multiplications_and_n_plus_one_additions_per_joint():
+    assert cost(generate_c(zoo.puma260(), ["gravity"]), "synchronous") == (36, 42)
+
+
+def test_the_papers_listing_where_it_is_right():
+    robot = zoo.puma260()
+    for q in np.random.default_rng(0).uniform(-np.pi, np.pi, (50, 6)):
+        M, G = inertia_matrix(robot, q), gravity_torque(robot, q)
+        D, D_gravity = listing(q, repaired=False)
+        wrong = np.zeros((6, 6), dtype=bool)
+        wrong[0, :3] = wrong[:3, 0] = True  # D11, D12, D13
+        np.testing.assert_allclose(D[~wrong], M[~wrong], atol=1e-12)
+        np.testing.assert_allclose(D_gravity, G, atol=1e-12)
+        assert np.abs(D - M).max() < 3e-3
+        np.testing.assert_allclose(listing(q, repaired=True)[0], M, atol=1e-12)

@@ -1,0 +1,54 @@
+"""Pruned models: the torque error stays within the bound that their header states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError
+from dynid.excitation.quintic import minimum_jerk
+from dynid.export.c_package import generate_c
+from dynid.export.c_pruning import prune
+from dynid.kernels import inverse_dynamics
+from dynid.robot import zoo
+
+
+def moves(robot, seed=0):
+    rng = np.random.default_rng(seed)
+    ends = rng.uniform(-1.5, 1.5, (4, 2, robot.dof))
+    return [minimum_jerk(a, b, duration_s=1.0).evaluate(np.linspace(0, 1, 200)) for a, b in ends]
+
+
+def test_torque_error_stays_within_the_bound():
+    robot = zoo.puma560()
+    trajectories = moves(robot)
+    pruned = prune(robot, trajectories)
+    assert 5 < len(pruned.kept) < 36
+    for q, dq, ddq in trajectories:
+        error = np.abs(inverse_dynamics(robot, q, dq, ddq) - inverse_dynamics(pruned.robot, q, dq, ddq))
+        assert (error <= pruned.error_bound * (1 + 1e-9) + 1e-12).all()
+    package = generate_c(pruned, ["inverse_dynamics"])
+    assert (
+        package.counts["inverse_dynamics"].flops
+        < generate_c(robot, ["inverse_dynamics"]).counts["inverse_dynamics"].flops
+    )
+    header = package.files["puma560.h"]
+    for j, bound in enumerate(pruned.error_bound):
+        assert f"joint {j + 1}: {bound:.6e}" in header
+    assert "bound" in str(pruned)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_pruned_code_agrees_with_the_pruned_model():
+    assert max(generate_c(prune(zoo.puma560(), moves(zoo.puma560())), ["inverse_dynamics"]).check(100).values()) < 1e-12
+
+
+def test_nothing_is_dropped_at_threshold_zero():
+    robot = zoo.puma560()
+    pruned = prune(robot, moves(robot), threshold=0.0)
+    q, dq, ddq = moves(robot, 1)[0]
+    np.testing.assert_allclose(
+        inverse_dynamics(pruned.robot, q, dq, ddq), inverse_dynamics(robot, q, dq, ddq), atol=1e-11
+    )
+    with pytest.raises(ArgumentError):
+        prune(robot, moves(robot), threshold=1.5)
