@@ -1,8 +1,10 @@
 """Which cutoff gives the best accelerations: the smallest predicted sum of lost signal and passed noise.
 
-The spectrum of the positions is split into signal and a white noise floor. A differentiation strategy of gain G(f) then
-leaves the mean square acceleration error ``sum (2 pi f)^4 ((1 - G)^2 S_signal + G^2 S_noise)``; the cutoff minimises
-it, each joint weighted by its own acceleration power.
+The spectrum of the positions is split into signal and noise. Torque is finite, so the acceleration spectrum of a true
+motion falls; above the last valley of that spectrum there is only noise (encoder steps, jitter, vibration), and the
+lower frequencies hide noise of the same level. A differentiation strategy of gain G(f) then leaves the mean
+square acceleration error ``sum (2 pi f)^4 ((1 - G)^2 S_signal + G^2 S_noise)``; the cutoff minimises it, each joint
+weighted by its own acceleration power.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ LONGEST = 2**18
 CLEAR = 16.0
 """A band holds signal when its mean exceeds the noise floor by this many standard deviations of such a mean;
 neighbouring Fourier bins are correlated, and one chance peak at a high frequency would outweigh all signal."""
+RISE = 3.0
+"""Coming from above, the acceleration spectrum must rise this much from its valley to show a motion."""
 SLACK = 1.01
 """Among cutoffs predicted equally good within this factor the lowest is taken."""
 
@@ -42,7 +46,7 @@ class CutoffChoice:
     noise: float
     """Part of it that is passed noise."""
     signal_noise: Floats
-    """(n,) standard deviation of the white noise of the differentiated signal [rad, m, or per s]."""
+    """(n,) standard deviation of the noise in the motion's band, as of white noise [rad, m, or per s]."""
 
     @property
     def reason(self) -> str:
@@ -63,7 +67,7 @@ class _Spectrum:
     frequency_hz: Floats  # (b,) centres
     bins: Floats  # (b,) Fourier bins per band
     signal: Floats  # (b, n) mean power per bin, noise taken off
-    noise: Floats  # (n,) mean power per bin
+    noise: Floats  # (b, n) mean power per bin
 
 
 def choose_cutoff(
@@ -80,16 +84,15 @@ def choose_cutoff(
     longest = max(stretches, key=len)
     middle = max(0, (len(longest) - LONGEST) // 2)
     spectrum = _spectrum(longest[middle : middle + LONGEST], rate_hz)
-    noise_std = np.sqrt(spectrum.noise)
+    noise_std = np.sqrt(spectrum.noise[0])
     order = 2 if differentiation.source == "q" else 1
     weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * order)
     power = (weight * spectrum.signal).sum(axis=0)
-    moves = power > (weight * spectrum.noise).sum(axis=0) * 1e-12
-    moves &= spectrum.signal.max(axis=0) > 20.0 * spectrum.noise
+    moves = spectrum.signal.max(axis=0) > 20.0 * spectrum.noise[0]
     if not moves.any():
         return CutoffChoice(hz=0.1 * rate_hz, relative_error=np.inf, bias=np.inf, noise=np.inf, signal_noise=noise_std)
     scale = weight / power[moves]
-    lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[moves]
+    lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[:, moves]
     candidates = np.geomspace(min(3.0 * rate_hz / len(longest), 0.1 * rate_hz), 0.45 * rate_hz, 160)
     errors = []
     for hz in candidates:
@@ -124,9 +127,25 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     bins = np.diff(edges).astype(float)
     mean = np.add.reduceat(power, edges[:-1], axis=0)[: bins.size] / bins[:, None]
     centre = np.add.reduceat(frequency, edges[:-1])[: bins.size] / bins
-    return _Spectrum(centre, bins, _above_floor(mean, floor, bins), floor)
+    noise = np.column_stack(
+        [_noise(centre, bins, column, float(low)) for column, low in zip(mean.T, floor, strict=True)]
+    )
+    clear = mean > noise * (1.0 + CLEAR / np.sqrt(bins[:, None]))
+    return _Spectrum(centre, bins, np.where(clear, mean - noise, 0.0), noise)
 
 
-def _above_floor(power: Floats, floor: Floats, bins: Floats) -> Floats:
-    """Power less the floor in the bands that clearly rise above it; chance peaks at high frequencies must not count."""
-    return np.where(power > floor * (1.0 + CLEAR / np.sqrt(bins[:, None])), power - floor, 0.0)
+def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floats:
+    """Noise power per bin (b,) of one joint: all above the valley of the acceleration spectrum, its level below."""
+    octaves = np.floor(3.0 * np.log2(frequency / frequency[0])).astype(int)
+    starts = np.flatnonzero(np.diff(octaves, prepend=-1))
+    total = np.add.reduceat(power * bins, starts) / np.add.reduceat(bins, starts)
+    acceleration = total * frequency[starts] ** 5  # per third of an octave
+    valley = acceleration.size - 1
+    for k in reversed(range(acceleration.size)):
+        if acceleration[k] > RISE * acceleration[valley]:
+            break
+        valley = k if acceleration[k] < acceleration[valley] else valley
+    # near white noise the floor of the highest frequencies is the better estimate: the valley still holds some motion
+    level = floor if total[valley] < 4.0 * floor else 0.5 * float(total[valley])
+    above = np.arange(power.size) >= starts[valley]
+    return np.where(above, power, level)

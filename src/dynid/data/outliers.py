@@ -14,7 +14,7 @@ LONGEST_SPIKE = 3
 """A spike lasts at most this many samples."""
 SPIKE_SIGMAS = 12.0
 """How far a spike stands out, in units of the sample-to-sample scatter."""
-SPIKE_OF_RANGE = 0.02
+SPIKE_OF_RANGE = 0.05
 """... and as a share of the signal's range; smaller ones do no harm after filtering."""
 PLATEAU = 4
 """Samples in a row at the same extreme value that count as clipping."""
@@ -42,33 +42,27 @@ def _absurd_column(x: Floats) -> Mask:
     curvature = y[1:-1] - 0.5 * (y[:-2] + y[2:])
     scatter = 1.4826 * float(np.median(np.abs(curvature - np.median(curvature))))
     threshold = max(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span, 1e-9 * max(abs(middle), 1e-6))
-    bad[present] = outside | _spikes(y, threshold, float(span))
+    bad[present] = outside | _spikes(y, threshold)
     return bad
 
 
-def _spikes(y: Floats, threshold: float, span: float) -> Mask:
+def _spikes(y: Floats, threshold: float) -> Mask:
     """Excursions of one to three samples that return to where they left."""
     found = np.zeros(y.shape, dtype=bool)
+    steps = np.abs(np.diff(y, prepend=y[0]))
     for width in range(1, LONGEST_SPIKE + 1):
         before, after = y[: -width - 1], y[width + 1 :]
         rise, fall = y[1:-width] - before, y[width:-1] - after
         height = np.minimum(np.abs(rise), np.abs(fall))
-        # the motion itself, half a dozen samples around, is the yardstick for "returns"
         hit = (rise * fall > 0.0) & (height > threshold) & (np.abs(after - before) < 0.4 * height)
-        local = np.maximum(_local_step(y, 1 + width), 1e-12 * span)
-        hit &= height > 6.0 * local[1:-width]
+        first = np.flatnonzero(hit) + 1
+        # the ordinary steps nearby are the yardstick: how much the signal moves by itself
+        nearby = np.concatenate([first[:, None] - [1, 2, 3], first[:, None] + width + [1, 2, 3]], axis=1)
+        local = np.median(steps[np.clip(nearby, 0, y.size - 1)], axis=1) if first.size else np.zeros(0)
+        first = first[height[first - 1] > 8.0 * local]
         for offset in range(width):
-            found[1 + offset : 1 + offset + hit.size] |= hit
+            found[first + offset] = True
     return found
-
-
-def _local_step(y: Floats, skip: int) -> Floats:
-    """Largest of the ordinary steps two to five samples away on either side: how much the signal moves by itself."""
-    steps = np.abs(np.diff(y, prepend=y[0]))
-    index = np.arange(y.size)
-    nearby = [steps[np.clip(index - k, 0, y.size - 1)] for k in range(1, 4)]
-    nearby += [steps[np.clip(index + skip + k, 0, y.size - 1)] for k in range(1, 4)]
-    return np.median(nearby, axis=0)
 
 
 def saturated_samples(x: Floats) -> Mask:

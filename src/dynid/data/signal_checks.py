@@ -49,7 +49,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                 channel=name,
                 message=f"{fault}: {count} times",
                 evidence={"count": count, "stretches": len(clock.stretches), "coverage": _coverage(clock.time, stamps)},
-                remedy="Handled: dropped, sorted or cut into stretches; look for the cause in the logger.",
+                remedy=_CLOCK_REMEDIES.get(fault, "Handled: dropped or sorted; look for the cause in the logger."),
             )
         jitter = clock.jitter_s / clock.period_s
         if jitter > 0.02:
@@ -63,6 +63,10 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
             )
 
 
+_CLOCK_REMEDIES = {
+    "gap": "Handled: nothing is filtered across. Gaps far below a period of the motion may be bridged with max_gap_s.",
+    "backward jump": "Handled: a new stretch begins there; look for the cause in the logger's clock.",
+}
 _CLOCK_CODES = {
     "time not finite": "not finite",
     "repeated stamp": "repeated stamp",
