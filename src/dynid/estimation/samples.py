@@ -1,0 +1,130 @@
+"""The samples behind a problem, block by block, for estimators that need them again; and when there are too few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.problem import Problem
+from dynid.estimation.rows import feature_columns, stretches
+from dynid.information.triangular import appended
+from dynid.kernels import regressor
+
+__all__ = ["SampleBlock", "check_samples", "folded", "sample_blocks", "spectral_overlap"]
+
+Floats = NDArray[np.float64]
+BLOCK = 2048
+"""Samples whose equations are in memory at a time."""
+REFLECTED = 256
+"""Rows that are reflected at a time: they stay in the cache."""
+SHORTEST = 16
+"""Samples that a stretch must have for its spectrum to say anything."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleBlock:
+    """The equations of consecutive samples: ``effort = matrix @ parameters``."""
+
+    run: Experiment
+    rows: slice
+    """Which samples of the run."""
+    matrix: Floats
+    """(m, n, b + k) torque per unit of each base parameter and feature."""
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """(m, n) whether the equation counts."""
+        return self.run.valid[self.rows]
+
+    @property
+    def effort(self) -> Floats:
+        """(m, n) measured torque, zero where it does not count [N m or N]."""
+        return np.where(self.valid, self.run.effort[self.rows], 0.0)
+
+
+def sample_blocks(problem: Problem, size: int = BLOCK) -> Iterator[SampleBlock]:
+    """The equations of all experiments, a block after the other; no block spans a gap.
+
+    Args:
+        problem: The problem.
+        size: Largest number of samples of a block.
+
+    Raises:
+        ArgumentError: The problem's equations are low-passed, so that they are no longer those of single samples.
+    """
+    if problem.band_hz is not None:
+        raise ArgumentError(
+            "this estimator works on single samples, and the problem's equations are low-passed",
+            remedy="Build the problem without band_hz.",
+        )
+    for run in problem.experiments:
+        for rows, motion in stretches(run):
+            extra = feature_columns(problem.robot, problem.features, motion)
+            for start in range(0, len(motion.q), size):
+                here = slice(start, start + size)
+                states = (motion.q[here], motion.dq[here], motion.ddq[here])
+                matrix = regressor(problem.robot, *states, columns=problem.base.columns)
+                if extra:
+                    matrix = np.concatenate([matrix, _dense(extra, here, matrix.shape[:2])], axis=2)
+                yield SampleBlock(run, slice(rows.start + start, rows.start + start + len(matrix)), matrix)
+
+
+def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]) -> Floats:
+    """(m, n, k) feature columns with their zeros."""
+    dense = np.zeros((*shape, len(columns)))
+    for k, column in enumerate(columns):
+        for joint, values in column.items():
+            dense[:, joint, k] = values[here]
+    return dense
+
+
+def folded(R: Floats, rows: Floats) -> Floats:
+    """The triangle (w, w) of a triangle and any number of rows (m, w) below it."""
+    for start in range(0, len(rows), REFLECTED):
+        R = appended(R, rows[start : start + REFLECTED])
+    return R
+
+
+def check_samples(problem: Problem) -> None:
+    """Refuse data that cannot support any number.
+
+    Raises:
+        IdentifiabilityError: There are no more equations than unknowns, so that nothing is left to judge the noise by.
+        EstimationError: Every measured torque is zero.
+    """
+    equations, unknowns = int(problem.equations.sum()), len(problem.names)
+    if equations <= unknowns:
+        raise IdentifiabilityError(
+            f"{equations} equations for {unknowns} unknowns leave nothing to judge the noise by",
+            remedy="Record more samples.",
+        )
+    factor = problem.information.weight()
+    if not (np.any(factor.z) or factor.residual):
+        raise EstimationError(
+            "all measured torques are zero", remedy="Check that the log's effort channel is connected and mapped."
+        )
+
+
+def spectral_overlap(residual: Floats, signal: Floats) -> tuple[Floats, Floats]:
+    """How much of the residuals lies where the signal is; see `dynid.estimation.noise.correlation_inflation`.
+
+    The variance of ``sum(x_t e_t)`` is the overlap of the spectra of x and e. Sum both results over all stretches:
+    their ratio is the factor by which serial correlation raises the variance of estimates.
+
+    Args:
+        residual: (N, m) what the model leaves over.
+        signal: (N, m) what it explains, standing for the regressors.
+
+    Returns:
+        (m,) overlap of the two spectra, and (m,) what it would be if the residuals were white.
+    """
+    if len(residual) < SHORTEST:
+        return np.zeros(residual.shape[1]), np.zeros(residual.shape[1])
+    e = np.abs(np.fft.rfft(residual, axis=0)) ** 2
+    x = np.abs(np.fft.rfft(signal, axis=0)) ** 2
+    return (e * x).sum(axis=0), e.mean(axis=0) * x.sum(axis=0)
