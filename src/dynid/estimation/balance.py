@@ -1,0 +1,142 @@
+"""Equations in energy, power or momentum instead of torque, and their weighted least-squares solution.
+
+Each such equation sums torques over joints or time, so its error is a known sum of the joints' torque errors: the
+variances of those, n numbers, give the variance of every equation. They are found from the squared residuals by
+non-negative least squares, and weight the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from dynid.errors import IdentifiabilityError
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.least_squares import sandwich
+from dynid.estimation.problem import Problem
+from dynid.estimation.samples import folded, spectral_overlap
+from dynid.information import Factor
+
+__all__ = ["Balance", "solve_balances"]
+
+Floats = NDArray[np.float64]
+ROUNDS = 4
+"""How often the weights are refined."""
+NEAR_REST = 1e-3
+"""Smallest variance of an equation relative to their mean: near rest little is known, whatever the torque's noise."""
+QUIETEST = 1e-6
+"""Smallest variance of a joint's torque relative to the largest: squared residuals tell no finer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Balance:
+    """Consecutive equations ``target = matrix @ parameters``."""
+
+    matrix: Floats
+    """(r, b + k) one column per base parameter and feature"""
+    target: Floats
+    """(r,) [J, W, N m s or N s]"""
+    scatter: Floats
+    """(r, n) variance of the equation's error per unit variance of each joint's torque error"""
+
+    def variance(self, torque: Floats) -> Floats:
+        """(r,) of the equations' errors where the joints' torques have variances (n,)."""
+        values = self.scatter @ torque
+        return np.asarray(np.maximum(values, NEAR_REST * values.sum() / max(values.size, 1) + 1e-200))
+
+
+Balances = Callable[[], Iterable[Balance]]
+"""The equations, stretch after stretch; called once for every pass over them."""
+
+
+def solve_balances(problem: Problem, balances: Balances, method: str) -> Estimate:
+    """The weighted least-squares estimate from balances.
+
+    Raises:
+        IdentifiabilityError: There are no more equations than unknowns, or they say nothing.
+    """
+    counts = _count(problem, balances)
+    variances, inflation = np.ones(problem.robot.dof), np.ones(problem.robot.dof)
+    for _ in range(ROUNDS):
+        factor = _folded(problem, balances, variances)
+        beta = factor.solve(minimum_norm=True)
+        variances, inflation = _noise(problem, balances, beta, variances, factor)
+    factor = _folded(problem, balances, variances)
+    beta = factor.solve(minimum_norm=True)
+    covariance, undetermined = sandwich(factor, _folded(problem, balances, variances, inflation))
+    open_names = [name for name, free in zip(problem.names, undetermined, strict=True) if free]
+    note = f"these equations leave {len(open_names)} parameters open: {', '.join(open_names)}"
+    return Estimate(
+        names=problem.names,
+        units=problem.units,
+        values=beta,
+        covariance=covariance,
+        undetermined=undetermined,
+        noise_std=np.sqrt(variances),
+        inflation=inflation,
+        samples=counts,
+        condition=factor.condition,
+        method=method,
+        notes=(note,) if open_names else (),
+        extras={"equations": float(factor.samples)},
+    )
+
+
+def _count(problem: Problem, balances: Balances) -> NDArray[np.int64]:
+    """(n,) equations that each joint takes part in."""
+    counts, total, acts = np.zeros(problem.robot.dof, dtype=np.int64), 0, False
+    for rows in balances():
+        counts += np.count_nonzero(rows.scatter, axis=0)
+        total += len(rows.target)
+        acts = acts or bool(np.any(rows.matrix))
+    if total <= len(problem.names):
+        raise IdentifiabilityError(
+            f"{total} equations for {len(problem.names)} unknowns",
+            remedy="Record longer gap-free stretches, shorten the intervals, or use an estimator of torques.",
+        )
+    if not acts:
+        raise IdentifiabilityError("the robot does not move, so these equations say nothing", remedy="Move the robot.")
+    return counts
+
+
+def _folded(problem: Problem, balances: Balances, variances: Floats, inflation: Floats | None = None) -> Factor:
+    """All equations as one triangle, by the inverse of their variances; or, inflated, the spread for `sandwich`."""
+    b, count = len(problem.names), 0
+    R = np.zeros((b + 1, b + 1))
+    for rows in balances():
+        v = rows.variance(variances)
+        weight = 1.0 / v if inflation is None else rows.variance(variances * inflation) / v**2
+        R = folded(R, np.column_stack([rows.matrix, rows.target]) * np.sqrt(weight)[:, None])
+        count += len(weight)
+    columns = problem.information.columns
+    z, residual = R[:b, b].copy(), float(R[b, b] ** 2)
+    return Factor(columns=columns, R=R[:b, :b].copy(), z=z, residual=residual, samples=count, resolution=1e-11)
+
+
+def _noise(
+    problem: Problem, balances: Balances, beta: Floats, variances: Floats, factor: Factor
+) -> tuple[Floats, Floats]:
+    """(n,) variance of each joint's torque, and (n,) the factor for errors that are correlated in time."""
+    n = problem.robot.dof
+    normal, right, overlap, apart = np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n)
+    for rows in balances():
+        v = rows.variance(variances)
+        predicted = rows.matrix @ beta
+        e = rows.target - predicted
+        S = rows.scatter / v[:, None]
+        normal += S.T @ S
+        right += S.T @ (e**2 / v)
+        both = spectral_overlap((e / np.sqrt(v))[:, None], (predicted / np.sqrt(v))[:, None])
+        acting = rows.scatter.any(axis=0)
+        overlap, apart = overlap + both[0] * acting, apart + both[1] * acting
+    squares, vectors = np.linalg.eigh(normal)
+    root = np.sqrt(np.maximum(squares, 1e-12 * squares[-1]))
+    found, _ = nnls(root[:, None] * vectors.T, (vectors.T @ right) / root)
+    found = found * factor.samples / max(factor.samples - factor.rank, 1)
+    floor = max(QUIETEST * float(found.max()), 1e-150)
+    inflation = np.divide(overlap, apart, out=np.ones(n), where=apart > 0.0)
+    return np.maximum(found, floor), np.maximum(inflation, 1.0)

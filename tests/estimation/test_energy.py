@@ -1,0 +1,103 @@
+"""Energy differences recover the parameters without accelerations ([GautierKhalil1992] eqs. 1-10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.energy import Energy, energy_balances
+from dynid.estimation.features import SmoothSign
+from dynid.estimation.intervals import spline_weights
+from dynid.estimation.problem import build_problem
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coupling
+from dynid.robot.model import Robot
+
+from .planted import arm, coverage, planted_run, problem_of, silent, still, truth, with_friction
+
+
+def coupled() -> Robot:
+    robot = zoo.ddarm()
+    return robot.with_joint_models(
+        *with_friction(robot).moving_joints[0].models,
+        Coupling({robot.joint_names[1]: 1.0, robot.joint_names[2]: 0.5}, rotor_inertia=0.2, viscous=0.3, coulomb=0.4),
+    )
+
+
+@pytest.mark.parametrize("robot", [zoo.ddarm(), arm(), zoo.scara(), coupled()], ids=lambda r: r.name)
+def test_the_truth_without_noise(robot: Robot) -> None:
+    problem = problem_of(robot, samples=4000, rate_hz=250.0)
+    estimate = Energy().solve(problem)
+    assert not estimate.undetermined.any()
+    assert estimate.values == pytest.approx(truth(problem), abs=1e-6)
+
+
+def test_accelerations_are_not_used() -> None:
+    run = planted_run(arm(), samples=4000, rate_hz=250.0)
+    problem = build_problem(arm(), replace(run, ddq=np.zeros_like(run.ddq)))
+    assert Energy().solve(problem).values == pytest.approx(truth(problem), abs=1e-6)
+
+
+def test_intervals_hold_with_noise() -> None:
+    covered = []
+    for seed in range(8):
+        problem = problem_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed, samples=3000)
+        estimate = Energy().solve(problem)
+        covered.append(coverage(problem, estimate))
+    assert 0.9 < np.mean(covered) < 0.995
+    assert estimate.noise_std == pytest.approx([1.0, 0.5, 0.2], rel=0.3)
+
+
+def test_the_equations_are_the_papers() -> None:
+    problem = problem_of(zoo.ddarm())
+    (balance,) = energy_balances(problem, 0.05)
+    assert balance.matrix.shape == (299, 15)
+    assert balance.matrix @ truth(problem) == pytest.approx(balance.target, abs=1e-6)
+
+
+def test_masked_samples_and_gaps_are_left_out() -> None:
+    run = planted_run(arm(), samples=3000, rate_hz=250.0)
+    valid = run.valid.copy()
+    valid[500:600, 1] = False
+    effort = np.where(valid, run.effort, np.nan)
+    segment = (np.arange(3000) > 1700).astype(np.int64)
+    problem = build_problem(arm(), replace(run, valid=valid, effort=effort, segment=segment))
+    assert Energy().solve(problem).values == pytest.approx(truth(problem), abs=1e-6)
+
+
+def test_features_do_work_as_well() -> None:
+    run = planted_run(arm(), samples=3000)
+    feature = SmoothSign(1, 0.5)
+    effort = run.effort.copy()
+    effort[:, 1] += 3.0 * np.tanh(run.dq[:, 1] / 0.5)
+    problem = build_problem(arm(), replace(run, effort=effort), features=[feature])
+    estimate = Energy().solve(problem)
+    assert estimate.names[-1] == feature.name
+    assert estimate.values[-1] == pytest.approx(3.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 12])
+def test_quadrature_is_exact_for_polynomials(length: int) -> None:
+    order = {1: 1, 2: 2, 3: 3, 4: 3}.get(length, 5)
+    x = np.arange(length + 1.0)
+    for power in range(order + 1):
+        assert spline_weights(length) @ x**power == pytest.approx(length ** (power + 1) / (power + 1))
+
+
+def test_open_and_unsupported_data() -> None:
+    estimate = Energy().solve(still(arm(), [2], noise=0.1))
+    assert estimate.undetermined.any()
+    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
+    with pytest.raises(IdentifiabilityError, match="does not move"):
+        Energy().solve(still(arm(), [0, 1, 2]))
+    with pytest.raises(EstimationError):
+        Energy().solve(silent(arm()))
+    with pytest.raises(IdentifiabilityError, match="unknowns"):
+        Energy(interval_s=10.0).solve(problem_of(arm()))
+    with pytest.raises(IdentifiabilityError):
+        Energy().solve(problem_of(arm(), samples=3))
+    with pytest.raises(ArgumentError):
+        Energy(interval_s=0.0)
