@@ -1,0 +1,152 @@
+"""Identification link by link, from the last link to the first ([Lin1995] section IV).
+
+The torque of joint i depends on the links it carries only. So joint n's equations determine the parameters that first
+act there; with those known, joint n - 1's determine the next, and so on: each step is the small least-squares problem
+``A_i w_i = y_i`` of eq. (111), with ``y_i`` the torque less what the links beyond contribute. The paper's four cases
+(rotational or translational, before or beyond the first joint that is not parallel to the first rotational one) differ
+in which parameters are new at a joint; the base parameters know that already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.noise import correlation_inflation
+from dynid.estimation.problem import Problem
+from dynid.estimation.samples import check_samples
+from dynid.tables import Table
+
+__all__ = ["LinkByLink", "LinkStep", "step_table"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkStep:
+    """What one joint's equations gave."""
+
+    joint: str
+    parameters: tuple[str, ...]
+    """Those that were determined here."""
+    postponed: tuple[str, ...]
+    """Those that act here, but that this motion does not tell apart at this joint: left to the joints before it."""
+    condition: float
+    """Condition number of the excitation matrix A_i, columns scaled to length one; infinite for dependent columns."""
+    noise_std: float
+    """Standard deviation of the joint's residual torque [N m or N]."""
+
+    @property
+    def persistently_exciting(self) -> bool:
+        """Whether ``A_i^T A_i`` is positive definite ([Lin1995] definition 2, eq. 117)."""
+        return not self.postponed
+
+
+@dataclass(frozen=True, slots=True)
+class LinkByLink(Estimator):
+    """Recursive least squares along the chain, one joint's torque at a time. Works for trees as well."""
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate; a joint's errors are carried on to all links before it."""
+        check_samples(problem)
+        chain = _Chain(problem)
+        inflation = correlation_inflation(problem, chain.beta)
+        noise = chain.noise**2 * inflation
+        covariance = np.sum([v * E @ E.T for v, E in zip(noise, chain.errors, strict=True)], axis=0)
+        undetermined = ~chain.known
+        covariance[undetermined, undetermined] = np.inf
+        conditions = {f"condition {step.joint}": step.condition for step in chain.steps}
+        return Estimate(
+            names=problem.names,
+            units=problem.units,
+            values=chain.beta,
+            covariance=covariance,
+            undetermined=undetermined,
+            noise_std=chain.noise,
+            inflation=inflation,
+            samples=problem.equations,
+            condition=max(conditions.values()),
+            method="link-by-link least squares",
+            notes=tuple(_notes(problem, chain)),
+            extras=conditions,
+        )
+
+    def steps(self, problem: Problem) -> tuple[LinkStep, ...]:
+        """The steps with their condition numbers and excitation tests, last joint first."""
+        check_samples(problem)
+        return tuple(_Chain(problem).steps)
+
+
+def step_table(steps: tuple[LinkStep, ...]) -> Table:
+    """One row per joint: condition number, persistent excitation, parameters."""
+    rows = [
+        (s.joint, s.condition, "yes" if s.persistently_exciting else "no", " ".join(s.parameters), s.noise_std)
+        for s in steps
+    ]
+    return Table.of(["joint", "condition", "persistently exciting", "parameters", "residual std"], rows)
+
+
+class _Chain:
+    """The recursion: values found so far, and how each joint's torque errors act on them."""
+
+    def __init__(self, problem: Problem) -> None:
+        b, n = len(problem.names), problem.robot.dof
+        self.problem = problem
+        self.beta, self.known = np.zeros(b), np.zeros(b, dtype=bool)
+        self.errors = [np.zeros((b, len(support) + 1)) for support in problem.information.supports]
+        self.noise = np.zeros(n)
+        self.resolution = problem.information.weight().resolution
+        self.steps = [self._step(joint) for joint in reversed(range(n))]
+
+    def _step(self, joint: int) -> LinkStep:
+        """Solve one joint's equations for what is still unknown ([Lin1995] steps 2, 3.2 and 4.2)."""
+        information = self.problem.information
+        support = np.array(information.supports[joint], dtype=int)
+        triangle = information.factor(joint)
+        new = ~self.known[support]
+        A, B = triangle[:, :-1][:, new], triangle[:, :-1][:, ~new]
+        fresh, old = support[new], support[~new]
+        inverse, clear, condition = _pseudo_inverse(A, self.resolution)
+        y = triangle[:, -1] - B @ self.beta[old]  # (108)
+        w = inverse @ y  # (111)
+        residual = y - A @ w
+        for E in self.errors:
+            E[fresh] = -inverse @ (B @ E[old])
+        self.errors[joint][fresh] += inverse
+        self.beta[fresh] = w
+        self.known[fresh[clear]] = True
+        spare = max(int(information.samples[:, joint].sum()) - len(fresh), 1)
+        self.noise[joint] = float(np.linalg.norm(residual)) / np.sqrt(spare)
+        names = self.problem.names
+        return LinkStep(
+            joint=self.problem.robot.joint_names[joint],
+            parameters=tuple(names[k] for k in fresh[clear]),
+            postponed=tuple(names[k] for k in fresh[~clear]),
+            condition=condition,
+            noise_std=float(self.noise[joint]),
+        )
+
+
+def _pseudo_inverse(A: Floats, resolution: float) -> tuple[Floats, NDArray[np.bool_], float]:
+    """Of a matrix, which of its columns are determined, and its condition number (columns scaled to length one)."""
+    length = np.linalg.norm(A, axis=0)
+    empty = length <= 1e-12 * max(float(length.max(initial=0.0)), 1e-300)
+    scale = np.where(empty, 1.0, length)
+    U, s, Vt = np.linalg.svd(np.where(empty, 0.0, A / scale), full_matrices=False)
+    good = s > resolution * max(float(s.max(initial=0.0)), 1e-300)
+    inverse = (Vt[good].T / s[good]) @ U[:, good].T / scale[:, None]
+    clear = ~empty & ((Vt[good] ** 2).sum(axis=0) > 1.0 - 1e-10)
+    condition = 1.0 if not s.size else float(s[0] / s[-1]) if good.all() else float("inf")
+    return inverse, clear, condition
+
+
+def _notes(problem: Problem, chain: _Chain) -> list[str]:
+    idle = [step.joint for step in chain.steps if not step.persistently_exciting]
+    notes = [f"the motion is not persistently exciting for joint {', '.join(idle)}"] if idle else []
+    open_names = [name for name, known in zip(problem.names, chain.known, strict=True) if not known]
+    if open_names:
+        notes.append(f"the motion leaves {len(open_names)} parameters open: {', '.join(open_names)}")
+    return notes

@@ -1,0 +1,106 @@
+"""Recursive estimation in square-root information form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, DataError, EstimationError
+from dynid.estimation.least_squares import OLS
+from dynid.estimation.problem import build_problem
+from dynid.estimation.recursive import Recursive
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
+
+from .planted import arm, coverage, planted_run, problem_of, silent, still, truth, with_friction
+
+
+def test_equals_batch() -> None:
+    problem = problem_of(with_friction(zoo.puma560()), noise=0.5)
+    estimate, batch = Recursive().solve(problem), OLS().solve(problem)
+    assert estimate.values == pytest.approx(batch.values, abs=1e-8)
+    assert estimate.stderr == pytest.approx(batch.stderr, rel=1e-6)
+
+
+def test_sample_by_sample_equals_batch() -> None:
+    run = planted_run(arm(), noise=0.5, samples=300)
+    state = Recursive().begin(arm())
+    for k in range(300):
+        state = state.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
+    batch = OLS().solve(build_problem(arm(), run))
+    assert state.values == pytest.approx(batch.values, abs=1e-8)
+    assert state.samples == 300
+    assert state.noise_std == pytest.approx([0.5] * 3, rel=0.1)
+    assert state.stderr == pytest.approx(batch.stderr, rel=0.3)
+
+
+def test_portions_do_not_matter_even_with_forgetting() -> None:
+    run = planted_run(arm(), noise=0.5, samples=200)
+    single = whole = Recursive(forgetting=0.99, torque_std=(1.0, 0.5, 0.2)).begin(arm())
+    for k in range(200):
+        single = single.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
+    whole = whole.update(run.q[:150], run.dq[:150], run.ddq[:150], run.effort[:150])
+    whole = whole.update(run.q[150:], run.dq[150:], run.ddq[150:], run.effort[150:])
+    assert single.values == pytest.approx(whole.values, abs=1e-9)
+    assert single.stderr == pytest.approx(whole.stderr, rel=1e-9)
+    assert single.equations == pytest.approx(whole.equations)
+
+
+def test_forgetting_follows_a_load_that_is_picked_up() -> None:
+    light = zoo.ddarm()
+    heavy = light.with_parameters(1.2 * light.parameter_vector)
+    base = base_parameters(light)
+    state = Recursive(forgetting=0.99).begin(light, base)
+    for robot in (light, heavy):
+        run = planted_run(robot, samples=1500)
+        state = state.update(run.q, run.dq, run.ddq, run.effort)
+    assert state.values == pytest.approx(base.project(heavy.parameter_vector), abs=1e-4)
+    assert not np.allclose(OLS().solve(build_problem(light, [planted_run(light), run])).values, state.values, atol=0.1)
+
+
+def test_intervals_hold_with_forgetting() -> None:
+    covered = [
+        coverage(problem, Recursive(forgetting=0.998).solve(problem))
+        for problem in (problem_of(arm(), noise=0.5, seed=seed, motion=seed) for seed in range(8))
+    ]
+    assert 0.88 < np.mean(covered) <= 1.0
+
+
+def test_nothing_is_claimed_before_there_is_data() -> None:
+    state = Recursive().begin(arm())
+    assert np.all(np.isinf(state.stderr))
+    run = planted_run(arm(), samples=3)
+    state = state.update(run.q, run.dq, run.ddq, run.effort)
+    assert np.all(np.isinf(state.stderr))
+
+
+def test_missing_torques_do_not_count() -> None:
+    run = planted_run(arm(), samples=400)
+    effort = run.effort.copy()
+    effort[::2, 1] = np.nan
+    state = Recursive().begin(arm()).update(run.q, run.dq, run.ddq, effort)
+    assert state.equations == 3 * 400 - 200
+    problem = build_problem(arm(), replace(run, effort=effort, valid=~np.isnan(effort)))
+    assert state.values == pytest.approx(truth(problem), abs=1e-8)
+
+
+def test_wrong_input_is_refused() -> None:
+    state = Recursive().begin(arm())
+    with pytest.raises(ArgumentError):
+        state.update(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
+    with pytest.raises(DataError):
+        state.update(np.full(3, np.nan), np.zeros(3), np.zeros(3), np.zeros(3))
+    with pytest.raises(ArgumentError):
+        Recursive(forgetting=0.0)
+    with pytest.raises(ArgumentError):
+        Recursive(torque_std=(1.0,)).begin(arm())
+    with pytest.raises(EstimationError):
+        Recursive().solve(silent(arm()))
+
+
+def test_a_locked_joint_stays_open() -> None:
+    estimate = Recursive(forgetting=0.999).solve(still(arm(), [1]))
+    assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
+    assert estimate.undetermined.any()
