@@ -1,0 +1,134 @@
+"""Significant and essential parameters ([Izaguirre1992] section 7)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dynid.data.recording import Experiment
+from dynid.data.simulation import sum_of_sines
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.least_squares import OLS
+from dynid.estimation.problem import Problem, build_problem
+from dynid.identification.significance import (
+    Significance,
+    TrajectoryStatistics,
+    contributions,
+    essential_parameters,
+    restricted,
+    significant_parameters,
+)
+from dynid.kernels import inverse_dynamics, regressor
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
+
+TABLE_2 = [  # the paper's ia1-6, m6, z6, y4, a4, c4, fs1-6, ds1-6, in modified DH frames
+    *(f"IA{'R' if j < 3 else ''}{j}" for j in range(1, 7)),
+    *("MR6", "MZR6", "MZR4", "XXR4", "YYR4"),
+    *(f"FC{j}" for j in range(1, 7)),
+    *(f"FV{j}" for j in range(1, 7)),
+]
+
+
+@cache
+def puma_260(trajectories: int = 10, noise: float = 0.02) -> Problem:
+    """Ten trajectories at the paper's 28 ms, with the parameters kept in the paper's order."""
+    robot = zoo.puma260()
+    symbols = ("M", "MX", "MY", "MZ", "XX", "YY", "ZZ", "XY", "YZ", "XZ")
+    order = [f"IA{j}" for j in range(1, 7)] + [f"{symbol}{j}" for j in range(6, 0, -1) for symbol in symbols]
+    runs = []
+    for seed in range(trajectories):
+        time = np.arange(200) * 0.028
+        q, dq, ddq = sum_of_sines(6, period_s=4.0, amplitude=1.2, seed=seed)(time)
+        effort = inverse_dynamics(robot, q, dq, ddq)
+        effort = effort + noise * np.random.default_rng(seed).normal(size=q.shape)
+        valid = np.ones(q.shape, dtype=bool)
+        segment = np.zeros(len(q), dtype=np.int64)
+        runs.append(
+            Experiment(time=time, q=q, dq=dq, ddq=ddq, effort=effort, valid=valid, segment=segment, rate_hz=1 / 0.028)
+        )
+    return build_problem(robot, runs, base=base_parameters(robot, order=order))
+
+
+@cache
+def paper() -> Significance:
+    return significant_parameters(puma_260())
+
+
+def test_the_papers_23_of_52() -> None:
+    problem, result = puma_260(), paper()
+    kept = [name for name, keep in zip(problem.names, result.significant, strict=True) if keep]
+    assert len(problem.names) == 52
+    assert sorted(kept) == sorted(TABLE_2)
+    assert result.gain > 2.0
+    assert result.reduced_error < 1.1 * result.error
+
+
+def test_the_significant_set_has_smaller_spread_between_trajectories() -> None:
+    result = paper()
+    before, after = result.every.std[result.significant], result.reduced.std
+    assert np.exp(np.mean(np.log(after / before))) < 0.9
+    planted = puma_260().base.project(puma_260().robot.parameter_vector)[result.significant]
+    assert np.all(np.abs(result.reduced.average - planted) < 5 * result.reduced.std / np.sqrt(10))
+    assert np.all(result.reduced.minimum <= result.reduced.average)
+    assert np.all(result.reduced.average <= result.reduced.maximum)
+
+
+def test_contributions_are_the_largest_torques() -> None:
+    problem = puma_260(1, 0.0)
+    run = problem.experiments[0]
+    beta = problem.base.project(problem.robot.parameter_vector)
+    Y = regressor(problem.robot, run.q, run.dq, run.ddq, columns=problem.base.columns)
+    expected = np.max(np.abs(Y * beta).max(axis=0) / np.abs(run.effort).max(axis=0)[:, None], axis=0)
+    assert contributions(problem, beta) == pytest.approx(100.0 * expected)
+
+
+def test_essential_parameters_are_found_without_the_torques_share() -> None:
+    problem = puma_260(4)
+    result = essential_parameters(problem)
+    assert set(TABLE_2) <= {name for name, keep in zip(problem.names, result.significant, strict=True) if keep}
+    assert result.significant.sum() <= 26
+    assert np.all(result.estimate.relative_stderr < 31.0)
+
+
+def test_the_reduced_problem_is_a_problem() -> None:
+    problem = puma_260(2)
+    keep = np.zeros(52, dtype=bool)
+    keep[[5, 34, 40]] = True
+    part = restricted(problem, keep)
+    assert part.names == tuple(problem.names[k] for k in (5, 34, 40))
+    columns = [problem.base.columns[k] for k in (5, 34, 40)]
+    rows = [regressor(part.robot, run.q, run.dq, run.ddq, columns=columns).reshape(-1, 3) for run in part.experiments]
+    effort = np.concatenate([run.effort.ravel() for run in part.experiments])
+    expected = np.linalg.lstsq(np.concatenate(rows), effort, rcond=None)[0]
+    assert OLS().solve(part).values == pytest.approx(expected, abs=1e-9)
+
+
+def test_summary_has_both_tables() -> None:
+    text = str(paper())
+    assert "23 of 52 parameters are significant" in text
+    assert "times better" in text
+    assert "IAR1" in text
+
+
+def test_one_trajectory_has_no_spread_and_open_parameters_no_average() -> None:
+    values = np.array([[1.0, np.nan], [3.0, np.nan]])
+    statistics = TrajectoryStatistics(names=("a", "b"), units=("kg", "kg"), values=values)
+    assert statistics.average[0] == 2.0
+    assert statistics.std[0] == pytest.approx(np.sqrt(2.0))
+    assert np.isnan(statistics.average[1])
+    assert np.isnan(statistics.maximum[1])
+    alone = TrajectoryStatistics(names=("a",), units=("kg",), values=np.array([[1.0]]))
+    assert np.isnan(alone.std[0])
+
+
+def test_wrong_settings_and_empty_sets_are_refused() -> None:
+    problem = puma_260(1)
+    with pytest.raises(ArgumentError):
+        significant_parameters(problem, threshold=1.0)
+    with pytest.raises(ArgumentError):
+        essential_parameters(problem, limit=0.0)
+    with pytest.raises(EstimationError, match="no parameter"):
+        essential_parameters(problem, limit=1e-9)
