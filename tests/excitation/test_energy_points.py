@@ -118,7 +118,8 @@ def test_trajectory_through_the_points_keeps_all_limits() -> None:
     assert points.condition_number < 60
 
 
-def test_what_cannot_be_joined_is_refused() -> None:
+def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynid.excitation.point_trajectory._SPEEDS", (0.5,))
     with pytest.raises(ExcitationError, match="leave the position range of joint"):
         design_point_trajectory(three_joints(), limits(0.005, half=0.01), 15, iterations=1)
     with pytest.raises(ArgumentError, match="finite velocity and acceleration"):

