@@ -88,21 +88,24 @@ def check(
 @click.option(
     "--joint-models", is_flag=True, help="Add rotor inertia, viscous and Coulomb friction and offset per joint."
 )
-def base(robot: Robot, method: str, style: str, locked: tuple[str, ...], static: bool, joint_models: bool) -> None:
+@click.option("--counts", is_flag=True, help="Also print what inverse dynamics costs in base parameters.")
+def base(
+    robot: Robot, method: str, style: str, locked: tuple[str, ...], static: bool, joint_models: bool, counts: bool
+) -> None:
     """Show which parameters can be known, and in which combinations.
 
     Example: dynid base puma560 --format markdown
     """
     from dynid.parameters.base import base_parameters
-    from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+    from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table
 
-    model = robot
-    if joint_models:
-        model = model.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    model = with_usual_joint_models(robot) if joint_models else robot
     chosen: Any = None if method == "auto" else method
     result = base_parameters(model, method=chosen, locked=locked, static=static)
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
     click.echo(render[style]())
+    if counts:
+        click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}\n\n{counts_table()}")
 
 
 @click.command()
@@ -133,9 +136,8 @@ def excite(
     from dynid.excitation.design import design_excitation
     from dynid.excitation.limits import MotionLimits
     from dynid.files import write_atomically
-    from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
-    model = robot.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    model = with_usual_joint_models(robot)
     limits = MotionLimits.from_robot(model, scale=scale)
     with progress("searching", time_limit) as advance:
         plan = design_excitation(
