@@ -34,7 +34,7 @@ class Bounds:
 
         Args:
             robot: The robot; its parameters are those of known links.
-            from_scaled: (p, p) standard parameters = from_scaled @ y.
+            from_scaled: (p or more, p or more) its first p rows give the standard parameters from y.
         """
         below: list[tuple[Floats, float]] = []
         for link, (low, high) in self.mass.items():
@@ -51,9 +51,9 @@ class Bounds:
         fixed = [10 * _body(robot, link) + k for link in self.known for k in range(10)]
         size = robot.parameter_vector.size
         return {
-            "at_most": np.array([row for row, _ in below]).reshape(-1, size) @ from_scaled,
+            "at_most": np.array([row for row, _ in below]).reshape(-1, size) @ from_scaled[:size],
             "limit": np.array([value for _, value in below]),
-            "equal": np.eye(size)[fixed] @ from_scaled,
+            "equal": np.eye(size)[fixed] @ from_scaled[:size],
             "value": robot.parameter_vector[fixed],
         }
 

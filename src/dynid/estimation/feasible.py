@@ -18,19 +18,17 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.bounds import Bounds
 from dynid.estimation.conic import ConeProgram, solve_cone_program
+from dynid.estimation.cross_validation import cross_validated_weight
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.problem import Problem
-from dynid.estimation.pseudo_inertia import WhitenedBody, svec, unsvec
-from dynid.information import Factor, Information
-from dynid.robot.model import Robot
+from dynid.estimation.prior import PriorCoordinates
+from dynid.estimation.pseudo_inertia import unsvec
+from dynid.information import Factor
 
 __all__ = ["FeasibleWLS", "feasible_parameters"]
 
 Floats = NDArray[np.float64]
-IDENTITY = svec(np.eye(4))
-WEIGHTS = (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
-"""Prior weights that cross-validation tries, in units of the torque's noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,37 +55,17 @@ class FeasibleWLS(Estimator):
         scaled = weights / plain.inflation  # so that correlated samples do not outweigh the prior
         weight, notes = self.prior_weight, tuple[str, ...]()
         if weight is None:
-            weight, notes = self._cross_validated(problem, scaled)
+            weight, notes = cross_validated_weight(problem, scaled)
         factor = problem.information.weight(scaled)
         solution = feasible_parameters(problem, factor, weight, self)
         return replace(
             plain,
-            values=problem.base.project(solution.theta),
-            standard=solution.theta,
+            values=problem.grouping @ solution.theta,
+            standard=solution.theta[: len(problem.base.layout)],
             notes=(*plain.notes, *solution.notes, *notes),
             at_bound=solution.at_bound,
             extras={"prior_weight": weight, "solver_gap": solution.gap},
         )
-
-    def _cross_validated(self, problem: Problem, weights: Floats) -> tuple[float, tuple[str, ...]]:
-        """The strongest prior whose error on left-out blocks is within 1 % of the best, over three folds."""
-        segments = problem.information.segments
-        if len(segments) < 3:
-            return 1.0, ("too few blocks of time to choose the prior's weight by cross-validation: 1 was taken",)
-        folds = [segments[start::3] for start in range(3)]
-        errors = [
-            sum(self._left_out_error(problem, problem.information, weights, weight, fold) for fold in folds)
-            for weight in WEIGHTS
-        ]
-        good = [weight for weight, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * min(errors)]
-        return max(good), (f"prior weight {max(good):g} by cross-validation over {len(segments)} blocks",)
-
-    def _left_out_error(
-        self, problem: Problem, information: Information, weights: Floats, weight: float, fold: tuple[int, ...]
-    ) -> float:
-        solution = feasible_parameters(problem, information.without(*fold).weight(weights), weight, self)
-        squares = information.only(*fold).per_joint_residual(problem.base.project(solution.theta))
-        return float((squares.sum(axis=0) * weights).sum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,7 +73,7 @@ class FeasibleSolution:
     """Standard parameters of a possible robot."""
 
     theta: Floats
-    """(p,)"""
+    """(p + k,) standard parameters, then features"""
     at_bound: tuple[str, ...]
     """Bodies whose pseudo-inertia, and parameters whose sign, is held by a constraint."""
     notes: tuple[str, ...]
@@ -109,8 +87,8 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
     Raises:
         EstimationError: No answer passes the check, or bounds contradict one another.
     """
-    coordinates = _Coordinates.of(problem.robot)
-    matrix = factor.R @ problem.base.grouping @ coordinates.from_scaled
+    coordinates = PriorCoordinates.of(problem.robot, factor.scale[problem.base.rank :])
+    matrix = factor.R @ problem.grouping @ coordinates.from_scaled
     bodies = problem.robot.dof
     program = ConeProgram(
         matrix=matrix,
@@ -138,43 +116,3 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
 
 def _smallest(y: Floats, body: int) -> float:
     return float(np.linalg.eigvalsh(unsvec(y[10 * body : 10 * body + 10]))[0])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Coordinates:
-    """Scaled unknowns y: svec of every body's whitened pseudo-inertia, then joint-model parameters over their size."""
-
-    from_scaled: Floats
-    """(p, p) standard parameters = from_scaled @ y"""
-    centre: Floats
-    """(p,) the prior's y"""
-    pull: Floats
-    """(p,) how strongly each y is drawn to the centre, relative to the weight"""
-    nonnegative: tuple[int, ...]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, robot: Robot) -> _Coordinates:
-        bodies = [WhitenedBody.around(body.inertia, body.joint.child) for body in robot.bodies]
-        models = robot.parameter_vector[10 * robot.dof :]
-        count = 10 * len(bodies) + models.size
-        from_scaled = np.zeros((count, count))
-        for j, body in enumerate(bodies):
-            from_scaled[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] = body.from_whitened
-        size = np.where(models != 0.0, np.abs(models), 1.0)
-        from_scaled[range(10 * len(bodies), count), range(10 * len(bodies), count)] = size
-        # unknown friction is left to the data; a trace of pull keeps the program strictly convex
-        pull = np.concatenate([np.ones(10 * len(bodies)), np.where(models != 0.0, 1e-2, 1e-6)])
-        return cls(
-            from_scaled,
-            np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),
-            pull,
-            tuple(10 * len(bodies) + k for k, sign in enumerate(_signs(robot)) if sign),
-            tuple(body.note for body in bodies if body.note),
-        )
-
-
-def _signs(robot: Robot) -> list[bool]:
-    """Whether each joint-model parameter must not be negative."""
-    models = [flag for joint in robot.moving_joints for model in joint.models for flag in model.physical]
-    return models + [flag for coupling in robot.couplings for flag in coupling.physical]

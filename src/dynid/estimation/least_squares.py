@@ -62,12 +62,12 @@ def least_squares_estimate(problem: Problem, weights: Floats, method: str, notes
     inflation = correlation_inflation(problem, beta)
     spread = problem.information.weight(weights**2 * variances * inflation)
     covariance, undetermined = sandwich(factor, spread)
-    open_names = [name for name, free in zip(problem.base.names, undetermined, strict=True) if free]
+    open_names = [name for name, free in zip(problem.names, undetermined, strict=True) if free]
     if open_names:
-        notes = (*notes, f"the motion leaves {len(open_names)} base parameters open: {', '.join(open_names)}")
+        notes = (*notes, f"the motion leaves {len(open_names)} parameters open: {', '.join(open_names)}")
     return Estimate(
-        names=problem.base.names,
-        units=problem.base.units,
+        names=problem.names,
+        units=problem.units,
         values=beta,
         covariance=covariance,
         undetermined=undetermined,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.features import Feature
+from dynid.estimation.rows import feature_torque, reduce_rows
 from dynid.information import Information, Method, reduce_samples
 from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, base_parameters
@@ -32,9 +34,37 @@ class Problem:
     """The combinations that the motion can reveal at all."""
     experiments: tuple[Experiment, ...]
     information: Information
-    """Of the base columns; its segments are blocks of time, numbered through all experiments."""
+    """Of the base columns, then the features; its segments are blocks of time, numbered through all experiments."""
     blocks: tuple[tuple[int, ...], ...]
     """For each experiment the segments of `information` that it was cut into."""
+    features: tuple[Feature, ...] = ()
+    """What acts on the torques besides links and joint models; one parameter each, after the base parameters."""
+    band_hz: float | None = None
+    """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(b + k,) names of what is estimated: base parameters, then features."""
+        return (*self.base.names, *(feature.name for feature in self.features))
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """(b + k,) SI units."""
+        return (*self.base.units, *(feature.unit for feature in self.features))
+
+    @property
+    def grouping(self) -> Floats:
+        """(b + k, p + k) from standard parameters and features to what is estimated."""
+        b, p = self.base.grouping.shape
+        k = len(self.features)
+        return np.block([[self.base.grouping, np.zeros((b, k))], [np.zeros((k, p)), np.eye(k)]])
+
+    def keep(self, features: Sequence[Feature]) -> Problem:
+        """The same problem with some of its features only, in the order given."""
+        places = [self.features.index(feature) for feature in features]
+        columns = [*self.base.columns, *(len(self.base.layout) + place for place in places)]
+        information = self.information.select(columns)
+        return replace(self, information=information, features=tuple(features))
 
     @property
     def equations(self) -> NDArray[np.int64]:
@@ -42,15 +72,24 @@ class Problem:
         return np.asarray(self.information.samples.sum(axis=0))
 
     def torque(self, beta: ArrayLike, experiment: Experiment) -> Floats:
-        """(N, n) torque of an experiment's motion with base parameters (b,) [N m or N]."""
-        theta = np.zeros(len(self.base.layout))
-        theta[list(self.base.columns)] = beta
+        """(N, n) torque of an experiment's motion with parameters (b + k,) [N m or N]."""
+        values = np.asarray(beta, dtype=float)
+        theta = self.representative(values)
         evaluate = kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)
         parts = [
             evaluate(experiment.q[s : s + BLOCK], experiment.dq[s : s + BLOCK], experiment.ddq[s : s + BLOCK], theta)
             for s in range(0, experiment.samples, BLOCK)
         ]
-        return np.concatenate(parts) if parts else np.zeros_like(experiment.q)
+        torque = np.concatenate(parts) if parts else np.zeros_like(experiment.q)
+        if self.features:
+            torque = torque + feature_torque(self.robot, self.features, values[self.base.rank :], experiment)
+        return torque
+
+    def representative(self, beta: ArrayLike) -> Floats:
+        """(p,) standard parameters with the same torques as base parameters (b,): the kept ones, zero elsewhere."""
+        theta = np.zeros(len(self.base.layout))
+        theta[list(self.base.columns)] = np.asarray(beta, dtype=float)[: self.base.rank]
+        return theta
 
     def residual(self, beta: ArrayLike, experiment: Experiment) -> Floats:
         """(N, n) measured minus predicted torque; NaN where the sample does not count."""
@@ -62,6 +101,8 @@ def build_problem(
     experiments: Experiment | Sequence[Experiment],
     *,
     base: BaseParameters | None = None,
+    features: Sequence[Feature] = (),
+    band_hz: float | None = None,
     method: Method = "preconditioned",
     blocks: int = 10,
     threads: int = 1,
@@ -72,6 +113,8 @@ def build_problem(
         robot: Geometry and joint models; its parameter values serve as the prior.
         experiments: One or several.
         base: The base parameters; of every motion by default.
+        features: What acts on the torques besides links and joint models.
+        band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
         method: How samples are reduced; see `dynid.information`.
         blocks: Into how many blocks of time each experiment is cut, for cross-validation and robust weights.
         threads: How many threads reduce.
@@ -92,13 +135,24 @@ def build_problem(
     numbers = []
     for run in runs:
         first = 0 if total is None else max(total.segments) + 1
-        part = _reduced(robot, run, chosen, method, blocks, threads).renumbered(first)
+        if features or band_hz is not None:
+            part = reduce_rows(robot, chosen, features, run, cut_blocks(run, blocks), band_hz).renumbered(first)
+        else:
+            part = _reduced(robot, run, chosen, method, blocks, threads).renumbered(first)
         numbers.append(part.segments)
         total = part if total is None else total.merge(part)
     assert total is not None
     if not total.samples.sum():
         raise IdentifiabilityError("no valid sample is left in the experiments", remedy="See Experiment.dropped.")
-    return Problem(robot=robot, base=chosen, experiments=runs, information=total, blocks=tuple(numbers))
+    return Problem(
+        robot=robot,
+        base=chosen,
+        experiments=runs,
+        information=total,
+        blocks=tuple(numbers),
+        features=tuple(features),
+        band_hz=band_hz,
+    )
 
 
 def _reduced(

@@ -1,0 +1,239 @@
+"""Terms of the torque that need more than one joint's present state: memory, nonlinear shapes, the rest of the robot.
+
+A *feature* is one more column of the equations, and so one more parameter. In contrast to a joint model it is not
+recorded on the tape: it is computed over a whole gap-free stretch of motion, causally, so that a controller could run
+it sample after sample. Features that need a model of the links are in `dynid.estimation.load_features`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+
+__all__ = [
+    "AngleHarmonic",
+    "AsymmetricViscous",
+    "Feature",
+    "Hysteresis",
+    "JointFeature",
+    "LaggedSign",
+    "Motion",
+    "MotorFriction",
+    "SaturatingViscous",
+    "SmoothSign",
+    "Stribeck",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Motion:
+    """A gap-free, uniformly sampled stretch of motion."""
+
+    q: Floats
+    """(N, n) [rad or m]"""
+    dq: Floats
+    """(N, n)"""
+    ddq: Floats
+    """(N, n)"""
+    rate_hz: float
+    """Sampling rate [Hz]."""
+
+
+class Feature(ABC):
+    """One parameter and the torque per unit of it. Concrete features are frozen dataclasses."""
+
+    has_memory: ClassVar[bool] = False
+    """Whether the column depends on the motion before; such features are meaningless for isolated samples."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the parameter."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """Unit of the parameter."""
+
+    @abstractmethod
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        """Torque per unit of the parameter, joint index -> (N,); joints it does not act on are left out."""
+
+
+@dataclass(frozen=True)
+class JointFeature(Feature, ABC):
+    """A feature that acts on one joint and depends on that joint's motion only."""
+
+    joint: int
+    """Index of the joint, from 0."""
+    symbol: ClassVar[str]
+    base_unit: ClassVar[str] = "N m"
+
+    @property
+    def name(self) -> str:
+        return f"{self.symbol}{self.joint + 1}"
+
+    @property
+    def unit(self) -> str:
+        return self.base_unit
+
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        j = self.joint
+        return {j: self.shape(motion.q[:, j], motion.dq[:, j], motion.rate_hz)}
+
+    @abstractmethod
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        """The column (N,)."""
+
+
+@dataclass(frozen=True)
+class _Scaled(JointFeature, ABC):
+    """A feature with one number that sets its scale."""
+
+    scale: float
+    """Velocity [rad/s or m/s], travel [rad or m] or time [s]; positive."""
+
+    def __post_init__(self) -> None:
+        """Refuse scales that make no shape."""
+        if not (np.isfinite(self.scale) and self.scale > 0.0):
+            raise ArgumentError(f"{type(self).__name__} needs a positive scale, not {self.scale}")
+
+    @property
+    def name(self) -> str:
+        return f"{self.symbol}{self.joint + 1}({self.scale:.3g})"
+
+
+@dataclass(frozen=True)
+class SmoothSign(_Scaled):
+    """Dry friction that grows smoothly through zero velocity: ``tanh(dq / scale)``."""
+
+    symbol: ClassVar[str] = "FT"
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        return np.tanh(dq / self.scale)
+
+
+@dataclass(frozen=True)
+class Stribeck(_Scaled):
+    """Dry friction that is larger at creep speed: ``tanh(10 dq / scale) exp(-(dq / scale)^2)``."""
+
+    symbol: ClassVar[str] = "FS"
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        return np.tanh(10.0 * dq / self.scale) * np.exp(-((dq / self.scale) ** 2))
+
+
+@dataclass(frozen=True)
+class SaturatingViscous(JointFeature):
+    """Friction that grows ever less with speed: ``sign(dq) sqrt(|dq|)``."""
+
+    symbol: ClassVar[str] = "FR"
+    base_unit: ClassVar[str] = "N m (s/rad)^0.5"
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        return np.sign(dq) * np.sqrt(np.abs(dq))
+
+
+@dataclass(frozen=True)
+class AsymmetricViscous(JointFeature):
+    """Viscous friction that differs between the two directions: ``|dq|``."""
+
+    symbol: ClassVar[str] = "FVA"
+    base_unit: ClassVar[str] = "N m s/rad"
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        return np.abs(dq)
+
+
+@dataclass(frozen=True)
+class AngleHarmonic(JointFeature):
+    """Torque that repeats with the joint angle, as of an eccentric gear or a spring: ``cos`` or ``sin`` of ``order q``."""
+
+    order: int = 1
+    sine: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"H{'S' if self.sine else 'C'}{self.order}_{self.joint + 1}"
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        wave = np.sin if self.sine else np.cos
+        return np.asarray(wave(self.order * q))
+
+
+@dataclass(frozen=True)
+class Hysteresis(_Scaled):
+    """Dry friction with presliding: a spring of travel ``scale`` that slips at its two ends (Prandtl's stop operator).
+
+    Between two turning points of q the state moves with q and stops at -1 and 1, so that only turning points need a
+    recursion, and the sampling rate does not matter.
+    """
+
+    symbol: ClassVar[str] = "FH"
+    has_memory: ClassVar[bool] = True
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        state = np.zeros(q.size)
+        turns = _turning_points(q)
+        for start, end in zip(turns[:-1], turns[1:], strict=True):
+            travel = (q[start + 1 : end + 1] - q[start]) / self.scale
+            state[start + 1 : end + 1] = np.clip(state[start] + travel, -1.0, 1.0)
+        return state
+
+
+def _turning_points(q: Floats) -> NDArray[np.int64]:
+    """Indices of both ends and of every sample where q turns back."""
+    steps = np.sign(np.diff(q))
+    moving = np.flatnonzero(steps)
+    turning = moving[1:][steps[moving[1:]] != steps[moving[:-1]]]
+    return np.unique(np.concatenate([[0], turning, [q.size - 1]])).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LaggedSign(_Scaled):
+    """Dry friction that follows a change of direction with a delay: ``sign(dq)`` through a first-order lag [s]."""
+
+    symbol: ClassVar[str] = "FL"
+    has_memory: ClassVar[bool] = True
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        from scipy import signal
+
+        keep = np.exp(-1.0 / (self.scale * rate_hz))
+        sign = np.sign(dq)
+        start = np.array([keep * sign[0]]) if sign.size else np.zeros(1)
+        return np.asarray(signal.lfilter([1.0 - keep], [1.0, -keep], sign, zi=start)[0])
+
+
+@dataclass(frozen=True)
+class MotorFriction(Feature):
+    """Friction of a motor that turns with several joints, as a function of the motor's own motion."""
+
+    ratios: tuple[tuple[int, float], ...]
+    """Joint index and motor speed per joint speed, see `dynid.robot.joint_models.Coupling`."""
+    friction: JointFeature
+    """Its shape; the joint in it does not matter."""
+
+    @property
+    def name(self) -> str:
+        joints = "_".join(str(joint + 1) for joint, _ in self.ratios)
+        return f"{self.friction.name}@{joints}"
+
+    @property
+    def unit(self) -> str:
+        return self.friction.unit
+
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        q = sum(ratio * motion.q[:, joint] for joint, ratio in self.ratios)
+        dq = sum(ratio * motion.dq[:, joint] for joint, ratio in self.ratios)
+        torque = self.friction.shape(np.asarray(q), np.asarray(dq), motion.rate_hz)
+        return {joint: ratio * torque for joint, ratio in self.ratios}

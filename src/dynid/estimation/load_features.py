@@ -1,0 +1,129 @@
+"""Features that depend on what the links weigh: load-dependent friction, base tilt, faults of torque sensors.
+
+They are linear in their own parameter only, so the links' torques in them are those of a *reference*: the prior robot
+or an earlier fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.features import Feature, JointFeature, Motion
+from dynid.kernels import kernel
+from dynid.robot.model import Robot
+
+__all__ = ["BaseTilt", "CrossTalk", "LoadFriction", "Reference", "SensorCurvature"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Parameters (p,) of a robot, in the order of `Robot.parameter_vector`, that only need to give the right torques."""
+
+    theta: Floats
+
+    def gravity_torque(self, robot: Robot, motion: Motion) -> Floats:
+        """(N, n) torque of the links' weights [N m or N]."""
+        return np.asarray(kernel(robot, "gravity_torque", symbolic_parameters=True)(motion.q, self.theta))
+
+    def torque(self, robot: Robot, motion: Motion) -> Floats:
+        """(N, n) whole torque, joint models included [N m or N]."""
+        evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
+        return np.asarray(evaluate(motion.q, motion.dq, motion.ddq, self.theta))
+
+
+@dataclass(frozen=True)
+class LoadFriction(Feature):
+    """Dry friction that grows with the load: ``|gravity torque|`` times the friction's own shape."""
+
+    friction: JointFeature
+    """How the friction depends on the joint's motion."""
+    reference: Reference
+
+    @property
+    def name(self) -> str:
+        return f"{self.friction.name}*G"
+
+    @property
+    def unit(self) -> str:
+        return "1"
+
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        load = np.abs(self.reference.gravity_torque(robot, motion))
+        return {j: load[:, j] * column for j, column in self.friction.column(robot, motion).items()}
+
+
+@dataclass(frozen=True)
+class BaseTilt(Feature):
+    """A base that does not stand upright: gravity turned by a small angle about one of two horizontal axes."""
+
+    axis: Literal[0, 1]
+    """Which of the two."""
+    reference: Reference
+
+    @property
+    def name(self) -> str:
+        return f"TILT{'XY'[self.axis]}"
+
+    @property
+    def unit(self) -> str:
+        return "rad"
+
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        tilted = robot.with_gravity(np.cross(horizontal_axes(robot)[self.axis], robot.gravity))
+        torque = self.reference.gravity_torque(tilted, motion)
+        return {j: torque[:, j] for j in range(robot.dof)}
+
+
+def horizontal_axes(robot: Robot) -> Floats:
+    """(2, 3) two unit vectors across gravity and each other, root link's frame."""
+    down = robot.gravity / np.linalg.norm(robot.gravity)
+    first = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(down, first)])
+
+
+@dataclass(frozen=True)
+class CrossTalk(Feature):
+    """A torque sensor that also feels another joint's torque."""
+
+    joint: int
+    source: int
+    """Index of the joint it feels."""
+    reference: Reference
+
+    @property
+    def name(self) -> str:
+        return f"XT{self.joint + 1}_{self.source + 1}"
+
+    @property
+    def unit(self) -> str:
+        return "1"
+
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        return {self.joint: self.reference.torque(robot, motion)[:, self.source]}
+
+
+@dataclass(frozen=True)
+class SensorCurvature(Feature):
+    """A torque sensor or drive whose gain changes with the torque: ``torque |torque|`` of one joint."""
+
+    joint: int
+    reference: Reference
+
+    @property
+    def name(self) -> str:
+        return f"NL{self.joint + 1}"
+
+    @property
+    def unit(self) -> str:
+        return "1/(N m)"
+
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        torque = self.reference.torque(robot, motion)[:, self.joint]
+        return {self.joint: torque * np.abs(torque)}

@@ -1,0 +1,113 @@
+"""Which terms the torques really contain: forward selection by cross-validation over blocks of time.
+
+The rule is conservative, because the residuals of a fit are mostly model errors: a term is kept only if it lowers the
+error on left-out blocks by a clear part, and in most of the blocks ([Izaguirre1992] would call it significant).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.estimation.cross_validation import Folds
+from dynid.estimation.features import Feature
+from dynid.estimation.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.problem import Problem
+from dynid.tables import Table
+
+__all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep"]
+
+Floats = NDArray[np.float64]
+JUDGE='torque'
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Features that enter together or not at all."""
+
+    name: str
+    features: tuple[Feature, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionStep:
+    """One round of the selection: the candidate that helped most."""
+
+    candidate: str
+    gain: float
+    """By how much it lowered the cross-validated error of the joints it acts on [%]."""
+    folds: int
+    """In how many folds it helped."""
+    of: int
+    """How many folds there were."""
+    kept: bool
+    """Whether that was enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Selection:
+    """What was selected, and how."""
+
+    features: tuple[Feature, ...]
+    steps: tuple[SelectionStep, ...]
+
+    def table(self) -> Table:
+        """One row per round."""
+        rows = [(s.candidate, s.gain, f"{s.folds} of {s.of}", "kept" if s.kept else "left out") for s in self.steps]
+        return Table.of(["term", "gain %", "folds better", ""], rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardSelection:
+    """Add the candidate that lowers the cross-validated error most, as long as one passes the rule."""
+
+    gain: float = 0.01
+    """Smallest relative gain in the error of the joints concerned, left-out blocks only."""
+    share: float = 2.0 / 3.0
+    """Smallest share of the folds in which it must help."""
+    folds: int = 8
+    most: int = 60
+    """Largest number of rounds."""
+
+    def __post_init__(self) -> None:
+        """Refuse rules without meaning."""
+        if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and self.folds >= 2):
+            raise ArgumentError(f"a selection needs a gain and a share below one, and two folds or more, not {self}")
+
+    def run(self, problem: Problem, candidates: Sequence[Candidate]) -> Selection:
+        """Select among candidates whose features are all part of the problem.
+
+        Args:
+            problem: Reduced with the features of all candidates.
+            candidates: What may be added.
+        """
+        plain = least_squares_estimate(problem.keep(()), refined_weights(problem.keep(())), "before selection")
+        folds = Folds(problem, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
+        chosen: list[Feature] = []
+        steps: list[SelectionStep] = []
+        remaining = list(candidates)
+        while remaining and len(steps) < self.most:
+            trials = self._trials(folds, chosen, remaining)
+            best = max(trials, key=lambda step: (step.kept, step.gain))
+            steps.append(best)
+            if not best.kept:
+                break
+            chosen.extend(remaining.pop(trials.index(best)).features)
+        return Selection(features=tuple(chosen), steps=tuple(steps))
+
+    def _trials(self, folds: Folds, chosen: list[Feature], remaining: list[Candidate]) -> list[SelectionStep]:
+        weight = folds.best_weight(chosen)
+        judge = np.ones(folds.problem.robot.dof) if JUDGE == 'torque' else folds.weights
+        old = folds.errors(chosen, weight) @ judge
+        return [self._trial(c.name, old, folds.errors([*chosen, *c.features], weight) @ judge) for c in remaining]
+
+    def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
+        """Judge the squared errors (folds,) without and with a candidate."""
+        gain = 1.0 - float(np.sqrt(new.sum() / max(old.sum(), 1e-300)))
+        better = int(np.count_nonzero(new < old))
+        kept = gain >= self.gain and better >= self.share * len(old)
+        return SelectionStep(candidate=name, gain=100.0 * gain, folds=better, of=len(old), kept=kept)
