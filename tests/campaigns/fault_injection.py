@@ -1,8 +1,8 @@
 """Faults planted in simulated logs: does the gate name them, and does anything wrong get through in silence?
 
 Run ``python tests/campaigns/fault_injection.py [cases]``; 2000 cases by default. A case is *named* when the report or
-the error mentions the planted kind. It is *silent* when there is neither error nor warning, nothing was dropped for it, and a fit
-of the processed log lies more than three standard deviations from the fits of clean logs.
+the error mentions the planted kind. It is *silent* when there is neither error nor warning, nothing was dropped
+for it, and a fit of the processed log lies more than three standard deviations from the fits of clean logs.
 """
 
 from __future__ import annotations

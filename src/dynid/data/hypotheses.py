@@ -12,15 +12,19 @@ from itertools import combinations
 import numpy as np
 
 from dynid.data.findings import Finding
-from dynid.data.quick_fit import Samples, residuals
+from dynid.data.quick_fit import Samples, dissipation, residuals
 from dynid.robot.model import Robot
 
 __all__ = ["check_hypotheses"]
 
-FREE_SUSPICIOUS = 0.12
+FREE_SUSPICIOUS = 0.05
 """A free fit that leaves more of the torque than this is looked into."""
-PRIOR_SUSPICIOUS = 0.55
+PRIOR_SUSPICIOUS = 0.20
 """Likewise a model whose own masses leave more than this."""
+UNEXPLAINED = 0.25
+"""A free fit that leaves more than this, with no better hypothesis, is reported."""
+DRIVEN = -0.05
+"""Friction that puts more power than this into a joint, relative to its torque and speed, is none."""
 BETTER = 0.6
 """A hypothesis must reduce the product of both residuals below this share."""
 
@@ -36,6 +40,10 @@ class _Hypothesis:
 
 def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
     """Look for an explanation when the robot's equations do not fit the log."""
+    driven = list(_driven_joints(robot, samples))
+    if driven:
+        yield from driven
+        return
     free, prior = residuals(robot, samples)
     if free <= FREE_SUSPICIOUS and prior <= PRIOR_SUSPICIOUS:
         return
@@ -55,7 +63,7 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
             evidence=evidence,
             remedy=best.remedy,
         )
-    elif free > 2.0 * FREE_SUSPICIOUS:
+    elif free > UNEXPLAINED:
         yield Finding(
             code="unexplained",
             severity="warning",
@@ -64,6 +72,26 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
             evidence={"free residual": free, "prior residual": prior},
             remedy="Check geometry, units, joint order and gears; look for contact or a changed load.",
         )
+
+
+def _driven_joints(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Joints on which friction would have to drive: the sign of their torque or motion is wrong."""
+    before = dissipation(robot, samples)
+    for j in np.flatnonzero(before < DRIVEN).tolist():
+        name = robot.joint_names[j]
+        after = dissipation(robot, samples.with_torque_sign(j))[j]
+        free, prior = residuals(robot, samples)
+        free_h, prior_h = residuals(robot, samples.with_torque_sign(j))
+        if after > 0.0 and free_h * prior_h < 1.5 * free * prior:
+            yield Finding(
+                code="flipped",
+                severity="error",
+                channel="model",
+                joint=name,
+                message=f"friction would drive {name}; flip its torque or its motion",
+                evidence={"friction power": float(before[j]), "after": float(after), "free residual": free_h},
+                remedy="Set the sign in the channel map after checking it on the robot.",
+            )
 
 
 def _hypotheses(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:

@@ -164,21 +164,38 @@ def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
 
 def free_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with all parameters fitted."""
+    return _free_fit(robot, samples)[0]
+
+
+def dissipation(robot: Robot, samples: Samples) -> Floats:
+    """(n,) power that friction takes from each joint by the free fit, over rms torque times rms speed; 0 where unused.
+
+    Friction brakes. A joint on which it drives has the sign of its torque or of its motion the wrong way round.
+    """
+    _, theta = _free_fit(robot, samples)
+    joints, spread = samples.q.shape[1], samples.effort.std(axis=0)
+    values = theta[10 * joints : 14 * joints].reshape(joints, 4)
+    power = np.mean(samples.dq * (values[:, 1] * samples.dq + values[:, 2] * samples.sign), axis=0)
+    speed = np.sqrt(np.mean(samples.dq**2, axis=0))
+    return np.where(samples.used, power / np.maximum(spread * speed, 1e-300), 0.0)
+
+
+def _free_fit(robot: Robot, samples: Samples) -> tuple[float, Floats]:
+    """Relative rms residual and the fitted parameters (p,) of `with_friction(robot)`."""
     model = with_friction(robot).with_gravity(samples.gravity)
     Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
     rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
     tau = (samples.effort * samples.weight)[:, samples.used].reshape(-1)
     scale = np.linalg.norm(rows, axis=0)
-    kept = rows[:, scale > 1e-9 * scale.max()] / scale[scale > 1e-9 * scale.max()]
+    seen = scale > 1e-9 * scale.max()
+    kept = rows[:, seen] / scale[seen]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
     values, vectors = np.linalg.eigh(kept.T @ kept)
     good = values > 1e-9 * values[-1]
     solution = vectors[:, good] @ ((vectors[:, good].T @ (kept.T @ tau)) / values[good])
-    return _relative(tau - kept @ solution, samples)
-
-
-def _relative(residual: Floats, samples: Samples) -> float:
-    return float(np.sqrt(np.mean(residual**2))) if np.count_nonzero(samples.weight) else 1.0
+    theta = np.zeros(scale.size)
+    theta[seen] = solution / scale[seen]
+    return float(np.sqrt(np.mean((tau - kept @ solution) ** 2))), theta
 
 
 def prior_residual(robot: Robot, samples: Samples) -> float:

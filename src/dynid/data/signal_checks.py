@@ -232,27 +232,27 @@ def check_velocities(recording: Recording) -> Iterator[Finding]:
 def _compare_velocity(
     name: str, names: tuple[str, ...], j: int, measured: Floats, derived: Floats
 ) -> Iterator[Finding]:
-    def robust(x: Floats) -> Floats:
-        return np.clip(x, *np.percentile(x, [2.0, 98.0]))
-
-    x, y = robust(derived[:, j]), robust(measured[:, j])
-    if x.std() < 1e-3 or y.std() == 0.0:
+    y = _robust(measured[:, j])
+    if _robust(derived[:, j]).std() < 1e-3 or y.std() == 0.0:
         return
-    correlation = float(np.corrcoef(x, y)[0, 1])
-    ratio = float(y.std() / x.std())
-    evidence = {"measured / derived": ratio, "correlation": correlation}
-    if abs(correlation) > 0.9 and not 0.5 < ratio < 2.0:
-        factor = "degrees" if min(abs(np.log(ratio / DEGREES)), abs(np.log(ratio * DEGREES))) < 0.3 else "another unit"
+    spread = np.array([_robust(column).std() for column in derived.T])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = np.array([np.corrcoef(_robust(column), y)[0, 1] for column in derived.T])
+    correlation = np.where(spread > 1e-3, correlation, 0.0)
+    best = int(np.argmax(np.abs(correlation)))
+    ratio = float(y.std() / spread[j])
+    evidence = {"measured / derived": ratio, "correlation": float(correlation[j])}
+    if best != j and abs(correlation[best]) > 0.9 > abs(correlation[j]):
         yield Finding(
-            code="unit",
+            code="swapped",
             severity="error",
             channel="dq",
             joint=name,
-            message=f"velocities and positions have different units; one of them seems to be in {factor}",
-            evidence=evidence,
-            remedy="Declare the units of both in the channel map.",
+            message=f"its velocities are those of {names[best]}'s positions",
+            evidence={**evidence, f"correlation with {names[best]}": float(correlation[best])},
+            remedy="Match the columns by joint name in the channel map.",
         )
-    elif correlation < -0.5:
+    elif correlation[j] < -0.9:
         yield Finding(
             code="flipped",
             severity="error",
@@ -262,16 +262,28 @@ def _compare_velocity(
             evidence=evidence,
             remedy="Flip the sign of one of them in the channel map.",
         )
-    elif abs(correlation) < 0.5:
-        others = [abs(float(np.corrcoef(robust(derived[:, k]), y)[0, 1])) for k in range(derived.shape[1])]
-        best = int(np.nanargmax(others))
-        if best != j and others[best] > 0.8:
-            yield Finding(
-                code="swapped",
-                severity="error",
-                channel="dq",
-                joint=name,
-                message=f"its velocities are those of {names[best]}'s positions",
-                evidence={"correlation": others[best]},
-                remedy="Match the columns by joint name in the channel map.",
-            )
+    elif correlation[j] > 0.9 and not 0.5 < ratio < 2.0:
+        degrees = min(abs(np.log(ratio / DEGREES)), abs(np.log(ratio * DEGREES))) < 0.3
+        yield Finding(
+            code="unit",
+            severity="error",
+            channel="dq",
+            joint=name,
+            message=f"velocities and positions differ in unit{'; one of them is in degrees' if degrees else ''}",
+            evidence=evidence,
+            remedy="Declare the units of both in the channel map.",
+        )
+    elif correlation[j] < 0.5:
+        yield Finding(
+            code="inconsistent",
+            severity="warning",
+            channel="dq",
+            joint=name,
+            message="velocities do not follow the positions",
+            evidence=evidence,
+            remedy="Check which signal the channel holds; process without measured velocities.",
+        )
+
+
+def _robust(x: Floats) -> Floats:
+    return np.clip(x, *np.percentile(x, [2.0, 98.0]))
