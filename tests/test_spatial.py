@@ -41,9 +41,7 @@ def test_rotation_about_any_axis(seed: int) -> None:
     axis = rng.normal(size=3)
     axis /= np.linalg.norm(axis)
     angle = rng.uniform(-7, 7)
-    np.testing.assert_allclose(
-        rotation_about(axis, angle), Rotation.from_rotvec(angle * axis).as_matrix(), atol=1e-14
-    )
+    np.testing.assert_allclose(rotation_about(axis, angle), Rotation.from_rotvec(angle * axis).as_matrix(), atol=1e-14)
 
 
 def test_rotation_about_a_coordinate_axis_keeps_exact_zeros_and_ones() -> None:
