@@ -179,7 +179,8 @@ def two_rate_header(text: CodeText, tasks: dict[str, Tape]) -> str:
 
 def two_rate_source(text: CodeText, tasks: dict[str, Tape]) -> str:
     """The source of the two-rate structure."""
-    definitions = "\n".join(text.definition(task, tape) for task, tape in tasks.items())
+    shared = text.sincos(tasks.values())
+    definitions = "\n".join([*shared, *(text.definition(task, tape) for task, tape in tasks.items())])
     return _SOURCE.format(definitions=definitions, **_sizes(text))
 
 
