@@ -12,7 +12,7 @@ from dynid.papers.formulas import Monomials, evaluate
 from dynid.papers.random_robots import random_robot
 from dynid.papers.reproduction import Part
 from dynid.papers.rows import Row, Verdict, checked, equal, in_kind
-from dynid.parameters.base import base_parameters
+from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import INERTIAL_SYMBOLS
 from dynid.robot import zoo
@@ -24,7 +24,7 @@ __all__ = ["PARTS", "TITLE"]
 
 TITLE = "Gautier, Khalil 1990: direct calculation of the minimum set of inertial parameters"
 Floats = NDArray[np.float64]
-_METHODS = ("closed-form", "minimal-combinations", "structural", "numeric")
+_METHODS: tuple[Method, ...] = ("closed-form", "minimal-combinations", "structural", "numeric")
 _PUMA = {"D3": 0.4318, "R3": 0.1501, "D4": 0.0203, "R4": 0.4331}
 
 
@@ -199,8 +199,8 @@ def bound(quick: bool = False) -> Part:
         title="The bound on the number of parameters",
         source="equation (18), section III-B rule 2",
         rows=rows,
-        assumptions=f"{number} random robots with 2 to 6 joints, a third prismatic; half with oblique twists, half with "
-        "gravity in any direction. The paper proves the bound and shows no robots.",
+        assumptions=f"{number} random robots with 2 to 6 joints, a third prismatic; half with oblique twists, half "
+        "with gravity in any direction. The paper proves the bound and shows no robots.",
     )
 
 

@@ -166,7 +166,7 @@ class _Summary(Section):
     def body(self) -> str:
         found = self._reproduction
         cells = "".join(f"<li>{_badge(verdict)}: {count}</li>" for verdict, count in found.counts.items())
-        rows = [
+        rows: list[tuple[str | int, ...]] = [
             (part.title, len(part.rows), *(sum(r.verdict is v for r in part.rows) for v in Verdict))
             for part in found.parts
         ]

@@ -71,8 +71,8 @@ def close(
     good = Verdict.ASSUMED if assumption else Verdict.REPRODUCED
     band = f"agreement: within {100 * (factor - 1):.3g} %" if factor < 2 else f"agreement: within a factor {factor:g}"
     note = "; ".join(text for text in (assumption if agree else reason or assumption, band) if text)
-    texts = [f"{shown(float(value), digits)} {unit}".strip() for value in (paper, ours)]
-    return Row(what, *texts, good if agree else Verdict.DIFFERS, note)
+    was, found = (f"{shown(float(value), digits)} {unit}".strip() for value in (paper, ours))
+    return Row(what, was, found, good if agree else Verdict.DIFFERS, note)
 
 
 def checked(what: str, printed: object, right: object, *, note: str = "", same: bool | None = None) -> Row:
