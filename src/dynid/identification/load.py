@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from dynid.errors import ArgumentError
+from dynid.identification.principal import PrincipalAxes
+from dynid.parameters.inertia_maps import transport
 from dynid.robot.inertia import Inertia
 from dynid.spatial import skew
 from dynid.tables import Table
 
-__all__ = ["Load", "NAMES"]
+__all__ = ["CHANNELS", "NAMES", "UNITS", "Load"]
 
 Floats = NDArray[np.float64]
 NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
+CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,11 +31,13 @@ class Load:
     vector: Floats
     """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` about the frame's origin."""
     covariance: Floats
-    """(10, 10)"""
+    """(10, 10) of what the data determine."""
     undetermined: NDArray[np.bool_]
     """(10,) whether the data leave the parameter open; its value is then zero or a convention."""
     bias: Floats = field(default_factory=lambda: np.zeros(6))
     """(6,) constant wrench of the sensor [N, N m]."""
+    bias_stderr: Floats = field(default_factory=lambda: np.zeros(6))
+    """(6,) its standard deviation [N, N m]; infinite where undetermined."""
     drift: Floats = field(default_factory=lambda: np.zeros(6))
     """(6,) change of the sensor's bias per second [N/s, N m/s]."""
     residual_std: Floats = field(default_factory=lambda: np.zeros(0))
@@ -39,52 +45,76 @@ class Load:
     method: str = ""
     notes: tuple[str, ...] = ()
     extras: dict[str, Floats] = field(default_factory=dict)
-    """What else was estimated: sensor orientation, gravity direction."""
+    """What else was estimated: ``R_frame_sensor``, ``orientation_stderr`` [rad], ``gravity`` [m/s^2], ..."""
+
+    @classmethod
+    def of(cls, inertia: Inertia, frame: str, *, stderr: ArrayLike = 0.0, method: str = "given") -> Load:
+        """A load known beforehand: weighed, or from its drawing.
+
+        Args:
+            inertia: Mass properties in the frame.
+            frame: Name of the link that holds it.
+            stderr: Standard deviation of the ten parameters, one number or (10,).
+            method: Where the numbers come from.
+        """
+        spread = np.broadcast_to(np.asarray(stderr, dtype=float), (10,))
+        return cls(
+            frame=frame,
+            vector=inertia.vector,
+            covariance=np.diag(spread**2),
+            undetermined=np.zeros(10, dtype=bool),
+            method=method,
+        )
 
     @property
     def inertia(self) -> Inertia:
         """The load as a body in its frame; undetermined moments of inertia are those of a point mass."""
-        return Inertia.from_vector(self._filled)
-
-    @property
-    def _filled(self) -> Floats:
         vector = np.where(self.undetermined, 0.0, self.vector)
-        if self.undetermined[:6].any():
-            point = Inertia.from_com(vector[9], self.com, np.zeros((3, 3))).vector
+        if self.undetermined[:6].any() and vector[9] > 0.0:
+            point = Inertia.from_com(vector[9], vector[6:9] / vector[9], np.zeros((3, 3))).vector
             vector = np.where(self.undetermined, point, vector)
-        return np.asarray(vector)
+        return Inertia.from_vector(vector)
 
     @property
     def mass(self) -> float:
-        """Mass [kg]."""
-        return float(self.vector[9])
+        """Mass [kg]; NaN where undetermined."""
+        return float("nan") if self.undetermined[9] else float(self.vector[9])
 
     @property
     def com(self) -> Floats:
-        """(3,) centre of mass in the frame [m] ([Atkeson1986] eq. 10)."""
-        return np.asarray(self.vector[6:9] / self.vector[9])
+        """(3,) centre of mass in the frame [m] ([Atkeson1986] eq. 10); NaN where undetermined."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            com = self.vector[6:9] / self.vector[9]
+        return np.where(self.undetermined[6:9] | self.undetermined[9], np.nan, com)
+
+    @property
+    def has_inertia(self) -> bool:
+        """Whether the data determine the whole inertia tensor about the centre of mass."""
+        return not self.undetermined.any()
 
     @property
     def inertia_about_com(self) -> Floats:
-        """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined (eq. 11)."""
-        if self.undetermined[:6].any():
+        """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined (eq. 10)."""
+        if not self.has_inertia:
             return np.full((3, 3), np.nan)
         return Inertia.from_vector(self.vector).about_com
 
     @property
+    def principal(self) -> PrincipalAxes:
+        """Principal moments and axes with their uncertainty (eq. 11); NaN and infinite where undetermined."""
+        if not self.has_inertia:
+            return PrincipalAxes.unknown()
+        return PrincipalAxes.of(self.inertia_about_com, self.about_com_covariance)
+
+    @property
     def principal_moments(self) -> Floats:
         """(3,) ascending [kg m^2]; NaN where undetermined."""
-        if self.undetermined[:6].any():
-            return np.full(3, np.nan)
-        return np.asarray(np.linalg.eigvalsh(self.inertia_about_com))
+        return self.principal.moments
 
     @property
     def principal_axes(self) -> Floats:
         """(3, 3) columns: axes of `principal_moments`, in the frame; right-handed."""
-        if self.undetermined[:6].any():
-            return np.full((3, 3), np.nan)
-        axes = np.linalg.eigh(self.inertia_about_com)[1]
-        return np.asarray(axes * np.sign(np.linalg.det(axes)))
+        return self.principal.axes
 
     # --- uncertainty -----------------------------------------------------------------------------------------------
 
@@ -99,95 +129,101 @@ class Load:
         return float(self.stderr[9])
 
     @property
+    def com_covariance(self) -> Floats:
+        """(3, 3) covariance of the centre of mass [m^2], to first order."""
+        jacobian = np.hstack([np.eye(3), -(self.vector[6:9] / self.vector[9])[:, None]]) / self.vector[9]
+        return np.asarray(jacobian @ self.covariance[6:, 6:] @ jacobian.T)
+
+    @property
     def com_stderr(self) -> Floats:
-        """(3,) standard deviation of the centre of mass [m]."""
-        if self.undetermined[6:].any():
+        """(3,) standard deviation of the centre of mass [m]; infinite where undetermined."""
+        if self.undetermined[9]:
             return np.full(3, np.inf)
-        jacobian = np.hstack([np.eye(3), -self.com[:, None]]) / self.mass
-        return np.sqrt(np.diag(jacobian @ self.covariance[6:, 6:] @ jacobian.T))
+        return np.where(self.undetermined[6:9], np.inf, np.sqrt(np.diag(self.com_covariance)))
 
     @property
     def about_com_covariance(self) -> Floats:
-        """(6, 6) covariance of the tensor about the centre of mass, order XX XY XZ YY YZ ZZ."""
-        step = 1e-6 * np.maximum(np.abs(self.vector), 1e-6)
-        columns = [
-            (_about_com(self.vector + d * unit) - _about_com(self.vector - d * unit)) / (2 * d)
-            for d, unit in zip(step, np.eye(10), strict=True)
-        ]
-        jacobian = np.stack(columns, axis=1)
+        """(6, 6) covariance of the tensor about the centre of mass, order XX XY XZ YY YZ ZZ, to first order."""
+        m, h = self.vector[9], self.vector[6:9]
+        # I_com = I + [h][h] / m: derivatives with respect to h_k and m
+        columns = [(skew(e) @ skew(h) + skew(h) @ skew(e)) / m for e in np.eye(3)] + [-skew(h) @ skew(h) / m**2]
+        jacobian = np.hstack([np.eye(6), np.stack([c[np.triu_indices(3)] for c in columns], axis=1)])
         return np.asarray(jacobian @ self.covariance @ jacobian.T)
 
     @property
     def principal_moments_stderr(self) -> Floats:
         """(3,) to first order [kg m^2]; infinite where undetermined."""
-        if self.undetermined[:6].any():
-            return np.full(3, np.inf)
-        rows = np.array([_along(axis) for axis in self.principal_axes.T])
-        return np.asarray(np.sqrt(np.einsum("ki,ij,kj->k", rows, self.about_com_covariance, rows)))
+        return self.principal.moments_stderr
 
     @property
     def ill_defined_axes(self) -> tuple[tuple[int, int], ...]:
         """Pairs of principal axes with moments too close to tell apart: their directions mean nothing (eqs. 23-24)."""
-        if self.undetermined[:6].any():
-            return ((0, 1), (0, 2), (1, 2))
-        moments, spread = self.principal_moments, self.principal_moments_stderr
-        pairs = [(i, j) for i in range(3) for j in range(i + 1, 3)]
-        return tuple((i, j) for i, j in pairs if moments[j] - moments[i] < 3.0 * np.hypot(spread[i], spread[j]))
+        return self.principal.ill_defined
 
     # --- to and from others ----------------------------------------------------------------------------------------
 
     def minus(self, tare: Load) -> Load:
         """This load without another one in the same frame: the object without the gripper."""
-        return Load(
-            frame=self.frame,
+        if tare.frame != self.frame:
+            raise ArgumentError(
+                f"the tare is in frame '{tare.frame}', the load in '{self.frame}'",
+                remedy="Express the tare in the load's frame first: tare.in_frame(T, frame).",
+            )
+        return replace(
+            self,
             vector=self.vector - tare.vector,
             covariance=self.covariance + tare.covariance,
             undetermined=self.undetermined | tare.undetermined,
-            bias=self.bias,
-            drift=self.drift,
-            residual_std=self.residual_std,
             method=f"{self.method}, tare subtracted",
-            notes=(*self.notes, *tare.notes),
+            notes=tuple(dict.fromkeys((*self.notes, *tare.notes))),
         )
+
+    def in_frame(self, T_new_frame: ArrayLike, frame: str) -> Load:
+        """The same load in another frame; ``T_new_frame`` (4, 4) is the pose of the present frame in the new one."""
+        T = np.asarray(T_new_frame, dtype=float)
+        S = transport(T[:3, :3], T[:3, 3])
+        open_directions = S[:, self.undetermined]
+        return replace(
+            self,
+            frame=frame,
+            vector=S @ np.where(self.undetermined, 0.0, self.vector),
+            covariance=S @ self.covariance @ S.T,
+            undetermined=np.any(np.abs(open_directions) > 1e-12, axis=1),
+        )
+
+    def com_change(self, reference: Load) -> tuple[Floats, Floats]:
+        """How far the centre of mass moved since another load was identified ([Atkeson1986] Table 1).
+
+        Both must have been identified alike, so that what they have in common (the gripper) need not be known; for an
+        object of mass m that moved within a whole of mass M the whole's centre moves by m / M of it.
+
+        Returns:
+            (3,) change and (3,) its standard deviation [m], in the common frame.
+        """
+        if reference.frame != self.frame:
+            raise ArgumentError(f"the loads are in different frames, '{reference.frame}' and '{self.frame}'")
+        return self.com - reference.com, np.hypot(self.com_stderr, reference.com_stderr)
 
     def summary(self) -> str:
         """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
         rows: list[tuple[str, float | str, float | str, str]] = [("mass", self.mass, self.mass_stderr, "kg")]
         rows += [(f"com {axis}", float(c), float(s), "m") for axis, c, s in zip("xyz", self.com, self.com_stderr)]
-        if self.undetermined[:6].any():
-            rows.append(("inertia", "not identifiable from these data", "", ""))
-        else:
-            moments = zip(self.principal_moments, self.principal_moments_stderr, strict=True)
+        principal = self.principal
+        if self.has_inertia:
+            moments = zip(principal.moments, principal.moments_stderr, strict=True)
             rows += [(f"principal moment {k + 1}", float(v), float(s), "kg m^2") for k, (v, s) in enumerate(moments)]
+        else:
+            rows.append(("inertia", "not identifiable from these data", "", ""))
         units = ("N", "N", "N", "N m", "N m", "N m")
         if np.any(self.bias):
-            rows += [(f"bias {n}", float(b), "", u) for n, b, u in zip(_CHANNELS, self.bias, units, strict=True)]
-        lines = [
-            f"load in frame '{self.frame}' by {self.method}",
-            "",
-            str(Table.of(["", "value", "std", "unit"], rows)),
-        ]
-        if not self.undetermined[:6].any() and self.ill_defined_axes:
-            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in self.ill_defined_axes)
+            bias = zip(CHANNELS, self.bias, self.bias_stderr, units, strict=True)
+            rows += [(f"bias {n}", float(b), float(s), u) for n, b, s, u in bias]
+        title = f"load in frame '{self.frame}' by {self.method}"
+        lines = [title, "", str(Table.of(["", "value", "std", "unit"], rows))]
+        if self.has_inertia and principal.ill_defined:
+            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in principal.ill_defined)
             lines.append(f"Principal axes {pairs} are ill-defined: their moments are too close.")
         return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
 
     def __str__(self) -> str:
         return self.summary()
-
-
-_CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
-
-
-def _about_com(vector: Floats) -> Floats:
-    """(6,) XX XY XZ YY YZ ZZ about the centre of mass (parallel axes, [Atkeson1986] eq. 11)."""
-    xx, xy, xz, yy, yz, zz = vector[:6]
-    c = skew(vector[6:9] / vector[9])
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) + vector[9] * c @ c
-    return np.asarray(tensor[np.triu_indices(3)])
-
-
-def _along(axis: Floats) -> Floats:
-    """(6,) row that gives the moment about an axis from XX XY XZ YY YZ ZZ."""
-    x, y, z = axis
-    return np.array([x * x, 2 * x * y, 2 * x * z, y * y, 2 * y * z, z * z])

@@ -3,41 +3,71 @@
     measured wrench = A(motion) phi + bias + drift * time
 
 A is the matrix of eq. (8) in the sensor's frame. At rest only mass and first moment act (eq. 21); the inertia is then
-said to be undetermined, not guessed. The sensor's orientation, where asked for, is found by a search around the same
-linear problem.
+said to be undetermined, not guessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.identification.calibration import SensorCalibration
 from dynid.identification.load import Load
-from dynid.kernels import wrench_regressor
-from dynid.robot.model import Robot
+from dynid.identification.load_solver import LinearSolution, weighted_solution
+from dynid.identification.physical_load import possible_load
+from dynid.identification.sensor_pose import sensor_columns, turn_angle, turned_solution
+from dynid.identification.wrench_equations import WrenchData, WrenchForm, pose_equations, robot_equations
+from dynid.robot.model import STANDARD_GRAVITY, Robot
 
-__all__ = ["WrenchData", "identify_load", "solve_load"]
+__all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_solution", "solve_load", "wrench_data"]
 
 Floats = NDArray[np.float64]
-RESOLUTION = 1e-7
-"""Smallest singular value of the scaled equations that counts as seen."""
+PLAUSIBLE_RADIUS = 0.15
+"""Moments of inertia less certain than those of the mass on this radius [m] are as good as unknown."""
+STILL = "the motion does not reveal the inertia: move the load with angular acceleration about several axes"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WrenchData:
-    """Equations of a load, sample by sample."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensing:
+    """What is known of the sensor, and what is to be found out with the load."""
 
-    matrix: Floats
-    """(N, 6, 10) wrench per unit of each parameter."""
-    wrench: Floats
-    """(N, 6) measured force [N] and moment [N m], sensor frame."""
-    time: Floats
-    """(N,) [s]"""
+    bias: bool = True
+    """Estimate a constant wrench."""
+    drift: bool = False
+    """Estimate a linear change of that bias over time."""
+    sign: int = 1
+    """1 where the sensor reports the wrench on the load, -1 where it reports the wrench on the robot."""
+    axes: Literal["sensor", "base"] = "sensor"
+    """Whether wrenches were recorded in the sensor's axes or in those of the base."""
+    moment_unit: float = 1.0
+    """Size of the unit of recorded moments [N m]: 0.001 for N mm."""
+    find_orientation: bool = False
+    """Estimate how the sensor is turned against its frame."""
+    find_gravity: bool = False
+    """Estimate which way gravity points."""
+    calibration: SensorCalibration | None = None
+    """Gains and cross-talk to be undone first."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings without meaning."""
+        if self.sign not in (1, -1):
+            raise ArgumentError(f"sign is 1 or -1, not {self.sign}")
+        if self.axes not in ("sensor", "base"):
+            raise ArgumentError(f"axes are 'sensor' or 'base', not {self.axes!r}")
+
+    def corrected(self, data: WrenchData) -> WrenchData:
+        """The equations with sign, unit and calibration put right."""
+        unit = np.repeat([1.0, self.moment_unit], 3)
+        wrench = self.sign * data.wrench * unit
+        if self.calibration is not None:
+            wrench = wrench @ self.calibration.inverse.T
+        return replace(data, wrench=wrench)
 
 
 def identify_load(
@@ -45,12 +75,12 @@ def identify_load(
     experiments: Experiment | Sequence[Experiment],
     *,
     sensor_frame: str,
-    static: bool = False,
-    bias: bool = True,
-    drift: bool = False,
-    sign: int = 1,
-    find_orientation: bool = False,
+    form: WrenchForm | None = None,
+    interval_s: float = 0.1,
+    sensing: Sensing | None = None,
+    noise_std: ArrayLike | None = None,
     tare: Load | None = None,
+    physical: bool = True,
 ) -> Load:
     """Identify the load beyond a force and torque sensor.
 
@@ -58,144 +88,161 @@ def identify_load(
         robot: Geometry and gravity.
         experiments: With a wrench channel.
         sensor_frame: Link in whose frame the wrench is measured.
-        static: Use gravity only: velocities and accelerations are taken as zero.
-        bias: Estimate a constant wrench of the sensor.
-        drift: Estimate a linear change of that bias over time.
-        sign: 1 where the sensor reports the wrench on the load, -1 where it reports the wrench on the robot.
-        find_orientation: Estimate how the sensor is turned against ``sensor_frame``.
+        form: ``differential`` uses accelerations, ``integral`` intervals without them (eqs. 25-27), ``static`` gravity
+            only; by default static where the experiments hold no accelerations.
+        interval_s: Length of the intervals of the integral form [s].
+        sensing: What is known of the sensor, and what of it to estimate; a constant bias by default.
+        noise_std: (6,) standard deviations of the channels where they are known; from the residuals by default.
         tare: The gripper or tool alone, subtracted with its covariance.
+        physical: Replace an estimate that no body can have by the nearest possible one, with a note.
 
     Raises:
         DataError: There is no wrench in the experiments.
         IdentifiabilityError: Not even the mass can be determined.
     """
-    if sign not in (1, -1):
-        raise ArgumentError(f"sign is 1 or -1, not {sign}")
-    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
-    data = _joined([_equations(robot, run, sensor_frame, static, sign) for run in runs])
-    if not find_orientation:
-        load = solve_load(data, frame=sensor_frame, bias=bias, drift=drift)
-    else:
-        load = _oriented_load(data, sensor_frame, bias, drift)
+    sensing = sensing or Sensing()
+    data = wrench_data(robot, experiments, sensor_frame, sensing, form=form, interval_s=interval_s)
+    load = solve_load(data, frame=sensor_frame, sensing=sensing, noise_std=noise_std)
+    load = load if tare is None else load.minus(tare)
+    return possible_load(load) if physical else load
+
+
+def identify_load_from_poses(
+    orientation: ArrayLike,
+    wrench: ArrayLike,
+    *,
+    time: ArrayLike | None = None,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    frame: str = "sensor",
+    sensing: Sensing | None = None,
+    tare: Load | None = None,
+) -> Load:
+    """Identify mass and centre of mass from orientations and wrenches at rest, without a robot model.
+
+    Args:
+        orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations of the sensor in the world.
+        wrench: (N, 6) force [N] and moment [N m], sensor axes.
+        time: (N,) [s], for a drift.
+        gravity: (3,) in the world's axes [m/s^2].
+        frame: Name of the sensor's frame.
+        sensing: What is known of the sensor, and what of it to estimate.
+        tare: The gripper or tool alone.
+    """
+    sensing = sensing or Sensing()
+    if sensing.axes != "sensor":
+        raise ArgumentError("turn the wrenches into the sensor's axes first", remedy="wrench @ R for every pose.")
+    data = sensing.corrected(pose_equations(orientation, wrench, time=time, gravity=gravity))
+    load = solve_load(data, frame=frame, sensing=sensing)
     return load if tare is None else load.minus(tare)
 
 
-def _equations(robot: Robot, run: Experiment, frame: str, static: bool, sign: int) -> WrenchData:
-    if run.wrench is None:
-        raise DataError(
-            "the experiment has no wrench", path=run.source, remedy="Map six wrench columns in the channel map."
+def wrench_data(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    frame: str,
+    sensing: Sensing,
+    *,
+    form: WrenchForm | None = None,
+    interval_s: float = 0.1,
+    with_axes: bool = False,
+) -> WrenchData:
+    """The equations of all experiments, wrenches put right; see `identify_load`."""
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    chosen = form or ("differential" if any(np.any(run.ddq) for run in runs) else "static")
+    parts = [
+        robot_equations(
+            robot,
+            run,
+            frame,
+            form=chosen,
+            interval_s=interval_s,
+            axes=sensing.axes,
+            with_axes=with_axes or sensing.find_gravity,
         )
-    still = np.zeros_like(run.q)
-    matrix = wrench_regressor(robot, frame, run.q, still if static else run.dq, still if static else run.ddq)
-    good = np.isfinite(run.wrench).all(axis=1)
-    return WrenchData(matrix[good], sign * run.wrench[good], run.time[good])
+        for run in runs
+    ]
+    return sensing.corrected(WrenchData.joined(parts))
 
 
-def _joined(parts: Sequence[WrenchData]) -> WrenchData:
-    columns = [np.concatenate([getattr(part, name) for part in parts]) for name in ("matrix", "wrench", "time")]
-    return WrenchData(*columns)
-
-
-def solve_load(data: WrenchData, *, frame: str, bias: bool = True, drift: bool = False, method: str = "") -> Load:
-    """Weighted least squares for load, bias and drift; forces and moments weighted by their own residuals.
+def solve_load(
+    data: WrenchData, *, frame: str, sensing: Sensing | None = None, noise_std: ArrayLike | None = None
+) -> Load:
+    """Load, and what `sensing` asks for, from equations; every channel weighted by its own residual.
 
     Args:
-        data: The equations.
+        data: The equations, wrenches put right.
         frame: Name of the frame the load is described in.
-        bias: Estimate a constant wrench.
-        drift: Estimate its change per second.
-        method: Put into the result.
+        sensing: What of the sensor to estimate with the load.
+        noise_std: (6,) standard deviations of the channels where they are known.
     """
-    count = len(data.time)
-    if count == 0:
+    sensing = sensing or Sensing()
+    if len(data.time) == 0:
         raise DataError("no sample with a finite wrench is left")
-    span = (data.time - data.time.mean())[:, None, None] * np.eye(6)
-    blocks = [data.matrix, *([np.broadcast_to(np.eye(6), (count, 6, 6))] if bias else []), *([span] if drift else [])]
-    W = np.concatenate(blocks, axis=2)
-    std = np.ones(6)
-    for _ in range(3):  # weights from the residuals of the round before
-        solution = _solve(W / std[:, None], data.wrench / std)
-        residual = data.wrench - W @ solution.values
-        freedom = max(1.0, count - W.shape[2] / 6)
-        std = np.maximum(
-            np.sqrt((residual**2).sum(axis=0) / freedom), 1e-12 * max(1.0, float(np.abs(data.wrench).max()))
-        )
+    if sensing.find_orientation or sensing.find_gravity:
+        return _load_and_pose(data, frame, sensing)
+    std = None if noise_std is None else np.asarray(noise_std, dtype=float)
+    W = np.concatenate([data.matrix, *sensor_columns(data, sensing.bias, sensing.drift)], axis=2)
+    return load_from_solution(weighted_solution(W, data.wrench, std), frame, sensing)
+
+
+def load_from_solution(
+    solution: LinearSolution,
+    frame: str,
+    sensing: Sensing,
+    method: str = "force and torque sensor, weighted least squares",
+) -> Load:
+    """The load, bias and drift that a solution holds, in this order; what is as good as unknown is marked."""
     if solution.undetermined[9]:
         raise IdentifiabilityError(
             "the mass cannot be told from the sensor's bias", remedy="Turn the load through several orientations."
         )
+    undetermined = _judged(solution)
     values = np.where(solution.undetermined, 0.0, solution.values)
+    spread = np.where(solution.undetermined, np.inf, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)))
+    end = 10 + 6 * sensing.bias
+    nothing = np.zeros(6)
     return Load(
         frame=frame,
-        vector=values[:10],
-        covariance=solution.covariance[:10, :10] * _correlation(residual),
-        undetermined=solution.undetermined[:10],
-        bias=values[10:16] if bias else np.zeros(6),
-        drift=values[16:22] if bias and drift else (values[10:16] if drift else np.zeros(6)),
-        residual_std=std,
-        method=method or "force and torque sensor, weighted least squares",
-        notes=_notes(solution.undetermined[:10]),
+        vector=np.where(undetermined, 0.0, values[:10]),
+        covariance=solution.covariance[:10, :10],
+        undetermined=undetermined,
+        bias=values[10:16] if sensing.bias else nothing,
+        bias_stderr=spread[10:16] if sensing.bias else nothing,
+        drift=values[end : end + 6] if sensing.drift else nothing,
+        residual_std=solution.noise_std,
+        method=method,
+        notes=(STILL,) if undetermined[:6].any() else (),
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Solution:
-    values: Floats
-    covariance: Floats
-    undetermined: NDArray[np.bool_]
+def _judged(solution: LinearSolution) -> NDArray[np.bool_]:
+    """Which of the ten parameters are open, moments of inertia less certain than any plausible value among them."""
+    undetermined = solution.undetermined[:10].copy()
+    mass = abs(float(solution.values[9]))
+    reach = max(PLAUSIBLE_RADIUS, float(np.linalg.norm(solution.values[6:9])) / max(mass, 1e-300))
+    spread = np.sqrt(np.maximum(np.diag(solution.covariance)[[0, 3, 5]], 0.0))
+    if undetermined[:6].any() or np.any(spread > mass * min(reach, 1.0) ** 2):
+        undetermined[:6] = True
+    return undetermined
 
 
-def _solve(W: Floats, y: Floats) -> _Solution:
-    """Least squares of stacked equations, with what the data leave open."""
-    rows = W.reshape(-1, W.shape[2])
-    scale = np.linalg.norm(rows, axis=0)
-    seen = scale > 1e-12 * scale.max()
-    scale = np.where(seen, scale, 1.0)
-    U, s, Vt = np.linalg.svd(rows / scale, full_matrices=False)
-    good = s > RESOLUTION * s[0]
-    open_directions = Vt[~good]
-    undetermined = np.any(np.abs(open_directions) > 1e-5, axis=0) | ~seen
-    values = (Vt[good].T @ ((U[:, good].T @ y.ravel()) / s[good])) / scale
-    covariance = (Vt[good].T / s[good] ** 2) @ Vt[good] / np.outer(scale, scale)
-    return _Solution(values, covariance, undetermined)
-
-
-def _correlation(residual: Floats) -> float:
-    """Samples per independent sample of the residuals, from their first autocorrelation."""
-    lagged = (residual[1:] * residual[:-1]).sum() / max(float((residual**2).sum()), 1e-300)
-    rho = float(np.clip(lagged, 0.0, 0.99))
-    return (1.0 + rho) / (1.0 - rho)
-
-
-def _notes(undetermined: NDArray[np.bool_]) -> tuple[str, ...]:
-    if undetermined[:6].any():
-        return ("the motion does not reveal the inertia: move the load with angular acceleration about several axes",)
-    return ()
-
-
-def _oriented_load(data: WrenchData, frame: str, bias: bool, drift: bool) -> Load:
-    """Load and sensor orientation: forces of a mass m follow ``f = m R^T a + bias``, so a linear fit gives m R^T.
-
-    ``a`` is the acceleration of the origin minus gravity in the frame's axes, R turns sensor axes into those of the
-    frame. The first moment's part of the force averages out over orientations; moments are turned by the same R.
-    """
-    a = data.matrix[:, :3, 9]
-    ones = np.ones((len(a), 1)) if bias else np.zeros((len(a), 0))
-    fitted = np.linalg.lstsq(np.hstack([a, ones]), data.wrench[:, :3], rcond=None)[0]
-    U, size, Vt = np.linalg.svd(fitted[:3])  # rows: a -> force, so fitted[:3] is m R
-    if size[-1] < 0.2 * size[0]:
-        raise IdentifiabilityError(
-            "the poses do not reveal how the sensor is turned",
-            remedy="Turn the load through orientations in all directions.",
-        )
-    sign = float(np.sign(np.linalg.det(U @ Vt)))
-    R = sign * (U @ Vt)
-    both = np.kron(np.eye(2), R)
-    load = solve_load(
-        WrenchData(data.matrix, sign * data.wrench @ both.T, data.time), frame=frame, bias=bias, drift=drift
-    )
-    angle = float(np.rad2deg(np.arccos(np.clip((np.trace(R) - 1.0) / 2.0, -1.0, 1.0))))
-    notes = [*load.notes, f"the sensor is turned by {angle:.1f} deg against '{frame}'"]
-    if sign < 0:
-        notes.append("the sensor reports the wrench on the robot: its sign was turned")
-    return replace(load, extras={"R_frame_sensor": R}, notes=tuple(notes))
+def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
+    asked = {"orientation": sensing.find_orientation, "gravity": sensing.find_gravity}
+    pose, solution, (turn, tilt) = turned_solution(data, bias=sensing.bias, drift=sensing.drift, **asked)
+    load = load_from_solution(solution, frame, sensing)
+    notes, extras = list(load.notes), dict[str, Floats]()
+    if sensing.find_orientation:
+        angle = turn_angle(pose.R_frame_sensor)
+        spread = np.rad2deg(turn.max())
+        notes.append(f"the sensor is turned by {angle:.1f} deg against '{frame}' (std {spread:.2g} deg)")
+        extras |= {"R_frame_sensor": pose.R_frame_sensor, "orientation_stderr": turn}
+        if pose.sign < 0:
+            notes.append("the sensor reports the wrench on the robot: its sign was turned")
+    if sensing.find_gravity:
+        assert pose.gravity is not None
+        assert data.gravity is not None
+        sine = np.linalg.norm(np.cross(pose.gravity, data.gravity))
+        angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ data.gravity)))
+        notes.append(f"gravity points {angle:.1f} deg off what the model says")
+        extras |= {"gravity": pose.gravity, "gravity_stderr": tilt}
+    return replace(load, notes=tuple(notes), extras=extras)

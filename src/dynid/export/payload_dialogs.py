@@ -1,0 +1,131 @@
+"""A load in the words of robot controllers: values, frames, orders and units as each wants them typed.
+
+=======  ==================================================================================================
+UR       ``set_target_payload``: kg, m from the flange; tensor about the centre of mass, axes of the flange,
+         in the order Ixx Iyy Izz Ixy Ixz Iyz
+Franka   ``setLoad``: kg, m in the flange frame; tensor about the centre of mass, column by column
+KUKA     ``LOAD_DATA``: kg, mm from the flange; A B C [deg] turn the flange's axes into the principal ones (about z,
+         then y, then x); principal moments
+ABB      ``loaddata``: kg, mm in the frame of tool0; quaternion of the principal axes; principal moments
+=======  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from dynid.errors import ExportError
+from dynid.identification.load import Load
+from dynid.spatial import rpy_from_rotation
+
+__all__ = ["PayloadDialog", "abb_loaddata", "franka_set_load", "kuka_load", "payload_dialogs", "ur_set_target_payload"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadDialog:
+    """What to type into one controller."""
+
+    controller: str
+    text: str
+    """The line, ready to type."""
+    notes: tuple[str, ...] = ()
+    """What to know before typing."""
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.controller}: {self.text}", *(f"  {note}" for note in self.notes)])
+
+
+def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> tuple[PayloadDialog, ...]:
+    """The load for UR, Franka, KUKA and ABB controllers.
+
+    Args:
+        load: With a known, positive mass and centre of mass.
+        T_flange_frame: (4, 4) pose of the load's frame in the flange's; the same frame by default.
+
+    Raises:
+        ExportError: Mass or centre of mass are not known, or no body can have these numbers.
+    """
+    held = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
+    return (ur_set_target_payload(held), franka_set_load(held), kuka_load(held), abb_loaddata(held))
+
+
+def ur_set_target_payload(load: Load) -> PayloadDialog:
+    """Universal Robots' URScript, load in the flange frame."""
+    mass, com, tensor = _checked(load)
+    arguments = [_number(mass, 4), _numbers(com, 5)]
+    notes = ["setting the payload zeroes the force and torque sensor"]
+    if tensor is None:
+        notes.append("inertia not known: the controller takes that of a ball of 1 g/cm^3")
+    else:
+        xx, xy, xz, yy, yz, zz = tensor[np.triu_indices(3)]
+        arguments.append(_numbers([xx, yy, zz, xy, xz, yz], 6))
+    return PayloadDialog(controller="UR", text=f"set_target_payload({', '.join(arguments)})", notes=tuple(notes))
+
+
+def franka_set_load(load: Load) -> PayloadDialog:
+    """Franka Robotics' libfranka and franka_msgs/SetLoad, load in the flange frame."""
+    mass, com, tensor = _checked(load)
+    notes = () if tensor is not None else ("inertia not known: zeros stand for a point mass",)
+    entries = np.zeros(9) if tensor is None else tensor.ravel(order="F")
+    text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 6)})"
+    return PayloadDialog(controller="Franka", text=text, notes=notes)
+
+
+def kuka_load(load: Load) -> PayloadDialog:
+    """KUKA's KRL, load in the flange frame."""
+    mass, com, tensor = _checked(load)
+    moments, axes, notes = _principal(load, tensor)
+    c, b, a = np.rad2deg(rpy_from_rotation(axes))
+    x, y, z = (_number(1e3 * value, 2) for value in com)
+    angles = ",".join(f"{name} {_number(value, 2)}" for name, value in zip("ABC", (a, b, c), strict=True))
+    inertia = ",".join(f"{name} {_number(value, 6)}" for name, value in zip("XYZ", moments, strict=True))
+    text = f"LOAD_DATA[1]={{M {_number(mass, 3)},CM {{X {x},Y {y},Z {z},{angles}}},J {{{inertia}}}}}"
+    return PayloadDialog(controller="KUKA", text=text, notes=notes)
+
+
+def abb_loaddata(load: Load) -> PayloadDialog:
+    """ABB's RAPID, load in the frame of tool0."""
+    mass, com, tensor = _checked(load)
+    moments, axes, notes = _principal(load, tensor)
+    quaternion = np.roll(Rotation.from_matrix(axes).as_quat(), 1)
+    quaternion = quaternion if quaternion[0] >= 0.0 else -quaternion
+    fields = [_number(mass, 3), _numbers(1e3 * com, 2), _numbers(quaternion, 6), *(_number(m, 6) for m in moments)]
+    return PayloadDialog(controller="ABB", text=f"PERS loaddata load1:=[{','.join(fields)}];", notes=notes)
+
+
+def _checked(load: Load) -> tuple[float, Floats, Floats | None]:
+    """Mass, centre of mass, and the tensor about it where it is known."""
+    if load.undetermined[6:].any() or not load.mass > 0.0:
+        raise ExportError(
+            "mass or centre of mass of the load are not known", remedy="Identify it with more orientations."
+        )
+    if not load.has_inertia:
+        return load.mass, load.com, None
+    if not load.inertia.is_physical:
+        raise ExportError("no body can have these numbers", remedy="Identify the load with physical=True.")
+    return load.mass, load.com, load.inertia_about_com
+
+
+def _principal(load: Load, tensor: Floats | None) -> tuple[Floats, Floats, tuple[str, ...]]:
+    if tensor is None:
+        return np.zeros(3), np.eye(3), ("inertia not known: zeros stand for a point mass",)
+    principal = load.principal
+    return principal.moments, principal.axes, ()
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value + 0.0:.{digits}f}".replace(f"-{0:.{digits}f}", f"{0:.{digits}f}")
+
+
+def _numbers(values: ArrayLike, digits: int) -> str:
+    return f"[{', '.join(_number(value, digits) for value in np.asarray(values, dtype=float))}]"
+
+
+def _braces(values: ArrayLike, digits: int) -> str:
+    return f"{{{_numbers(values, digits)[1:-1]}}}"

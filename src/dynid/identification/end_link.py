@@ -1,0 +1,67 @@
+"""The last body with all that it carries, from joint torques, when nothing is known of the arm."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.identification.load import Load
+from dynid.identification.load_solver import resolved
+from dynid.identification.payload import Runs, as_runs, reduced_runs, run_inflation
+from dynid.parameters.base import base_parameters
+from dynid.robot.model import Robot
+from dynid.spatial import inverse_transform
+
+__all__ = ["identify_end_link"]
+
+Floats = NDArray[np.float64]
+ROUNDS = 4
+RESOLUTION = 1e-9
+
+
+def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = None, threads: int = 1) -> Load:
+    """What joint torques say of the last body with all that it carries, when nothing is known of the arm.
+
+    Only base parameters that lump together nothing but this body's own parameters are told; the mass never is. With a
+    known or unloaded arm use `identify_payload`.
+
+    Args:
+        robot: Geometry and joint models.
+        experiments: One or several, all with the same load.
+        link: A link of the last body, in whose frame the result is given; the body's own by default.
+        threads: How many threads reduce the samples.
+    """
+    runs = as_runs(robot, experiments)
+    body = robot.dof - 1
+    moving = [np.concatenate([getattr(run, name) for run in runs]) for name in ("q", "dq", "ddq")]
+    some = max(1, len(moving[0]) // 400)
+    base = base_parameters(robot, states=tuple(values[::some] for values in moving))
+    information = reduced_runs(robot, runs, base.columns, None, threads)
+    std = np.ones(robot.dof)
+    for _ in range(ROUNDS):
+        factor = information.weight(1.0 / std**2)
+        values, covariance, undetermined = resolved(factor.R, factor.z, RESOLUTION)
+        std = np.sqrt(information.per_joint_residual(values).sum(axis=0) / information.samples.sum(axis=0))
+    own = range(10 * body, 10 * body + 10)
+    alone = [k for k, c in enumerate(base.columns) if c in own and np.count_nonzero(base.grouping[k]) == 1]
+    known = [k for k in alone if not undetermined[k]]
+    places = [base.columns[k] - 10 * body for k in known]
+    vector, spread, open_ones = np.zeros(10), np.zeros((10, 10)), np.ones(10, dtype=bool)
+    vector[places], open_ones[places] = values[known], False
+    theta = np.zeros(len(base.layout))
+    theta[list(base.columns)] = values
+    found = run_inflation(robot, [(run, theta) for run in runs], std)
+    spread[np.ix_(places, places)] = covariance[np.ix_(known, known)] * found
+    load = Load(
+        frame=robot.bodies[-1].joint.child,
+        vector=vector,
+        covariance=spread,
+        undetermined=open_ones,
+        residual_std=std,
+        method="joint torques, arm unknown: last body and load together",
+        notes=("without an unloaded run or a known arm the mass cannot be told",),
+    )
+    if link is None or link == load.frame:
+        return load
+    T = robot.link_body(link)[1]
+    return load.in_frame(inverse_transform(T), link)

@@ -1,0 +1,110 @@
+"""Weighted least squares for the equations of a load: one small triangle per channel, then everything from those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.information.triangular import from_preconditioned, guarded, preconditioned
+
+__all__ = ["LinearSolution", "correlation_inflation", "resolved", "weighted_solution"]
+
+Floats = NDArray[np.float64]
+RESOLUTION = 1e-7
+"""Smallest singular value of the scaled equations that counts as seen."""
+ROUNDS = 4
+REPRESENTATIVE = 500
+"""Samples that the preconditioner is made from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinearSolution:
+    """What a linear least-squares problem says of its k unknowns."""
+
+    values: Floats
+    """(k,) of the smallest norm where the data leave directions open"""
+    covariance: Floats
+    """(k, k) within what the data determine"""
+    undetermined: NDArray[np.bool_]
+    """(k,)"""
+    noise_std: Floats
+    """(c,) standard deviation of the residual of each channel"""
+    inflation: float
+    """Samples per independent sample."""
+
+
+def weighted_solution(W: Floats, y: Floats, noise_std: Floats | None = None, signal: int = 10) -> LinearSolution:
+    """Solve ``W x = y`` with every channel weighted by its own residual.
+
+    Args:
+        W: (N, c, k) equations of c channels.
+        y: (N, c) measurements.
+        noise_std: (c,) standard deviations of the channels where they are known; from the residuals otherwise.
+        signal: The first so many unknowns make the signal whose spectrum the noise is compared with.
+    """
+    count, channels, unknowns = W.shape
+    triangles = [_triangle(np.column_stack([W[:, c], y[:, c]])) for c in range(channels)]
+    smallest = 1e-12 * max(float(np.abs(y).max()), 1e-150)
+    std = np.ones(channels) if noise_std is None else np.maximum(noise_std, smallest)
+    for _ in range(ROUNDS if noise_std is None else 1):  # weights from the residuals of the round before
+        rows = np.concatenate([triangle / s for triangle, s in zip(triangles, std, strict=True)])
+        values, covariance, undetermined = resolved(rows[:, :-1], rows[:, -1])
+        if noise_std is None:
+            squares = np.array([np.sum((triangle @ np.append(values, -1.0)) ** 2) for triangle in triangles])
+            std = np.maximum(np.sqrt(squares / max(1.0, count - unknowns / channels)), smallest)
+    residual = y - W @ values
+    inflation = correlation_inflation(residual / std, (W[:, :, :signal] @ values[:signal]) / std)
+    return LinearSolution(
+        values=values,
+        covariance=covariance * inflation,
+        undetermined=undetermined,
+        noise_std=std,
+        inflation=inflation,
+    )
+
+
+def _triangle(rows: Floats) -> Floats:
+    """(w, w) R with ``R^T R == rows^T rows``: reflections for few rows, preconditioned cross products for many."""
+    if len(rows) <= 2 * REPRESENTATIVE:
+        return np.asarray(np.linalg.qr(rows, mode="r"))
+    some = rows[:: len(rows) // REPRESENTATIVE]
+    R0 = guarded(np.asarray(np.linalg.qr(some, mode="r")), len(some))
+    Z = preconditioned(rows, R0)
+    return from_preconditioned(Z @ Z.T, R0)
+
+
+def resolved(W: Floats, y: Floats, resolution: float = RESOLUTION) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Solution (k,) of the smallest norm, its covariance for unit noise, and which unknowns are left open."""
+    length = np.linalg.norm(W, axis=0)
+    seen = length > 1e-12 * length.max(initial=0.0)
+    scale = np.where(seen, length, 1.0)
+    U, s, Vt = np.linalg.svd(W / scale, full_matrices=False)
+    good = s > resolution * s[0]
+    undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0) | ~seen
+    root = Vt[good].T / s[good] / scale[:, None]
+    return root @ (U[:, good].T @ y), root @ root.T, undetermined
+
+
+def correlation_inflation(residual: Floats, signal: Floats) -> float:
+    """Samples per independent sample: how much serial correlation of the residuals raises the estimates' variance.
+
+    That variance is the overlap of the spectra of residual and signal; the residual's is smoothed over neighbouring
+    frequencies, since the fit has removed from it what the signal could explain.
+
+    Args:
+        residual: (N, c) residuals of all channels, each over its standard deviation.
+        signal: (N, c) what the unknowns explain, likewise.
+    """
+    count = len(residual)
+    if count < 32:
+        return 1.0
+    noise = (np.abs(np.fft.rfft(residual, axis=0)) ** 2).sum(axis=1)
+    power = (np.abs(np.fft.rfft(signal - signal.mean(axis=0), axis=0)) ** 2).sum(axis=1)
+    reach = max(4, int(np.sqrt(count) / 2))
+    mirrored = np.concatenate([noise[reach:0:-1], noise, noise[-2 : -reach - 2 : -1]])
+    smooth = np.convolve(mirrored, np.full(2 * reach + 1, 1.0 / (2 * reach + 1)), mode="valid")
+    if not (noise.sum() > 0.0 and power.sum() > 0.0):
+        return 1.0
+    return max(1.0, float((smooth @ power) / (noise.mean() * power.sum())))

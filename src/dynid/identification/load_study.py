@@ -1,0 +1,163 @@
+"""Everything one wants to know of a load, in one object: what `dynid load` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.recording import Experiment
+from dynid.identification.load import CHANNELS, NAMES, Load
+from dynid.identification.load_motions import inertia_advice
+from dynid.identification.payload import Runs, identify_payload
+from dynid.identification.recognition import KnownObject, Recognition, recognise
+from dynid.identification.sensor_checks import Proposal, check_wrench
+from dynid.identification.wrench_equations import WrenchForm
+from dynid.identification.wrist import Sensing, identify_load
+from dynid.robot.model import Robot
+
+__all__ = ["LoadStudy", "Verdict", "study_load", "study_payload"]
+
+Floats = NDArray[np.float64]
+Verdict = Literal["all ten parameters", "mass and centre of mass", "doubtful"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoadStudy:
+    """A load with the evidence for and against it."""
+
+    robot: Robot
+    load: Load
+    proposals: tuple[Proposal, ...]
+    """What the data say against the settings; nothing of it was applied."""
+    advice: tuple[str, ...]
+    """How to find out more."""
+    recognition: Recognition | None = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What makes the result doubtful, in words."""
+        load = self.load
+        found = [proposal.text for proposal in self.proposals]
+        if not load.undetermined[9]:
+            if load.mass <= 0.0:
+                found.append(f"the mass is {load.mass:.3g} kg")
+            elif load.mass_stderr > 0.1 * load.mass:
+                found.append(f"the mass is uncertain by {100 * load.mass_stderr / load.mass:.0f} %")
+        else:
+            found.append("the mass cannot be told")
+        if np.any(load.com_stderr > 0.05):
+            found.append("the centre of mass is uncertain by more than 5 cm")
+        return tuple(found)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What may be used of the result."""
+        if self.problems:
+            return "doubtful"
+        return "all ten parameters" if self.load.has_inertia else "mass and centre of mass"
+
+    @property
+    def robot_with_load(self) -> Robot:
+        """The robot with the load fixed to the link that carries it, to write to a file."""
+        return self.robot.with_body("load", parent=self.load.frame, inertia=self.load.inertia)
+
+    def summary(self) -> str:
+        """A page to read."""
+        lines = [self.load.summary(), "", f"Verdict: {self.verdict}."]
+        lines += [f"Problem: {text}." for text in self.problems]
+        lines += [f"Advice: {text}." for text in self.advice]
+        if self.recognition is not None:
+            lines += ["", self.recognition.summary()]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for other programs; None stands for what is not known."""
+        load, principal = self.load, self.load.principal
+        return {
+            "frame": load.frame,
+            "method": load.method,
+            "verdict": self.verdict,
+            "mass_kg": _plain(load.mass),
+            "mass_stderr_kg": _plain(load.mass_stderr),
+            "com_m": _plain(load.com),
+            "com_stderr_m": _plain(load.com_stderr),
+            "inertia_about_com_kg_m2": _plain(load.inertia_about_com),
+            "principal_moments_kg_m2": _plain(principal.moments),
+            "principal_moments_stderr_kg_m2": _plain(principal.moments_stderr),
+            "principal_axes": _plain(principal.axes),
+            "ill_defined_axes": [list(pair) for pair in principal.ill_defined],
+            "parameters": dict(zip(NAMES, _plain(np.where(load.undetermined, np.nan, load.vector)), strict=True)),
+            "bias": dict(zip(CHANNELS, _plain(load.bias), strict=True)),
+            "residual_std": _plain(load.residual_std),
+            "extras": {name: _plain(value) for name, value in load.extras.items()},
+            "notes": list(load.notes),
+            "problems": list(self.problems),
+            "advice": list(self.advice),
+            "recognition": None
+            if self.recognition is None
+            else dict(zip(self.recognition.names, _plain(self.recognition.probabilities), strict=True)),
+        }
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def study_load(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    sensor_frame: str,
+    sensing: Sensing | None = None,
+    form: WrenchForm | None = None,
+    tare: Load | None = None,
+    library: Sequence[KnownObject] = (),
+) -> LoadStudy:
+    """Identify a load by a force and torque sensor, question the data, and recognise it; see `identify_load`.
+
+    Args:
+        robot: Geometry and gravity.
+        experiments: With a wrench channel.
+        sensor_frame: Link in whose frame the wrench is measured.
+        sensing: What is known of the sensor, and what of it to estimate.
+        form: How equations are made.
+        tare: The gripper or tool alone.
+        library: Known objects to recognise it among.
+    """
+    proposals = check_wrench(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form)
+    load = identify_load(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form, tare=tare)
+    return _study(robot, load, proposals, library)
+
+
+def study_payload(
+    robot: Robot,
+    *,
+    loaded: Runs,
+    unloaded: Runs | None = None,
+    link: str | None = None,
+    tare: Load | None = None,
+    library: Sequence[KnownObject] = (),
+) -> LoadStudy:
+    """Identify a load by joint torques and recognise it; see `identify_payload`."""
+    return _study(robot, identify_payload(robot, loaded=loaded, unloaded=unloaded, link=link, tare=tare), (), library)
+
+
+def _study(robot: Robot, load: Load, proposals: tuple[Proposal, ...], library: Sequence[KnownObject]) -> LoadStudy:
+    known = not load.undetermined[9] and load.mass > 0.0
+    return LoadStudy(
+        robot=robot,
+        load=load,
+        proposals=proposals,
+        advice=inertia_advice(load),
+        recognition=recognise(load, library) if library and known else None,
+    )
+
+
+def _plain(values: float | Floats) -> Any:
+    """Numbers as Python's own, None where they are not finite."""
+    if isinstance(values, float):
+        return values if np.isfinite(values) else None
+    return [_plain(value) for value in values.tolist()] if values.ndim == 1 else [_plain(row) for row in values]

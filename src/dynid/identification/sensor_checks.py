@@ -1,0 +1,134 @@
+"""Is the wrench what the log says it is? Hypotheses that explain it better are proposed, never applied.
+
+Tried are: the other axes (sensor or base), a turned sensor, a tilted base, both; the sign is told by that of the mass,
+and N mm taken for N m by moments with a lever of metres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.recording import Experiment
+from dynid.errors import EstimationError, IdentifiabilityError
+from dynid.identification.load import Load
+from dynid.identification.wrench_equations import WrenchData, WrenchForm
+from dynid.identification.wrist import Sensing, solve_load, wrench_data
+from dynid.robot.model import Robot
+
+__all__ = ["Proposal", "check_wrench"]
+
+Floats = NDArray[np.float64]
+SAMPLES = 400
+"""Equations that are enough to tell hypotheses apart."""
+BETTER = 1.15
+"""Factor by which a hypothesis must shrink the residual, geometric mean over the channels, to be worth a word."""
+AS_GOOD = 1.05
+"""Hypotheses within this factor of the best are as good; the simplest of them is proposed."""
+FAR = 3.0
+"""Lever of the moments over the forces that no load has [m]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Something about the wrench that should be looked at."""
+
+    text: str
+    """What the data say, as a clause."""
+    sensing: Sensing
+    """Settings that would take it, and the proposals before it, into account."""
+    improvement: float
+    """Factor by which they shrink the residual, geometric mean over the channels; 1 where they only change units."""
+
+
+def check_wrench(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    sensor_frame: str,
+    sensing: Sensing | None = None,
+    form: WrenchForm | None = None,
+) -> tuple[Proposal, ...]:
+    """Look for wrong axes, turned sensors, tilted bases, signs and units.
+
+    Args:
+        robot: Geometry and gravity.
+        experiments: With a wrench channel.
+        sensor_frame: Link in whose frame the wrench should be.
+        sensing: What is believed of the sensor.
+        form: See `identify_load`.
+
+    Returns:
+        Proposals on the unit, the axes and the sign, each with the settings of those before it as well; empty where all
+        is as believed, or where the poses are too few to tell.
+    """
+    settings = sensing or Sensing()
+    data = wrench_data(robot, experiments, sensor_frame, settings, form=form, with_axes=True).thinned(SAMPLES)
+    proposals = []
+    lever = _lever(data)
+    if lever > FAR:
+        settings = replace(settings, moment_unit=0.001 * settings.moment_unit)
+        data = replace(data, wrench=data.wrench * np.repeat([1.0, 0.001], 3))
+        proposals.append(_proposal(f"moments over forces are {lever:.0f} m: moments are in N mm", settings))
+    try:
+        load = solve_load(data, frame=sensor_frame, sensing=settings)
+    except (IdentifiabilityError, EstimationError):
+        return tuple(proposals)
+    tried = list(_alternatives(data, sensor_frame, settings))
+    best = min((_size(other) for _, other, _ in tried), default=np.inf)
+    if best * BETTER < _size(load):
+        text, better, settings = next(entry for entry in tried if _size(entry[1]) <= AS_GOOD * best)
+        proposals.append(_proposal(text, settings, _size(load) / _size(better)))
+        load = better
+    if load.mass + 3.0 * load.mass_stderr < 0.0:
+        settings = replace(settings, sign=-settings.sign)
+        proposals.append(_proposal("the mass is negative: the sensor reports the wrench on the robot", settings))
+    return tuple(proposals)
+
+
+def _proposal(text: str, sensing: Sensing, improvement: float = 1.0) -> Proposal:
+    return Proposal(text=text, sensing=sensing, improvement=improvement)
+
+
+def _lever(data: WrenchData) -> float:
+    """Spread of the moments over that of the forces [m]: about the distance of the centre of mass."""
+    spread = data.wrench.std(axis=0)
+    return float(np.linalg.norm(spread[3:]) / max(float(np.linalg.norm(spread[:3])), 1e-300))
+
+
+def _size(load: Load) -> float:
+    """Geometric mean of the residuals of all channels."""
+    return float(np.exp(np.log(np.maximum(load.residual_std, 1e-300)).mean()))
+
+
+def _alternatives(data: WrenchData, frame: str, given: Sensing) -> Iterator[tuple[str, Load, Sensing]]:
+    """Other hypotheses with their fits, the simplest first."""
+    other = replace(given, axes="base" if given.axes == "sensor" else "sensor")
+    candidates = [
+        (f"the wrench is in the axes of the {other.axes}", _turned(data, other.axes == "base"), other),
+        ("the base is tilted against the model's gravity", data, replace(given, find_gravity=True)),
+        (f"the sensor is turned against '{frame}'", data, replace(given, find_orientation=True)),
+        (
+            f"the base is tilted, and the sensor is turned against '{frame}'",
+            data,
+            replace(given, find_orientation=True, find_gravity=True),
+        ),
+    ]
+    for text, seen, sensing in candidates:
+        try:
+            load = solve_load(seen, frame=frame, sensing=sensing)
+        except (IdentifiabilityError, EstimationError):
+            continue
+        details = [note for note in load.notes if note.startswith(("the sensor", "gravity"))]
+        yield "; ".join([text, *details]), load, sensing
+
+
+def _turned(data: WrenchData, from_base: bool) -> WrenchData:
+    """The equations with the measured wrench turned from base to frame axes, or back."""
+    assert data.R_frame_base is not None
+    turn = data.R_frame_base if from_base else np.swapaxes(data.R_frame_base, 1, 2)
+    halves = [(turn @ part[..., None])[..., 0] for part in (data.wrench[:, :3], data.wrench[:, 3:])]
+    return replace(data, wrench=np.concatenate(halves, axis=1))

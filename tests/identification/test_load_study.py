@@ -1,0 +1,117 @@
+"""Motions for loads, advice, and the study that the command line shows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.recording import Experiment
+from dynid.data.simulation import sum_of_sines
+from dynid.errors import ArgumentError
+from dynid.excitation.bang_coast_bang import BangCoastBang
+from dynid.excitation.quintic import minimum_jerk
+from dynid.identification.load import Load
+from dynid.identification.load_motions import design_load_motion, inertia_advice, resonance_share, wrist_test_motion
+from dynid.identification.load_study import study_load, study_payload
+from dynid.identification.recognition import KnownObject
+from dynid.kernels import inverse_dynamics, wrench_regressor
+from dynid.robot.inertia import Inertia
+
+ROBOT = dynid.robots.puma560()
+LINK = ROBOT.bodies[-1].joint.child
+TRUTH = Inertia.from_com(1.8, [0.01, -0.02, 0.08], np.diag([0.010, 0.014, 0.006]))
+
+
+def run_of(robot: dynid.Robot = ROBOT, *, noise: float = 0.05, amplitude: float = 1.5, **changes: Any) -> Experiment:
+    time = np.arange(300) / 50.0
+    q, dq, ddq = sum_of_sines(robot.dof, period_s=6.0, amplitude=amplitude)(time)
+    wrench = wrench_regressor(ROBOT, LINK, q, dq, ddq) @ TRUTH.vector
+    fields: dict[str, Any] = {
+        "time": time,
+        "q": q,
+        "dq": dq,
+        "ddq": ddq,
+        "effort": inverse_dynamics(robot, q, dq, ddq),
+        "valid": np.ones(q.shape, dtype=bool),
+        "segment": np.zeros(len(time), dtype=np.int64),
+        "rate_hz": 50.0,
+        "wrench": wrench + np.random.default_rng(0).normal(size=wrench.shape) * np.repeat([noise, 0.05 * noise], 3),
+    }
+    return Experiment(**fields | changes)
+
+
+def test_a_good_log_gets_all_ten_parameters() -> None:
+    study = study_load(ROBOT, run_of(), sensor_frame=LINK, library=[KnownObject.of("it", TRUTH)])
+    assert study.verdict == "all ten parameters"
+    assert study.recognition is not None
+    assert study.recognition.best == "it"
+    said = json.loads(json.dumps(study.to_dict()))
+    assert said["mass_kg"] == pytest.approx(1.8, abs=0.02)
+    assert said["problems"] == []
+    assert "Verdict: all ten parameters." in study.summary()
+    whole = study.robot_with_load.bodies[-1].inertia
+    assert whole.mass == pytest.approx(ROBOT.bodies[-1].inertia.mass + study.load.mass)
+
+
+def test_a_log_at_rest_gets_mass_and_centre_of_mass_with_advice() -> None:
+    run = run_of()
+    still = np.zeros_like(run.q)
+    wrench = wrench_regressor(ROBOT, LINK, run.q, still, still) @ TRUTH.vector
+    wrench = wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
+    study = study_load(ROBOT, run_of(ddq=still, dq=still, wrench=wrench), sensor_frame=LINK)
+    assert study.verdict == "mass and centre of mass"
+    assert "wrist_test_motion" in study.advice[0]
+    assert study.to_dict()["principal_moments_kg_m2"] == [None] * 3
+
+
+def test_a_wrong_log_is_doubtful() -> None:
+    run = run_of()
+    assert run.wrench is not None
+    study = study_load(ROBOT, run_of(wrench=-run.wrench), sensor_frame=LINK)
+    assert study.verdict == "doubtful"
+    assert "on the robot" in study.problems[0]
+
+
+def test_joint_torques_get_the_same_study() -> None:
+    robot = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
+    study = study_payload(ROBOT, loaded=run_of(robot), unloaded=run_of())
+    assert study.verdict == "all ten parameters"
+    assert study.load.mass == pytest.approx(1.8, abs=1e-5)
+
+
+def test_wrist_motion_turns_one_joint_at_a_time() -> None:
+    start = np.zeros(6)
+    motion = wrist_test_motion(ROBOT, start, joints=ROBOT.joint_names[3:6:2], sweep=1.5)
+    dq = motion.derivative(np.linspace(0.0, motion.duration, 801), 1)
+    assert motion.duration == 8.0
+    assert np.all((np.abs(dq) > 1e-9).sum(axis=1) <= 1)
+    assert set(np.flatnonzero(np.abs(dq).max(axis=0))) == {3, 5}
+    np.testing.assert_allclose(motion.q[-1], start)
+    with pytest.raises(ArgumentError, match="positions"):
+        wrist_test_motion(ROBOT, np.zeros(3))
+
+
+def test_smooth_moves_spare_the_resonance() -> None:
+    smooth = minimum_jerk([0.0], [1.5], duration_s=1.0)
+    jerky = BangCoastBang.within(np.zeros(1), np.array([1.5]), velocity=2.0, acceleration=12.0)
+    assert resonance_share(smooth, 20.0) < 0.01 < resonance_share(jerky, 20.0)
+
+
+def test_advice_is_given_where_moments_are_uncertain() -> None:
+    assert inertia_advice(Load.of(TRUTH, LINK, stderr=1e-6)) == ()
+    far = Inertia.from_com(2.0, [0.0, 0.0, 0.3], np.diag([0.001, 0.002, 0.0025]))
+    advice = inertia_advice(Load.of(far, LINK, stderr=1e-3))
+    assert "times as large" in advice[0]
+    assert "nearer" in advice[1]
+
+
+def test_a_designed_motion_reveals_the_last_body() -> None:
+    robot = dynid.robots.gautier_khalil_3r()
+    limits = dynid.MotionLimits.from_robot(robot, acceleration=10.0)
+    plan = design_load_motion(robot, limits, period_s=4.0, harmonics=3, starts=1, time_limit_s=3.0)
+    assert np.isfinite(plan.value)
+    assert plan.predicted_deviation.size == len(plan.parameter_names)

@@ -1,0 +1,85 @@
+"""The load on line: the compiled update is that of the plain formulas, and its result that of all samples at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.simulation import sum_of_sines
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.identification.online_load import OnlineLoad, triangle_update
+from dynid.identification.wrench_equations import WrenchData
+from dynid.identification.wrist import Sensing, solve_load
+from dynid.kernels import wrench_regressor
+from dynid.robot.inertia import Inertia
+
+ROBOT = dynid.robots.puma560()
+LINK = ROBOT.bodies[-1].joint.child
+TRUTH = Inertia.from_com(1.8, [0.01, -0.02, 0.08], np.diag([0.010, 0.014, 0.006]))
+BIAS = np.array([-1.1, -3.0, 6.8, 0.06, -0.15, 0.01])
+STD = np.repeat([0.1, 0.005], 3)
+
+
+def equations(samples: int = 400, seed: int = 0) -> WrenchData:
+    time = np.arange(samples) / 100.0
+    motion = sum_of_sines(ROBOT.dof, period_s=4.0, amplitude=1.5, seed=seed)(time)
+    matrix = wrench_regressor(ROBOT, LINK, *motion)
+    noise = np.random.default_rng(seed).normal(size=(samples, 6)) * STD
+    return WrenchData(matrix, matrix @ TRUTH.vector + BIAS + noise, time)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_equals_the_batch_result(bias: bool) -> None:
+    data = equations()
+    wrench = data.wrench - (0.0 if bias else BIAS)
+    online = OnlineLoad(frame=LINK, noise_std=STD, bias=bias)
+    for matrix, sample in zip(data.matrix, wrench, strict=True):
+        online.update(matrix, sample)
+    batch = solve_load(
+        WrenchData(data.matrix, wrench, data.time), frame=LINK, sensing=Sensing(bias=bias), noise_std=STD
+    )
+    found = online.load()
+    np.testing.assert_allclose(found.vector, batch.vector, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.bias, batch.bias, rtol=1e-9, atol=1e-9)
+    assert np.all(np.abs(found.vector - TRUTH.vector) < 5 * found.stderr)
+    np.testing.assert_allclose(found.residual_std, STD, rtol=0.1)
+
+
+def test_the_compiled_update_is_the_plain_one() -> None:
+    data = equations(3)
+    online = OnlineLoad(frame=LINK, noise_std=STD)
+    state = np.eye(17)[np.triu_indices(17)] * 1e-9
+    for matrix, wrench in zip(data.matrix, data.wrench, strict=True):
+        online.update(matrix, wrench)
+        state = triangle_update(state, matrix, wrench, 1.0 / STD, np.ones(1)).astype(float)
+    np.testing.assert_allclose(online.triangle[np.triu_indices(17)], state, rtol=1e-9, atol=1e-9)
+    rows = np.concatenate([data.matrix, np.tile(np.eye(6), (3, 1, 1)), data.wrench[..., None]], axis=2) / STD[:, None]
+    gram = rows.reshape(-1, 17).T @ rows.reshape(-1, 17)
+    np.testing.assert_allclose(online.triangle.T @ online.triangle, gram, rtol=1e-9, atol=1e-7)
+
+
+def test_forgetting_follows_a_load_that_is_put_down() -> None:
+    data = equations(800)
+    lighter = data.wrench - 0.5 * (data.matrix @ TRUTH.vector) * (np.arange(800) >= 400)[:, None]
+    keeping, forgetting = (OnlineLoad(frame=LINK, noise_std=STD, forgetting=f) for f in (1.0, 0.97))
+    for matrix, wrench in zip(data.matrix, lighter, strict=True):
+        keeping.update(matrix, wrench)
+        forgetting.update(matrix, wrench)
+    assert forgetting.load().mass == pytest.approx(0.9, abs=0.05)
+    assert keeping.load().mass > 1.0
+
+
+def test_says_when_nothing_can_be_told_yet() -> None:
+    online = OnlineLoad(frame=LINK)
+    with pytest.raises(DataError, match="no sample"):
+        online.load()
+    data = equations(1)
+    online.update(data.matrix[0], data.wrench[0])
+    with pytest.raises(IdentifiabilityError):
+        online.load()
+    online.update(data.matrix[0], np.full(6, np.nan))
+    with pytest.raises(DataError, match="finite"):
+        online.load()
+    with pytest.raises(ArgumentError, match="forgetting"):
+        OnlineLoad(frame=LINK, forgetting=0.0)

@@ -1,0 +1,145 @@
+"""Loads from joint torques: a loaded and an unloaded run, a known arm, known loads and unknown drive gains."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.recording import Experiment
+from dynid.data.simulation import sum_of_sines
+from dynid.errors import ArgumentError
+from dynid.identification.drive_gains import identify_drive_gains
+from dynid.identification.end_link import identify_end_link
+from dynid.identification.load import Load
+from dynid.identification.payload import identify_payload
+from dynid.kernels import inverse_dynamics
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.model import Robot
+
+TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]))
+ONCE = (Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))
+
+
+@cache
+def arm() -> Robot:
+    """A 7-joint arm with friction, offsets and rotors."""
+    return dynid.robots.panda().with_joint_models(*ONCE)
+
+
+@cache
+def heavy() -> Robot:
+    return arm().with_body("box", parent=last(arm()), inertia=TRUTH)
+
+
+def last(robot: Robot) -> str:
+    return robot.bodies[-1].joint.child
+
+
+def run_of(robot: Robot, *, noise: float = 0.0, seed: int = 0, extra: Any = 0.0, factor: Any = 1.0) -> Experiment:
+    """Ten seconds of motion; noise relative to each joint's torque."""
+    time = np.arange(1000) / 100.0
+    q, dq, ddq = sum_of_sines(robot.dof, period_s=10.0, amplitude=1.2, seed=1)(time)
+    effort = inverse_dynamics(robot, q, dq, ddq)
+    spread = noise * np.sqrt((effort**2).mean(axis=0))
+    effort = effort + np.random.default_rng(seed).normal(size=effort.shape) * spread
+    return Experiment(
+        time=time,
+        q=q,
+        dq=dq,
+        ddq=ddq,
+        effort=factor * (effort + extra),
+        valid=np.ones(q.shape, dtype=bool),
+        segment=np.zeros(len(time), dtype=np.int64),
+        rate_hz=100.0,
+    )
+
+
+def test_a_pair_of_runs_gives_all_ten_parameters() -> None:
+    load = identify_payload(arm(), loaded=run_of(heavy()), unloaded=run_of(arm()))
+    np.testing.assert_allclose(load.vector, TRUTH.vector, atol=1e-6)
+    assert load.has_inertia
+
+
+def test_friction_and_two_percent_of_noise() -> None:
+    loaded, unloaded = run_of(heavy(), noise=0.02, seed=1), run_of(arm(), noise=0.02, seed=2)
+    load = identify_payload(arm(), loaded=loaded, unloaded=unloaded)
+    assert load.mass == pytest.approx(2.0, rel=0.01)
+    np.testing.assert_allclose(load.com, TRUTH.com, atol=2e-3)
+    assert np.all(np.abs(load.vector - TRUTH.vector) < 4.5 * load.stderr)
+    np.testing.assert_allclose(load.residual_std[1], 0.02 * np.sqrt((loaded.effort[:, 1] ** 2).mean()), rtol=0.3)
+
+
+def test_a_frame_on_the_last_body_and_a_tare() -> None:
+    T = np.eye(4)
+    T[:3, 3] = [0.0, 0.0, 0.107]
+    robot = arm().with_body("tool", parent=last(arm()), inertia=Inertia.zero(), T_parent_body=T)
+    load = identify_payload(robot, loaded=run_of(heavy()), unloaded=run_of(arm()), link="tool")
+    np.testing.assert_allclose(load.com, TRUTH.com - T[:3, 3], atol=1e-6)
+    assert load.frame == "tool"
+    part = Load.of(Inertia.from_com(0.5, TRUTH.com, np.zeros((3, 3))), last(arm()))
+    rest = identify_payload(arm(), loaded=run_of(heavy()), unloaded=run_of(arm()), tare=part)
+    assert rest.mass == pytest.approx(1.5, abs=1e-6)
+
+
+def test_loaded_bare_bare_loaded_cancels_a_drift() -> None:
+    warm = np.array([0.0, 0.6, 0.4, 0.4, 0.2, 0.2, 0.1])  # offset that grows from run to run [N m]
+    runs = [run_of(robot, extra=k * warm) for k, robot in enumerate((heavy(), arm(), arm(), heavy()))]
+    pair = identify_payload(arm(), loaded=runs[0], unloaded=runs[1])
+    four = identify_payload(arm(), loaded=[runs[0], runs[3]], unloaded=[runs[1], runs[2]])
+    assert np.abs(four.com - TRUTH.com).max() < 0.2 * np.abs(pair.com - TRUTH.com).max()
+    assert abs(four.mass - 2.0) < 1e-3
+
+
+def test_one_run_with_a_known_arm() -> None:
+    load = identify_payload(arm(), loaded=run_of(heavy(), noise=0.02))
+    assert load.mass == pytest.approx(2.0, rel=0.01)
+    assert "known" in load.method
+
+
+def test_what_the_torques_cannot_tell_is_infinite() -> None:
+    robot = dynid.robots.scara(joints="RRPR")
+    loaded = robot.with_body("part", parent=last(robot), inertia=TRUTH)
+    load = identify_payload(robot, loaded=run_of(loaded), unloaded=run_of(robot))
+    open_ones = dict(zip(("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M"), load.undetermined, strict=True))
+    assert {name for name, is_open in open_ones.items() if is_open} == {"XX", "XY", "XZ", "YY", "YZ", "MZ"}
+    assert np.isinf(load.stderr[load.undetermined]).all()
+    assert np.isinf(load.com_stderr[2])
+    assert load.mass == pytest.approx(2.0, abs=1e-6)
+    np.testing.assert_allclose(load.com[:2], TRUTH.com[:2], atol=1e-6)
+
+
+def test_drive_gains_from_a_known_mass() -> None:
+    gains = np.array([14.0, 13.0, 11.0, 11.5, 12.0, 9.0, 8.0])
+    loaded = run_of(heavy(), noise=0.01, seed=3, factor=1.0 / gains)
+    unloaded = run_of(arm(), noise=0.01, seed=4, factor=1.0 / gains)
+    found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=TRUTH)
+    known = np.isfinite(found.stderr)
+    assert known.sum() >= 5
+    assert np.all(np.abs(found.gain - gains)[known] < 4.5 * found.stderr[known])
+    assert np.all(found.stderr[[1, 3]] < 0.02 * gains[[1, 3]])
+    assert "gain" in found.summary()
+    with pytest.raises(ArgumentError, match="mass"):
+        identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=Inertia.zero())
+
+
+def test_of_an_unknown_arm_only_the_last_bodys_own_parameters_are_told() -> None:
+    load = identify_end_link(arm(), run_of(heavy()))
+    whole = heavy().bodies[-1].inertia.vector
+    known = ~load.undetermined
+    assert known[6]
+    assert known[7]
+    assert load.undetermined[9]
+    assert np.isnan(load.mass)
+    np.testing.assert_allclose(load.vector[known], whole[known], atol=1e-6)
+
+
+def test_runs_of_another_robot_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="moving joints"):
+        identify_payload(arm(), loaded=run_of(dynid.robots.puma560()))
+    with pytest.raises(ArgumentError, match="does not move"):
+        identify_payload(arm(), loaded=run_of(arm()), link=arm().root)

@@ -1,0 +1,82 @@
+"""Objects told apart by what they weigh and how they turn, and grasps verified."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from dynid.errors import ArgumentError
+from dynid.identification.load import Load
+from dynid.identification.recognition import NOBODY, KnownObject, recognise, verify_grasp
+from dynid.robot.inertia import Inertia
+
+BRICK = Inertia.from_com(1.1, [0.0, 0.0, 0.05], np.diag([0.0005, 0.0021, 0.0024]))
+BAR = Inertia.from_com(1.1, [0.0, 0.0, 0.05], np.diag([0.0007, 0.0242, 0.0244]))
+CAN = Inertia.from_com(0.4, [0.0, 0.0, 0.05], np.diag([0.0005, 0.0005, 0.0003]))
+LIBRARY = [KnownObject.of(name, body) for name, body in (("brick", BRICK), ("bar", BAR), ("can", CAN))]
+
+
+def measured(body: Inertia, *, noise: float = 1e-4, seed: int = 0) -> Load:
+    rng = np.random.default_rng(seed)
+    spread = noise * np.array([1] * 6 + [5] * 3 + [50.0])
+    held = Rotation.random(random_state=seed).as_matrix()
+    turned = Inertia.from_com(body.mass, held @ body.com, held @ body.about_com @ held.T)
+    return Load.of(Inertia.from_vector(turned.vector + rng.normal(size=10) * spread), "tool", stderr=spread)
+
+
+@pytest.mark.parametrize("name", ["brick", "bar", "can"])
+def test_objects_are_recognised_however_they_are_held(name: str) -> None:
+    body = {"brick": BRICK, "bar": BAR, "can": CAN}[name]
+    found = [recognise(measured(body, seed=seed), LIBRARY) for seed in range(10)]
+    assert {result.best for result in found} == {name}
+    assert all(result.probabilities[0] > 0.6 for result in found)
+    assert np.mean([result.fit[0] > 0.05 for result in found]) > 0.7
+    assert np.sum(found[0].probabilities) == pytest.approx(1.0)
+    assert name in found[0].summary()
+
+
+def test_a_stranger_is_none_of_them() -> None:
+    stranger = Inertia.from_com(2.0, [0.0, 0.0, 0.05], np.diag([0.004, 0.005, 0.006]))
+    assert recognise(measured(stranger), LIBRARY).best == NOBODY
+
+
+def test_without_inertia_only_the_mass_speaks() -> None:
+    known = measured(BAR)
+    open_inertia = np.array([True] * 6 + [False] * 4)
+    load = Load(frame="tool", vector=known.vector, covariance=known.covariance, undetermined=open_inertia)
+    result = recognise(load, LIBRARY)
+    chance = dict(zip(result.names, result.probabilities, strict=True))
+    assert chance["brick"] == pytest.approx(chance["bar"])
+    assert chance["can"] < 1e-6
+
+
+def test_an_object_of_which_only_the_mass_is_known_competes_fairly() -> None:
+    library = [*LIBRARY, KnownObject(name="parcel", mass=1.1)]
+    result = recognise(measured(BAR), library)
+    chance = dict(zip(result.names, result.probabilities, strict=True))
+    assert result.best == "bar"
+    assert 1e-9 < chance["parcel"] < 0.2
+
+
+def test_grasp_as_expected_and_not() -> None:
+    spread = 1e-6 * np.ones(10)
+    expected = Inertia.from_com(1.0, [0.0, 0.0, 0.06], np.diag([0.001, 0.003, 0.004]))
+    good = verify_grasp(Load.of(expected, "tool", stderr=spread), expected)
+    assert good.good
+    assert good.tilt_deg == pytest.approx(0.0, abs=1e-6)
+    turn = Rotation.from_euler("z", 25, degrees=True).as_matrix()
+    wrong = Inertia.from_com(1.3, [0.0, 0.02, 0.06], turn @ expected.about_com @ turn.T)
+    check = verify_grasp(Load.of(wrong, "tool", stderr=spread), expected)
+    assert not check.good
+    assert check.tilt_deg == pytest.approx(25.0, abs=1e-3)
+    assert [text.split()[0] for text in check.problems] == ["centre", "the", "mass"]
+    ball = Inertia.from_com(1.0, [0.0, 0.0, 0.06], 0.003 * np.eye(3))
+    assert np.isnan(verify_grasp(Load.of(ball, "tool", stderr=spread), ball).tilt_deg)
+
+
+def test_settings_without_meaning_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="library"):
+        recognise(measured(BAR), [])
+    with pytest.raises(ArgumentError, match="positive mass"):
+        KnownObject(name="ghost", mass=0.0)

@@ -1,0 +1,283 @@
+"""Loads from a wrist sensor: planted truth in every form of the equations, and faults of the sensor found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+import dynid
+from dynid.data.recording import Experiment
+from dynid.data.simulation import sum_of_sines
+from dynid.dynamics.sensor import sensor_momentum_regressor
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.identification.calibration import calibrate_sensor
+from dynid.identification.load import Load
+from dynid.identification.sensor_checks import check_wrench
+from dynid.identification.wrench_equations import WrenchData, frame_axes, robot_equations
+from dynid.identification.wrist import Sensing, identify_load, identify_load_from_poses, solve_load, wrench_data
+from dynid.kernels import wrench_regressor
+from dynid.robot.inertia import Inertia
+
+Floats = NDArray[np.float64]
+ROBOT = dynid.robots.puma560()
+LINK = ROBOT.bodies[-1].joint.child
+TRUTH = Inertia.from_com(1.8, [0.01, -0.02, 0.08], np.diag([0.010, 0.014, 0.006]))
+TURN = Rotation.from_euler("zyx", [58.8, 5.0, -3.0], degrees=True).as_matrix()
+BIAS = np.array([-1.1, -3.0, 6.8, 0.06, -0.15, 0.01])
+
+
+def run_of(
+    wrench: Any = None,
+    *,
+    noise: float = 0.0,
+    bias: Any = 0.0,
+    drift: Any = 0.0,
+    robot: dynid.Robot = ROBOT,
+    seed: int = 0,
+    rate: float = 50.0,
+) -> Experiment:
+    """Six seconds of motion; ``wrench`` maps (true wrench, run's q) to what the sensor makes of it."""
+    time = np.arange(int(6 * rate)) / rate
+    q, dq, ddq = sum_of_sines(robot.dof, period_s=6.0, amplitude=1.5, seed=seed)(time)
+    true = wrench_regressor(robot, LINK, q, dq, ddq) @ TRUTH.vector
+    measured = true if wrench is None else wrench(true, q)
+    measured = measured + bias + np.multiply.outer(time, np.broadcast_to(drift, (6,)))
+    rng = np.random.default_rng(seed)
+    return Experiment(
+        time=time,
+        q=q,
+        dq=dq,
+        ddq=ddq,
+        effort=np.zeros_like(q),
+        valid=np.ones(q.shape, dtype=bool),
+        segment=np.zeros(len(time), dtype=np.int64),
+        rate_hz=rate,
+        wrench=measured + rng.normal(size=measured.shape) * np.repeat([noise, 0.05 * noise], 3),
+    )
+
+
+def halves(wrench: Floats, turn: Floats) -> Floats:
+    """Force and moment (N, 6) turned by matrices (3, 3) or (N, 3, 3)."""
+    return np.concatenate([(turn @ part[..., None])[..., 0] for part in (wrench[:, :3], wrench[:, 3:])], axis=1)
+
+
+def settled(load: Load, tolerance: float = 1e-7) -> None:
+    np.testing.assert_allclose(load.vector, TRUTH.vector, atol=tolerance)
+
+
+def test_all_ten_parameters_and_the_bias_from_motion() -> None:
+    load = identify_load(ROBOT, run_of(bias=BIAS), sensor_frame=LINK)
+    settled(load)
+    np.testing.assert_allclose(load.bias, BIAS, atol=1e-6)
+    assert load.has_inertia
+
+
+def test_poses_at_rest_leave_the_inertia_open() -> None:
+    run = run_of(bias=BIAS)
+    still = np.zeros_like(run.q)
+    at_rest = wrench_regressor(ROBOT, LINK, run.q, still, still) @ TRUTH.vector + BIAS
+    load = identify_load(ROBOT, Experiment(**fields(run, wrench=at_rest, ddq=still)), sensor_frame=LINK)
+    assert load.mass == pytest.approx(TRUTH.mass, abs=1e-8)
+    np.testing.assert_allclose(load.com, TRUTH.com, atol=1e-8)
+    assert np.isinf(load.stderr[:6]).all()
+    assert "does not reveal the inertia" in load.notes[0]
+
+
+def fields(run: Experiment, **changes: Any) -> dict[str, Any]:
+    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz", "wrench")
+    return {name: getattr(run, name) for name in names} | changes
+
+
+def test_integral_form_needs_no_accelerations() -> None:
+    run = run_of(bias=BIAS, rate=400.0)
+    blind = Experiment(**fields(run, ddq=np.zeros_like(run.q)))
+    load = identify_load(ROBOT, blind, sensor_frame=LINK, form="integral", interval_s=0.05)
+    settled(load, 2e-5)
+    np.testing.assert_allclose(load.bias, BIAS, atol=1e-4)
+
+
+def test_integral_equations_are_means_of_the_differential_ones() -> None:
+    run = run_of(rate=800.0)
+    means = robot_equations(ROBOT, run, LINK, form="integral", interval_s=0.1)
+    whole = robot_equations(ROBOT, run, LINK)
+    np.testing.assert_allclose(means.matrix[3], np.trapezoid(whole.matrix[240:321], dx=1 / 80, axis=0), atol=2e-3)
+    q, dq = run.q[7], run.dq[7]
+    momentum = wrench_regressor(ROBOT.with_gravity([0, 0, 0]), LINK, q, 0 * q, dq)
+    np.testing.assert_allclose(momentum, sensor_momentum_regressor(ROBOT, LINK, q, dq).astype(float), atol=1e-12)
+
+
+def test_a_drift_does_not_end_up_in_the_mass() -> None:
+    drift = np.array([0.5, -0.4, 0.3, 0.02, 0.01, -0.02])
+    run = run_of(noise=0.1, bias=BIAS, drift=drift)
+    with_drift = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(drift=True))
+    assert abs(with_drift.mass - TRUTH.mass) < 3 * with_drift.mass_stderr < 0.01
+    np.testing.assert_allclose(with_drift.drift, drift, atol=0.02)
+    without = identify_load(ROBOT, run, sensor_frame=LINK)
+    assert abs(without.mass - TRUTH.mass) > 2 * abs(with_drift.mass - TRUTH.mass)
+
+
+def test_turned_sensor_with_uncertainty() -> None:
+    run = run_of(lambda w, q: halves(w, TURN.T), noise=0.1, bias=BIAS)
+    load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(find_orientation=True))
+    error = Rotation.from_matrix(load.extras["R_frame_sensor"].T @ TURN).as_rotvec()
+    assert np.all(np.abs(error) < 4 * load.extras["orientation_stderr"])
+    assert np.all(load.extras["orientation_stderr"] < 0.01)
+    assert np.all(np.abs(load.vector - TRUTH.vector) < 4 * load.stderr)
+    np.testing.assert_allclose(load.bias, BIAS, atol=0.1)
+
+
+def test_turned_sensor_that_reports_the_reaction() -> None:
+    run = run_of(lambda w, q: -halves(w, TURN.T), bias=BIAS)
+    load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(find_orientation=True))
+    settled(load, 1e-6)
+    assert any("on the robot" in note for note in load.notes)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_tilted_base(turned: bool) -> None:
+    tilt = Rotation.from_euler("xy", [7.0, -4.0], degrees=True).as_matrix()
+    real = ROBOT.with_base_orientation(tilt)
+    run = run_of((lambda w, q: halves(w, TURN.T)) if turned else None, robot=real, bias=BIAS, noise=0.02)
+    sensing = Sensing(find_gravity=True, find_orientation=turned)
+    load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=sensing)
+    assert np.all(np.abs(load.extras["gravity"] - real.gravity) < 4 * load.extras["gravity_stderr"] + 1e-9)
+    assert np.all(np.abs(load.vector - TRUTH.vector) < 4 * load.stderr)
+    assert any("gravity points 8" in note for note in load.notes)
+
+
+def test_wrench_in_base_axes() -> None:
+    run = run_of(lambda w, q: halves(w, np.swapaxes(frame_axes(ROBOT, LINK, q), 1, 2)))
+    settled(identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(axes="base")))
+
+
+FAULTS = {
+    "nothing": (None, ROBOT, ()),
+    "turned sensor": (lambda w, q: halves(w, TURN.T), ROBOT, ("the sensor is turned",)),
+    "base axes": (
+        lambda w, q: halves(w, np.swapaxes(frame_axes(ROBOT, LINK, q), 1, 2)),
+        ROBOT,
+        ("the wrench is in the axes of the base",),
+    ),
+    "N mm": (lambda w, q: w * np.repeat([1.0, 1000.0], 3), ROBOT, ("moments are in N mm",)),
+    "reaction": (lambda w, q: -w, ROBOT, ("the sensor reports the wrench on the robot",)),
+    "tilted base": (
+        None,
+        ROBOT.with_base_orientation(Rotation.from_euler("x", 6, degrees=True).as_matrix()),
+        ("the base is tilted",),
+    ),
+    "turned and N mm": (
+        lambda w, q: halves(w, TURN.T) * np.repeat([1.0, 1000.0], 3),
+        ROBOT,
+        ("moments are in N mm", "the sensor is turned"),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_found_and_proposed(fault: str) -> None:
+    spoil, robot, expected = FAULTS[fault]
+    run = run_of(spoil, robot=robot, noise=0.1, bias=0.3)
+    proposals = check_wrench(ROBOT, run, sensor_frame=LINK)
+    assert len(proposals) == len(expected)
+    assert all(words in proposal.text for words, proposal in zip(expected, proposals, strict=True))
+    believed = proposals[-1].sensing if proposals else Sensing()
+    load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=believed)  # what is proposed is right
+    assert abs(load.mass - TRUTH.mass) < 0.02
+    np.testing.assert_allclose(load.com, TRUTH.com, atol=2e-3)
+
+
+def test_quaternions_without_a_robot_model() -> None:
+    rng = np.random.default_rng(3)
+    turns = Rotation.random(40, random_state=rng.integers(1000))
+    R = turns.as_matrix()
+    gravity = np.swapaxes(R, 1, 2) @ np.array([0.0, 0.0, -9.81])
+    force = -TRUTH.mass * gravity
+    wrench = np.hstack([force, np.cross(TRUTH.com, force)]) + BIAS
+    quaternions = np.roll(turns.as_quat(), 1, axis=1)
+    load = identify_load_from_poses(quaternions, wrench, frame="wrist")
+    assert load.mass == pytest.approx(TRUTH.mass, abs=1e-9)
+    np.testing.assert_allclose(load.com, TRUTH.com, atol=1e-9)
+    assert not load.has_inertia
+    with pytest.raises(ArgumentError, match="do not fit"):
+        identify_load_from_poses(quaternions[:5], wrench)
+
+
+def test_gains_and_cross_talk_from_known_loads() -> None:
+    rng = np.random.default_rng(0)
+    gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
+    run = run_of(lambda w, q: w @ gain.T, bias=BIAS, noise=0.02)
+    calibration = calibrate_sensor([(wrench_data(ROBOT, run, LINK, Sensing()), TRUTH)])
+    assert np.mean(np.abs(calibration.gain - gain) < 3 * calibration.stderr) > 0.9
+    sensing = Sensing(calibration=calibration)
+    plain, corrected = (identify_load(ROBOT, run, sensor_frame=LINK, sensing=s) for s in (Sensing(), sensing))
+    assert abs(corrected.mass - TRUTH.mass) < 0.2 * abs(plain.mass - TRUTH.mass)
+
+
+def test_known_loads_at_rest_must_differ_in_their_centre_of_mass() -> None:
+    run = run_of()
+    still = np.zeros_like(run.q)
+    data = wrench_data(ROBOT, Experiment(**fields(run, ddq=still, dq=still)), LINK, Sensing())
+    rng = np.random.default_rng(1)
+    gain = np.eye(6) + 0.05 * rng.normal(size=(6, 6))
+    loads = [Inertia.from_com(1.0 + k, com, np.zeros((3, 3))) for k, com in enumerate(0.1 * np.eye(4, 3))]
+    runs = [(WrenchData(data.matrix, data.matrix @ body.vector @ gain.T, data.time), body) for body in loads]
+    np.testing.assert_allclose(calibrate_sensor(runs).gain, gain, atol=1e-6)
+    alone = calibrate_sensor(runs[:1])  # along x: moments about y and z follow from forces along z and y
+    np.testing.assert_array_equal(np.isinf(alone.stderr[0]), [False, True, True, True, True, True])
+
+
+def test_tare_of_the_gripper() -> None:
+    gripper = Inertia.from_com(0.7, [0.0, 0.01, 0.03], np.diag([0.001, 0.001, 0.002]))
+
+    def on_both(wrench: Floats, q: Floats) -> Floats:
+        time = np.arange(len(q)) / 50.0
+        motion = sum_of_sines(ROBOT.dof, period_s=6.0, amplitude=1.5, seed=0)(time)
+        return np.asarray(wrench + wrench_regressor(ROBOT, LINK, *motion) @ gripper.vector)
+
+    tare = Load.of(gripper, LINK, stderr=1e-4)
+    load = identify_load(ROBOT, run_of(on_both, bias=BIAS), sensor_frame=LINK, tare=tare)
+    settled(load)
+    assert np.all(load.stderr >= 1e-4)
+
+
+def test_intervals_hold_the_truth() -> None:
+    inside: list[NDArray[np.bool_]] = []
+    for seed in range(20):
+        load = identify_load(ROBOT, run_of(noise=0.3, bias=BIAS, seed=seed), sensor_frame=LINK, physical=False)
+        inside.append(np.abs(load.vector - TRUTH.vector) < 1.96 * load.stderr)
+    assert 0.90 < np.mean(inside) < 0.99
+
+
+def test_serial_correlation_widens_intervals() -> None:
+    run = run_of(noise=0.3, bias=BIAS)
+    assert run.wrench is not None
+    rough = wrench_data(ROBOT, run, LINK, Sensing())
+    clean = rough.matrix @ TRUTH.vector + BIAS
+    noise = run.wrench - clean
+    smooth = np.apply_along_axis(lambda x: np.convolve(x, np.ones(9) / 3.0, "same"), 0, noise)  # same power
+    spread = [
+        solve_load(WrenchData(rough.matrix, clean + n, rough.time), frame=LINK).mass_stderr for n in (noise, smooth)
+    ]
+    assert 2.0 < spread[1] / spread[0] < 4.0  # nine samples are one
+
+
+def refused(runs: Sequence[Experiment]) -> None:
+    identify_load(ROBOT, runs, sensor_frame=LINK)
+
+
+def test_errors_say_what_is_missing() -> None:
+    run = run_of()
+    with pytest.raises(DataError, match="no wrench"):
+        refused([Experiment(**fields(run, wrench=None))])
+    with pytest.raises(DataError, match="no experiment"):
+        refused([])
+    one_pose = Experiment(**fields(run, q=np.tile(run.q[:1], (len(run.q), 1)), dq=0 * run.q, ddq=0 * run.q))
+    with pytest.raises(IdentifiabilityError, match="bias"):
+        refused([one_pose])
+    with pytest.raises(ArgumentError, match="sign"):
+        Sensing(sign=2)
