@@ -39,31 +39,16 @@ class _Hypothesis:
 
 
 def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Look for an explanation when the robot's equations do not fit the log."""
-    driven = list(_driven_joints(robot, samples))
-    if driven:
-        yield from driven
-        return
+    """Look for an explanation when the robot's equations do not fit the log, or fit it with friction that drives."""
     free, prior = residuals(robot, samples)
-    if free <= FREE_SUSPICIOUS and prior <= PRIOR_SUSPICIOUS:
-        return
-    judged = []
-    for hypothesis in _hypotheses(robot, samples):
-        free_h, prior_h = residuals(robot, hypothesis.samples)
-        judged.append((free_h * prior_h, free_h, prior_h, hypothesis))
-    product, free_h, prior_h, best = min(judged, key=lambda item: item[0])
-    evidence = {"free residual before": free, "after": free_h, "prior residual before": prior, "after ": prior_h}
-    if product < BETTER * free * prior:
-        yield Finding(
-            code=best.code,
-            severity="error",
-            channel="model",
-            joint=best.joint,
-            message=f"the log fits better if {best.says}",
-            evidence=evidence,
-            remedy=best.remedy,
-        )
-    elif free > UNEXPLAINED:
+    if free > FREE_SUSPICIOUS or prior > PRIOR_SUSPICIOUS:
+        best = _best_hypothesis(robot, samples, free, prior)
+        if best is not None:
+            yield best
+            return
+    driven = list(_driven_joints(robot, samples, free, prior))
+    yield from driven
+    if free > UNEXPLAINED and not driven:
         yield Finding(
             code="unexplained",
             severity="warning",
@@ -74,13 +59,37 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
         )
 
 
-def _driven_joints(robot: Robot, samples: Samples) -> Iterator[Finding]:
+def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
+    """The hypothesis that explains the log best, if it does so much better than none."""
+    judged = []
+    for hypothesis in _hypotheses(robot, samples):
+        free_h, prior_h = residuals(robot, hypothesis.samples)
+        judged.append((free_h * prior_h, free_h, prior_h, hypothesis))
+    product, free_h, prior_h, best = min(judged, key=lambda item: item[0])
+    if product >= BETTER * free * prior:
+        return None
+    return Finding(
+        code=best.code,
+        severity="error",
+        channel="model",
+        joint=best.joint,
+        message=f"the log fits better if {best.says}",
+        evidence={
+            "free residual before": free,
+            "free residual after": free_h,
+            "prior residual before": prior,
+            "prior residual after": prior_h,
+        },
+        remedy=best.remedy,
+    )
+
+
+def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) -> Iterator[Finding]:
     """Joints on which friction would have to drive: the sign of their torque or motion is wrong."""
     before = dissipation(robot, samples)
     for j in np.flatnonzero(before < DRIVEN).tolist():
         name = robot.joint_names[j]
         after = dissipation(robot, samples.with_torque_sign(j))[j]
-        free, prior = residuals(robot, samples)
         free_h, prior_h = residuals(robot, samples.with_torque_sign(j))
         if after > 0.0 and free_h * prior_h < 1.5 * free * prior:
             yield Finding(

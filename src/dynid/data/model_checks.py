@@ -65,7 +65,8 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     across = float(np.linalg.norm(gravity - along * robot.gravity)) / max(strength, 1e-12)
     evidence = {"gravity / expected": along, "across": across, "inertia / expected": inertial}
     known = float(np.max(stderr)) < 0.15 * strength * max(1.0, abs(along))
-    if known and strength and across < 0.35 * abs(along) and not 0.25 < abs(along) < 4.0 and along > 0.0:
+    alike = inertial > 0.0 and along > 0.0 and abs(np.log(inertial / along)) < 1.0
+    if known and strength and alike and across < 0.35 * along and not 0.25 < along < 4.0:
         yield Finding(
             code="unit",
             severity="error",

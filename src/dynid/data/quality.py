@@ -107,9 +107,9 @@ def _against_model(
         yield from late
     if not units and not _explained(late):
         causes = list(check_hypotheses(robot, samples))
+        if all(cause.code == "unexplained" for cause in causes):
+            causes = list(check_changes(robot, samples)) or causes
         yield from causes
-        if not causes:
-            yield from check_changes(robot, samples)
     yield from check_excitation(robot, samples)
 
 
