@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import click
 
-from dynid.cli import logs, models, tools
+from dynid.cli import loads, logs, models, tools
 from dynid.cli.common import ErrorGroup
 
 __all__ = ["main"]
@@ -30,10 +30,12 @@ for command in (
     logs.inspect,
     models.excite,
     logs.identify,
+    loads.load,
     models.codegen,
     models.robots,
     tools.bench,
     tools.demo,
     tools.doctor,
+    tools.reproduce,
 ):
     main.add_command(command)

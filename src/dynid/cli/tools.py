@@ -1,4 +1,4 @@
-"""Verbs about dynid itself: demo, doctor, bench."""
+"""Verbs about dynid itself: demo, doctor, bench, reproduce."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
-__all__ = ["bench", "demo", "doctor"]
+from dynid.cli.common import progress
+
+__all__ = ["bench", "demo", "doctor", "reproduce"]
 
 
 @click.command()
@@ -51,3 +53,22 @@ def bench(path: str | None) -> None:
     # a process of its own: the number of threads of numerical libraries is fixed when they are loaded
     options = ["--json", path] if path else []
     sys.exit(subprocess.run([sys.executable, "-m", "dynid.benchmark", *options], check=False).returncode)
+
+
+@click.command()
+@click.argument("paper", default="all")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out/papers"), show_default=True, help="Folder.")
+@click.option("--quick", is_flag=True, help="Fewer random draws, for a first look.")
+def reproduce(paper: str, out: Path, quick: bool) -> None:
+    """Regenerate tables and figures of the papers dynid is built from, with a verdict for every row.
+
+    PAPER is gautier1990, lin1995, gautier1992, izaguirre1992, atkeson1986 or all.
+
+    Example: dynid reproduce gautier1990 --out papers
+    """
+    from dynid.papers.registry import reproduce as regenerate
+
+    with progress("reproducing", 1.0) as advance:
+        result = regenerate(paper, out, lambda done, total, title: advance(done / total, title), quick=quick)
+    click.echo(result.summary())
+    click.echo(f"written: {out}")
