@@ -1,12 +1,13 @@
-"""What the joint torques of a motion say about the parameters: information and its gradient.
+"""What the measurements of a motion say about the parameters: information and its gradient.
 
-The torque of joint i depends only on the bodies it carries, so its rows of the observation matrix have few non-zero
-columns. The rows are therefore kept joint by joint, each with its own columns: a third of the memory and arithmetic of
-the whole matrix.
+A measured quantity depends on few parameters: the torque of joint i only on the bodies it carries. The samples of each
+quantity are therefore kept apart, each with its own columns: a third of the memory and arithmetic of the whole
+observation matrix.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
-from dynid.excitation.differentiable import Differentiable
+from dynid.excitation.differentiable import DifferentiableParts
 from dynid.robot.joint_models import Coulomb
 from dynid.robot.model import Robot
 from dynid.tape import record
 
-__all__ = ["SmoothCoulomb", "TorqueObservation", "with_smooth_friction"]
+__all__ = ["Observation", "SmoothCoulomb", "TorqueObservation", "with_smooth_friction"]
 
 Floats = NDArray[np.float64]
 Pullback = Callable[[Floats], tuple[Floats, Floats, Floats]]
@@ -47,8 +48,76 @@ def with_smooth_friction(robot: Robot) -> Robot:
     return replace(robot, joints=tuple(joints))
 
 
-class TorqueObservation:
-    """The torque regressor of a robot over some columns, weighted by the noise of each joint."""
+class Observation(ABC):
+    """Measured quantities that are linear in b parameters, each weighted by its noise, over the samples of a motion."""
+
+    def __init__(self, robot: Robot, noise: Floats) -> None:
+        """Record and compile.
+
+        Args:
+            robot: Geometry and kinds of joint models.
+            noise: (m,) standard deviation of each measured quantity.
+        """
+        if not np.all(np.isfinite(noise) & (noise > 0.0)):
+            raise ArgumentError("noise must be given as positive standard deviations", remedy="In N m or N.")
+        self.robot = robot
+        self.noise = noise
+        states = ("q", "dq", "ddq")
+        used = record(self.rows, **{state: (robot.dof,) for state in states}).sparsity("output")
+        self._quantities, self.size = len(used), used.shape[1]
+        self._blocks = _blocks(used)
+        self._places = np.concatenate([(b.kept[:, None] * self.size + b.kept).ravel() for b in self._blocks])
+        self._weights = np.concatenate([np.full(len(b.kept) ** 2, noise[b.row] ** -2) for b in self._blocks])
+        self._function = DifferentiableParts(self._compact, robot.dof, *states)
+        self._cotangents: dict[str, Floats] = {}
+
+    @abstractmethod
+    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
+        """Quantities per unit of each parameter (m, b), for one state of the robot; scalar-agnostic."""
+
+    def _compact(self, q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
+        rows = self.rows(q, dq, ddq)
+        return {block.name: rows[block.row, block.kept] for block in self._blocks}
+
+    def information(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
+        """Information (b, b) of a motion given at N samples, each (N, n)."""
+        return self._gram(self._function(q, dq, ddq))
+
+    def _gram(self, parts: dict[str, Floats]) -> Floats:
+        packed = np.empty(len(self._places))
+        for block in self._blocks:
+            Y = parts[block.name]
+            np.matmul(Y.T, Y, out=packed[block.square].reshape(Y.shape[1], -1))
+        A = np.bincount(self._places, packed * self._weights, self.size**2)
+        return np.asarray(A, dtype=float).reshape(self.size, self.size)
+
+    def information_and_pullback(self, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Pullback]:
+        """Information (b, b), and the function from a symmetric cotangent (b, b) to the gradients of q, dq, ddq."""
+        parts = self._function(q, dq, ddq)
+        if any(len(cotangent) != len(q) for cotangent in self._cotangents.values()) or not self._cotangents:
+            self._cotangents = {name: np.empty_like(part) for name, part in parts.items()}
+
+        def pullback(G: Floats) -> tuple[Floats, Floats, Floats]:
+            packed = 2.0 * self._weights * G.take(self._places)
+            for block in self._blocks:
+                Y = parts[block.name]
+                np.matmul(Y, packed[block.square].reshape(Y.shape[1], -1), out=self._cotangents[block.name])
+            gradient = self._function.pullback(self._cotangents, q, dq, ddq)
+            return gradient["q"], gradient["dq"], gradient["ddq"]
+
+        return self._gram(parts), pullback
+
+    def matrix(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
+        """Weighted observation matrix W (N m, b), sample after sample; the information is ``W.T @ W``."""
+        W = np.zeros((len(q), self._quantities, self.size))
+        parts = self._function(q, dq, ddq)
+        for block in self._blocks:
+            W[:, block.row, block.kept] = parts[block.name] / self.noise[block.row]
+        return W.reshape(-1, self.size)
+
+
+class TorqueObservation(Observation):
+    """The torques of the joints, over some columns of the robot's regressor."""
 
     def __init__(self, robot: Robot, columns: Sequence[int], noise: ArrayLike | None = None) -> None:
         """Record and compile.
@@ -58,86 +127,33 @@ class TorqueObservation:
             columns: (b,) columns of the regressor, a base set say.
             noise: Standard deviation of each joint's torque (n,) or one for all [N m or N]; 1 by default.
         """
-        self.robot = robot
         self.columns = tuple(int(column) for column in columns)
-        self.noise = _noise(robot, noise)
-        states = ("q", "dq", "ddq")
-        used = record(self._rows, **{state: (robot.dof,) for state in states}).sparsity("output")
-        self._blocks = _blocks(used)
-        self._function = Differentiable(
-            lambda **x: np.concatenate([self._rows(**x)[block.joint, block.kept] for block in self._blocks]),
-            robot.dof,
-            *states,
-        )
-        self._cotangent = np.empty((0, 0))
+        given = np.asarray(1.0 if noise is None else noise, dtype=float)
+        super().__init__(robot, np.broadcast_to(given, (robot.dof,)))
 
-    def _rows(self, q: Any, dq: Any, ddq: Any) -> Any:
+    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
+        """Torques per unit of each parameter (n, b)."""
         return torque_regressor(self.robot, q, dq, ddq)[:, list(self.columns)]
-
-    @property
-    def size(self) -> int:
-        """Number of parameters b."""
-        return len(self.columns)
-
-    def information(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
-        """Information (b, b) of a motion given at N samples, each (N, n)."""
-        return self._gram(self._function(q, dq, ddq))
-
-    def _gram(self, rows: Floats) -> Floats:
-        A = np.zeros(self.size**2)
-        for block in self._blocks:
-            Y = rows[:, block.place]
-            A[block.square] += (Y.T @ Y) / self.noise[block.joint] ** 2
-        return A.reshape(self.size, self.size)
-
-    def information_and_pullback(self, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Pullback]:
-        """Information (b, b), and the function from a symmetric cotangent (b, b) to the gradients of q, dq, ddq."""
-        rows = self._function(q, dq, ddq)
-
-        def pullback(G: Floats) -> tuple[Floats, Floats, Floats]:
-            if self._cotangent.shape != rows.shape:
-                self._cotangent = np.empty_like(rows)
-            for block in self._blocks:
-                weighted = 2.0 / self.noise[block.joint] ** 2 * G.take(block.square)
-                np.matmul(rows[:, block.place], weighted, out=self._cotangent[:, block.place])
-            gradient = self._function.pullback(self._cotangent, q, dq, ddq)
-            return gradient["q"], gradient["dq"], gradient["ddq"]
-
-        return self._gram(rows), pullback
-
-    def matrix(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
-        """Weighted observation matrix W (N n, b), sample after sample; the information is ``W.T @ W``."""
-        W = np.zeros((len(q), self.robot.dof, self.size))
-        rows = self._function(q, dq, ddq)
-        for block in self._blocks:
-            W[:, block.joint, block.kept] = rows[:, block.place] / self.noise[block.joint]
-        return W.reshape(-1, self.size)
 
 
 class _Block(NamedTuple):
-    """The part of the observation matrix that one joint fills."""
+    """The part of the observation matrix that one measured quantity fills."""
 
-    joint: int
+    name: str
+    row: int
+    """Number of the quantity."""
     kept: NDArray[np.int64]
     """Its non-zero columns among the b."""
-    place: slice
-    """Where they stand among the computed values."""
-    square: NDArray[np.int64]
-    """Where its part of the information stands in the flattened matrix; one flat index is faster than a pair."""
+    square: slice
+    """Where its part of the information stands among those of all quantities, packed one after the other."""
 
 
 def _blocks(used: NDArray[np.bool_]) -> list[_Block]:
     blocks: list[_Block] = []
     start = 0
-    for joint, row in enumerate(used):
-        kept = np.flatnonzero(row)
-        blocks.append(_Block(joint, kept, slice(start, start + len(kept)), kept[:, None] * used.shape[1] + kept))
-        start += len(kept)
-    return [block for block in blocks if len(block.kept)]
-
-
-def _noise(robot: Robot, noise: ArrayLike | None) -> Floats:
-    values = np.broadcast_to(np.asarray(1.0 if noise is None else noise, dtype=float), (robot.dof,))
-    if not np.all(np.isfinite(values) & (values > 0.0)):
-        raise ArgumentError("the noise of every joint must be a positive standard deviation", remedy="In N m or N.")
-    return values
+    for row, columns in enumerate(used):
+        kept = np.flatnonzero(columns)
+        if len(kept):
+            blocks.append(_Block(f"row{row}", row, kept, slice(start, start + len(kept) ** 2)))
+            start += len(kept) ** 2
+    return blocks

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.excitation.constraints import Constraint
 from dynid.excitation.criteria import InformationCriterion
-from dynid.excitation.observation import TorqueObservation
+from dynid.excitation.observation import Observation
 from dynid.excitation.trajectory import LinearTrajectory, Motion
 
 __all__ = ["DesignProblem"]
@@ -27,7 +29,7 @@ class DesignProblem:
     def __init__(
         self,
         family: LinearTrajectory,
-        observation: TorqueObservation,
+        observation: Observation,
         constraints: tuple[Constraint, ...],
         *,
         wishes: tuple[Constraint, ...] = (),
@@ -97,13 +99,13 @@ class DesignProblem:
 
     def objective(self, x: Floats, criterion: InformationCriterion) -> tuple[float, Floats]:
         """Criterion (its logarithm where it is positive) and gradient."""
-        motion = self.motion(x)
-        value, parts = self._objective(motion, criterion)
+        C = self._coefficients(x)
+        value, parts = self._objective([basis @ C for basis in self._basis[:3]], criterion)
         return value, self._chain(parts)
 
-    def _objective(self, motion: Motion, criterion: InformationCriterion) -> tuple[float, list[Floats]]:
+    def _objective(self, motion: Sequence[Floats], criterion: InformationCriterion) -> tuple[float, list[Floats]]:
         here = self._recorded
-        A, pullback = self.observation.information_and_pullback(motion.q[here], motion.dq[here], motion.ddq[here])
+        A, pullback = self.observation.information_and_pullback(*(part[here] for part in motion[:3]))
         parts = [np.zeros_like(part) for part in motion]
         try:
             value, G = criterion.of_information(self._total(A))
@@ -114,11 +116,11 @@ class DesignProblem:
         else:
             value, G = value / len(A), G / len(A)
         for part, gradient in zip(parts, pullback(G * self.repetitions), strict=False):
-            part[here] += gradient
+            part[here] = gradient
         return value, parts
 
     def _chain(self, parts: list[Floats]) -> Floats:
-        gradient = sum(basis.T @ part for basis, part in zip(self._basis, parts, strict=True))
+        gradient = sum(basis.T @ part for basis, part in zip(self._basis, parts, strict=False))
         return np.asarray((gradient * self.scale).ravel())
 
     def lagrangian(self, x: Floats, criterion: InformationCriterion, weight: float) -> tuple[float, Floats]:
