@@ -121,8 +121,9 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     transform = np.fft.rfft((x - x[0] - line * (x[-1] - x[0])) * window[:, None], axis=0)[1:]
     power = np.abs(transform) ** 2 / samples  # of white noise: its variance in every bin
     frequency = np.arange(1, power.shape[0] + 1) * rate_hz / samples
-    top = (frequency > 0.3 * rate_hz) & (frequency < 0.48 * rate_hz)
-    floor = np.median(power[top], axis=0) / np.log(2.0)  # periodogram values are exponentially distributed
+    tops = [(frequency > low * rate_hz) & (frequency < 0.49 * rate_hz) for low in (0.30, 0.45)]
+    # periodogram values are exponentially distributed; a fast motion may reach into the wider of the two bands
+    floor = np.min([np.median(power[top], axis=0) for top in tops], axis=0) / np.log(2.0)
     edges = np.unique(np.geomspace(1, power.shape[0] + 1, 500).astype(int)) - 1
     bins = np.diff(edges).astype(float)
     mean = np.add.reduceat(power, edges[:-1], axis=0)[: bins.size] / bins[:, None]
@@ -145,7 +146,8 @@ def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floa
         if acceleration[k] > RISE * acceleration[valley]:
             break
         valley = k if acceleration[k] < acceleration[valley] else valley
-    # near white noise the floor of the highest frequencies is the better estimate: the valley still holds some motion
-    level = floor if total[valley] < 4.0 * floor else 0.5 * float(total[valley])
+    beyond = total[valley + 3 :]
+    if beyond.max(initial=0.0) < 3.0 * floor:  # flat from an octave above: white noise, and motion shows in the valley
+        return np.full_like(power, floor)
     above = np.arange(power.size) >= starts[valley]
-    return np.where(above, power, level)
+    return np.where(above, power, max(floor, 0.5 * float(total[valley])))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["absurd_samples", "saturated_samples", "unwrap_angles"]
+__all__ = ["absurd_samples", "longest_spike", "saturated_samples", "unwrap_angles"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LONGEST_SPIKE = 3
-"""A spike lasts at most this many samples."""
+"""A spike lasts at most this many samples ..."""
+LONGEST_SPIKE_S = 0.012
+"""... and this long [s]: at a low rate three samples may be a true movement."""
 SPIKE_SIGMAS = 12.0
 """How far a spike stands out, in units of the sample-to-sample scatter."""
 SPIKE_OF_RANGE = 0.05
@@ -20,16 +22,27 @@ PLATEAU = 4
 """Samples in a row at the same extreme value that count as clipping."""
 
 
-def absurd_samples(x: Floats) -> Mask:
-    """Which samples (N, k) are too far from everything, or leave the signal for at most three samples and come back.
+def longest_spike(time: Floats) -> int:
+    """How many samples a spike may last at the rate of these stamps (N,) [s]."""
+    steps = np.abs(np.diff(time[np.isfinite(time)]))
+    period = float(np.median(steps)) if steps.size else 0.0
+    return int(np.clip(LONGEST_SPIKE_S / max(period, 1e-12), 1, LONGEST_SPIKE))
+
+
+def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE) -> Mask:
+    """Which samples (N, k) are too far from everything, or leave the signal for `longest` samples and come back.
 
     A jump that stays (dry friction changing its sign) is no spike. NaN counts as no finding.
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.column_stack([_absurd_column(column) for column in x.T]) if x.size else np.zeros(x.shape, dtype=bool)
+        return (
+            np.column_stack([_absurd_column(column, longest) for column in x.T])
+            if x.size
+            else np.zeros(x.shape, dtype=bool)
+        )
 
 
-def _absurd_column(x: Floats) -> Mask:
+def _absurd_column(x: Floats, longest: int) -> Mask:
     bad = np.zeros(x.shape, dtype=bool)
     present = np.flatnonzero(np.isfinite(x))
     if present.size < 2 * LONGEST_SPIKE + 2:
@@ -42,15 +55,15 @@ def _absurd_column(x: Floats) -> Mask:
     curvature = y[1:-1] - 0.5 * (y[:-2] + y[2:])
     scatter = 1.4826 * float(np.median(np.abs(curvature - np.median(curvature))))
     threshold = max(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span, 1e-9 * max(abs(middle), 1e-6))
-    bad[present] = outside | _spikes(y, threshold)
+    bad[present] = outside | _spikes(y, threshold, longest)
     return bad
 
 
-def _spikes(y: Floats, threshold: float) -> Mask:
-    """Excursions of one to three samples that return to where they left."""
+def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
+    """Short excursions that return to where they left."""
     found = np.zeros(y.shape, dtype=bool)
     steps = np.abs(np.diff(y, prepend=y[0]))
-    for width in range(1, LONGEST_SPIKE + 1):
+    for width in range(1, longest + 1):
         before, after = y[: -width - 1], y[width + 1 :]
         rise, fall = y[1:-width] - before, y[width:-1] - after
         height = np.minimum(np.abs(rise), np.abs(fall))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.findings import Finding
-from dynid.data.outliers import absurd_samples, saturated_samples, unwrap_angles
+from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.data.recording import Recording
 from dynid.data.timing import read_clock
 from dynid.errors import DataError
@@ -94,6 +94,8 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
         names = recording.joint_names if channel != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")
         for j, name in enumerate(names):
             yield from _check_column(channel, name, values[:, j])
+            if not recording.isolated:  # rows that are no neighbours have no spikes
+                yield from _check_spikes(channel, name, values[:, j], longest_spike(recording.time))
     _, jumps = unwrap_angles(np.where(np.isfinite(recording.q), recording.q, 0.0))
     for j in np.flatnonzero(jumps).tolist():
         yield Finding(
@@ -128,16 +130,16 @@ def _check_column(channel: str, joint: str, x: Floats) -> Iterator[Finding]:
     if np.count_nonzero(finite) < 20:
         return
     y = x[finite]
-    yield from _check_spikes(channel, joint, y)
     if channel == "q":
         yield from _check_position(joint, unwrap_angles(y[:, None])[0][:, 0])
     if channel == "effort":
         yield from _check_torque(joint, y)
 
 
-def _check_spikes(channel: str, joint: str, y: Floats) -> Iterator[Finding]:
+def _check_spikes(channel: str, joint: str, x: Floats, longest: int) -> Iterator[Finding]:
+    y = x[np.isfinite(x)]
     continued = unwrap_angles(y[:, None])[0] if channel == "q" else y[:, None]
-    spikes = absurd_samples(continued)[:, 0]
+    spikes = absurd_samples(continued, longest)[:, 0]
     if spikes.any():
         share = float(spikes.mean())
         yield Finding(

@@ -63,7 +63,7 @@ def read_clock(
         time: (N,) time stamps [s] as logged.
         max_gap_s: Longest step within a stretch [s]; three sampling periods by default.
         period_s: Sampling period [s] where it is known; otherwise taken from the stamps.
-        repair: Accept a clock of which more than 1 % runs backwards.
+        repair: Sort all stamps, however often they run backwards.
 
     Raises:
         DataError: The stamps show no sampling period, or too many run backwards.
@@ -81,7 +81,7 @@ def read_clock(
         )
     rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
     gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
-    jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1
+    jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1 if not repair else np.zeros(0, dtype=int)
     pieces, repeated, unordered = [], 0, 0
     for piece in np.split(np.arange(stamps.size), jumps):
         order = piece[np.argsort(stamps[piece], kind="stable")]
@@ -94,8 +94,8 @@ def read_clock(
         "time not finite": int(len(time) - rows.size),
         "repeated stamp": repeated,
         "stamp out of order": unordered,
-        "backward jump": int(np.count_nonzero(steps < -gap)),
-        "gap": int(np.count_nonzero(steps > gap)) + late,
+        "backward jump": 0 if repair else int(np.count_nonzero(steps < -gap)),
+        "gap": late if repair else int(np.count_nonzero(steps > gap)) + late,
     }
     chosen = np.concatenate(pieces)
     period, jitter = _regularity([np.diff(stamps[p]) for p in pieces], rough)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.outliers import absurd_samples, saturated_samples, unwrap_angles
+from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.data.recording import Recording
 from dynid.data.timing import GAP_PERIODS, Clock, read_clock, resample, uniform_grid
 from dynid.errors import DataError
@@ -32,7 +32,7 @@ class Cleaning:
     max_gap_s: float | None = None
     """Longest step within a stretch [s]; three sampling periods by default."""
     repair_time: bool = False
-    """Sort the stamps of a clock that runs backwards more than 1 % of the time."""
+    """Sort all stamps, also of a clock that runs backwards more than 1 % of the time."""
     most_missing: float = 0.05
     """Refuse a joint of which a larger share of the samples is not finite."""
     most_saturated: float = 0.20
@@ -151,7 +151,7 @@ def _usable_positions(
             notes.append(f"unwrapped angles: {named}")
     if cleaning.spikes:
         spikes = np.zeros(q.shape[0], dtype=bool)
-        spikes[finite] = absurd_samples(clean[finite]).any(axis=1)
+        spikes[finite] = absurd_samples(clean[finite], longest_spike(recording.time)).any(axis=1)
         dropped["position spike"] += joints * int(np.count_nonzero(spikes))
         finite = finite & ~spikes
         if cleaning.unwrap:  # a spike may have looked like turns
@@ -167,7 +167,8 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[st
     _refuse_if_missing(recording, "torque", effort, cleaning.most_missing)
     dropped["torque not finite"] += int(np.count_nonzero(np.isnan(effort)))
     if cleaning.spikes:
-        spikes = absurd_samples(effort)
+        clock = recording.time if recording.effort_time is None else recording.effort_time
+        spikes = absurd_samples(effort, longest_spike(clock))
         dropped["torque spike"] += int(np.count_nonzero(spikes))
         effort[spikes] = np.nan
     if cleaning.saturated:

@@ -1,0 +1,155 @@
+"""Clocks: order, repetitions, gaps, jitter, channels with clocks of their own, delays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dynid
+from dynid.data.delay import delay_rows, estimate_delay
+from dynid.data.processing import process
+from dynid.data.quick_fit import with_friction, with_smooth_sign
+from dynid.data.recording import Recording
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.data.timing import read_clock, resample, uniform_grid
+from dynid.errors import DataError, DynidError
+from dynid.kernels import regressor
+from dynid.robot.joint_models import Coulomb, Viscous
+
+
+def test_a_regular_clock_is_one_stretch():
+    clock = read_clock(np.arange(500) / 250.0)
+    assert clock.stretches == (slice(0, 500),)
+    assert clock.rate_hz == pytest.approx(250.0)
+    assert clock.faults == {}
+
+
+def test_gaps_repetitions_and_jumps_are_counted_and_cut():
+    time = np.arange(1000) / 100.0
+    time[300] = time[299]
+    time[600:] += 2.0
+    time[800:] -= 5.0
+    clock = read_clock(time)
+    assert clock.faults == {"repeated stamp": 1, "gap": 1, "backward jump": 1}
+    assert len(clock.stretches) == 3
+    assert all(np.all(np.diff(clock.time[piece]) > 0) for piece in clock.stretches)
+
+
+def test_stamps_out_of_order_within_jitter_are_sorted():
+    time = np.arange(400) / 100.0
+    time[[50, 51]] = time[[51, 50]]
+    clock = read_clock(time)
+    assert clock.faults == {"stamp out of order": 2}
+    assert list(clock.rows[50:52]) == [51, 50]
+
+
+def test_a_clock_that_often_runs_backwards_is_refused_unless_repaired():
+    rng = np.random.default_rng(0)
+    time = np.arange(400) / 100.0 + rng.normal(0, 0.02, 400)
+    with pytest.raises(DataError, match="run backwards"):
+        read_clock(time)
+    repaired = read_clock(time, repair=True)
+    assert repaired.monotone
+    assert set(repaired.faults) <= {"stamp out of order", "repeated stamp", "gap"}
+
+
+def test_time_that_never_increases_is_refused():
+    with pytest.raises(DataError, match="never increase"):
+        read_clock(np.zeros(10))
+
+
+def test_a_clock_in_milliseconds_is_refused_with_the_likely_reason():
+    recording = Recording(time=np.arange(300.0) * 4.0, q=np.zeros((300, 1)))
+    with pytest.raises(DataError, match="milliseconds"):
+        process(recording)
+
+
+def test_samples_on_the_grid_are_not_touched():
+    time = np.arange(50) / 10.0
+    values = np.random.default_rng(1).normal(size=(50, 2))
+    result, known = resample(time, values, uniform_grid(time, 0.1), max_gap_s=0.3)
+    np.testing.assert_array_equal(result, values)
+    assert known.all()
+
+
+def test_interpolation_is_cubic_and_knows_its_gaps():
+    time = np.delete(np.linspace(0.0, 2.0, 201), slice(100, 120))
+    values = np.column_stack([np.sin(time), np.cos(time)])
+    values[10, 0] = np.nan
+    grid = np.linspace(0.005, 1.995, 200)
+    result, known = resample(time, values, grid, max_gap_s=0.03)
+    truth = np.column_stack([np.sin(grid), np.cos(grid)])
+    assert np.abs(result - truth)[known].max() < 1e-6
+    assert not known[(grid > 1.0) & (grid < 1.18)].any()
+
+
+def test_nothing_is_filtered_across_a_gap():
+    time = np.arange(4000) / 500.0
+    q = np.sin(time)[:, None]
+    jumped = q.copy()
+    jumped[2000:] += 1.0  # the robot was moved by hand in between
+    gap = replace(Recording(time=time, q=q), time=time + np.where(np.arange(4000) < 2000, 0.0, 3.0), q=jumped)
+    experiment = process(gap, cutoff_hz=10.0)
+    assert set(experiment.segment) == {0, 1}
+    assert np.abs(experiment.ddq).max() < 1.5
+
+
+def test_torques_with_a_clock_of_their_own_are_brought_to_the_positions():
+    time, slow = np.arange(4000) / 1000.0, np.arange(900) / 240.0 + 0.1
+    recording = Recording(time=time, q=np.sin(time), effort=np.cos(3.0 * slow), effort_time=slow)
+    experiment = process(recording, cutoff_hz=20.0, rest=None)
+    known = experiment.valid[:, 0]
+    assert not known[experiment.time < 0.1].any()
+    assert np.abs(experiment.effort[known, 0] - np.cos(3.0 * experiment.time[known])).max() < 1e-3
+
+
+@settings(max_examples=60, deadline=None)
+@given(share=st.floats(0.0, 1.0), seed=st.integers(0, 10_000), bad=st.sampled_from([np.nan, np.inf, -np.inf]))
+def test_missing_rows_give_what_a_log_without_them_gives(share, seed, bad):
+    rng = np.random.default_rng(seed)
+    time = np.arange(600) / 100.0
+    q = np.column_stack([np.sin(2 * time), np.cos(3 * time)])
+    effort = rng.normal(size=q.shape)
+    lost = rng.random(600) < share**2
+    holes, effort_holes = q.copy(), effort.copy()
+    holes[lost, rng.integers(2)] = bad
+    effort_holes[lost] = bad
+    options = {"cutoff_hz": 8.0, "trim_s": 0.1, "rest": None}
+    try:
+        dirty = process(Recording(time=time, q=holes, effort=effort_holes), **options)
+    except DynidError:
+        assert lost.mean() > 0.03
+        return
+    clean = process(Recording(time=time[~lost], q=q[~lost], effort=effort[~lost]), **options)
+    for name in ("time", "q", "dq", "ddq", "effort", "valid", "segment"):
+        np.testing.assert_allclose(getattr(dirty, name), getattr(clean, name), rtol=1e-12, atol=1e-12)
+    assert dirty.dropped.get("position not finite", 0) == 2 * lost.sum()
+
+
+@pytest.mark.parametrize("delay_ms", [-50.0, -13.7, 0.0, 4.3, 50.0])
+def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
+    robot = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
+    recording = simulate_experiment(
+        robot,
+        path,
+        rate_hz=500.0,
+        duration_s=10.0,
+        noise=Noise(position=1e-5, effort=0.1),
+        delay_s=1e-3 * delay_ms,
+        seed=1,
+    )
+    experiment = process(recording)
+    _, rows = delay_rows(experiment, 0.1)
+    states = [np.ascontiguousarray(x[rows]) for x in (experiment.q, experiment.dq, experiment.ddq)]
+    sign = experiment.smooth(np.sign(experiment.dq))[rows]
+    Y = with_smooth_sign(regressor(with_friction(robot), *states), sign)
+    delay = estimate_delay(experiment, [Y[:, j] for j in range(6)])
+    assert abs(delay.seconds - 1e-3 * delay_ms) < 0.2 / 500.0
+    assert delay.clear == (delay_ms != 0.0)
+    moved = process(recording, effort_delay_s=delay.seconds)
+    assert any("moved back" in line for line in moved.recipe) == (delay.seconds != 0.0)
