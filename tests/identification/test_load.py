@@ -63,7 +63,7 @@ def test_tare_is_subtracted_with_its_uncertainty() -> None:
 
 def test_change_of_centre_of_mass() -> None:
     first = Load.of(Inertia.from_com(2.0, COM, np.eye(3) * 0.01), "tool", stderr=1e-3)
-    second = Load.of(Inertia.from_com(2.0, COM + [0.0, 0.037, 0.0], np.eye(3) * 0.01), "tool", stderr=1e-3)
+    second = Load.of(Inertia.from_com(2.0, COM + np.array([0.0, 0.037, 0.0]), np.eye(3) * 0.01), "tool", stderr=1e-3)
     change, spread = second.com_change(first)
     np.testing.assert_allclose(change, [0.0, 0.037, 0.0], atol=1e-12)
     assert np.all((spread > 0.0) & (spread < 0.01))

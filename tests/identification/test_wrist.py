@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 import dynid
@@ -18,7 +19,7 @@ from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.identification.calibration import calibrate_sensor
 from dynid.identification.load import Load
 from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrench_equations import WrenchData, frame_axes, robot_equations
+from dynid.identification.wrench_equations import WrenchData, frame_axes, pose_equations, robot_equations
 from dynid.identification.wrist import Sensing, identify_load, identify_load_from_poses, solve_load, wrench_data
 from dynid.kernels import wrench_regressor
 from dynid.robot.inertia import Inertia
@@ -205,6 +206,35 @@ def test_quaternions_without_a_robot_model() -> None:
     assert not load.has_inertia
     with pytest.raises(ArgumentError, match="do not fit"):
         identify_load_from_poses(quaternions[:5], wrench)
+
+
+def test_moving_poses_without_a_robot_model() -> None:
+    time = np.arange(400) / 200.0
+    angles = np.stack([np.sin(3 * time), 0.8 * np.cos(4 * time), 0.6 * np.sin(5 * time)], axis=1)
+    R = Rotation.from_euler("xyz", angles).as_matrix()
+    position = 0.2 * np.stack([np.sin(4 * time), np.cos(3 * time), np.sin(2 * time)], axis=1)
+    # momentum of the load in world axes, differentiated numerically on a much finer grid than the log's
+    fine = np.linspace(time[0], time[-1], 40 * 399 + 1)
+    state = [CubicSpline(time, x)(fine) for x in (angles, position)]
+    spin = Rotation.from_euler("xyz", state[0])
+    matrix = spin.as_matrix()
+    com = state[1] + matrix @ TRUTH.com
+    step = fine[1] - fine[0]
+    velocity = np.gradient(com, step, axis=0)
+    w = spin.inv()[:-1] * spin[1:]
+    rate = np.vstack([w.as_rotvec() / step, w.as_rotvec()[-1:] / step])  # body axes, half a step late
+    angular = (matrix @ (TRUTH.about_com @ rate[..., None]))[..., 0]
+    force = TRUTH.mass * (np.gradient(velocity, step, axis=0) + np.array([0.0, 0.0, 9.81]))
+    moment = np.gradient(angular, step, axis=0) + np.cross(com - state[1], force)
+    wrench = np.hstack([(np.swapaxes(matrix, 1, 2) @ x[..., None])[..., 0] for x in (force, moment)])[::40]
+    inner = slice(20, -20)
+    data = pose_equations(R, wrench + BIAS, time=time, position=position).rows(inner)
+    load = solve_load(data, frame="wrist")
+    assert load.mass == pytest.approx(TRUTH.mass, rel=2e-3)
+    np.testing.assert_allclose(load.com, TRUTH.com, atol=1e-3)
+    np.testing.assert_allclose(load.inertia_about_com, TRUTH.about_com, atol=5e-4)
+    with pytest.raises(ArgumentError, match="times"):
+        pose_equations(R, wrench, position=position)
 
 
 def test_gains_and_cross_talk_from_known_loads() -> None:

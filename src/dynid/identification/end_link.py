@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dynid.identification.load import Load
 from dynid.identification.load_solver import resolved
 from dynid.identification.payload import Runs, as_runs, reduced_runs, run_inflation
-from dynid.parameters.base import base_parameters
+from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform
 
@@ -36,22 +36,23 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
     moving = [np.concatenate([getattr(run, name) for run in runs]) for name in ("q", "dq", "ddq")]
     some = max(1, len(moving[0]) // 400)
     base = base_parameters(robot, states=tuple(values[::some] for values in moving))
-    information = reduced_runs(robot, runs, base.columns, None, threads)
+    kept = _trusted(base, quasi_static=not np.any(moving[2]))
+    information = reduced_runs(robot, runs, [base.columns[k] for k in kept], None, threads)
     std = np.ones(robot.dof)
     for _ in range(ROUNDS):
         factor = information.weight(1.0 / std**2)
         values, covariance, undetermined = resolved(factor.R, factor.z, RESOLUTION)
         std = np.sqrt(information.per_joint_residual(values).sum(axis=0) / information.samples.sum(axis=0))
     own = range(10 * body, 10 * body + 10)
-    alone = [k for k, c in enumerate(base.columns) if c in own and np.count_nonzero(base.grouping[k]) == 1]
-    known = [k for k in alone if not undetermined[k]]
-    places = [base.columns[k] - 10 * body for k in known]
+    alone = [c in own and np.count_nonzero(base.grouping[k]) == 1 for k, c in zip(kept, information.columns)]
+    known = np.flatnonzero(np.array(alone) & ~undetermined)
+    places = [information.columns[k] - 10 * body for k in known]
     vector, spread, open_ones = np.zeros(10), np.zeros((10, 10)), np.ones(10, dtype=bool)
     vector[places], open_ones[places] = values[known], False
     theta = np.zeros(len(base.layout))
-    theta[list(base.columns)] = values
-    found = run_inflation(robot, [(run, theta) for run in runs], std)
-    spread[np.ix_(places, places)] = covariance[np.ix_(known, known)] * found
+    theta[list(information.columns)] = values
+    inflation = run_inflation(robot, [(run, theta) for run in runs], std)
+    spread[np.ix_(places, places)] = covariance[np.ix_(known, known)] * inflation
     load = Load(
         frame=robot.bodies[-1].joint.child,
         vector=vector,
@@ -65,3 +66,9 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
         return load
     T = robot.link_body(link)[1]
     return load.in_frame(inverse_transform(T), link)
+
+
+def _trusted(base: BaseParameters, quasi_static: bool) -> list[int]:
+    """Base parameters to estimate; runs without accelerations say nothing of inertias, whatever the velocities."""
+    kinds = [base.layout[column].kind for column in base.columns]
+    return [k for k, kind in enumerate(kinds) if not (quasi_static and kind == "inertia")]

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from dynid.information.triangular import from_preconditioned, guarded, preconditioned
 
-__all__ = ["LinearSolution", "correlation_inflation", "resolved", "weighted_solution"]
+__all__ = ["LinearSolution", "correlation_inflation", "implausible_inertia", "resolved", "weighted_solution"]
 
 Floats = NDArray[np.float64]
 RESOLUTION = 1e-7
 """Smallest singular value of the scaled equations that counts as seen."""
 ROUNDS = 4
+PLAUSIBLE_RADIUS = 0.15
+"""Moments of inertia less certain than those of the mass on this radius [m] are as good as unknown."""
 REPRESENTATIVE = 500
 """Samples that the preconditioner is made from."""
 
@@ -108,3 +110,15 @@ def correlation_inflation(residual: Floats, signal: Floats) -> float:
     if not (noise.sum() > 0.0 and power.sum() > 0.0):
         return 1.0
     return max(1.0, float((smooth @ power) / (noise.mean() * power.sum())))
+
+
+def implausible_inertia(vector: Floats, covariance: Floats) -> NDArray[np.bool_]:
+    """(6,) which of XX XY XZ YY YZ ZZ are less certain than any plausible value of them.
+
+    Args:
+        vector: (10,) a load's parameters.
+        covariance: (10, 10)
+    """
+    mass = max(abs(float(vector[9])), 1e-300)
+    reach = min(max(PLAUSIBLE_RADIUS, float(np.linalg.norm(vector[6:9])) / mass), 1.0)
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)) > mass * reach**2)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.identification.load import Load
-from dynid.identification.load_solver import correlation_inflation, resolved
+from dynid.identification.load_solver import correlation_inflation, implausible_inertia, resolved
 from dynid.identification.physical_load import possible_load
 from dynid.information import Information, reduce_samples
 from dynid.kernels import kernel
@@ -180,7 +180,10 @@ def _solved(problem: PayloadProblem) -> Load:
         std = np.sqrt(squares / np.maximum(problem.samples * share, 1.0))
         std = np.maximum(std, 1e-10 * max(float(std.max()), 1e-140))
     inflation = problem.inflation(values, std)
-    open_ones = undetermined[-10:]
+    covariance = covariance[-10:, -10:] * inflation
+    open_ones = undetermined[-10:].copy()
+    if not open_ones[9]:
+        open_ones[:6] |= implausible_inertia(values[-10:], covariance)
     if open_ones.all():
         raise IdentifiabilityError(
             "the joint torques reveal nothing of the load", remedy="Move the joints that carry it."
@@ -189,7 +192,7 @@ def _solved(problem: PayloadProblem) -> Load:
     return Load(
         frame=problem.link,
         vector=np.where(open_ones, 0.0, values[-10:]),
-        covariance=covariance[-10:, -10:] * inflation,
+        covariance=covariance,
         undetermined=open_ones,
         residual_std=std,
         method=f"joint torques, {how}",

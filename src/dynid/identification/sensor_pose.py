@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 STEPS = 30
 COARSE = 1000
 """Samples for the first search."""
-SETTLED = 1e-8
-"""Step [rad] below which the search has settled."""
+SETTLED = 1e-5
+"""Step [rad] after which the search has settled: the next would be about its square."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ def turned_solution(
 
     Returns:
         The pose; the solution, whose last unknowns are the rotation vector about the sensor's axes (3) and the tilt of
-        gravity about two axes normal to it (2), as asked for [rad], both zero; standard deviations (3,) of the two.
+        gravity about two axes normal to it (2), as asked for: the last steps [rad]; standard deviations of the two.
 
     Raises:
         IdentifiabilityError: The poses do not reveal what is asked for.
@@ -85,9 +85,9 @@ def _settled(pose: SensorPose, data: WrenchData, bias: bool, drift: bool) -> tup
         extra = _pose_columns(pose, seen, W, values[:10], turn)
         solution = weighted_solution(np.concatenate([W, *sides, *extra], axis=2), data.wrench)
         values = solution.values
+        pose = _moved(pose, values[first:])
         if np.linalg.norm(values[first:]) < SETTLED:
             return pose, solution
-        pose = _moved(pose, values[first:])
     raise EstimationError("the search for the sensor's orientation does not settle", remedy="Use more orientations.")
 
 

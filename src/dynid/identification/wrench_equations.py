@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation, RotationSpline
 
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, DataError
@@ -180,14 +181,19 @@ def pose_equations(
     wrench: ArrayLike,
     *,
     time: ArrayLike | None = None,
+    position: ArrayLike | None = None,
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> WrenchData:
-    """Equations at rest from the sensor's orientation alone: no robot model is needed ([Atkeson1986] eq. 21).
+    """Equations from the sensor's pose: no robot model is needed.
+
+    Without positions the sensor is taken to rest in every pose (eq. 21). With them, and times, velocities and
+    accelerations are those of splines through the poses: smooth the poses before.
 
     Args:
         orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations ``R_world_sensor``.
         wrench: (N, 6) force [N] and moment [N m], sensor axes.
         time: (N,) [s]; the sample's number by default.
+        position: (N, 3) of the sensor's origin in the world [m], for a sensor that moves.
         gravity: (3,) in the world's axes [m/s^2].
     """
     given, measured = np.asarray(orientation, dtype=float), np.asarray(wrench, dtype=float)
@@ -201,5 +207,29 @@ def pose_equations(
     turned = np.swapaxes(given, 1, 2)
     g = np.asarray(gravity, dtype=float)
     stamps = np.arange(len(given), dtype=float) if time is None else np.asarray(time, dtype=float)
-    data = WrenchData(acceleration_columns(-(turned @ g)), measured, stamps, turned, g)
+    if position is None:
+        matrix = acceleration_columns(-(turned @ g))
+    elif time is None:
+        raise ArgumentError("positions without times say nothing of accelerations", remedy="Give time [s].")
+    else:
+        a = CubicSpline(stamps, np.asarray(position, dtype=float)).derivative(2)(stamps)
+        matrix = _moving_columns(RotationSpline(stamps, Rotation.from_matrix(given)), stamps, turned, a - g)
+    data = WrenchData(matrix, measured, stamps, turned, g)
     return data.rows(np.asarray(np.isfinite(measured).all(axis=1)))
+
+
+def _moving_columns(spline: RotationSpline, time: Floats, R_frame_world: Floats, a: Floats) -> Floats:
+    """(N, 6, 10) of eq. (8) for a turning frame and accelerations minus gravity a (N, 3), world axes."""
+    w, dw = spline(time, 1), spline(time, 2)  # in the frame's own axes
+    matrix = acceleration_columns((R_frame_world @ a[..., None])[..., 0])
+    matrix[:, :3, 6:9] = _skew(dw) + _skew(w) @ _skew(w)
+    matrix[:, 3:, :6] = _tensor_times(dw) + _skew(w) @ _tensor_times(w)
+    return matrix
+
+
+def _tensor_times(v: Floats) -> Floats:
+    """(N, 3, 6) with ``_tensor_times(v) @ (XX, XY, XZ, YY, YZ, ZZ) == J @ v`` ([Atkeson1986] eq. 6)."""
+    result = np.zeros((len(v), 3, 6))
+    for row, columns in enumerate(((0, 1, 2), (1, 3, 4), (2, 4, 5))):
+        result[:, row, columns] = v
+    return result

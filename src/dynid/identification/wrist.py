@@ -19,7 +19,7 @@ from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.identification.calibration import SensorCalibration
 from dynid.identification.load import Load
-from dynid.identification.load_solver import LinearSolution, weighted_solution
+from dynid.identification.load_solver import LinearSolution, implausible_inertia, weighted_solution
 from dynid.identification.physical_load import possible_load
 from dynid.identification.sensor_pose import sensor_columns, turn_angle, turned_solution
 from dynid.identification.wrench_equations import WrenchData, WrenchForm, pose_equations, robot_equations
@@ -28,8 +28,7 @@ from dynid.robot.model import STANDARD_GRAVITY, Robot
 __all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_solution", "solve_load", "wrench_data"]
 
 Floats = NDArray[np.float64]
-PLAUSIBLE_RADIUS = 0.15
-"""Moments of inertia less certain than those of the mass on this radius [m] are as good as unknown."""
+REVERSED = "the mass is negative: check_wrench says what may be wrong with sign, unit or axes"
 STILL = "the motion does not reveal the inertia: move the load with angular acceleration about several axes"
 
 
@@ -40,7 +39,7 @@ class Sensing:
     bias: bool = True
     """Estimate a constant wrench."""
     drift: bool = False
-    """Estimate a linear change of that bias over time."""
+    """Estimate a linear change of that bias over time; several runs must then share one clock."""
     sign: int = 1
     """1 where the sensor reports the wrench on the load, -1 where it reports the wrench on the robot."""
     axes: Literal["sensor", "base"] = "sensor"
@@ -112,17 +111,19 @@ def identify_load_from_poses(
     wrench: ArrayLike,
     *,
     time: ArrayLike | None = None,
+    position: ArrayLike | None = None,
     gravity: ArrayLike = STANDARD_GRAVITY,
     frame: str = "sensor",
     sensing: Sensing | None = None,
     tare: Load | None = None,
 ) -> Load:
-    """Identify mass and centre of mass from orientations and wrenches at rest, without a robot model.
+    """Identify a load from the sensor's poses, without a robot model; at rest mass and centre of mass only.
 
     Args:
         orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations of the sensor in the world.
         wrench: (N, 6) force [N] and moment [N m], sensor axes.
-        time: (N,) [s], for a drift.
+        time: (N,) [s], for a drift, or for motion.
+        position: (N, 3) of the sensor's origin in the world [m], smooth, where the load was moved quickly.
         gravity: (3,) in the world's axes [m/s^2].
         frame: Name of the sensor's frame.
         sensing: What is known of the sensor, and what of it to estimate.
@@ -131,7 +132,7 @@ def identify_load_from_poses(
     sensing = sensing or Sensing()
     if sensing.axes != "sensor":
         raise ArgumentError("turn the wrenches into the sensor's axes first", remedy="wrench @ R for every pose.")
-    data = sensing.corrected(pose_equations(orientation, wrench, time=time, gravity=gravity))
+    data = sensing.corrected(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
     load = solve_load(data, frame=frame, sensing=sensing)
     return load if tare is None else load.minus(tare)
 
@@ -211,17 +212,14 @@ def load_from_solution(
         drift=values[end : end + 6] if sensing.drift else nothing,
         residual_std=solution.noise_std,
         method=method,
-        notes=(STILL,) if undetermined[:6].any() else (),
+        notes=(STILL,) * bool(undetermined[:6].any()) + (REVERSED,) * bool(values[9] < 0.0),
     )
 
 
 def _judged(solution: LinearSolution) -> NDArray[np.bool_]:
     """Which of the ten parameters are open, moments of inertia less certain than any plausible value among them."""
     undetermined = solution.undetermined[:10].copy()
-    mass = abs(float(solution.values[9]))
-    reach = max(PLAUSIBLE_RADIUS, float(np.linalg.norm(solution.values[6:9])) / max(mass, 1e-300))
-    spread = np.sqrt(np.maximum(np.diag(solution.covariance)[[0, 3, 5]], 0.0))
-    if undetermined[:6].any() or np.any(spread > mass * min(reach, 1.0) ** 2):
+    if (undetermined[:6] | implausible_inertia(solution.values[:10], solution.covariance)).any():
         undetermined[:6] = True
     return undetermined
 

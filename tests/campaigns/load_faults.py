@@ -1,0 +1,76 @@
+"""Random loads behind random sensors, one fault each: how often is it found, and how often is a good sensor suspected?
+
+Run: ``python tests/campaigns/load_faults.py [loads per fault]``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from campaigns.load_coverage import LINK, ROBOT, random_load, wrench_run
+from dynid.data.recording import Experiment
+from dynid.identification.sensor_checks import check_wrench
+from dynid.identification.wrench_equations import frame_axes
+from dynid.identification.wrist import Sensing, identify_load
+from dynid.tables import Table
+
+Floats = NDArray[np.float64]
+Fault = Callable[[Floats, Floats, np.random.Generator], Floats]
+"""(wrench (N, 6), R_frame_base (N, 3, 3), random numbers) -> what is recorded (N, 6)."""
+
+
+def halves(wrench: Floats, turn: Floats) -> Floats:
+    """Force and moment turned alike."""
+    return np.concatenate([(turn @ part[..., None])[..., 0] for part in (wrench[:, :3], wrench[:, 3:])], axis=1)
+
+
+def _turned(wrench: Floats, axes: Floats, rng: np.random.Generator) -> Floats:
+    angle, axis = rng.uniform(0.2, 3.0), rng.normal(size=3)
+    return halves(wrench, Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix())
+
+
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "none": (lambda w, axes, rng: w, ""),
+    "turned sensor": (_turned, "the sensor is turned"),
+    "base axes": (lambda w, axes, rng: halves(w, np.swapaxes(axes, 1, 2)), "axes of the base"),
+    "N mm": (lambda w, axes, rng: w * np.repeat([1.0, 1000.0], 3), "N mm"),
+    "reaction": (lambda w, axes, rng: -w, "on the robot"),
+}
+
+
+def trial(fault: str, seed: int) -> tuple[bool, bool]:
+    """Whether what was proposed is right, and whether the load found with it is."""
+    rng = np.random.default_rng(seed)
+    truth = random_load(rng)
+    noise = np.repeat([0.2, 0.01], 3) * rng.uniform(0.3, 3.0, 6)
+    run = wrench_run(truth, rng, noise, rng.normal(size=6) * np.repeat([2.0, 0.1], 3), np.zeros(6))
+    assert run.wrench is not None
+    spoil, words = FAULTS[fault]
+    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz")
+    wrong = Experiment(
+        **{name: getattr(run, name) for name in names},
+        wrench=spoil(run.wrench, frame_axes(ROBOT, LINK, run.q), rng),
+    )
+    proposals = check_wrench(ROBOT, wrong, sensor_frame=LINK)
+    sensing = proposals[-1].sensing if proposals else Sensing()
+    load = identify_load(ROBOT, wrong, sensor_frame=LINK, sensing=sensing)
+    close = abs(load.mass - truth.mass) < 5 * load.mass_stderr
+    return len(proposals) == bool(words) and all(words in p.text for p in proposals), close
+
+
+def main(loads: int = 50) -> None:
+    """Print the shares."""
+    rows = []
+    for fault in FAULTS:
+        found = np.mean([trial(fault, seed) for seed in range(loads)], axis=0)
+        rows.append((fault, *(100 * found).tolist()))
+    print(Table.of(["fault", "proposed rightly %", "mass right then %"], rows))
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:]))

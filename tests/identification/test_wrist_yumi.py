@@ -1,0 +1,57 @@
+"""The YuMi log: a tool weighed on scales, its sensor turned and biased, its moments logged in N mm."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from campaigns.load_yumi import FRAME, LOG, WEIGHED, log, yumi
+from dynid.data.recording import Experiment
+from dynid.identification.end_link import identify_end_link
+from dynid.identification.sensor_checks import check_wrench
+from dynid.identification.wrist import Sensing, identify_load
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+
+pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"the real data set is not at {LOG}")
+
+
+@cache
+def run() -> Experiment:
+    pytest.importorskip("h5py")
+    return log()
+
+
+def test_mass_within_two_percent_of_the_scales() -> None:
+    load = identify_load(yumi(), run(), sensor_frame=FRAME, sensing=Sensing(find_orientation=True))
+    assert load.mass == pytest.approx(WEIGHED, rel=0.02)
+    assert np.all(load.com_stderr < 1e-3)
+    in_sensor_axes = load.extras["R_frame_sensor"].T @ load.com
+    np.testing.assert_allclose(in_sensor_axes, [-0.0062, 0.0053, 0.0273], atol=3e-3)
+    assert np.isinf(load.stderr[:6]).all()
+    assert not load.has_inertia
+    assert np.all(load.extras["orientation_stderr"] < np.deg2rad(0.5))
+    assert any("turned by 59" in note for note in load.notes)
+    np.testing.assert_allclose(load.bias[:3], [-1.09, -3.00, 6.78], atol=0.05)
+
+
+def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
+    log_in_newton_metres = run()
+    assert log_in_newton_metres.wrench is not None
+    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz")
+    fields = {name: getattr(log_in_newton_metres, name) for name in names}
+    wrong = Experiment(**fields, wrench=log_in_newton_metres.wrench * np.repeat([1.0, 1000.0], 3))
+    proposals = check_wrench(yumi(), wrong, sensor_frame=FRAME)
+    assert ["N mm" in proposals[0].text, "turned" in proposals[1].text] == [True, True]
+    assert proposals[1].sensing.find_orientation
+    assert proposals[1].improvement > 3.0
+
+
+def test_joint_torques_alone_tell_two_first_moments_and_no_mass() -> None:
+    robot = yumi().with_joint_models(Viscous(), Coulomb(), Offset())
+    last = identify_end_link(robot, run(), link=FRAME)
+    assert np.isinf(last.mass_stderr)
+    assert np.isinf(last.stderr[:6]).all()
+    assert np.all(last.stderr[6:8] < 1e-3)  # kg m; the tool's are 0.6e-3 and 1.8e-3, the flange's own not known
+    assert np.all(np.abs(last.vector[6:8]) < 5e-3)
