@@ -169,6 +169,10 @@ class Coupling:
             )
         object.__setattr__(self, "ratios", MappingProxyType(dict(self.ratios)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
+        return Coupling, (dict(self.ratios), *self.values)
+
     @property
     def values(self) -> tuple[float, ...]:
         """IAM, FVM, FCM."""
