@@ -21,7 +21,7 @@ from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
 from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.observation import TorqueObservation
+from dynid.excitation.measured import JointTorques, Measured
 from dynid.excitation.optimiser import Candidate, Settings, Step
 from dynid.excitation.search import DesignTask, search
 from dynid.excitation.trajectory import LinearTrajectory
@@ -46,6 +46,7 @@ def design_excitation(
     criterion: InformationCriterion | None = None,
     base: BaseParameters | None = None,
     noise: ArrayLike | None = None,
+    observation: Measured | None = None,
     rate_hz: float = 100.0,
     prior: ArrayLike | None = None,
     speed_coverage: float = 0.0,
@@ -68,6 +69,8 @@ def design_excitation(
         criterion: What to minimise; by default the condition number of the observation matrix with scaled columns.
         base: The parameters to reveal; the robot's base parameters by default.
         noise: Standard deviation of the torque measurement (n,) or one for all [N m or N]; 1 by default.
+        observation: What is measured and which parameters that is to reveal, in place of base and noise: `LoadWrench`
+            for a load beyond a wrist sensor, `LoadTorques` for one known by joint torques alone.
         rate_hz: Independent measurements per second, for the predicted accuracy and against the prior.
         prior: (b, b) information of earlier runs, `Excitation.information` say: the design then fills the gaps.
         speed_coverage: Share of each joint's speed limit to reach in both directions where the range allows it; for
@@ -85,7 +88,7 @@ def design_excitation(
     """
     limits = MotionLimits.from_robot(robot) if limits is None else limits
     check_mobility(limits)
-    base = base_parameters(robot) if base is None else base
+    measured = _measured(robot, base, noise, observation)
     family = family or FourierTrajectory.still(robot.dof, period_s=period_s, harmonics=harmonics)
     if limits.joint_names != robot.joint_names or family.dof != robot.dof:
         raise ArgumentError(
@@ -96,9 +99,8 @@ def design_excitation(
         robot=robot,
         limits=limits,
         family=family,
-        columns=base.columns,
+        measured=measured,
         criterion=criterion or ColumnScaled(ConditionNumber()),
-        noise=np.broadcast_to(np.asarray(1.0 if noise is None else noise, dtype=float), (robot.dof,)),
         prior=None if prior is None else np.asarray(prior, dtype=float),
         rate_hz=rate_hz,
         speed_coverage=speed_coverage,
@@ -109,12 +111,20 @@ def design_excitation(
         deadline=begun + time_limit_s,
     )
     candidates, history = search(task, starts, processes, progress or (lambda step: None))
-    return _verified(task, base, sorted(candidates, key=lambda c: c.value), tuple(history))
+    return _verified(task, sorted(candidates, key=lambda c: c.value), tuple(history))
 
 
-def _verified(
-    task: DesignTask, base: BaseParameters, candidates: list[Candidate], history: tuple[Step, ...]
-) -> Excitation:
+def _measured(robot: Robot, base: BaseParameters | None, noise: ArrayLike | None, given: Measured | None) -> Measured:
+    if given is None:
+        base = base_parameters(robot) if base is None else base
+        level = np.broadcast_to(np.asarray(1.0 if noise is None else noise, dtype=float), (robot.dof,))
+        return JointTorques(base.columns, base.names, level)
+    if base is not None or noise is not None:
+        raise ArgumentError("an observation states its own parameters and noise", remedy="Leave out base and noise.")
+    return given
+
+
+def _verified(task: DesignTask, candidates: list[Candidate], history: tuple[Step, ...]) -> Excitation:
     """The best candidate that keeps all limits of the robot itself, friction not smoothed, at ten times the samples."""
     constraints = build_constraints(task.robot, task.limits)
     times, _ = task.family.grid(10 * task.samples)
@@ -139,7 +149,7 @@ def _verified(
         criterion=task.criterion,
         value=value,
         information=information,
-        parameter_names=base.names,
+        parameter_names=task.measured.names,
         margins=found,
         coverage=speed_coverage_of(trajectory.motion(times), task.limits.velocity),
         seed=task.seed,
@@ -150,7 +160,7 @@ def _verified(
 def _information(task: DesignTask, trajectory: LinearTrajectory) -> Floats:
     """Information (b, b) of the recorded part by the robot's own regressor, earlier runs included."""
     times, recorded = trajectory.grid(task.samples)
-    observation = TorqueObservation(task.robot, task.columns, task.noise)
+    observation = task.measured.observation(task.robot)
     information = task.repetitions * observation.information(*trajectory.evaluate(times[recorded]))
     return information if task.prior is None else information + task.prior
 

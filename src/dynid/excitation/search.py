@@ -13,7 +13,8 @@ from dynid.excitation.coverage import SpeedCoverage
 from dynid.excitation.criteria import InformationCriterion
 from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.observation import TorqueObservation, with_smooth_friction
+from dynid.excitation.measured import Measured
+from dynid.excitation.observation import with_smooth_friction
 from dynid.excitation.optimiser import Candidate, Settings, Step, descend
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.trajectory import LinearTrajectory
@@ -33,9 +34,8 @@ class DesignTask:
     robot: Robot
     limits: MotionLimits
     family: LinearTrajectory
-    columns: tuple[int, ...]
+    measured: Measured
     criterion: InformationCriterion
-    noise: Floats
     prior: Floats | None
     rate_hz: float
     speed_coverage: float
@@ -122,7 +122,7 @@ def _problem(task: DesignTask) -> DesignProblem:
             prior=task.prior,
         )
 
-    observation = TorqueObservation(robot, task.columns, task.noise)
+    observation = task.measured.observation(robot)
     constraints = build_constraints(robot, limits)
     plain = problem()
     if task.speed_coverage == 0.0:

@@ -1,0 +1,141 @@
+"""What is measured while a designed motion runs, and which parameters that is to reveal."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics.regressor import torque_regressor
+from dynid.dynamics.sensor import sensor_wrench_regressor
+from dynid.errors import ArgumentError
+from dynid.excitation.observation import Observation, TorqueObservation
+from dynid.parameters.inertia_maps import transport
+from dynid.robot.model import Robot
+
+__all__ = ["JointTorques", "LoadTorqueObservation", "LoadTorques", "LoadWrench", "Measured", "WrenchObservation"]
+
+Floats = NDArray[np.float64]
+_LOAD = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
+
+
+class WrenchObservation(Observation):
+    """The wrench that a sensor in the frame of a link feels from its load: six quantities, ten parameters."""
+
+    def __init__(self, robot: Robot, link: str, noise: ArrayLike | None = None) -> None:
+        """Record and compile.
+
+        Args:
+            robot: Geometry and gravity.
+            link: The link that carries the sensor.
+            noise: Standard deviations (6,) of force [N] and moment [N m] in the link's axes; 1 by default.
+        """
+        self.link = link
+        super().__init__(robot, np.broadcast_to(np.asarray(1.0 if noise is None else noise, dtype=float), (6,)))
+
+    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
+        """Force and moment per unit of each of the load's parameters (6, 10)."""
+        return sensor_wrench_regressor(self.robot, self.link, q, dq, ddq)
+
+
+class LoadTorqueObservation(Observation):
+    """What a load on a link adds to the joint torques: n quantities, the ten parameters in the link's frame."""
+
+    def __init__(self, robot: Robot, link: str, noise: ArrayLike | None = None) -> None:
+        """Record and compile.
+
+        Args:
+            robot: Geometry and gravity; its own parameters count as known.
+            link: The link that carries the load.
+            noise: Standard deviation of each joint's torque (n,) or one for all [N m or N]; 1 by default.
+        """
+        body, T = robot.link_body(link)
+        if body < 0:
+            raise ArgumentError(f"link '{link}' does not move", remedy="Name the link that carries the load.")
+        self._columns = range(10 * body, 10 * body + 10)
+        self._to_body = transport(T[:3, :3], T[:3, 3])
+        given = np.asarray(1.0 if noise is None else noise, dtype=float)
+        super().__init__(robot, np.broadcast_to(given, (robot.dof,)))
+
+    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
+        """Torques per unit of each of the load's parameters (n, 10)."""
+        return torque_regressor(self.robot, q, dq, ddq)[:, list(self._columns)] @ self._to_body
+
+
+@dataclass(frozen=True)
+class Measured(ABC):
+    """A choice of measured quantities and parameters; travels to other processes, where it is compiled."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """(b,) the parameters to reveal."""
+
+    @abstractmethod
+    def observation(self, robot: Robot) -> Observation:
+        """Recorded and compiled for a robot."""
+
+
+@dataclass(frozen=True)
+class JointTorques(Measured):
+    """Joint torques, to reveal parameters of the robot itself."""
+
+    columns: tuple[int, ...]
+    """(b,) columns of the robot's regressor."""
+    parameters: tuple[str, ...]
+    """(b,) their names."""
+    noise: float | Sequence[float] | Floats = 1.0
+    """Standard deviation of each joint's torque (n,) or one for all [N m or N]."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(b,) the robot's parameters to reveal."""
+        return self.parameters
+
+    def observation(self, robot: Robot) -> Observation:
+        """Recorded and compiled for a robot."""
+        return TorqueObservation(robot, self.columns, self.noise)
+
+
+@dataclass(frozen=True)
+class LoadWrench(Measured):
+    """Force and moment at a sensor, to reveal the ten parameters of the load beyond it (`dynid.identify_load`)."""
+
+    link: str
+    """That carries the sensor."""
+    force_noise: float = 1.0
+    """Standard deviation of each force [N]."""
+    moment_noise: float = 1.0
+    """Standard deviation of each moment [N m]."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(10,) the load's parameters, in the link's frame."""
+        return _LOAD
+
+    def observation(self, robot: Robot) -> Observation:
+        """Recorded and compiled for a robot."""
+        return WrenchObservation(robot, self.link, [self.force_noise] * 3 + [self.moment_noise] * 3)
+
+
+@dataclass(frozen=True)
+class LoadTorques(Measured):
+    """Joint torques, to reveal the ten parameters of a load on a robot that is known (`dynid.identify_payload`)."""
+
+    link: str
+    """That carries the load."""
+    noise: float | Sequence[float] | Floats = 1.0
+    """Standard deviation of each joint's torque (n,) or one for all [N m or N]."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(10,) the load's parameters, in the link's frame."""
+        return _LOAD
+
+    def observation(self, robot: Robot) -> Observation:
+        """Recorded and compiled for a robot."""
+        return LoadTorqueObservation(robot, self.link, self.noise)
