@@ -209,7 +209,7 @@ def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Probl
     robot = zoo.stanford()
     runs = []
     for seed in range(trajectories):
-        time = np.arange(samples) * 0.02
+        time = np.arange(samples, dtype=np.float64) * 0.02
         q, dq, ddq = sum_of_sines(6, period_s=8.0, amplitude=[1.2, 1.0, 0.15, 1.2, 1.0, 1.2], seed=seed)(time)
         q[:, 2] += 0.5
         effort = inverse_dynamics(robot, q, dq, ddq)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 
 from dynid.errors import ArgumentError
-from dynid.papers import gautier1990, gautier1992, lin1995
+from dynid.papers import gautier1990, gautier1992, izaguirre1992, lin1995
 from dynid.papers.reproduction import Part, Reproduction
 
 __all__ = ["REPRODUCTIONS", "Paper", "Progress", "documentation", "reproduce"]
@@ -31,6 +31,7 @@ REPRODUCTIONS: dict[str, Paper] = {
     "gautier1990": Paper(gautier1990.TITLE, gautier1990.PARTS),
     "gautier1992": Paper(gautier1992.TITLE, gautier1992.PARTS),
     "lin1995": Paper(lin1995.TITLE, lin1995.PARTS),
+    "izaguirre1992": Paper(izaguirre1992.TITLE, izaguirre1992.PARTS),
 }
 
 
