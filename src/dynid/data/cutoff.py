@@ -115,10 +115,12 @@ def choose_cutoff(
 def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     """Banded spectrum of one stretch; the window's side lobes fall fast enough to keep slow motion out of the rest."""
     samples = x.shape[0]
-    line = np.linspace(0.0, 1.0, samples)[:, None]
+    line = np.linspace(-1.0, 1.0, samples)[:, None]
+    centred = x - x.mean(axis=0)
+    centred = centred - line * ((line * centred).sum(axis=0) / (line**2).sum())
     window = np.sin(np.pi * (np.arange(samples) + 0.5) / samples) ** 4
     window /= np.sqrt(np.mean(window**2))
-    transform = np.fft.rfft((x - x[0] - line * (x[-1] - x[0])) * window[:, None], axis=0)[1:]
+    transform = np.fft.rfft(centred * window[:, None], axis=0)[1:]
     power = np.abs(transform) ** 2 / samples  # of white noise: its variance in every bin
     frequency = np.arange(1, power.shape[0] + 1) * rate_hz / samples
     tops = [(frequency > low * rate_hz) & (frequency < 0.49 * rate_hz) for low in (0.30, 0.45)]

@@ -1,0 +1,104 @@
+"""Gears, currents and the calibration of torque constants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.drives import (
+    CurrentGains,
+    GearMatrix,
+    ThreePhase,
+    gains_from_added_mass,
+    gains_from_lever_arm,
+    gains_from_static_load,
+)
+from dynid.data.processing import process
+from dynid.data.recording import Recording
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import ArgumentError, DataError
+from dynid.robot.joint_models import Coulomb, Viscous
+
+TX40 = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
+TX40[5, 4] = 32.0
+
+
+def test_the_coupled_wrist_of_the_tx40():
+    gears = GearMatrix(TX40, offset=np.array([0, -np.pi / 2, np.pi / 2, 0, 0, 0]))
+    rng = np.random.default_rng(0)
+    q, dq, tau = rng.normal(size=(3, 20, 6))
+    np.testing.assert_allclose(gears.joint_positions(gears.motor_positions(q)), q, atol=1e-12)
+    np.testing.assert_allclose(gears.joint_torques(gears.motor_torques(tau)), tau, atol=1e-10)
+    motor = rng.normal(size=(20, 6))
+    np.testing.assert_allclose(gears.joint_torques(motor)[:, 4], 45 * motor[:, 4] + 32 * motor[:, 5], atol=1e-12)
+    motor_speed = dq @ TX40.T
+    np.testing.assert_allclose(gears.joint_velocities(motor_speed), dq, atol=1e-12)
+    power = (gears.motor_torques(tau) * motor_speed).sum(axis=1)
+    np.testing.assert_allclose(power, (tau * dq).sum(axis=1), atol=1e-9)
+
+
+def test_gears_that_cannot_be_are_refused():
+    with pytest.raises(ArgumentError, match="singular"):
+        GearMatrix(np.zeros((2, 2)))
+    with pytest.raises(ArgumentError, match="shape"):
+        GearMatrix(np.ones((2, 3)))
+    assert GearMatrix(np.array([2.0, 3.0])).ratios.tolist() == [[2.0, 0.0], [0.0, 3.0]]
+
+
+def test_three_phases_make_the_torque_of_equation_22():
+    angle = np.linspace(0.0, 6.0, 50)
+    phases = np.sin(angle[:, None] + np.deg2rad([0.0, 120.0, 240.0]))
+    np.testing.assert_allclose(ThreePhase(2.0).torque(4.0 * phases, angle), 2.0 * 4.0 * 1.5, atol=1e-12)
+
+
+def test_currents_become_torques():
+    recording = Recording(time=np.arange(3.0), q=np.zeros((3, 2)), current=np.ones((3, 2)))
+    converted = CurrentGains(np.array([2.0, 3.0])).apply(recording)
+    np.testing.assert_array_equal(converted.effort, [[2.0, 3.0]] * 3)
+    assert "torques from currents" in converted.notes[-1]
+    with pytest.raises(DataError, match="no currents"):
+        CurrentGains(np.array([1.0, 1.0])).apply(Recording(time=np.arange(3.0), q=np.zeros((3, 2))))
+
+
+def test_a_lever_arm_calibrates_one_joint():
+    rng = np.random.default_rng(1)
+    current = np.linspace(-5.0, 5.0, 40)
+    force = (11.4 * current + 0.3) / 0.5 + 0.2 * rng.normal(size=40)
+    result = gains_from_lever_arm(current, force, 0.5)
+    assert abs(result.gain[0] - 11.4) < 4 * result.stderr[0] < 0.1
+    with pytest.raises(DataError, match="never changes"):
+        gains_from_lever_arm(np.ones(5), np.ones(5), 0.5)
+
+
+def test_poses_held_against_gravity_calibrate_the_loaded_joints():
+    robot = dynid.robots.ur10()
+    rng = np.random.default_rng(2)
+    q = rng.uniform(-1.5, 1.5, size=(60, 6))
+    gains = np.array([13.6, 14.3, 11.4, 11.2, 11.8, 11.8])
+    current = (dynid.gravity_torque(robot, q) + 0.05 * rng.normal(size=q.shape)) / gains
+    result = gains_from_static_load(robot, q, current)
+    assert np.isnan(result.gain[0])  # the vertical axis carries no weight
+    np.testing.assert_allclose(result.gain[1:4], gains[1:4], rtol=0.02)
+
+
+def test_a_loaded_and_an_unloaded_run_calibrate_without_knowing_the_robot():
+    friction = dynid.robots.ur10().with_joint_models(Viscous(5.0), Coulomb(8.0))
+    load = dynid.Inertia.from_com(6.0, (0.0, 0.05, 0.1), 0.02 * np.eye(3))
+    link = friction.moving_joints[-1].child
+    path = sum_of_sines(6, period_s=5.0, amplitude=0.8, seed=1)
+    options = {"rate_hz": 200.0, "duration_s": 10.0, "noise": Noise(position=1e-6, effort=0.2)}
+    gains = np.array([13.6, 14.3, 11.4, 11.2, 11.8, 11.8])
+    runs = [
+        simulate_experiment(robot, path, seed=seed, **options)
+        for seed, robot in enumerate([friction.with_body("load", parent=link, inertia=load), friction])
+    ]
+    loaded, unloaded = (
+        process(Recording(time=run.time, q=run.q, effort=run.effort / gains), cutoff_hz=10.0) for run in runs
+    )
+    unknown = friction.with_parameters(0.0 * friction.parameter_vector)
+    result = gains_from_added_mass(unknown, loaded, unloaded, link=link, load=load)
+    np.testing.assert_allclose(result.gain[1:4], gains[1:4], rtol=0.02)
+    other = process(simulate_experiment(friction, sum_of_sines(6, seed=9), **options), cutoff_hz=10.0)
+    with pytest.raises(DataError, match="differ"):
+        gains_from_added_mass(unknown, loaded, other, link=link, load=load)

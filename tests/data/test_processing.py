@@ -1,0 +1,179 @@
+"""From recording to experiment: rest, trimming, masks, thinning, periods, streams, isolated rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.data.differentiation import QuasiStatic
+from dynid.data.periods import average_periods
+from dynid.data.processing import Processing, process
+from dynid.data.recording import Recording
+from dynid.data.rest import Rest
+from dynid.data.simulation import sum_of_sines
+from dynid.data.streaming import process_stream
+from dynid.errors import ArgumentError, DataError, DynidError
+
+PATH = sum_of_sines(2, period_s=4.0, harmonics=4, amplitude=0.8, seed=2)
+
+
+def make(rate_hz: float = 200.0, duration_s: float = 12.0, noise: float = 1e-5, seed: int = 0) -> Recording:
+    time = np.arange(int(duration_s * rate_hz)) / rate_hz
+    q, dq, ddq = PATH(time)
+    rng = np.random.default_rng(seed)
+    effort = ddq + 2.0 * dq + np.sin(q) + 0.01 * rng.normal(size=q.shape)
+    return Recording(time=time, q=q + noise * rng.normal(size=q.shape), dq=dq, effort=effort)
+
+
+def test_the_recipe_tells_every_step():
+    recipe = " | ".join(process(make(), effort_delay_s=0.003, dead_band=0.05, rate_hz=100.0, cutoff_hz=8.0).recipe)
+    for word in ("clock: 200 Hz", "cutoff 8 Hz", "Butterworth", "CentralDifferences", "moved back by 3 ms", "trimmed"):
+        assert word in recipe
+    assert "rows slower than 0.05" in recipe
+    assert "every 2th sample kept" in recipe
+
+
+def test_final_rest_is_left_out_and_counted():
+    moving = make()
+    stop = np.repeat(moving.q[-1:], 400, axis=0)
+    time = np.arange(len(moving.time) + 400) / 200.0
+    log = Recording(time=time, q=np.vstack([moving.q, stop]), effort=np.vstack([moving.effort, 0 * stop]))
+    experiment = process(log, cutoff_hz=8.0)
+    resting = experiment.time > 12.3
+    assert resting.any()
+    assert not experiment.valid[resting].any()
+    assert experiment.valid[experiment.time < 11.5].mean() > 0.95
+    assert experiment.dropped["at rest"] == pytest.approx(2 * 400, rel=0.2)
+    assert process(log, cutoff_hz=8.0, rest=None).valid.all()
+    assert process(log, cutoff_hz=8.0, rest=Rest(min_s=5.0)).valid.all()
+
+
+def test_slow_rows_fall_into_the_dead_band():
+    experiment = process(make(), cutoff_hz=8.0, dead_band=0.1)
+    assert not experiment.valid[np.abs(experiment.dq) < 0.1].any()
+    assert experiment.dropped["velocity dead band"] == np.count_nonzero(np.abs(experiment.dq) < 0.1)
+
+
+def test_spikes_and_clipped_torques_are_dropped_and_counted():
+    log = make()
+    q, effort = log.q.copy(), log.effort.copy()
+    q[700, 0] = -4.7e226
+    q[900, 1] += 2.0
+    effort[500, 0] = 1e9
+    effort[:, 1] = np.clip(effort[:, 1], -100.0, np.percentile(effort[:, 1], 93.0))
+    experiment = process(replace(log, q=q, effort=effort), cutoff_hz=8.0)
+    clean = process(log, cutoff_hz=8.0)
+    assert experiment.dropped["position spike"] == 4
+    assert experiment.dropped["torque spike"] == 1
+    assert experiment.dropped["torque saturated"] == pytest.approx(0.07 * 2400, rel=0.1)
+    np.testing.assert_allclose(experiment.q, clean.q, atol=1e-4)
+    close = experiment.valid[:, 0]
+    np.testing.assert_allclose(experiment.effort[close, 0], clean.effort[close, 0], atol=0.05)
+
+
+def test_wrapped_angles_are_continued():
+    log = make()
+    wrapped = np.mod(log.q, 2.0 * np.pi)
+    experiment = process(replace(log, q=wrapped), cutoff_hz=8.0)
+    np.testing.assert_allclose(np.diff(experiment.q, axis=0), np.diff(process(log, cutoff_hz=8.0).q, axis=0), atol=1e-9)
+    assert any("unwrapped angles" in line for line in experiment.recipe)
+
+
+def test_without_torques_every_row_is_invalid_but_motion_is_there():
+    experiment = process(replace(make(), effort=None), cutoff_hz=8.0)
+    assert not experiment.valid.any()
+    assert np.isnan(experiment.effort).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"q": np.full((2400, 2), np.nan)}, "not finite"),
+        ({"effort": np.full((2400, 2), np.inf)}, "not finite"),
+        ({"time": np.zeros(2400)}, "never increase"),
+    ],
+)
+def test_useless_logs_are_refused(change, message):
+    with pytest.raises(DataError, match=message):
+        process(replace(make(), **change))
+
+
+def test_impossible_rates_and_cutoffs_are_refused():
+    with pytest.raises(ArgumentError, match="no whole part"):
+        process(make(), cutoff_hz=8.0, rate_hz=150.0)
+    with pytest.raises(ArgumentError, match="cannot hold"):
+        process(make(), cutoff_hz=60.0, rate_hz=100.0)
+    with pytest.raises(DynidError):
+        process(make(duration_s=0.1), cutoff_hz=1.0)
+
+
+def test_isolated_rows_are_taken_as_they_are():
+    rng = np.random.default_rng(0)
+    log = Recording(
+        time=np.arange(50) * 0.004,
+        q=rng.normal(size=(50, 2)),
+        dq=rng.normal(size=(50, 2)),
+        effort=rng.normal(size=(50, 2)),
+    )
+    experiment = process(replace(log, isolated=True))
+    np.testing.assert_array_equal(experiment.q, log.q)
+    np.testing.assert_array_equal(experiment.ddq, 0.0)
+    assert len(set(experiment.segment)) == 50
+
+
+def test_quasi_static_motion_has_no_acceleration():
+    experiment = process(make(), differentiation=QuasiStatic())
+    assert not experiment.ddq.any()
+
+
+def test_sign_columns_can_be_filtered_like_the_torque():
+    experiment = process(make(), cutoff_hz=5.0)
+    column = np.sign(experiment.dq)
+    smooth = experiment.smooth(column)
+    assert smooth.shape == column.shape
+    assert np.abs(np.diff(smooth, axis=0)).max() < 0.3
+
+
+def test_periods_are_averaged_and_their_spread_is_the_noise():
+    log = make(duration_s=42.0, noise=1e-3)
+    experiment = process(log, cutoff_hz=None, rest=None, trim_s=1.0)
+    average = average_periods(experiment, 4.0)
+    assert average.periods == 10
+    np.testing.assert_allclose(average.position_std, 1e-3, rtol=0.1)
+    np.testing.assert_allclose(average.effort_std, 0.01, rtol=0.1)
+    truth = PATH(average.experiment.time)[0]
+    assert np.std(average.experiment.q - truth) < 1.2 * 1e-3 / np.sqrt(10)
+    with pytest.raises(DataError, match="whole number"):
+        average_periods(experiment, 3.9999)
+    with pytest.raises(DataError, match="full periods"):
+        average_periods(experiment, 40.0)
+
+
+def _chunks(log: Recording, rows: int):
+    for start in range(0, len(log.time), rows):
+        part = slice(start, start + rows)
+        yield replace(log, time=log.time[part], q=log.q[part], dq=log.dq[part], effort=log.effort[part])
+
+
+@pytest.mark.parametrize("rows", [900, 2500])
+def test_a_stream_gives_what_the_whole_log_gives(rows):
+    log = make(duration_s=60.0)
+    options = Processing(cutoff_hz=6.0)
+    blocks = list(process_stream(_chunks(log, rows), options))
+    whole = process(log, cutoff_hz=6.0)
+    assert len(blocks) > 3
+    time = np.concatenate([block.time for block in blocks])
+    np.testing.assert_allclose(time, whole.time, atol=1e-9)
+    inner = (time > 2.0) & (time < 58.0)
+    for name, tolerance in (("q", 1e-8), ("dq", 1e-7), ("ddq", 1e-5), ("effort", 1e-6)):
+        joined = np.concatenate([getattr(block, name) for block in blocks])
+        assert np.abs(joined - getattr(whole, name))[inner].max() < tolerance
+
+
+def test_a_stream_chooses_its_cutoff_from_the_first_chunk():
+    blocks = list(process_stream(_chunks(make(duration_s=40.0), 2000)))
+    assert any("from the first chunk" in line for line in blocks[-1].recipe)
+    times = np.concatenate([block.time for block in blocks])
+    assert np.all(np.diff(times) > 0)

@@ -1,0 +1,174 @@
+"""The quality gate on single findings and on real logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
+from dynid.data.processing import process
+from dynid.data.quality import Finding, QualityReport, check_recording
+from dynid.data.recording import Recording
+from dynid.data.signal_checks import quantisation_step
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import ArgumentError
+from dynid.robot.joint_models import Coulomb, Viscous
+
+ROOT = Path(__file__).parents[2]
+DATASETS = ROOT.parent / "shared" / "datasets"
+ROBOT = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+
+
+@pytest.fixture(scope="module")
+def log() -> Recording:
+    path = sum_of_sines(6, period_s=6.0, amplitude=0.7, seed=1)
+    noise = Noise(position=1e-5, velocity=1e-3, effort=0.2)
+    return simulate_experiment(ROBOT, path, rate_hz=200.0, duration_s=10.0, noise=noise, seed=1)
+
+
+def test_a_good_log_is_accepted_with_and_without_a_model(log):
+    for report in (check_recording(log, ROBOT), check_recording(log)):
+        assert report.ok
+        assert report.clean
+        assert "nothing to object to" in str(report)
+
+
+def test_reports_sort_and_speak():
+    findings = [
+        Finding(code="a", severity="note", channel="q", message="m", remedy="r."),
+        Finding(code="b", severity="error", channel="q", joint="j1", message="m", remedy="r.", evidence={"n": 3.0}),
+    ]
+    report = QualityReport.of("log", findings)
+    assert not report.ok
+    assert report.codes == {"a", "b"}
+    assert [f.code for f in report.findings] == ["b", "a"]
+    assert str(report.about("b")[0]) == "error: q of j1: m (n 3). r."
+    with pytest.raises(TypeError):
+        report.findings[0].evidence["n"] = 4.0
+
+
+def test_the_robot_must_have_the_logs_joints(log):
+    with pytest.raises(ArgumentError, match="6 joints"):
+        check_recording(log, dynid.robots.panda())
+
+
+def test_isolated_rows_cannot_reveal_inertia(log):
+    report = check_recording(replace(log, isolated=True))
+    assert "inertia not identifiable from these rows" in str(report)
+    assert report.ok
+
+
+def test_missing_torques_are_reported(log):
+    assert not check_recording(replace(log, effort=None)).ok
+
+
+def test_frozen_joints_name_the_parameters_they_hide():
+    amplitude = np.array([0.7, 0.7, 0.0, 0.7, 0.7, 0.7])
+    path = sum_of_sines(6, period_s=6.0, amplitude=amplitude, seed=1)
+    report = check_recording(simulate_experiment(ROBOT, path, rate_hz=200.0, duration_s=8.0), ROBOT)
+    assert [f.joint for f in report.about("frozen")] == ["joint3"]
+    assert "FV3" in report.about("low excitation")[0].message
+
+
+def test_hypotheses_come_with_evidence_and_are_not_applied(log):
+    effort = log.effort.copy()
+    effort[:, 1] *= -1.0
+    flipped = replace(log, effort=effort)
+    finding = check_recording(flipped, ROBOT).about("flipped")[0]
+    assert finding.joint == "joint2"
+    assert finding.evidence["free residual after"] < 0.5 * finding.evidence["free residual before"]
+    np.testing.assert_array_equal(flipped.effort, effort)
+
+
+def test_a_one_tick_zero_is_a_spike_and_a_reversal_of_friction_is_none():
+    time = np.arange(2000) / 500.0
+    rng = np.random.default_rng(0)
+    steady = np.column_stack([2.0 + np.sin(time), 3.0 * np.sign(np.sin(5 * time)) + 0.1 * rng.normal(size=2000)])
+    assert not absurd_samples(steady).any()
+    steady[700, 0] = 0.0
+    steady[1200:1202, 1] += 30.0
+    assert list(np.flatnonzero(absurd_samples(steady).any(axis=1))) == [700, 1200, 1201]
+    assert longest_spike(np.arange(10) / 30.0) == 1
+    assert longest_spike(np.arange(10) / 1000.0) == 3
+
+
+def test_spikes_are_found_and_little_else():
+    rng = np.random.default_rng(1)
+    found = false = planted = samples = 0
+    for _ in range(40):
+        time = np.arange(2000) / 250.0
+        x = np.sin(2 * np.pi * rng.uniform(0.1, 2.0) * time)[:, None] + 1e-3 * rng.normal(size=(2000, 1))
+        rows = rng.choice(np.arange(5, 1995, 7), size=rng.integers(1, 20), replace=False)
+        x[rows] += rng.choice([-1, 1], size=(rows.size, 1)) * rng.uniform(0.3, 50.0, size=(rows.size, 1))
+        marked = absurd_samples(x)[:, 0]
+        found += marked[rows].sum()
+        false += marked.sum() - marked[rows].sum()
+        planted, samples = planted + rows.size, samples + 2000
+    assert found >= 0.99 * planted
+    assert false <= 0.001 * samples
+
+
+def test_clipping_quantisation_and_wrapping_are_recognised():
+    rng = np.random.default_rng(2)
+    x = np.sin(np.arange(3000) / 100.0) + 0.01 * rng.normal(size=3000)
+    assert not saturated_samples(x[:, None]).any()
+    assert saturated_samples(np.clip(x, -2.0, 0.8)[:, None]).mean() > 0.1
+    assert quantisation_step(np.round(x / 1e-3) * 1e-3) == pytest.approx(1e-3)
+    assert quantisation_step(x) == 0.0
+    q = np.linspace(0.0, 20.0, 500)[:, None]
+    continued, jumps = unwrap_angles(np.mod(q, 2 * np.pi))
+    np.testing.assert_allclose(continued, q, atol=1e-9)
+    assert jumps[0] == 3
+
+
+needs_data = pytest.mark.skipif(not DATASETS.is_dir(), reason="the folder of measured data is absent")
+
+
+def _read(name: str, path: str = "") -> Recording:
+    return dynid.read_recording(DATASETS / name / path, channel_map=ROOT / "channel_maps" / f"{name}.toml")
+
+
+@needs_data
+def test_tx40_final_rest_is_dropped():
+    log = _read("tx40")
+    report = check_recording(log, dynid.robots.tx40())
+    assert report.ok
+    assert "rest" in report.codes
+    experiment = process(log)
+    assert not experiment.valid[experiment.time > 7.6].any()
+    assert experiment.valid[experiment.time < 7.0].mean() > 0.95
+    assert experiment.dropped["at rest"] > 6 * 5000
+
+
+@needs_data
+def test_panda_gaz_jitter_is_handled():
+    log = _read("panda_gaz")
+    report = check_recording(log, dynid.robots.panda())
+    assert report.ok
+    assert "jitter" in report.codes
+    experiment = process(log, max_gap_s=0.02)
+    assert len(set(experiment.segment)) == 1
+    np.testing.assert_allclose(np.diff(experiment.time), 1.0 / experiment.rate_hz, rtol=1e-6)
+
+
+@needs_data
+@pytest.mark.parametrize(("name", "robot"), [("panda_unisa", "panda"), ("ur10_unisa", "ur10")])
+def test_unisa_logs_pass(name, robot):
+    assert check_recording(_read(name), dynid.robots.get(robot)).ok
+
+
+@needs_data
+def test_yumi_cannot_reveal_inertia():
+    report = check_recording(_read("yumi_ft", "gravitylog.mat"))
+    assert report.ok
+    assert "inertia not identifiable from these rows" in str(report)
+
+
+@needs_data
+def test_kr300_passes_without_a_model():
+    report = check_recording(_read("kuka_kr300", "rec_FF_A.mat"))
+    assert report.ok

@@ -1,0 +1,72 @@
+"""Simulated experiments: the planted truth comes back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.processing import process
+from dynid.data.quick_fit import Samples, with_smooth_sign
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import ArgumentError
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.kernels import regressor
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+
+ROBOT = dynid.robots.puma560().with_joint_models(RotorInertia(0.2), Viscous(2.0), Coulomb(3.0), Offset(0.4))
+PATH = sum_of_sines(6, period_s=5.0, amplitude=0.7, seed=4)
+
+
+def test_without_noise_the_log_is_the_truth():
+    log = simulate_experiment(ROBOT, PATH, rate_hz=100.0, duration_s=2.0)
+    q, dq, ddq = PATH(np.arange(201) / 100.0)
+    np.testing.assert_array_equal(log.q, q)
+    np.testing.assert_array_equal(log.dq, dq)
+    np.testing.assert_allclose(log.effort, dynid.inverse_dynamics(ROBOT, q, dq, ddq), atol=1e-12)
+    assert log.joint_names == ROBOT.joint_names
+
+
+def test_friction_and_inertia_are_found_again():
+    noise = Noise(position=1e-5, effort=0.2)
+    log = simulate_experiment(ROBOT, PATH, rate_hz=250.0, duration_s=20.0, noise=noise, seed=3)
+    samples = Samples.of(ROBOT, process(log), rows=4000)
+    assert samples is not None
+    Y = with_smooth_sign(regressor(ROBOT, samples.q, samples.dq, samples.ddq), samples.sign)
+    theta = np.linalg.lstsq(Y.reshape(-1, Y.shape[2]), samples.effort.reshape(-1), rcond=1e-8)[0]
+    friction = theta[60:].reshape(6, 4)
+    np.testing.assert_allclose(friction[:, 1], 2.0, atol=0.1)
+    np.testing.assert_allclose(friction[:, 2], 3.0, atol=0.2)
+
+
+def test_seeds_repeat_and_differ():
+    options = {"rate_hz": 50.0, "duration_s": 2.0, "noise": Noise(position=1e-3, effort=1.0)}
+    first, again = (simulate_experiment(ROBOT, PATH, seed=5, **options) for _ in range(2))
+    np.testing.assert_array_equal(first.effort, again.effort)
+    assert not np.array_equal(first.effort, simulate_experiment(ROBOT, PATH, seed=6, **options).effort)
+
+
+def test_quantisation_jitter_delay_and_dropouts():
+    log = simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0, quantisation=1e-3, dropouts=0.1, seed=1)
+    np.testing.assert_allclose(log.q / 1e-3, np.round(log.q / 1e-3), atol=1e-6)
+    assert 850 < len(log.time) < 950
+    shaken = simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0, jitter_s=1e-3)
+    assert np.all(np.diff(shaken.time) > 0)
+    np.testing.assert_allclose(shaken.q, PATH(shaken.time)[0])
+    late = simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0, delay_s=0.01)
+    prompt = simulate_experiment(ROBOT, PATH, rate_hz=200.0, duration_s=5.0)
+    np.testing.assert_allclose(late.effort[2:], prompt.effort[:-2], atol=1e-9)
+
+
+def test_arrays_and_trajectories_are_taken_too():
+    time = np.arange(500) / 100.0
+    log = simulate_experiment(ROBOT, PATH(time), rate_hz=100.0)
+    np.testing.assert_allclose(log.effort, simulate_experiment(ROBOT, PATH, rate_hz=100.0, duration_s=4.99).effort)
+    coefficients = 0.2 * np.random.default_rng(0).normal(size=(7, 6))
+    trajectory = FourierTrajectory(coefficients=coefficients, period_s=4.0)
+    log = simulate_experiment(ROBOT, trajectory, rate_hz=100.0)
+    assert log.duration == pytest.approx(trajectory.duration)
+    with pytest.raises(ArgumentError, match="duration_s"):
+        simulate_experiment(ROBOT, PATH, rate_hz=100.0)
+    with pytest.raises(ArgumentError, match="shape"):
+        simulate_experiment(ROBOT, sum_of_sines(3), rate_hz=100.0, duration_s=1.0)
