@@ -1,6 +1,6 @@
 """Random loads behind random sensors, one fault each: how often is it found, and how often is a good sensor suspected?
 
-Run: ``python tests/campaigns/load_faults.py [loads per fault]``.
+Run: ``PYTHONPATH=tests python tests/campaigns/load_faults.py [loads per fault]``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from scipy.spatial.transform import Rotation
 from campaigns.load_coverage import LINK, ROBOT, random_load, wrench_run
 from dynid.data.recording import Experiment
 from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrench_equations import frame_axes
+from dynid.identification.wrench_equations import acceleration_columns, frame_axes
 from dynid.identification.wrist import Sensing, identify_load
+from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 
 Floats = NDArray[np.float64]
-Fault = Callable[[Floats, Floats, np.random.Generator], Floats]
-"""(wrench (N, 6), R_frame_base (N, 3, 3), random numbers) -> what is recorded (N, 6)."""
+Fault = Callable[[Floats, Floats, np.random.Generator, Inertia], Floats]
+"""(wrench (N, 6), R_frame_base (N, 3, 3), random numbers, load) -> what is recorded (N, 6)."""
 
 
 def halves(wrench: Floats, turn: Floats) -> Floats:
@@ -29,17 +30,25 @@ def halves(wrench: Floats, turn: Floats) -> Floats:
     return np.concatenate([(turn @ part[..., None])[..., 0] for part in (wrench[:, :3], wrench[:, 3:])], axis=1)
 
 
-def _turned(wrench: Floats, axes: Floats, rng: np.random.Generator) -> Floats:
+def _turned(wrench: Floats, axes: Floats, rng: np.random.Generator, load: Inertia) -> Floats:
     angle, axis = rng.uniform(0.2, 3.0), rng.normal(size=3)
     return halves(wrench, Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix())
 
 
+def _tilted(wrench: Floats, axes: Floats, rng: np.random.Generator, load: Inertia) -> Floats:
+    direction = rng.normal(size=3) * [1.0, 1.0, 0.0]
+    tilt = Rotation.from_rotvec(rng.uniform(0.08, 0.4) * direction / np.linalg.norm(direction))
+    change = -(axes @ (tilt.apply(ROBOT.gravity) - ROBOT.gravity))
+    return np.asarray(wrench + acceleration_columns(change) @ load.vector)
+
+
 FAULTS: dict[str, tuple[Fault, str]] = {
-    "none": (lambda w, axes, rng: w, ""),
+    "none": (lambda w, axes, rng, load: w, ""),
     "turned sensor": (_turned, "the sensor is turned"),
-    "base axes": (lambda w, axes, rng: halves(w, np.swapaxes(axes, 1, 2)), "axes of the base"),
-    "N mm": (lambda w, axes, rng: w * np.repeat([1.0, 1000.0], 3), "N mm"),
-    "reaction": (lambda w, axes, rng: -w, "on the robot"),
+    "base axes": (lambda w, axes, rng, load: halves(w, np.swapaxes(axes, 1, 2)), "axes of the base"),
+    "tilted base": (_tilted, "the base is tilted"),
+    "N mm": (lambda w, axes, rng, load: w * np.repeat([1.0, 1000.0], 3), "N mm"),
+    "reaction": (lambda w, axes, rng, load: -w, "on the robot"),
 }
 
 
@@ -54,7 +63,7 @@ def trial(fault: str, seed: int) -> tuple[bool, bool]:
     names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz")
     wrong = Experiment(
         **{name: getattr(run, name) for name in names},
-        wrench=spoil(run.wrench, frame_axes(ROBOT, LINK, run.q), rng),
+        wrench=spoil(run.wrench, frame_axes(ROBOT, LINK, run.q), rng, truth),
     )
     proposals = check_wrench(ROBOT, wrong, sensor_frame=LINK)
     sensing = proposals[-1].sensing if proposals else Sensing()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from dynid.information.triangular import from_preconditioned, guarded, preconditioned
 
@@ -82,11 +83,26 @@ def resolved(W: Floats, y: Floats, resolution: float = RESOLUTION) -> tuple[Floa
     length = np.linalg.norm(W, axis=0)
     seen = length > 1e-12 * length.max(initial=0.0)
     scale = np.where(seen, length, 1.0)
-    U, s, Vt = np.linalg.svd(W / scale, full_matrices=False)
+    triangle = np.asarray(np.linalg.qr(np.column_stack([W / scale, y]), mode="r"))
+    R, z = triangle[: len(scale), :-1], triangle[: len(scale), -1]
+    root = _inverse(R, resolution)
+    if root is not None:
+        root = root / scale[:, None]
+        return root @ z, root @ root.T, np.zeros(len(scale), dtype=bool)
+    U, s, Vt = np.linalg.svd(R, full_matrices=False)
     good = s > resolution * s[0]
     undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0) | ~seen
     root = Vt[good].T / s[good] / scale[:, None]
-    return root @ (U[:, good].T @ y), root @ root.T, undetermined
+    return root @ (U[:, good].T @ z), root @ root.T, undetermined
+
+
+def _inverse(R: Floats, resolution: float) -> Floats | None:
+    """Inverse of a triangle that is far from singular, which saves the singular values; None otherwise."""
+    k = R.shape[1]
+    if len(R) < k or np.min(np.abs(np.diagonal(R)), initial=1.0) < resolution:
+        return None
+    inverse = np.asarray(solve_triangular(R, np.eye(k)))
+    return inverse if np.abs(inverse).sum(axis=0).max(initial=0.0) * 10.0 * k * resolution < 1.0 else None
 
 
 def correlation_inflation(residual: Floats, signal: Floats) -> float:

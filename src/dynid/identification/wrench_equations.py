@@ -20,7 +20,7 @@ from dynid.kernels import wrench_regressor
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import rotation_from_quaternion
 
-__all__ = ["WrenchData", "WrenchForm", "frame_axes", "pose_equations", "robot_equations"]
+__all__ = ["WrenchData", "WrenchForm", "acceleration_columns", "frame_axes", "pose_equations", "robot_equations"]
 
 Floats = NDArray[np.float64]
 WrenchForm = Literal["differential", "integral", "static"]
