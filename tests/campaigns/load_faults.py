@@ -38,7 +38,7 @@ def _turned(wrench: Floats, axes: Floats, rng: np.random.Generator, load: Inerti
 def _tilted(wrench: Floats, axes: Floats, rng: np.random.Generator, load: Inertia) -> Floats:
     direction = rng.normal(size=3) * [1.0, 1.0, 0.0]
     tilt = Rotation.from_rotvec(rng.uniform(0.08, 0.4) * direction / np.linalg.norm(direction))
-    change = -(axes @ (tilt.apply(ROBOT.gravity) - ROBOT.gravity))
+    change = -(axes @ (tilt.as_matrix() @ ROBOT.gravity - ROBOT.gravity))
     return np.asarray(wrench + acceleration_columns(change) @ load.vector)
 
 

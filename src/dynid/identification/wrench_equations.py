@@ -196,7 +196,7 @@ def pose_equations(
         position: (N, 3) of the sensor's origin in the world [m], for a sensor that moves.
         gravity: (3,) in the world's axes [m/s^2].
     """
-    given, measured = np.asarray(orientation, dtype=float), np.asarray(wrench, dtype=float)
+    given, measured = np.array(orientation, dtype=float), np.array(wrench, dtype=float)
     if given.ndim == 2 and given.shape[1:] == (4,):
         given = np.array([rotation_from_quaternion(q) for q in given])
     if given.shape != (len(measured), 3, 3) or measured.shape != (len(given), 6):
