@@ -71,14 +71,7 @@ def read_clock(
     rows = np.flatnonzero(np.isfinite(time))
     stamps = np.asarray(time, dtype=float)[rows]
     steps = np.diff(stamps)
-    if not np.any(steps > 0.0):
-        raise DataError("the time stamps never increase", remedy="Check which column holds time.")
-    backward = int(np.count_nonzero(steps < 0.0))
-    if backward > UNORDERED_SHARE * steps.size and not repair:
-        raise DataError(
-            f"{backward} of {steps.size} time steps run backwards",
-            remedy="Check the time column, or pass repair_time=True to sort the stamps.",
-        )
+    _refuse_disorder(steps, repair)
     rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
     gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
     jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1 if not repair else np.zeros(0, dtype=int)
@@ -108,6 +101,17 @@ def read_clock(
         jitter_s=jitter,
         faults={name: count for name, count in faults.items() if count},
     )
+
+
+def _refuse_disorder(steps: Floats, repair: bool) -> None:
+    if not np.any(steps > 0.0):
+        raise DataError("the time stamps never increase", remedy="Check which column holds time.")
+    backward = int(np.count_nonzero(steps < 0.0))
+    if backward > UNORDERED_SHARE * steps.size and not repair:
+        raise DataError(
+            f"{backward} of {steps.size} time steps run backwards",
+            remedy="Check the time column, or pass repair_time=True to sort the stamps.",
+        )
 
 
 def _split_at_gaps(

@@ -154,7 +154,7 @@ def _usable_positions(
         spikes[finite] = absurd_samples(clean[finite], longest_spike(recording.time)).any(axis=1)
         dropped["position spike"] += joints * int(np.count_nonzero(spikes))
         finite = finite & ~spikes
-        if cleaning.unwrap:  # a spike may have looked like turns
+        if cleaning.unwrap and spikes.any():  # a spike may have looked like turns
             clean[finite], _ = unwrap_angles(q[finite])
     return clean, finite
 
