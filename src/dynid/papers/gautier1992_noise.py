@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dynid.excitation.energy_points import PointSequence, optimise_points
 from dynid.papers.data import printed
-from dynid.papers.gautier1992_points import LIMITS, narrow, optimum, wide
+from dynid.papers.gautier1992_points import LIMITS, narrow, optimum
 from dynid.papers.reproduction import Part
 from dynid.papers.rows import Row, close, in_kind
 from dynid.tables import Table
@@ -32,7 +32,7 @@ def sequence(count: int, kind: str, quick: bool) -> PointSequence:
     target = printed("gautier1992")["noise"][str(count)]["condition"][kind]
     if kind == "random":
         rng = np.random.default_rng(8)
-        draws = (wide().random(count, rng) for _ in range(40 if quick else 200))
+        draws = (narrow().random(count, rng) for _ in range(40 if quick else 200))
         return min(draws, key=lambda points: abs(np.log(points.condition_number / target)))
     best = optimum(count, quick)
     if best.condition_number > 0.8 * target:
@@ -41,14 +41,14 @@ def sequence(count: int, kind: str, quick: bool) -> PointSequence:
     return min((best, *stops), key=lambda points: abs(np.log(points.condition_number / target)))
 
 
-def _error(points: PointSequence, k: float, kind: str, random: bool, rng: np.random.Generator) -> float:
+def _error(points: PointSequence, k: float, kind: str, rng: np.random.Generator) -> float:
     """Relative error of the parameters for one draw of noise (section 6.3)."""
     X, W = _truth(), points.W
     Y = W @ X
     if kind != "motion":
         Y = Y + k / 4 * np.abs(Y).max() * rng.normal(size=Y.shape)
     if kind != "energy":
-        model = wide() if random else narrow()
+        model = narrow()
         q = points.q + k / 4 * (model.upper - model.lower) * rng.normal(size=points.q.shape)
         W = model.matrix(q, points.dq + k / 4 * model.velocity * rng.normal(size=points.dq.shape))
     return float(np.linalg.norm(np.linalg.lstsq(W, Y, rcond=None)[0] - X) / np.linalg.norm(X))
@@ -67,9 +67,7 @@ def noise(quick: bool = False) -> Part:
             points = sequence(count, kind, quick)
             for source, number in about["tables"].items():
                 paper = about[kind][source]
-                ours = [
-                    _mean([_error(points, k, source, kind == "random", rng) for _ in range(draws)]) for k in data["k"]
-                ]
+                ours = [_mean([_error(points, k, source, rng) for _ in range(draws)]) for k in data["k"]]
                 cells += [
                     (number, count, kind, points.condition_number, source, k, p, o)
                     for k, p, o in zip(data["k"], paper, ours, strict=True)

@@ -24,8 +24,8 @@ __all__ = ["LIMITS", "figures", "narrow", "optimum", "table2", "wide"]
 Floats = NDArray[np.float64]
 LIMITS = (
     "The paper states no joint limits. Table 2 fixes one family (uniform draws, one speed for all joints): 90 degrees "
-    "to each side with 0.68 rad/s, 45 degrees with 0.845 rad/s, and others between. Random sequences use the first, "
-    "optimum sequences the second, whose optimum at r = 30 is the paper's."
+    "to each side with 0.68 rad/s, 45 degrees with 0.845 rad/s, and others between. Table 2's random sequences "
+    "use the first; optimum sequences and the noise study use the second, whose optimum at r = 30 is the paper's."
 )
 _BANDS = {15: 3.0, 20: 1.25, 30: 1.25, 50: 1.15, 100: 1.1, 200: 1.1, 300: 1.1, 500: 1.05}
 """How far two means of few draws may lie apart."""

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from dynid.data.recording import Experiment
 from dynid.data.simulation import sum_of_sines
+from dynid.estimation.least_squares import WLS
 from dynid.estimation.problem import Problem, build_problem
 from dynid.identification.significance import Significance, significant_parameters
-from dynid.kernels import inverse_dynamics
+from dynid.kernels import gravity_torque, inverse_dynamics
 from dynid.papers import izaguirre1992_code, izaguirre1992_control, izaguirre1992_equations
 from dynid.papers.data import printed
 from dynid.papers.reproduction import Figure, Part
@@ -35,10 +36,12 @@ _SYMBOLS = {"m": "M", "x": "MX", "y": "MY", "z": "MZ", "a": "XX", "b": "YY", "c"
 _JOINTS = {"ia": "IA", "fs": "FC", "ds": "FV"}
 _NOISE = 0.02
 _SIMULATION = (
-    "The arm is simulated with the paper's geometry, significant parameters, motor inertias and friction (Table 2). Its "
-    "trajectories and noise are not printed: ours are ten sums of sines sampled at the paper's 28 ms, torques with white "
-    f"noise of {_NOISE} N m."
+    "The arm is simulated with the paper's geometry, significant parameters, motor inertias and friction (Table 2). "
+    "Its trajectories and noise are not printed: ours are ten sums of sines sampled at the paper's 28 ms, torques with "
+    f"white noise of {_NOISE} N m."
 )
+
+_BRIEF = "simulated arm, trajectories and noise as stated above"
 
 
 def _order() -> list[str]:
@@ -126,7 +129,7 @@ def statistics(quick: bool = False) -> Part:
     truth = problem.base.project(problem.robot.parameter_vector)[result.significant]
     away = np.abs(result.reduced.average - truth) / (result.reduced.std / np.sqrt(len(result.reduced.values)))
     rows = (
-        equal("significant parameters", about["significant"], int(result.significant.sum()), assumption=_SIMULATION),
+        equal("significant parameters", about["significant"], int(result.significant.sum()), assumption=_BRIEF),
         checked(
             "condition numbers of section 7: gain",
             about["gain"],
@@ -138,7 +141,7 @@ def statistics(quick: bool = False) -> Part:
             float(about["gain"]),
             result.gain,
             factor=3,
-            assumption=_SIMULATION,
+            assumption=_BRIEF,
             reason=f"weights and trajectories are not printed: ours {result.condition:.0f} to "
             f"{result.reduced_condition:.0f}; without weights {plain[0]:.0f} to {plain[1]:.0f}. Sums of sines excite "
             "the wrist, so that 52 parameters are not as badly conditioned as in the paper",
@@ -149,21 +152,21 @@ def statistics(quick: bool = False) -> Part:
             f"geometric mean {np.exp(np.mean(np.log(paper))):.2f} of the full fit's",
             f"{np.exp(np.mean(np.log(spread))):.2f}",
             bool(np.exp(np.mean(np.log(spread))) < 1.0),
-            assumption=_SIMULATION,
+            assumption=_BRIEF,
         ),
         in_kind(
             "averages of Table 2 found again",
             "the planted truth",
             f"{int(np.sum(away < 4.0))} of {len(kept)} within four standard errors",
             bool(np.mean(away < 4.0) > 0.9),
-            assumption=_SIMULATION,
+            assumption=_BRIEF,
         ),
         in_kind(
             "torque error with 52 and with 23 parameters (Figs. 4 and 5)",
             "very accurate; small differences at the wrist",
             f"{result.error:.2f} % and {result.reduced_error:.2f} %",
             result.reduced_error < 1.2 * result.error,
-            assumption=_SIMULATION,
+            assumption=_BRIEF,
         ),
     )
     return Part(
@@ -195,8 +198,6 @@ def _fits(problem: Problem, result: Significance) -> tuple[Figure, ...]:
         )
     ]
     figures = [Figure("izaguirre1992-figures1-3", "Figures 1 to 3 in kind: joints 1 to 3.", grid(motion, 1))]
-    from dynid.estimation.least_squares import WLS
-
     for number, part in ((4, problem), (5, result.problem)):
         estimated = part.torque(WLS().solve(part).values, run)
         charts = [
@@ -287,8 +288,6 @@ def friction_and_gravity(quick: bool = False) -> Part:
 
 def _gravity() -> dict[str, float]:
     """Joint 2's gravity torque as a sum of products of sines and cosines, by least squares."""
-    from dynid.kernels import gravity_torque
-
     q = np.random.default_rng(10).uniform(-3, 3, (200, 6))
     both = q[:, 1] + q[:, 2]
     terms = [np.cos(q[:, 1]), np.sin(both), np.cos(q[:, 4]) * np.sin(both)]

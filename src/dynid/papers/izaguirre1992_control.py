@@ -18,8 +18,8 @@ __all__ = ["open_loop"]
 _START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 _DURATION = {"slow": 3.0, "fast": 0.9}
 _ASSUMED = (
-    "moves of 90 degrees with a minimum-jerk course, 3 s (slow) and 0.9 s (fast, 190 deg/s at most); the model is the one "
-    "identified in simulation; the drives are perfect"
+    "moves of 90 degrees with a minimum-jerk course, 3 s (slow) and 0.9 s (fast, 190 deg/s at most); the model is the "
+    "one identified in simulation; the drives are perfect"
 )
 
 

@@ -19,13 +19,13 @@ Floats = NDArray[np.float64]
 
 def equations(quick: bool = False) -> Part:
     """Evaluate printed and corrected forms on random bodies and motions."""
-    rows = (_velocity_terms(), _masses(), _first_moment(), _tensor(), _acceleration(), _moment())
+    rows = (_velocity_terms(), _product(), _masses(), _first_moment(), _tensor(), _acceleration(), _moment())
     return Part(
         title="Printed equations, evaluated",
-        source="equations (1), (15), (16), (20), (24), recursion of the masses",
+        source="equations (1), (8), (15), (16), (20), (24), recursion of the masses",
         rows=rows,
-        assumptions="Each printed form and its corrected form are evaluated on random bodies and motions and compared with "
-        "the definition they must satisfy.",
+        assumptions="Each printed form and its corrected form are evaluated on random bodies and motions and compared "
+        "with the definition they must satisfy.",
     )
 
 
@@ -46,6 +46,18 @@ def _velocity_terms() -> Row:
     truth = velocity_torque(robot, q, dq)
     errors = tuple(float(np.abs(x - truth).max()) for x in (printed, right))
     return _row("(1): velocity terms", "D_ijk dq_i dq_k", "D_ijk dq_j dq_k", (errors[0], errors[1]))
+
+
+def _product() -> Row:
+    """Last diagonal entry of the squared cross-product matrix."""
+    x, y, z = np.random.default_rng(19).normal(size=3)
+    truth = float((-skew(np.array([x, y, z])) @ skew(np.array([x, y, z])))[2, 2])
+    return _row(
+        "(8): last diagonal entry",
+        "lx^2 + lz^2",
+        "lx^2 + ly^2",
+        (abs(x * x + z * z - truth), abs(x * x + y * y - truth)),
+    )
 
 
 def _masses() -> Row:

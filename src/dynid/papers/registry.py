@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 
 from dynid.errors import ArgumentError
-from dynid.papers import gautier1990, gautier1992, izaguirre1992, lin1995
+from dynid.papers import atkeson1986, gautier1990, gautier1992, izaguirre1992, lin1995
 from dynid.papers.reproduction import Part, Reproduction
 
 __all__ = ["REPRODUCTIONS", "Paper", "Progress", "documentation", "reproduce"]
@@ -28,6 +28,7 @@ class Paper:
 
 
 REPRODUCTIONS: dict[str, Paper] = {
+    "atkeson1986": Paper(atkeson1986.TITLE, atkeson1986.PARTS),
     "gautier1990": Paper(gautier1990.TITLE, gautier1990.PARTS),
     "gautier1992": Paper(gautier1992.TITLE, gautier1992.PARTS),
     "lin1995": Paper(lin1995.TITLE, lin1995.PARTS),
