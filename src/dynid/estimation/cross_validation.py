@@ -19,19 +19,19 @@ from dynid.estimation.problem import Problem
 __all__ = ["Folds", "cross_validated_weight"]
 
 Floats = NDArray[np.float64]
-WEIGHTS = (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
+WEIGHTS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
 """Prior weights that cross-validation tries, in units of the torque's noise."""
 
 
 class Folds:
     """Cross products of all columns, per fold, and the fits that leave one fold out."""
 
-    def __init__(self, problem: Problem, weights: Floats, count: int = 20) -> None:
+    def __init__(self, problem: Problem, weights: Floats, count: int = 10) -> None:
         """Cut a problem's blocks into folds.
 
         Args:
             problem: The problem.
-            weights: (n,) weight of each joint's squared residuals.
+            weights: (n,) weight of each joint's squared residuals in the fits.
             count: Most folds.
         """
         information = problem.information
@@ -39,63 +39,103 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.problem, self.weights = problem, weights
-        groups = np.array_split(np.array(segments), min(count, len(segments)))
-        self._factors = [[_stacked(information.factor(j, int(s)) for s in g) for j in range(problem.robot.dof)] for g in groups]
-        self._places = [[*support, len(information.columns)] for support in information.supports]
-        self._prepare()
-
-    def __len__(self) -> int:
-        return len(self._factors)
-
-    def _prepare(self) -> None:
-        """Cross products in the prior's units, of everything but each fold."""
-        size = len(self.problem.information.columns) + 1
-        folds = np.zeros((len(self), size, size))
-        for total, row in zip(folds, self._factors, strict=True):
-            for weight, R, places in zip(self.weights, row, self._places, strict=True):
-                total[np.ix_(places, places)] += weight * (R.T @ R)
-        rest = folds.sum(axis=0) - folds
-        length = np.sqrt(np.diagonal(folds.sum(axis=0)))[self.problem.base.rank : -1]
-        self.coordinates = PriorCoordinates.of(self.problem.robot, np.where(length > 0.0, length, np.inf))
-        self._to_base = self.problem.grouping @ self.coordinates.from_scaled
-        self._products = self._to_base.T @ rest[:, :-1, :-1] @ self._to_base
+        groups = _groups(problem, segments, count)
+        weighted = np.array([self._products(group, weights) for group in groups])
+        self._weighted = weighted
+        rest = weighted.sum(axis=0) - weighted
+        length = np.sqrt(np.diagonal(weighted.sum(axis=0)))[problem.base.rank : -1]
+        self.coordinates = PriorCoordinates.of(problem.robot, np.where(length > 0.0, length, np.inf))
+        self._to_base = problem.grouping @ self.coordinates.from_scaled
+        self._matrices = self._to_base.T @ rest[:, :-1, :-1] @ self._to_base
         self._sides = rest[:, -1, :-1] @ self._to_base
 
-    def reweighted(self, weights: Floats) -> Folds:
-        """The same folds with other weights of the joints."""
-        other = object.__new__(Folds)
-        other.problem, other.weights = self.problem, weights
-        other._factors, other._places = self._factors, self._places
-        other._prepare()
-        return other
+    def __len__(self) -> int:
+        return len(self._weighted)
 
-    def errors(self, features: Sequence[Feature], prior_weight: float) -> Floats:
-        """(folds, n) squared residuals of each left-out fold and joint, fitted without that fold."""
-        rigid = len(self.problem.base.layout)
-        columns = [*range(rigid), *(rigid + self.problem.features.index(feature) for feature in features)]
-        pull = prior_weight * self.coordinates.pull[columns]
-        matrices = self._products[:, columns][:, :, columns] + np.diag(pull)
-        sides = self._sides[:, columns] + pull * self.coordinates.centre[columns]
-        solutions = np.linalg.solve(matrices, sides[..., None])[..., 0]
-        values = solutions @ self._to_base[:, columns].T
-        return self._residuals(np.hstack([values, -np.ones((len(self), 1))]))
+    def _products(self, segments: NDArray[np.int64], weights: Floats) -> Floats:
+        """Cross products of all columns and the torque over some segments."""
+        information = self.problem.information
+        size = len(information.columns) + 1
+        total = np.zeros((size, size))
+        for joint, support in enumerate(information.supports):
+            places = [*support, size - 1]
+            factors = [information.factor(joint, int(segment)) for segment in segments]
+            total[np.ix_(places, places)] += weights[joint] * sum(R.T @ R for R in factors)
+        return total
 
-    def _residuals(self, vectors: Floats) -> Floats:
-        return np.array(
-            [
-                [float(np.sum((R @ vector[places]) ** 2)) for R, places in zip(row, self._places, strict=True)]
-                for row, vector in zip(self._factors, vectors, strict=True)
-            ]
-        )
+    def errors(
+        self, present: Sequence[Feature], candidates: Sequence[Sequence[Feature]], prior_weight: float
+    ) -> tuple[Floats, Floats]:
+        """Weighted squared torque errors of left-out folds, all joints together.
+
+        Args:
+            present: Features of the model.
+            candidates: Groups of features that could be added.
+            prior_weight: Weight of the prior.
+
+        Returns:
+            (folds,) with the present features, and (candidates, folds) with each group added.
+        """
+        kept = [*range(self._rigid), *self._columns(present)]
+        groups = [self._columns(group) for group in candidates]
+        before, after = np.zeros(len(self)), np.zeros((len(groups), len(self)))
+        for fold in range(len(self)):
+            solution, added = self._fits(fold, kept, groups, prior_weight)
+            before[fold] = self._error(self._weighted[fold], kept, solution)
+            for place, (group, extended) in enumerate(zip(groups, added, strict=True)):
+                after[place, fold] = self._error(self._weighted[fold], [*kept, *group], extended)
+        return before, after
+
+    def _fits(
+        self, fold: int, kept: list[int], groups: list[list[int]], prior_weight: float
+    ) -> tuple[Floats, list[Floats]]:
+        """The fit without a fold, and its extension by each group of columns (block elimination)."""
+        extra = [column for group in groups for column in group]
+        everything = [*kept, *extra]
+        pull = prior_weight * self.coordinates.pull[everything]
+        A = self._matrices[fold][np.ix_(everything, everything)] + np.diag(pull)
+        side = self._sides[fold][everything] + pull * self.coordinates.centre[everything]
+        k = len(kept)
+        solved = np.linalg.solve(A[:k, :k], np.column_stack([side[:k], A[:k, k:]]))
+        solution, through = solved[:, 0], solved[:, 1:]
+        added, start = [], 0
+        for group in groups:
+            here = slice(start, start + len(group))
+            B = A[:k, k + here.start : k + here.stop]
+            S = A[k + here.start : k + here.stop, k + here.start : k + here.stop] - B.T @ through[:, here]
+            values = np.linalg.lstsq(S, side[k + here.start : k + here.stop] - B.T @ solution, rcond=1e-10)[0]
+            added.append(np.concatenate([solution - through[:, here] @ values, values]))
+            start = here.stop
+        return solution, added
+
+    def _error(self, products: Floats, columns: list[int], solution: Floats) -> float:
+        vector = np.append(self._to_base[:, columns] @ solution, -1.0)
+        return float(vector @ products @ vector)
+
+    @property
+    def _rigid(self) -> int:
+        return len(self.problem.base.layout)
+
+    def _columns(self, features: Sequence[Feature]) -> list[int]:
+        return [self._rigid + self.problem.features.index(feature) for feature in features]
 
     def best_weight(self, features: Sequence[Feature]) -> float:
-        """The strongest prior whose weighted error is within 1 % of the best."""
-        errors = [float((self.errors(features, weight) * self.weights).sum()) for weight in WEIGHTS]
+        """The strongest prior whose weighted error on left-out folds is within 1 % of the best."""
+        kept = [*range(self._rigid), *self._columns(features)]
+        errors = []
+        for weight in WEIGHTS:
+            fits = [self._fits(fold, kept, [], weight)[0] for fold in range(len(self))]
+            errors.append(sum(self._error(G, kept, fit) for G, fit in zip(self._weighted, fits, strict=True)))
         return max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * min(errors))
 
 
-def _stacked(factors: Sequence[Floats] | object) -> Floats:
-    return np.vstack(list(factors))  # type: ignore[call-overload]
+def _groups(problem: Problem, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:
+    """Segments of each fold: the runs themselves where there are several, else stretches of the one run."""
+    runs = [np.array([s for s in block if s in segments], dtype=np.int64) for block in problem.blocks]
+    runs = [run for run in runs if run.size]
+    if len(runs) > 1:
+        return runs
+    return list(np.array_split(np.array(segments, dtype=np.int64), min(count, len(segments))))
 
 
 def cross_validated_weight(problem: Problem, weights: Floats) -> tuple[float, tuple[str, ...]]:

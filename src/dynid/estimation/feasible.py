@@ -21,8 +21,8 @@ from dynid.estimation.conic import ConeProgram, solve_cone_program
 from dynid.estimation.cross_validation import cross_validated_weight
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
-from dynid.estimation.problem import Problem
 from dynid.estimation.prior import PriorCoordinates
+from dynid.estimation.problem import Problem
 from dynid.estimation.pseudo_inertia import unsvec
 from dynid.information import Factor
 
@@ -40,6 +40,8 @@ class FeasibleWLS(Estimator):
     margin: float = 1e-4
     """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
     bounds: Bounds = field(default_factory=Bounds)
+    signs: bool | None = None
+    """Whether friction and rotor inertia must not be negative; None: unless features share the joints' torque."""
     rounds: int = 3
     """How often the joints' weights are refined."""
 
@@ -90,6 +92,8 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
     coordinates = PriorCoordinates.of(problem.robot, factor.scale[problem.base.rank :])
     matrix = factor.R @ problem.grouping @ coordinates.from_scaled
     bodies = problem.robot.dof
+    hold_signs = not problem.features if settings.signs is None else settings.signs
+    nonnegative = coordinates.nonnegative if hold_signs else ()
     program = ConeProgram(
         matrix=matrix,
         target=factor.z,
@@ -97,7 +101,7 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
         pull=weight * coordinates.pull,
         bodies=bodies,
         margin=settings.margin,
-        nonnegative=coordinates.nonnegative,
+        nonnegative=nonnegative,
         **settings.bounds.rows(problem.robot, coordinates.from_scaled),
     )
     y, gap = solve_cone_program(program)
@@ -107,10 +111,10 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
         if _smallest(y, j) < settings.margin + 1e-3 * (1.0 - settings.margin)
     ]
     names = problem.base.layout.names
-    held += [names[k] for k in coordinates.nonnegative if y[k] < 1e-6]
+    held += [names[k] for k in nonnegative if y[k] < 1e-6]
     if any(_smallest(y, j) < 0.5 * settings.margin - 1e-9 for j in range(bodies)):
         raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")
-    y[list(coordinates.nonnegative)] = np.maximum(y[list(coordinates.nonnegative)], 0.0)
+    y[list(nonnegative)] = np.maximum(y[list(nonnegative)], 0.0)
     return FeasibleSolution(theta=coordinates.from_scaled @ y, at_bound=tuple(held), notes=coordinates.notes, gap=gap)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -156,7 +157,7 @@ class AsymmetricViscous(JointFeature):
 
 @dataclass(frozen=True)
 class AngleHarmonic(JointFeature):
-    """Torque that repeats with the joint angle, as of an eccentric gear or a spring: ``cos`` or ``sin`` of ``order q``."""
+    """Torque that repeats with the joint angle, as of an eccentric gear or a spring: cosine or sine of ``order q``."""
 
     order: int = 1
     sine: bool = False
@@ -184,7 +185,7 @@ class Hysteresis(_Scaled):
     def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
         state = np.zeros(q.size)
         turns = _turning_points(q)
-        for start, end in zip(turns[:-1], turns[1:], strict=True):
+        for start, end in pairwise(turns):
             travel = (q[start + 1 : end + 1] - q[start]) / self.scale
             state[start + 1 : end + 1] = np.clip(state[start] + travel, -1.0, 1.0)
         return state

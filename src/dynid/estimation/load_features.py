@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Parameters (p,) of a robot, in the order of `Robot.parameter_vector`, that only need to give the right torques."""
+    """Parameters (p,) of a robot, as `Robot.parameter_vector`, that only need to give about the right torques."""
 
     theta: Floats
 

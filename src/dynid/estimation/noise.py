@@ -32,8 +32,9 @@ def correlation_inflation(problem: Problem, beta: Floats) -> Floats:
     """
     overlap, apart = np.zeros(problem.robot.dof), np.zeros(problem.robot.dof)
     for run in problem.experiments:
-        residual = np.nan_to_num(problem.residual(beta, run))
-        torque = problem.torque(beta, run) * run.valid
+        predicted = problem.torque(beta, run)
+        residual = np.where(run.valid, run.effort - predicted, 0.0)
+        torque = predicted * run.valid
         for segment in np.unique(run.segment):
             rows = run.segment == segment
             if rows.sum() < 16:

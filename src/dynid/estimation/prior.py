@@ -24,7 +24,7 @@ FEATURE_SIZE = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorCoordinates:
-    """Scaled unknowns y: svec of every body's whitened pseudo-inertia, then joint models and features over their size."""
+    """Scaled unknowns y (p + k,) around a robot."""
 
     from_scaled: Floats
     """(p, p) standard parameters = from_scaled @ y"""

@@ -22,7 +22,6 @@ from dynid.tables import Table
 __all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep"]
 
 Floats = NDArray[np.float64]
-JUDGE='torque'
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,8 @@ class ForwardSelection:
     """Smallest relative gain in the error of the joints concerned, left-out blocks only."""
     share: float = 2.0 / 3.0
     """Smallest share of the folds in which it must help."""
-    folds: int = 8
+    folds: int = 20
+    """Blocks of time that are left out in turn; where there are several runs, these are."""
     most: int = 60
     """Largest number of rounds."""
 
@@ -78,20 +78,22 @@ class ForwardSelection:
         if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and self.folds >= 2):
             raise ArgumentError(f"a selection needs a gain and a share below one, and two folds or more, not {self}")
 
-    def run(self, problem: Problem, candidates: Sequence[Candidate]) -> Selection:
+    def run(self, problem: Problem, candidates: Sequence[Candidate], *, present: Sequence[Feature] = ()) -> Selection:
         """Select among candidates whose features are all part of the problem.
 
         Args:
             problem: Reduced with the features of all candidates.
             candidates: What may be added.
+            present: Features that are in the model anyway.
         """
-        plain = least_squares_estimate(problem.keep(()), refined_weights(problem.keep(())), "before selection")
+        before = problem.keep(present)
+        plain = least_squares_estimate(before, refined_weights(before), "before selection")
         folds = Folds(problem, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
         chosen: list[Feature] = []
         steps: list[SelectionStep] = []
         remaining = list(candidates)
         while remaining and len(steps) < self.most:
-            trials = self._trials(folds, chosen, remaining)
+            trials = self._trials(folds, [*present, *chosen], remaining)
             best = max(trials, key=lambda step: (step.kept, step.gain))
             steps.append(best)
             if not best.kept:
@@ -101,9 +103,8 @@ class ForwardSelection:
 
     def _trials(self, folds: Folds, chosen: list[Feature], remaining: list[Candidate]) -> list[SelectionStep]:
         weight = folds.best_weight(chosen)
-        judge = np.ones(folds.problem.robot.dof) if JUDGE == 'torque' else folds.weights
-        old = folds.errors(chosen, weight) @ judge
-        return [self._trial(c.name, old, folds.errors([*chosen, *c.features], weight) @ judge) for c in remaining]
+        old, new = folds.errors(chosen, [candidate.features for candidate in remaining], weight)
+        return [self._trial(candidate.name, old, row) for candidate, row in zip(remaining, new, strict=True)]
 
     def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
         """Judge the squared errors (folds,) without and with a candidate."""

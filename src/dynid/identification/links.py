@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError
+from dynid.estimation.candidates import standard_candidates
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.features import Feature
+from dynid.estimation.least_squares import WLS
+from dynid.estimation.load_features import Reference
 from dynid.estimation.problem import Problem, build_problem
+from dynid.estimation.rows import feature_torque
+from dynid.estimation.selection import Candidate, ForwardSelection, Selection
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
@@ -34,6 +41,8 @@ class Identification:
     """Base parameters with their uncertainty."""
     standard: Floats
     """(p,) standard parameters of a physically possible robot; see `prior_dominated`."""
+    selection: Selection | None = None
+    """How the features were selected, where they were."""
 
     @property
     def robot(self) -> Robot:
@@ -68,16 +77,38 @@ class Identification:
             spread[column] = stderr[column]
         return spread
 
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """What acts on the torques besides the identified robot's links and joint models."""
+        return self.problem.features
+
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-        """(N, n) torques of a motion by the identified robot [N m or N]."""
+        """(N, n) torques of a motion by the identified robot [N m or N].
+
+        Raises:
+            ArgumentError: The model has friction with memory, which needs to know the sampling rate; see `torque`.
+        """
+        if self.features:
+            raise ArgumentError(
+                "the identified model has features, which need gap-free motion of a known sampling rate",
+                remedy="Use Identification.torque(experiment), or identify without features.",
+            )
         return inverse_dynamics(self.identified, q, dq, ddq)
+
+    def torque(self, experiment: Experiment) -> Floats:
+        """(N, n) torques of an experiment's motion by the identified robot and its features [N m or N]."""
+        rigid = inverse_dynamics(self.identified, experiment.q, experiment.dq, experiment.ddq)
+        if not self.features:
+            return rigid
+        values = self.estimate.values[self.base.rank :]
+        return rigid + feature_torque(self.robot, self.features, values, experiment)
 
     @cached_property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
         squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
         for run in self.problem.experiments:
-            residual = np.where(run.valid, run.effort - self.predict(run.q, run.dq, run.ddq), 0.0)
+            residual = np.where(run.valid, run.effort - self.torque(run), 0.0)
             squares += (residual**2).sum(axis=0)
             total += (np.where(run.valid, run.effort, 0.0) ** 2).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,6 +143,8 @@ class Identification:
         hidden = self.base.unidentifiable
         if hidden:
             lines += ["", f"Never act on the torques, so nothing can be said of them: {', '.join(hidden)}."]
+        if self.selection is not None:
+            lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
         lines += [f"Note: {note}." for note in estimate.notes]
         if estimate.at_bound:
             lines.append(f"Held by a physical constraint: {', '.join(estimate.at_bound)}.")
@@ -127,6 +160,10 @@ def identify(
     *,
     estimator: Estimator | None = None,
     base: BaseParameters | None = None,
+    features: Sequence[Feature] = (),
+    select: ForwardSelection | None = None,
+    candidates: Sequence[Candidate] | None = None,
+    band_hz: float | None = None,
     threads: int = 1,
 ) -> Identification:
     """Identify a robot's parameters from experiments.
@@ -136,13 +173,41 @@ def identify(
         experiments: One or several, see `dynid.process`.
         estimator: How; physically consistent weighted least squares by default.
         base: The base parameters, where they were computed before.
+        features: What acts on the torques besides links and joint models, in any case.
+        select: The rule by which further terms are added to the model; none are by default.
+        candidates: The terms to try; `standard_candidates` by default.
+        band_hz: Low-pass both sides of the equations to this band [Hz], so that nothing above it counts.
         threads: How many threads reduce the samples.
     """
-    problem = build_problem(robot, experiments, base=base, threads=threads)
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    problem = build_problem(robot, runs, base=base, features=features, band_hz=band_hz, threads=threads)
+    selection = None
+    if select is not None:
+        problem, selection = _selected(problem, select, candidates)
     estimate = (estimator or FeasibleWLS()).solve(problem)
     standard = estimate.standard
     if standard is None:
         lifted = DATA_FIRST.solve(problem).standard
         assert lifted is not None
         standard = lifted
-    return Identification(problem=problem, estimate=estimate, standard=standard)
+    return Identification(problem=problem, estimate=estimate, standard=standard, selection=selection)
+
+
+def _selected(
+    problem: Problem, rule: ForwardSelection, candidates: Sequence[Candidate] | None
+) -> tuple[Problem, Selection]:
+    """The problem with the features that pass the rule."""
+    if candidates is None:
+        reference = Reference(problem.representative(WLS().solve(problem).values))
+        candidates = standard_candidates(problem.robot, problem.experiments, reference)
+    extra = [feature for candidate in candidates for feature in candidate.features]
+    wide = build_problem(
+        problem.robot,
+        problem.experiments,
+        base=problem.base,
+        features=[*problem.features, *extra],
+        band_hz=problem.band_hz,
+        blocks=rule.folds,
+    )
+    selection = rule.run(wide, candidates, present=problem.features)
+    return wide.keep((*problem.features, *selection.features)), selection

@@ -97,7 +97,7 @@ def validate(fit: Identification, experiments: Experiment | Sequence[Experiment]
         raise ArgumentError(
             "an experiment of the identification cannot validate it", remedy="Keep one run, or a part of one, aside."
         )
-    residuals = [_residual(fit.identified, run) for run in runs]
+    residuals = [np.where(run.valid, run.effort - fit.torque(run), 0.0) for run in runs]
     measured = [np.where(run.valid, run.effort, 0.0) for run in runs]
     squares = np.sum([(r**2).sum(axis=0) for r in residuals], axis=0)
     total = np.sum([(m**2).sum(axis=0) for m in measured], axis=0)
