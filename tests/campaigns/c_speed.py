@@ -57,10 +57,12 @@ CASADI_CALL = """t = now();
             static long long iw[1000];
             casadi_id(in, out, iw, w, 0); q[0] += 1e-9 * tau[0]; }
         t = (now() - t) / 1000; if (t < best[2]) { best[2] = t; }"""
-BOOST = [
+DEFINITIONS = [  # those of Pinocchio's own CMake targets
     "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
     "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
     "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",
+    "-DBOOST_FUSION_INVOKE_MAX_ARITY=12",
+    "-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION",
 ]
 PINOCCHIO = """
 #include <pinocchio/multibody.hpp>
@@ -213,7 +215,7 @@ def build_pinocchio(robot: Robot, folder: Path) -> Path | None:
         "-std=c++17",
         "-O3",
         "-DNDEBUG",
-        *BOOST,
+        *DEFINITIONS,
         f"-I{prefix}/include",
         *(f"-I{p}" for p in eigen),
         "pin.cpp",
