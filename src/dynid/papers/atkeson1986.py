@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynid.papers import atkeson1986_links, atkeson1986_load
+from dynid.papers import atkeson1986_links, atkeson1986_load, atkeson1986_signals, atkeson1986_statements
 from dynid.papers.reproduction import Part
 
 __all__ = ["PARTS", "TITLE"]
@@ -17,7 +17,7 @@ PARTS: dict[str, Callable[[bool], Part]] = {
     "three groups": atkeson1986_links.groups,
     "links, Fig. 8": atkeson1986_links.links,
     "Appendix I": atkeson1986_links.appendix1,
-    "integration": atkeson1986_load.filtering,
-    "Figs. 3 and 9": atkeson1986_load.vibration,
-    "statements": atkeson1986_load.statements,
+    "integration": atkeson1986_signals.filtering,
+    "Figs. 3 and 9": atkeson1986_signals.vibration,
+    "statements": atkeson1986_statements.statements,
 }

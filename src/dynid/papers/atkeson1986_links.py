@@ -146,7 +146,8 @@ def links(quick: bool = False) -> Part:
         in_kind(
             "ridge regression and reduced set agree",
             "agree with each other",
-            f"base parameters apart by {apart['ridge, d = 10']:.1e} (ridge), {apart['pseudo-inverse']:.1e} (pseudo-inverse)",
+            f"base parameters apart by {apart['ridge, d = 10']:.1e} (ridge), "
+            f"{apart['pseudo-inverse']:.1e} (pseudo-inverse)",
             max(apart.values()) < 5e-3,
             assumption="torques of Table 4 with 2 N m of white noise",
         ),
@@ -164,8 +165,8 @@ def links(quick: bool = False) -> Part:
         ),
     )
     header = ("parameter", "Table 4", *solutions)
-    cells = [
-        (name, float(truth[k]), *(float(values[k]) for _, values in solutions.values()))
+    cells: list[tuple[str | float, ...]] = [
+        (name, *[float(values[k]) for values in (truth, *(found for _, found in solutions.values()))])
         for k, name in enumerate(problem.base.layout.names)
     ]
     return Part(
@@ -174,8 +175,8 @@ def links(quick: bool = False) -> Part:
         rows=(*rows, _figure8_row(noisy)),
         tables=(("All 30 parameters from simulated torques (Table 4 planted, 2 N m noise)", Table.of(header, cells)),),
         figures=(_figure8(noisy),),
-        assumptions="The arm is simulated with the estimated parameters of Table 4; measured torques are theirs with white "
-        "noise of 2 N m, which the paper does not state.",
+        assumptions="The arm is simulated with the estimated parameters of Table 4; measured torques are theirs with "
+        "white noise of 2 N m, which the paper does not state.",
     )
 
 
@@ -184,8 +185,8 @@ def _figure8_row(problem: Problem) -> Row:
     found = TruncatedSVD().solve(problem).values
     errors = []
     for run in problem.experiments:
-        modelled = inverse_dynamics(cad, run.q, run.dq, run.ddq)
-        errors.append([np.linalg.norm(run.effort - t) for t in (problem.torque(found, run), modelled)])
+        torques = (problem.torque(found, run), inverse_dynamics(cad, run.q, run.dq, run.ddq))
+        errors.append([float(np.linalg.norm(run.effort - torque)) for torque in torques])
     estimated, modelled = (float(x) for x in np.linalg.norm(errors, axis=0))
     return in_kind(
         "Fig. 8: estimated parameters predict torques better than CAD ones",

@@ -14,10 +14,10 @@ from dynid.estimation.least_squares import WLS
 from dynid.estimation.problem import Problem, build_problem
 from dynid.identification.significance import Significance, significant_parameters
 from dynid.kernels import gravity_torque, inverse_dynamics
-from dynid.papers import izaguirre1992_code, izaguirre1992_control, izaguirre1992_equations
+from dynid.papers import izaguirre1992_code, izaguirre1992_control, izaguirre1992_equations, izaguirre1992_tables
 from dynid.papers.data import printed
 from dynid.papers.reproduction import Figure, Part
-from dynid.papers.rows import Row, Verdict, checked, close, equal, in_kind
+from dynid.papers.rows import Row, checked, close, equal, in_kind
 from dynid.parameters.base import base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import parameters
@@ -219,36 +219,6 @@ def _fits(problem: Problem, result: Significance) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def consistency(quick: bool = False) -> Part:
-    """Tables 1 and 2 against what statistics of ten values can be."""
-    data = printed("izaguirre1992")
-    rows: list[Row] = []
-    for number in (1, 2):
-        wrong = {name: why for name, line in data[f"table{number}"].items() if (why := _impossible(*line))}
-        total = len(data[f"table{number}"])
-        text = f"{total - len(wrong)} lines possible"
-        rows.append(Row(f"Table {number}: lines that ten values can have", f"{total} lines", text, Verdict.REPRODUCED))
-        for name, (printed_value, right, note) in wrong.items():
-            rows.append(Row(f"Table {number}, {name}", printed_value, right, Verdict.MISPRINT, note))
-    listing, table = data["constants"]["Z6"], data["table2"]["z6"][0]
-    rows.append(checked("Appendix A: Z6, also in Table 2", listing, table, note="a digit is lost"))
-    return Part(title="Tables 1 and 2 against themselves", source="Tables 1 and 2, Appendix A", rows=tuple(rows))
-
-
-def _impossible(average: float, deviation: float, maximum: float, minimum: float) -> tuple[str, str, str] | None:
-    """What is wrong with the statistics of ten values, if anything."""
-    if not minimum <= average <= maximum:
-        swapped = "exchanged" if maximum <= average <= minimum else "not around the average"
-        right = f"maximum {minimum:g}, minimum {maximum:g}" if swapped == "exchanged" else "cannot be told"
-        return f"maximum {maximum:g}, minimum {minimum:g}, average {average:g}", right, f"maximum and minimum {swapped}"
-    span = maximum - minimum
-    low, high = span / np.sqrt(2 * 9), 0.5 * span * np.sqrt(10 / 9)
-    if not 0.98 * low <= deviation <= 1.02 * high:
-        note = "right: in that range. Ten values between that minimum and maximum cannot have the printed deviation"
-        return f"deviation {deviation:g}", f"between {low:.4g} and {high:.4g}", note
-    return None
-
-
 def friction_and_gravity(quick: bool = False) -> Part:
     """Table 3 and the gravity coefficients."""
     data = printed("izaguirre1992")
@@ -306,7 +276,7 @@ def control(quick: bool = False) -> Part:
 PARTS: dict[str, Callable[[bool], Part]] = {
     "78 to 52 parameters": reduction,
     "Tables 1 and 2": statistics,
-    "tables against themselves": consistency,
+    "tables against themselves": izaguirre1992_tables.consistency,
     "Table 3 and gravity": friction_and_gravity,
     "equations": izaguirre1992_equations.equations,
     "the printed program": izaguirre1992_code.listing,

@@ -1,0 +1,81 @@
+"""Atkeson, An, Hollerbach 1986: single equations and numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from dynid.kernels import regressor, wrench_regressor
+from dynid.papers.data import printed
+from dynid.papers.reproduction import Part
+from dynid.papers.rows import Row, Verdict, checked, equal, in_kind
+from dynid.robot import zoo
+from dynid.robot.model import Robot
+
+__all__ = ["statements"]
+
+
+def statements(quick: bool = False) -> Part:
+    """Single numbers and equations."""
+    data = printed("atkeson1986")["statements"]
+    rng = np.random.default_rng(23)
+    w, c = rng.normal(size=(2, 3))
+    letters = {"x": w[0], "y": w[1], "z": w[2], "0": 0.0, "-y": -w[1], "-x": -w[0], "-z": -w[2]}
+    printed_row = np.array([letters[t] for t in data["cross_third_row"]]) @ c
+    time = np.sqrt(0.05 * 2 * np.pi * 10 / np.sqrt(3) / 9.81)
+    sphere = Fraction(2, 5) / (Fraction(2, 5) + 1)
+    puma = zoo.puma560()
+    q, dq, ddq = rng.uniform(-1.5, 1.5, (3, 4, 6))
+    at_rest = wrench_regressor(puma, "link6", q, 0 * q, 0 * q)
+    moving = wrench_regressor(puma, "link6", q, dq, ddq)
+    ranks = [int(np.linalg.matrix_rank(m[:k].reshape(6 * k, 10), 1e-9)) for m in (at_rest, moving) for k in (1, 2)]
+    rows = (
+        checked(
+            "third row of [w x]",
+            " ".join(data["cross_third_row"]),
+            "-y x 0",
+            same=bool(np.isclose(printed_row, np.cross(w, c)[2])),
+        ),
+        checked(
+            "sphere: moment about its centre over that about a tangent",
+            data["sphere"],
+            str(sphere),
+            note="(2/5) / (2/5 + 1)",
+        ),
+        checked(
+            "circle of 5 cm: time at which inertia equals gravity [ms]",
+            data["circle_ms"],
+            round(1000 * float(time)),
+            same=abs(1000 * float(time) - data["circle_ms"]) < 0.5,
+            note="minimum-jerk course, one revolution",
+        ),
+        *_transmission(puma),
+        equal(
+            "(21): at rest mass and first moment only, from two orientations", 4, ranks[1], note=f"one gives {ranks[0]}"
+        ),
+        equal("(8): all ten parameters from two samples in motion", 10, ranks[3], note=f"one gives {ranks[2]}"),
+    )
+    return Part(title="Statements and equations", source=data["source"] + ", (8), (15), (17), (21)", rows=rows)
+
+
+def _transmission(robot: Robot) -> tuple[Row, ...]:
+    """Which transmissions carry link j's wrench to joint i, and which component a joint feels."""
+    rng = np.random.default_rng(24)
+    q, dq, ddq = rng.uniform(-1.5, 1.5, (3, 6))
+    Y = regressor(robot, q, dq, ddq)
+    last = wrench_regressor(robot, "link6", q, dq, ddq)  # A_6
+    agree = bool(np.allclose(Y[5, 50:60], last[5]))  # sixth row: the moment about z
+    own = wrench_regressor(robot, "link1", q, dq, ddq)
+    wrong = bool(np.allclose(Y[0, 50:60], own[5]))
+    index = Row(
+        "(15): link j's wrench at joint i",
+        "U_ij ends with A_i",
+        "U_ij = T_i ... T_(j-1) A_j",
+        Verdict.MISPRINT if not wrong else Verdict.REPRODUCED,
+        "right: A_j; with A_i the column of link 6 in joint 1's torque would be link 1's",
+    )
+    return (
+        index,
+        in_kind("(17): a revolute joint feels the sixth component", "[0 0 0 0 0 1]", "regressor's row 6 of A_6", agree),
+    )
