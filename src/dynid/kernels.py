@@ -21,7 +21,7 @@ from dynid.dynamics import regressor as regressors
 from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
 from dynid.dynamics.sensor import sensor_wrench_regressor
 from dynid.errors import ArgumentError
-from dynid.robot.model import Robot
+from dynid.robot.model import Robot, require_robot
 from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record
 from dynid.tape import count as count_operations
 
@@ -108,6 +108,7 @@ def kernel(
         columns: Of a regressor, the columns to keep (a base set, say); the others are not even computed.
         symbolic_parameters: Keep the parameters (p,) as a last input of the kernel instead of folding their values in.
     """
+    require_robot(robot)
     if quantity not in _QUANTITIES:
         raise ArgumentError(f"there is no kernel '{quantity}'", remedy=f"Choose one of {', '.join(_QUANTITIES)}.")
     if robot.dof == 0:
@@ -228,15 +229,18 @@ def velocity_torque(
 
 def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Floats:
     """Accelerations (N, n) or (n,) under joint torques ``tau`` [N m or N]; the inverse of `inverse_dynamics`."""
-    terms = kernel(robot, "inertia_and_bias")(q, dq, threads=threads)
-    try:
-        solution = np.linalg.solve(terms["inertia"], (np.asarray(tau, dtype=float) - terms["bias"])[..., None])
-    except np.linalg.LinAlgError as error:
+    made = kernel(robot, "inertia_and_bias")
+    states = _numbers(q=q, dq=dq, tau=tau)
+    if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
+        raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, as of q.")
+    terms = made(*states[:2], threads=threads)
+    smallest = np.linalg.eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
+    if smallest <= 1e-14 * float(np.abs(robot.parameter_vector).max()):
         raise ArgumentError(
             f"the inertia matrix of robot '{robot.name}' is singular",
             remedy="Give every moving body mass, or its joint a rotor inertia.",
-        ) from error
-    return np.asarray(solution[..., 0])
+        )
+    return np.asarray(np.linalg.solve(terms["inertia"], (states[2] - terms["bias"])[..., None])[..., 0])
 
 
 def wrench_regressor(
@@ -268,5 +272,23 @@ def _evaluate(
     threads: int,
     columns: Sequence[int] | None = None,
 ) -> Floats:
-    result: Floats = kernel(robot, quantity, columns=columns)(*states, out=out, threads=threads)
+    made = kernel(robot, quantity, columns=columns)
+    names = [entry.name for entry in made.tape.inputs]
+    result: Floats = made(*_numbers(**dict(zip(names, states, strict=True))), out=out, threads=threads)
     return result
+
+
+def _numbers(**states: ArrayLike) -> list[Floats]:
+    """States as real floats, or our error with the name of the argument."""
+    arrays = []
+    for name, value in states.items():
+        try:
+            array = np.asarray(value)
+            arrays.append(
+                array.astype(float, copy=False) if array.dtype.kind in "biuf" else np.array(value, dtype=float)
+            )
+            if array.dtype.kind == "c":
+                raise TypeError("complex numbers")
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"'{name}' does not consist of real numbers: {error}") from error
+    return arrays

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
+from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters, base_vector
 from dynid.parameters.layout import parameters
 from dynid.parameters.load import load_base_parameters
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.robot import zoo
 from dynid.robot.joint_models import Coupling, JointModel, Offset, RotorInertia, Viscous
+from dynid.robot.model import Robot
 
 from .random_robots import random_tree
 
@@ -228,3 +232,38 @@ def test_load_on_a_robot_that_turns_about_the_vertical_only():
     base = load_base_parameters(zoo.scara(), static=True)
     assert base.names == ("MXL", "MYL", "ML")
     assert "MZL" in base.unidentifiable
+
+
+@pytest.mark.parametrize(
+    ("robot", "options"),
+    [
+        (zoo.scara(), {"static": True, "locked": "joint3"}),
+        (zoo.cylindrical(), {"static": True, "locked": ["joint2"]}),
+    ],
+)
+def test_where_nothing_acts_nothing_is_invented(robot: Robot, options: dict[str, Any]) -> None:
+    assert base_parameters(robot, **options).rank == base_parameters(robot, "numeric", **options).rank == 0
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e-2, 1.0, 1e2, 1e4])
+@pytest.mark.parametrize("method", ["closed-form", "minimal-combinations", "structural"])
+def test_methods_do_not_mind_the_size_of_the_robot(size: float, method: Any) -> None:
+    """A robot in millimetres or in kilometres has the same number of base parameters, and they give its torques."""
+    small = zoo.stanford()
+    joints = [replace(joint, T_parent_joint=_stretched(joint.T_parent_joint, size)) for joint in small.joints]
+    robot = replace(small, joints=tuple(joints))
+    base = base_parameters(robot, method)
+    assert base.rank == 33
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.normal(size=(3, 20, robot.dof)) * np.where([b.prismatic for b in robot.bodies], size, 1.0)
+    theta = rng.normal(size=robot.parameter_vector.size) * np.tile([size**2] * 6 + [size] * 3 + [1.0], robot.dof)
+    Y = regressor(robot, q, dq, ddq)
+    tau = Y @ theta
+    error = np.abs(Y[:, :, list(base.columns)] @ base.project(theta) - tau).max(axis=0)
+    assert np.all(error <= 1e-10 * np.abs(tau).max(axis=0))
+
+
+def _stretched(T: np.ndarray, size: float) -> np.ndarray:
+    T = T.copy()
+    T[:3, 3] *= size
+    return T

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid.errors import ExportError
+from dynid.errors import ArgumentError, ExportError
 from dynid.robot.inertia import Inertia
 from dynid.robot.joint_models import Coulomb, RotorInertia, Viscous
 from dynid.robot.mjcf import parse_mjcf, read_mjcf
@@ -178,5 +178,14 @@ def test_existing_file_is_kept_unless_forced(arm: Robot, tmp_path: Path) -> None
 
 
 def test_nan_is_never_written(arm: Robot) -> None:
-    with pytest.raises(ExportError, match="finite"):
+    with pytest.raises(ArgumentError, match="finite"):
         mjcf_text(arm.with_joint_models(Coulomb(float("nan"))))
+
+
+@pytest.mark.parametrize("option", ["", '<option gravity="0 0 -9"/>', '<option timestep="0.001"/>'])
+def test_changed_gravity_is_written(option: str) -> None:
+    text = f"<mujoco>{option}<worldbody><body><joint name='j' type='hinge'/><inertial pos='0 0 1' mass='1' "
+    text += "diaginertia='1 1 1'/></body></worldbody></mujoco>"
+    robot = parse_mjcf(text, "text").with_gravity((0.0, 1.0, -1.6))
+    again = parse_mjcf(mjcf_text(robot), "again")
+    np.testing.assert_array_equal(again.gravity, [0.0, 1.0, -1.6])

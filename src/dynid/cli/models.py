@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dynid import errors
 from dynid.cli.common import (
     FORCE,
     HOLD,
@@ -99,6 +100,8 @@ def base(
     from dynid.parameters.base import base_parameters
     from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table
 
+    if counts and style != "text":
+        raise errors.ArgumentError("--counts is for people", remedy="Use it with --format text.")
     model = with_usual_joint_models(robot) if joint_models else robot
     chosen: Any = None if method == "auto" else method
     result = base_parameters(model, method=chosen, locked=locked, static=static)

@@ -16,13 +16,13 @@ from dynid.parameters.closed_form import closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import ParameterLayout, parameters
 from dynid.parameters.minimal_combinations import minimal_combinations
-from dynid.parameters.numeric import States, keep_order, numeric_row_space
+from dynid.parameters.numeric import States, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.reasons import reasons_for
 from dynid.parameters.recognition import readable_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import knows_models, structural_row_space
 from dynid.parameters.symbols import geometry_of
-from dynid.robot.model import Robot
+from dynid.robot.model import Robot, require_robot
 
 __all__ = ["BaseParameters", "Method", "base_parameters", "base_vector"]
 
@@ -63,9 +63,9 @@ class _Motion:
 
 def base_parameters(
     robot: Robot,
-    method: Method | None = None,
+    method: Method | Literal["auto"] | None = None,
     *,
-    locked: Sequence[str] | Mapping[str, float] = (),
+    locked: str | Sequence[str] | Mapping[str, float] = (),
     static: bool = False,
     states: Sequence[ArrayLike] | States | None = None,
     order: Sequence[str] | None = None,
@@ -76,7 +76,7 @@ def base_parameters(
         robot: The robot.
         method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots
             that move freely, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled regressors, anything). By
-            default the first of closed-form, structural, numeric that applies.
+            default ("auto" or None) the first of closed-form, structural, numeric that applies.
         locked: Joints held still (at zero, or at the given positions), whose torque is not measured.
         static: Whether the robot only stands still.
         states: ``(q, dq, ddq)``, each (N, n): only this very motion, found numerically.
@@ -86,11 +86,13 @@ def base_parameters(
     Raises:
         ArgumentError: The method does not apply to this robot or motion; the error names one that does.
     """
+    require_robot(robot)
     given = None if states is None else States.of(states, robot.dof)
     motion = _Motion(locked=_held(robot, locked), static=static, states=given)
     layout = parameters(robot)
-    method = method or _default_method(robot, motion)
-    found = _find(robot, layout, method, motion)
+    chosen = _default_method(robot, motion) if method in (None, "auto") else method
+    assert chosen != "auto"
+    found = _find(robot, layout, chosen, motion)
     columns, combinations, symbols = found.columns, found.combinations, found.symbols
     grouping = _numbers(layout, combinations, symbols)
     if found.space is not None or order:
@@ -108,7 +110,7 @@ def base_parameters(
         combinations=combinations,
         symbols=symbols,
         reasons=_reasons(robot, layout, hidden, motion),
-        method=method + found.remark,
+        method=chosen + found.remark,
         motion=motion.words(robot),
         rank_gap=found.gap,
     )
@@ -144,11 +146,18 @@ def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) ->
     chain, to_dh, deviation = chain_in_dh_frames(robot, method)
     remark = f", axes taken as parallel within {deviation:.0e}" if deviation > 1e-9 else ""
     if method == "minimal-combinations":
-        return _Found(space=row_space(minimal_combinations(robot).matrix), remark=remark)
+        space = row_space(minimal_combinations(robot).matrix)
+        if not explains_torques(robot, space):
+            return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
+        return _Found(space=space, remark=remark)
     columns, combinations, symbols = closed_form(chain, layout)
+    grouping = _numbers(layout, combinations, symbols)
+    space = row_space(grouping if to_dh is None else grouping @ to_dh)
+    if not explains_torques(robot, space):  # geometry out of all proportion, say: never answer wrongly
+        return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
     if to_dh is None:
         return _Found(columns=columns, combinations=combinations, symbols=symbols)
-    return _Found(space=row_space(_numbers(layout, combinations, symbols) @ to_dh), remark=remark)
+    return _Found(space=space, remark=remark)
 
 
 def _numbers(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:
@@ -160,8 +169,11 @@ def _numbers(layout: ParameterLayout, combinations: Sequence[Combination], symbo
     return matrix
 
 
-def _held(robot: Robot, locked: Sequence[str] | Mapping[str, float]) -> dict[int, float]:
-    positions = dict(locked) if isinstance(locked, Mapping) else dict.fromkeys(locked, 0.0)
+def _held(robot: Robot, locked: str | Sequence[str] | Mapping[str, float]) -> dict[int, float]:
+    names = (locked,) if isinstance(locked, str) else locked
+    positions = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
+    if not all(np.isfinite(position) for position in positions.values()):
+        raise ArgumentError(f"joints can be locked at finite positions only, not {positions}")
     unknown = [name for name in positions if name not in robot.joint_names]
     if unknown:
         raise ArgumentError(

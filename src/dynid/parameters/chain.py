@@ -93,7 +93,10 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None,
     """
     obstacle = _obstacle(robot)
     if obstacle:
-        raise ArgumentError(f"the {method} method {obstacle}", remedy="Use method='structural' or method='numeric'.")
+        raise ArgumentError(
+            f"the {method} method {obstacle}",
+            remedy="Use method='numeric', or 'structural' where all joint models are dynid's own.",
+        )
     rows = dh_rows(robot)
     if rows is not None:
         return chain_of(rows, robot.gravity), None, 0.0

@@ -12,13 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
 from dynid.kernels import record_quantity
 from dynid.parameters.row_space import RANK_TOLERANCE, RowSpace, row_space
 from dynid.robot.model import Robot
 from dynid.tape import compile_tape
 
-__all__ = ["States", "keep_order", "numeric_row_space", "random_states", "sampled_regressor"]
+__all__ = [
+    "States",
+    "explains_torques",
+    "keep_order",
+    "numeric_row_space",
+    "random_states",
+    "sampled_regressor",
+]
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +111,20 @@ def numeric_row_space(
     free = [j for j in range(robot.dof) if j not in (locked or {})]
     Y = sampled_regressor(robot, states)[:, free, :]
     return row_space(Y.reshape(-1, Y.shape[2]), tolerance)
+
+
+def explains_torques(robot: Robot, space: RowSpace, tolerance: float = 1e-6) -> bool:
+    """Whether a row space holds the regressor of a random state; deviations up to rounded axes are forgiven."""
+    state = random_states(robot, 1)
+    Y = torque_regressor(robot, state.q[0], state.dq[0], state.ddq[0])  # plain: quicker than compiling for one state
+    length = np.linalg.norm(Y, axis=0)
+    heard = length > 1e-12 * float(length.max(initial=0.0))
+    scale = np.where(heard, length, 1.0)
+    scaled = np.where(heard, Y / scale, 0.0)
+    rows = space.rows / scale
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    Q = np.linalg.qr(rows.T)[0]
+    return bool(np.linalg.norm(scaled - scaled @ Q @ Q.T) <= tolerance * max(1.0, float(np.linalg.norm(scaled))))
 
 
 def keep_order(robot: Robot) -> list[int]:

@@ -52,10 +52,16 @@ class RowSpace:
         return self.basis * self.scale
 
 
-def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE) -> RowSpace:
-    """The row space of a matrix (m, p), found after scaling its columns to equal length."""
+def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE, rounding: float = 0.0) -> RowSpace:
+    """The row space of a matrix (m, p), found after scaling its columns to equal length.
+
+    Args:
+        matrix: The measurements.
+        tolerance: Scaled singular values below this fraction of the largest count as zero.
+        rounding: Columns no longer than this are taken for zero, besides those far shorter than the longest.
+    """
     norms = np.linalg.norm(matrix, axis=0)
-    silent = norms <= 1e-12 * max(float(norms.max(initial=0.0)), 1e-300)
+    silent = norms <= max(1e-12 * float(norms.max(initial=0.0)), rounding, 1e-300)
     scale = np.where(silent, 1.0, norms)
     scaled = np.where(silent, 0.0, matrix / scale)
     if len(scaled) > scaled.shape[1]:

@@ -18,7 +18,7 @@ conditions. The idea of propagating spans instead of samples is that of the recu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_matrix, transport
 from dynid.parameters.row_space import RowSpace, row_space
+from dynid.parameters.scaling import unit_robot
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Body, Robot
 from dynid.spatial import rotation_about, skew
@@ -71,7 +72,8 @@ def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = N
         locked: Joint number (from 0) -> position [rad or m] at which it is held; nobody measures its torque.
         static: Whether the robot only stands still.
     """
-    locked = locked or {}
+    scaled = unit_robot(robot)
+    robot, locked = scaled.robot, _scaled_positions(robot, locked or {}, scaled.length)
     columns = _model_columns(robot)
     bodies = attainable(robot, locked=locked, static=static)
     size = robot.parameter_vector.size
@@ -89,7 +91,12 @@ def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = N
         if body.parent >= 0:
             carried[body.parent] += constant @ carried[j]
     rows.extend(_friction_rows(robot, columns, locked, static))
-    return row_space(np.vstack(rows))
+    space = row_space(np.vstack(rows), rounding=1e-12)  # all that counts is of order one in the robot's own units
+    return replace(space, scale=space.scale * scaled.factors)
+
+
+def _scaled_positions(robot: Robot, locked: Mapping[int, float], length: float) -> dict[int, float]:
+    return {j: position / length if robot.bodies[j].prismatic else position for j, position in locked.items()}
 
 
 def attainable(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> list[Attainable]:

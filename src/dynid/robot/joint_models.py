@@ -61,6 +61,12 @@ class JointModel(ABC):
 class _SingleParameter(JointModel, ABC):
     """A joint model whose one parameter is its first field."""
 
+    def __post_init__(self) -> None:
+        """Refuse a parameter that is not a number."""
+        value = self.values[0]
+        if isinstance(value, str) or not np.isscalar(value) or not np.isfinite(value):
+            raise ArgumentError(f"{type(self).__name__} needs a finite number, not {value!r}")
+
     @property
     def values(self) -> tuple[float, ...]:
         return (getattr(self, fields(self)[0].name),)

@@ -24,9 +24,9 @@ _DEFAULTS_OF = {tag: "actuator" for tag in ACTUATORS} | {"spatial": "tendon", "f
 
 # compiler attribute -> the values that leave the dynamics as the other elements say
 _NEUTRAL = {
-    "settotalmass": ("-1",),
-    "boundmass": ("0",),
-    "boundinertia": ("0",),
+    "settotalmass": ("-1", "-1.0"),
+    "boundmass": ("0", "0.0"),
+    "boundinertia": ("0", "0.0"),
     "balanceinertia": ("false",),
     "coordinate": ("local",),
 }

@@ -30,6 +30,8 @@ _UPPER = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])  # MuJoCo's order: M11 M22 M33
 def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a robot as an MJCF file; see `mjcf_text`.
 
+    MJCF has no place for offsets and couplings: they are not in the file. Keep them with `dynid.write_result`.
+
     Args:
         robot: The robot.
         path: The file to write; it appears complete or not at all.
@@ -44,9 +46,9 @@ def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
 def mjcf_text(robot: Robot) -> str:
     """The robot as the text of an MJCF.
 
-    A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings and friction losses put
-    in and everything else left byte for byte. Any other robot gets a fresh text. MJCF has no place for offsets,
-    couplings, and limits of velocity and acceleration.
+    A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses and
+    gravity put in and everything else left byte for byte. Any other robot gets a fresh text. MJCF has no place for
+    offsets, couplings, and limits of velocity and acceleration.
     """
     if robot.source is not None and robot.source.format == "mjcf":
         held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
@@ -68,7 +70,19 @@ def _updated(robot: Robot, model: MjcfModel) -> str:
         for attribute, value in _friction(joint).items():
             given = model.document.number_list(element, attribute) if attribute in element.attributes else [0.0]
             edits.set_numbers(element, attribute, [value], given[:1])
+    if not np.array_equal(robot.gravity, model.settings.gravity):
+        _set_gravity(edits, model, robot.gravity)
     return edits.apply().decode("utf-8")
+
+
+def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: NDArray[np.float64]) -> None:
+    options = model.document.root.all("option")
+    if any(flag.attributes.get("gravity") == "disable" for option in options for flag in option.all("flag")):
+        raise ExportError("the file switches gravity off by a flag", remedy="Take the flag out of the MJCF file first.")
+    if options:
+        edits.set_attribute(options[-1], "gravity", format_numbers(gravity))
+    else:
+        edits.insert_first(model.document.root, [start_tag("option", {"gravity": format_numbers(gravity)}) + "/>"])
 
 
 def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:

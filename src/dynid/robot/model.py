@@ -23,7 +23,7 @@ from dynid.robot.parts import Joint, JointLimits, Link, frozen_array
 from dynid.robot.tree import topological_order
 from dynid.spatial import snap, transform
 
-__all__ = ["STANDARD_GRAVITY", "Body", "ModelFile", "Robot"]
+__all__ = ["STANDARD_GRAVITY", "Body", "ModelFile", "Robot", "require_robot"]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall for an upright base [m/s^2]."""
@@ -222,15 +222,22 @@ class Robot:
 
     def with_base_orientation(self, R_world_base: ArrayLike) -> Self:
         """The same robot on a turned base: gravity points along the world's -z with its present strength."""
-        strength = float(np.linalg.norm(self.gravity))
-        return self.with_gravity(np.asarray(R_world_base, dtype=float).T @ np.array([0.0, 0.0, -strength]))
+        R = np.asarray(R_world_base, dtype=float)
+        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
+            raise ArgumentError(f"not a rotation (3, 3): {R.tolist()}")
+        return self.with_gravity(R.T @ np.array([0.0, 0.0, -float(np.linalg.norm(self.gravity))]))
 
-    def with_joint_models(self, *models: JointModel | Coupling, joints: Sequence[str] | None = None) -> Self:
+    def with_joint_models(self, *models: JointModel | Coupling, joints: str | Sequence[str] | None = None) -> Self:
         """The same robot with these models on every moving joint (or on the named ones), replacing those it had.
 
-        Couplings name their own joints; they replace the robot's couplings when at least one is given.
+        Couplings name their own joints; they replace the robot's couplings when at least one is given, see
+        `with_couplings`.
         """
-        chosen = set(self.joint_names if joints is None else joints)
+        for model in models:
+            if not isinstance(model, JointModel | Coupling):
+                raise ArgumentError(f"{model!r} is not a joint model", remedy="Give an object, such as Viscous().")
+        named = (joints,) if isinstance(joints, str) else joints
+        chosen = set(self.joint_names if named is None else named)
         for name in chosen:
             self._coordinate(name)
         local = tuple(model for model in models if isinstance(model, JointModel))
@@ -240,6 +247,10 @@ class Robot:
             joints=tuple(replace(j, models=local) if j.name in chosen else j for j in self.joints),
             couplings=couplings or self.couplings,
         )
+
+    def with_couplings(self, *couplings: Coupling) -> Self:
+        """The same robot with these couplings and no others."""
+        return replace(self, couplings=couplings)
 
     def with_limits(self, limits: Mapping[str, JointLimits]) -> Self:
         """The same robot with other limits on the named joints."""
@@ -293,3 +304,12 @@ class Robot:
         g = ", ".join(f"{value:g}" for value in self.gravity)
         kinds = "".join("P" if body.prismatic else "R" for body in self.bodies)
         return f"Robot('{self.name}', {self.dof} joints {kinds}, {len(self.links)} links, gravity ({g}) m/s^2)"
+
+
+def require_robot(value: object) -> None:
+    """Refuse what is not a robot, a name above all: the command line takes those, functions do not."""
+    if not isinstance(value, Robot):
+        raise ArgumentError(
+            f"expected a Robot, not {type(value).__name__} {value!r:.60}",
+            remedy="Read one, dynid.read_urdf(path), or take a built-in one, dynid.robots.get(name).",
+        )

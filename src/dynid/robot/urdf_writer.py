@@ -32,6 +32,9 @@ __all__ = ["urdf_text", "write_urdf"]
 def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a robot as a URDF file; see `urdf_text`.
 
+    URDF has no place for rotor inertias, offsets, couplings and gravity: they are not in the file. Keep them with
+    `dynid.write_result`, or write an MJCF.
+
     Args:
         robot: The robot.
         path: The file to write; it appears complete or not at all.
