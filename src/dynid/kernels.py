@@ -284,11 +284,9 @@ def _numbers(**states: ArrayLike) -> list[Floats]:
     for name, value in states.items():
         try:
             array = np.asarray(value)
-            arrays.append(
-                array.astype(float, copy=False) if array.dtype.kind in "biuf" else np.array(value, dtype=float)
-            )
             if array.dtype.kind == "c":
                 raise TypeError("complex numbers")
+            arrays.append(array.astype(float, copy=False))
         except (TypeError, ValueError) as error:
             raise ArgumentError(f"'{name}' does not consist of real numbers: {error}") from error
     return arrays

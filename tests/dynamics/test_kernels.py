@@ -1,0 +1,116 @@
+"""Kernels: caching, columns, parameters as inputs, single calls, and clear words for wrong arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynid import kernels
+from dynid.dynamics.sensor import sensor_momentum_regressor, sensor_wrench_regressor
+from dynid.errors import ArgumentError
+from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Viscous
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, Link
+from dynid.robot.zoo import panda, puma560
+from support.random_robots import random_inertia, random_states
+
+ROBOT = puma560()
+Q, DQ, DDQ = random_states(ROBOT, 7)
+
+
+def test_equal_robots_share_a_kernel() -> None:
+    assert kernels.kernel(puma560(), "regressor") is kernels.kernel(puma560(), "regressor")
+    assert kernels.kernel(puma560().with_gravity((0, 0, -1)), "regressor") is not kernels.kernel(ROBOT, "regressor")
+
+
+def test_folded_values_belong_to_the_kernel() -> None:
+    heavy = ROBOT.with_parameters(2.0 * ROBOT.parameter_vector)
+    np.testing.assert_allclose(
+        kernels.inverse_dynamics(heavy, Q, DQ, DDQ), 2.0 * kernels.inverse_dynamics(ROBOT, Q, DQ, DDQ), rtol=1e-10
+    )
+
+
+def test_columns_are_those_asked_for() -> None:
+    columns = [59, 5, 17]
+    some = kernels.regressor(ROBOT, Q, DQ, DDQ, columns=columns)
+    np.testing.assert_allclose(some, kernels.regressor(ROBOT, Q, DQ, DDQ)[:, :, columns], rtol=1e-12, atol=1e-13)
+
+
+def test_parameters_as_an_input() -> None:
+    theta = np.random.default_rng(0).normal(size=60)
+    torque = kernels.kernel(ROBOT, "inverse_dynamics", symbolic_parameters=True)(Q, DQ, DDQ, theta)
+    np.testing.assert_allclose(torque, kernels.regressor(ROBOT, Q, DQ, DDQ) @ theta, rtol=1e-9, atol=1e-9)
+
+
+def test_single_calls_equal_batches() -> None:
+    single = kernels.kernel(ROBOT, "inverse_dynamics").single
+    out = np.empty(ROBOT.dof)
+    for k in range(3):
+        expected = kernels.inverse_dynamics(ROBOT, Q[k], DQ[k], DDQ[k])
+        np.testing.assert_allclose(single(Q[k], DQ[k], DDQ[k]), expected, rtol=1e-13, atol=1e-13)
+        single(Q[k], DQ[k], DDQ[k], out)
+        np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_threads_change_nothing() -> None:
+    q, dq, ddq = random_states(ROBOT, 20_000)
+    one, two = (kernels.regressor(ROBOT, q, dq, ddq, threads=threads) for threads in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_wrench_on_a_held_body_is_what_joint_torques_feel_of_it() -> None:
+    """The wrench at the flange, carried to the joints, is the torque that a body welded there adds."""
+    robot = panda()
+    q, dq, ddq = random_states(robot, 5)
+    flange = robot.links[-1].name
+    load = random_inertia(np.random.default_rng(3))
+    wrench = kernels.wrench_regressor(robot, flange, q, dq, ddq) @ load.vector
+    loaded = robot.with_body("load", parent=flange, inertia=load)
+    added = kernels.inverse_dynamics(loaded, q, dq, ddq) - kernels.inverse_dynamics(robot, q, dq, ddq)
+    power = np.einsum("kj,kj->k", added, dq)
+    for k in range(5):
+        momentum = sensor_momentum_regressor(robot, flange, q[k], dq[k])
+        velocity, turning = momentum[:3, 9], _turning(momentum)
+        assert power[k] == pytest.approx(wrench[k, :3] @ velocity + wrench[k, 3:] @ turning, rel=1e-9)
+        np.testing.assert_allclose(sensor_wrench_regressor(robot, flange, q[k], dq[k], ddq[k]) @ load.vector, wrench[k])
+
+
+def _turning(momentum: np.ndarray) -> np.ndarray:
+    """Angular velocity from the columns XX XY XZ of a momentum regressor."""
+    return np.array([momentum[3, 0], momentum[3, 1], momentum[3, 2]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kernels.inverse_dynamics("puma560", Q, DQ, DDQ), "expected a Robot"),  # type: ignore[arg-type]
+        (lambda: kernels.inverse_dynamics(ROBOT, "abc", DQ, DDQ), "'q' does not consist of real numbers"),
+        (lambda: kernels.inverse_dynamics(ROBOT, 1j * Q, DQ, DDQ), "complex"),
+        (lambda: kernels.inverse_dynamics(ROBOT, Q[:, :5], DQ, DDQ), "shape"),
+        (lambda: kernels.forward_dynamics(ROBOT, Q[0], DQ[0], np.zeros(5)), "torques have shape"),
+        (lambda: kernels.kernel(ROBOT, "nonsense"), "there is no kernel"),
+        (lambda: kernels.wrench_regressor(ROBOT, "base", Q, DQ, DDQ), "does not move"),
+        (lambda: Viscous("a"), "finite number"),  # type: ignore[arg-type]
+        (lambda: ROBOT.with_joint_models(Viscous), "not a joint model"),  # type: ignore[arg-type]
+        (lambda: ROBOT.with_base_orientation(2.0 * np.eye(3)), "not a rotation"),
+        (lambda: kernels.inertia_matrix(Robot(name="r", links=(Link(name="a"),), joints=()), np.zeros(0)), "no moving"),
+    ],
+)
+def test_wrong_arguments_are_named(call: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+def test_a_mass_on_its_own_axis_cannot_be_accelerated() -> None:
+    axis = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
+    point = Inertia.from_com(3.0, 0.7 * axis, np.zeros((3, 3)))
+    robot = Robot(
+        name="needle",
+        links=(Link(name="a"), Link(name="b", inertia=point)),
+        joints=(Joint(name="j", kind="revolute", parent="a", child="b", axis=axis),),
+    )
+    with pytest.raises(ArgumentError, match="singular"):
+        kernels.forward_dynamics(robot, [0.1], [0.2], [0.3])
