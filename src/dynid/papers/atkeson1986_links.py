@@ -133,7 +133,7 @@ def links(quick: bool = False) -> Part:
     agree = in_kind(
         "ridge regression and reduced set agree",
         "agree with each other",
-        f"base parameters {apart['ridge, d = 10']:.1e} (ridge) and {apart['pseudo-inverse']:.1e} (pseudo-inverse) apart",
+        f"apart: {apart['ridge, d = 10']:.1e} (ridge) and {apart['pseudo-inverse']:.1e} (pseudo-inverse)",
         max(apart.values()) < 5e-3,
         assumption="torques of Table 4 with 2 N m of white noise",
     )

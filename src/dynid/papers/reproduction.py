@@ -170,8 +170,8 @@ class _Summary(Section):
             (part.title, len(part.rows), *(sum(r.verdict is v for r in part.rows) for v in Verdict))
             for part in found.parts
         ]
-        table = Table.of(("part", "rows", *(str(v) for v in Verdict)), rows)
-        return f"<p>{len(found.rows)} comparisons.</p><ul>{cells}</ul>{table.to_html()}"
+        table = Table.of(("part", "rows", "reproduced", "assumption", "misprint", "differs"), rows)
+        return f"<p>{len(found.rows)} comparisons.</p><ul>{cells}</ul>{_scrolling(table.to_html())}"
 
 
 class _PartSection(Section):
@@ -186,23 +186,42 @@ class _PartSection(Section):
         part = self._part
         pieces = [f"<p>Source: {escape(part.source)}.</p>"]
         pieces += [f"<p>{escape(part.assumptions)}</p>"] if part.assumptions else []
-        pieces.append(_comparison(part.rows))
+        pieces.append(_scrolling(_comparison(part.rows)))
         pieces += [
             f"<figure>{_inline(f.svg)}<figcaption>{escape(f.caption)}</figcaption></figure>" for f in part.figures
         ]
-        pieces += [f"<details open><summary>{escape(c)}</summary>{t.to_html()}</details>" for c, t in part.tables]
+        pieces += [
+            f"<details open><summary>{escape(c)}</summary>{_scrolling(t.to_html())}</details>" for c, t in part.tables
+        ]
         pieces.append(_side_by_side(part.listings))
         return "".join(pieces)
 
 
+_WIDTHS = (24, 18, 22, 15, 21)
+"""Of the columns of a comparison [%]."""
+_CELL = '<td style="white-space:normal;overflow-wrap:anywhere;vertical-align:top">'
+
+
 def _comparison(rows: Sequence[Row]) -> str:
+    columns = "".join(f'<col style="width:{width}%">' for width in _WIDTHS)
     head = "".join(f"<th>{name}</th>" for name in _HEADER)
     body = "".join(
-        f"<tr><td>{escape(r.what)}</td><td>{escape(r.paper)}</td><td>{escape(r.ours)}</td>"
-        f"<td>{_badge(r.verdict)}</td><td>{escape(r.note)}</td></tr>"
+        "<tr>"
+        + "".join(
+            f"{_CELL}{cell}</td>"
+            for cell in (escape(r.what), escape(r.paper), escape(r.ours), _badge(r.verdict), escape(r.note))
+        )
+        + "</tr>"
         for r in rows
     )
-    return f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return (
+        '<table style="table-layout:fixed;width:100%;min-width:40em"><colgroup>'
+        f"{columns}</colgroup><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _scrolling(text: str) -> str:
+    return f'<div style="overflow-x:auto">{text}</div>'
 
 
 def _badge(verdict: Verdict) -> str:
