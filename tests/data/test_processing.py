@@ -129,7 +129,8 @@ def test_quasi_static_motion_has_no_acceleration():
 
 
 def test_sign_columns_can_be_filtered_like_the_torque():
-    experiment = process(make(), cutoff_hz=5.0)
+    assert process(make(), cutoff_hz=5.0).smoothing is None  # torques are left alone
+    experiment = process(make(), cutoff_hz=5.0, filter_effort=True)
     column = np.sign(experiment.dq)
     smooth = experiment.smooth(column)
     assert smooth.shape == column.shape

@@ -46,6 +46,9 @@ class Processing:
     """Which standstill is left out; None keeps it."""
     dead_band: float = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
+    filter_effort: bool = False
+    """Low-pass torques like positions. Least squares averages their noise anyway, while a filter would smear what dry
+    friction does at reversals; thinning out filters them in any case."""
     effort_delay_s: float = 0.0
     """How late torques are stamped [s]; see `dynid.check_recording`."""
     accuracy: float = 1e-3
@@ -69,6 +72,7 @@ def process(
     trim_s: float | Literal["auto"] = "auto",
     rest: Rest | None = LONG_REST,
     dead_band: float = 0.0,
+    filter_effort: bool = False,
     effort_delay_s: float = 0.0,
     max_gap_s: float | None = None,
     repair_time: bool = False,
@@ -87,6 +91,7 @@ def process(
         trim_s: Time cut off at both ends of every gap-free stretch [s]; "auto" is the filter's settling time.
         rest: Which standstill is masked; None keeps it.
         dead_band: Rows of a joint slower than this are masked [rad/s or m/s].
+        filter_effort: Low-pass torques like positions; otherwise only where samples are thinned out.
         effort_delay_s: How late torques are stamped [s]; they are moved back by it.
         max_gap_s: Longest step that is no gap [s]; three sampling periods by default.
         repair_time: Accept and sort a clock of which more than 1 % runs backwards.
@@ -103,6 +108,7 @@ def process(
         trim_s=trim_s,
         rest=rest,
         dead_band=dead_band,
+        filter_effort=filter_effort,
         effort_delay_s=effort_delay_s,
         cleaning=cleaning or Cleaning(max_gap_s=max_gap_s, repair_time=repair_time),
     )
@@ -205,6 +211,8 @@ def assemble(
 ) -> Experiment:
     """The later stages: smooth, differentiate, mask, trim, thin out. Needs a cutoff that is a number or None."""
     smoothing = options.smoothing(uniform.rate_hz)
+    step = _thinning(options, uniform.rate_hz)
+    options = replace(options, filter_effort=options.filter_effort or step > 1)
     dropped: Counter[str] = Counter(uniform.dropped)
     trim = _trim_samples(options, smoothing)
     pieces: list[_Piece] = []
@@ -222,11 +230,11 @@ def assemble(
         )
     _, thresholds = rest_thresholds(options, [p.dq for p in pieces], thresholds)
     pieces = [_mask_rest(p, options, uniform.rate_hz, thresholds, dropped) for p in pieces]
-    step = _thinning(options, uniform.rate_hz)
     pieces = [p.take(np.arange(0, p.time.size, step)) for p in pieces]
     recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
     final = replace(smoothing, rate_hz=uniform.rate_hz / step)
-    return _experiment(recording, pieces, final, tuple(recipe), dropped)
+    experiment = _experiment(recording, pieces, final, tuple(recipe), dropped)
+    return experiment if options.filter_effort else replace(experiment, smoothing=None)
 
 
 def rest_thresholds(
@@ -242,7 +250,7 @@ def _smooth(stretch: Stretch, smoothing: Smoothing, options: Processing, dropped
     motion = options.differentiation.motion(stretch.q, stretch.dq, smoothing)
     known = _away_from_gaps(stretch.effort_known, int(0.5 * smoothing.settling_s * smoothing.rate_hz))
     has_effort = np.isfinite(stretch.effort).all()
-    effort = smoothing.apply(stretch.effort) if has_effort else stretch.effort
+    effort = smoothing.apply(stretch.effort) if has_effort and options.filter_effort else stretch.effort
     if has_effort:
         dropped["torque missing nearby"] += int(np.count_nonzero(~known))
     wrench = None if stretch.wrench is None else smoothing.apply(stretch.wrench)
@@ -308,7 +316,8 @@ def _thinning(options: Processing, rate_hz: float) -> int:
 
 
 def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate_hz: float) -> list[str]:
-    lines = [f"low-pass {options.low_pass} on positions, torques and wrenches"] if smoothing.cutoff_hz else []
+    what = "positions, torques and wrenches" if options.filter_effort else "positions and wrenches"
+    lines = [f"low-pass {options.low_pass} on {what}"] if smoothing.cutoff_hz else []
     lines.append(f"differentiation {options.differentiation}")
     if options.effort_delay_s:
         lines.append(f"torques moved back by {1e3 * options.effort_delay_s:.4g} ms")

@@ -48,7 +48,7 @@ def check_recording(recording: Recording, robot: Robot | None = None) -> Quality
     if robot is not None:
         findings.extend(check_limits(robot, recording))
     try:
-        experiment = process(recording)
+        experiment = process(recording, filter_effort=True)
     except DataError as error:
         findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings)
