@@ -172,7 +172,7 @@ def test_without_llvmlite_numpy_computes_and_one_warning_is_given(monkeypatch: p
             raise ImportError("no llvmlite here")
         return real(name, *arguments, **options)
 
-    program._llvm_loads.cache_clear()
+    program.llvm_loads.cache_clear()
     monkeypatch.setattr(builtins, "__import__", refuse)
     tape = record(lambda x: x * 2.0, x=(1,))
     with pytest.warns(RuntimeWarning, match="no llvmlite here") as caught:
@@ -183,4 +183,4 @@ def test_without_llvmlite_numpy_computes_and_one_warning_is_given(monkeypatch: p
         second = compile_single(tape)
         assert compile_tape(tape).backend == "numpy"
     assert first([4.0]) == second([4.0]) == [8.0]
-    program._llvm_loads.cache_clear()
+    program.llvm_loads.cache_clear()

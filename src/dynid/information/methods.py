@@ -16,7 +16,7 @@ from dynid.information.equations import Equations
 from dynid.information.numpy_gram import NumpyGram
 from dynid.information.parts import Part
 from dynid.information.triangular import appended, from_preconditioned, guarded, is_well_resolved
-from dynid.tape.program import Backend, _llvm_loads
+from dynid.tape.program import Backend, llvm_loads
 from dynid.tape.tape import Tape
 
 __all__ = ["METHODS", "Method", "Preconditioner", "Reducer"]
@@ -59,7 +59,7 @@ class Reducer:
         if method not in METHODS:
             raise ArgumentError(f"there is no method '{method}'", remedy=f"Choose one of {', '.join(METHODS)}.")
         self._equations, self._method, self._preconditioner = equations, method, preconditioner
-        interpreted = backend == "numpy" or (backend == "auto" and not _llvm_loads())
+        interpreted = backend == "numpy" or (backend == "auto" and not llvm_loads())
         self._backend: Literal["llvm", "numpy"] = "numpy" if interpreted else "llvm"
 
     def prepare(self, sample: Callable[[], Chunk]) -> None:

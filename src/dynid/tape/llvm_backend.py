@@ -18,20 +18,14 @@ __all__ = ["BlockKernel", "LlvmExecutor"]
 
 Floats = npt.NDArray[np.float64]
 
-STORE_BLOCK = 24
-"""Samples per block when rows are written: small enough for the first-level cache."""
+STORE_BLOCK = 16
+"""Samples per block when rows are written: the block, and most of its rows, stay in the first-level cache."""
 
 REDUCE_BLOCK = 120
 """Samples per block when a reduction consumes the block: long enough to hide the reduction's own overhead."""
 
 CHUNK = 2400
 """Samples a thread takes at a time; fixed, so that the work is cut the same way for any number of threads."""
-
-PRESSURE = 180
-"""Beyond this many values alive at once, as in adjoints, LLVM's register allocation is worth its time."""
-
-LONG = 6000
-"""Beyond this many operations, as in a humanoid's regressor, that allocation would take from seconds to minutes."""
 
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p])
 
@@ -67,7 +61,7 @@ class BlockKernel:
         self.columns = tuple(layout.outputs)
         self.work_size, self.block_size = layout.work_columns * block, len(self.columns) * block
         key = f"{tape.fingerprint}|block {block}|dense {dense}"
-        self._code = load_code(key, lambda: _printed(layout, block, dense))
+        self._code = load_code(key, lambda: (BlockPrinter(layout, block, host()).text(dense), 0))
         self.address = self._code.address("run")
         self._entry = _ENTRY(self.address)
 
@@ -118,13 +112,6 @@ class LlvmExecutor:
 
     def _chunk(self, arrays: Sequence[Floats], start: int, stop: int) -> None:
         self._kernel.run(arrays, start, stop, self._kernel.new_work(), self._kernel.new_block())
-
-
-def _printed(layout: BlockLayout, block: int, dense: bool) -> tuple[str, int]:
-    printer = BlockPrinter(layout, block, host().lanes, host().fused)
-    text = printer.text(dense)
-    worth_it = printer.pressure > PRESSURE and len(layout.tape.opcodes) <= LONG
-    return text, 2 if worth_it else 0
 
 
 def _aligned(size: int) -> Floats:

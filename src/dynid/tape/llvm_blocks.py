@@ -10,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dynid.tape.host import Host
 from dynid.tape.llvm_functions import PASSES, pass_call
-from dynid.tape.llvm_ir import Writer, constant_table, declarations, print_instructions
+from dynid.tape.llvm_ir import Writer, constant_table, declarations
+from dynid.tape.llvm_registers import print_allocated
 from dynid.tape.llvm_rows import print_clear, print_load, print_store
 from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape
 
 __all__ = ["BlockLayout", "BlockPrinter"]
+
+
+SPARE = 2
+"""Registers left to LLVM, for copies."""
 
 
 class PlacedPass(NamedTuple):
@@ -74,11 +80,9 @@ class BlockPrinter:
     row-major inputs in ``table`` go through ``work`` into ``block``.
     """
 
-    def __init__(self, layout: BlockLayout, block: int, lanes: int, fused: bool) -> None:
-        self._layout, self._block, self._lanes, self._fused = layout, block, lanes, fused
+    def __init__(self, layout: BlockLayout, block: int, host: Host) -> None:
+        self._layout, self._block, self._host = layout, block, host
         self._calls: list[str] = []
-        self.pressure = 0
-        """Most values alive at once in the last straight-line piece, once printed."""
 
     def text(self, dense: bool) -> str:
         """The module.
@@ -88,7 +92,7 @@ class BlockPrinter:
                 Otherwise the block is the result (of the last samples, if they fill several); its lanes without a
                 sample are zero.
         """
-        layout, block, lanes = self._layout, self._block, self._lanes
+        layout, block, lanes = self._layout, self._block, self._host.lanes
         finish = print_clear(len(layout.outputs), block)
         if dense:
             finish = print_store(layout.tape, layout.outputs, block, lanes)
@@ -118,27 +122,39 @@ class BlockPrinter:
 
     def _piece(self, targets: Sequence[int], base: str, first_column: int) -> str:
         """A function that computes some operands for every lane of a block."""
-        lowered = lower(self._layout.tape, targets, self._fused)
-        self.pressure = lowered.pressure()
-        writer = Writer(self._lanes)
         name = f"piece{len(self._calls)}"
         self._calls.append(f"call void @{name}(ptr %work, ptr %block, ptr @constants)")
-        writer.line(f"define internal void @{name}(ptr noalias %work, ptr noalias %block, ptr %constants) {{\nentry:")
-        writer.line("br label %loop\nloop:\n%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-        here = {p: writer.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in ("%work", "%block")}
-        stride = 8 * self._block
+        lanes, stride, w = self._host.lanes, 8 * self._block, Writer(self._host.lanes)
+        here = {p: w.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in ("%work", "%block")}
 
         def source(value: int) -> tuple[str, int]:
-            return (
-                ("%constants", 8 * self._lanes * ~value)
-                if value < 0
-                else (here["%work"], stride * self._layout.work[value])
-            )
+            if value < 0:
+                return "%constants", 8 * lanes * ~value
+            return here["%work"], stride * self._layout.work[value]
 
-        print_instructions(writer, lowered, source, lambda slot: (here[base], stride * (first_column + slot)))
-        writer.line(f"%next = add i64 %i, {self._lanes}\n%more = icmp ult i64 %next, {self._block}")
-        writer.line("br i1 %more, label %loop, label %end\nend:\nret void\n}\n")
-        return writer.text()
+        slots = print_allocated(
+            w,
+            lower(self._layout.tape, targets, self._host.fused),
+            source,
+            lambda slot: (here[base], stride * (first_column + slot)),
+            lambda slot: ("%spilled", 8 * lanes * slot),
+            self._host.registers - SPARE,
+        )
+        return f"""
+define internal void @{name}(ptr noalias %work, ptr noalias %block, ptr %constants) {{
+entry:
+%spilled = alloca [{max(slots, 1)} x {w.kind}], align 16
+br label %loop
+loop:
+%i = phi i64 [ 0, %entry ], [ %next, %loop ]
+{w.text()}
+%next = add i64 %i, {lanes}
+%more = icmp ult i64 %next, {self._block}
+br i1 %more, label %loop, label %end
+end:
+ret void
+}}
+"""
 
     def _run(self, dense: bool) -> str:
         """The function that goes from block to block."""

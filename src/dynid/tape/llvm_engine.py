@@ -8,13 +8,13 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from dynid.tape.host import Host
 from dynid.tape.llvm_functions import LIBRARY, functions_module
 from dynid.tape.object_cache import ObjectCache
 
@@ -27,29 +27,6 @@ PYTHON = (
     "PyObject_Vectorcall",
 )
 """Functions of Python's C interface that the printed code may call, under the names ``dynid_Py_IncRef`` and so on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """The processor that the code is made for."""
-
-    name: str
-    """LLVM's name of the processor."""
-
-    features: str
-    """LLVM's list of its features."""
-
-    lanes: int
-    """Doubles per vector register."""
-
-    fused: bool
-    """Whether it has fused multiply-add."""
-
-    @property
-    def key(self) -> str:
-        """Everything on which the machine code depends, apart from the program."""
-        versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
-        return f"{llvm.get_process_triple()}|{self.name}|{self.features}|{versions}"
 
 
 class Code:
@@ -77,7 +54,13 @@ def host() -> Host:
     wide = {"avx512f": 8, "avx": 4}
     lanes = next((lanes for name, lanes in wide.items() if features.get(name)), 2)
     is_arm = llvm.get_process_triple().startswith(("aarch64", "arm64"))
-    return Host(llvm.get_host_cpu_name(), features.flatten(), lanes, is_arm or bool(features.get("fma")))
+    return Host(
+        name=llvm.get_host_cpu_name(),
+        features=features.flatten(),
+        lanes=lanes,
+        registers=32 if is_arm or lanes == 8 else 16,
+        fused=is_arm or bool(features.get("fma")),
+    )
 
 
 def load_code(key: str, text: Callable[[], tuple[str, int]]) -> Code:
@@ -99,7 +82,8 @@ def _functions() -> bytes:
 
 def _object(key: str, text: Callable[[], tuple[str, int]]) -> bytes:
     cache = ObjectCache.default()
-    name = hashlib.sha256(f"{_printers()}|{key}|{host().key}".encode()).hexdigest()
+    versions = f"{llvm.get_process_triple()}|{llvmlite.__version__} {llvm.llvm_version_info}"
+    name = hashlib.sha256(f"{_printers()}|{key}|{host()}|{versions}".encode()).hexdigest()
     found = cache.read(name)
     if found is None:
         found = compile_text(*text())

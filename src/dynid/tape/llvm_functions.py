@@ -7,6 +7,8 @@ place for arguments up to :data:`LIMIT`; larger ones, infinities and NaN are rep
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Sequence
 
 from dynid.tape.llvm_ir import Writer, declarations, integer, number, vector
@@ -16,10 +18,12 @@ __all__ = ["LIBRARY", "GROUP", "LIMIT", "PASSES", "functions_module", "pass_call
 LIBRARY = ("sin", "cos", "tanh", "exp")
 """Functions of the C library that the printed code may call, under the names ``dynid_sin`` and so on."""
 
-LIMIT = 1048576.0
+LIMIT = 2**20 * math.pi / 2 - 1.0
 """Largest argument of the polynomial sine and cosine, in radians."""
 
 _SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, whose bits are then the lowest of the sum
+_MOST = 2**20  # quarter turns
+_SMALLEST = struct.unpack("<q", struct.pack("<d", _SHIFT))[0] - _MOST  # bits of the sum for as many turns backwards
 _TWO_OVER_PI = 0.6366197723675814
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _SINE: tuple[float, ...] = (
@@ -149,24 +153,67 @@ define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {
 
 def _sincos() -> str:
     """The vector loop; it notes whether any argument was beyond the limit and has those repaired at the end."""
-    w = Writer(GROUP)  # LLVM splits this into several registers, whose operations then hide each other's latency
+    w = _Loop(GROUP)  # LLVM splits this into several registers, whose operations then hide each other's latency
     integers = vector(GROUP, "i64")
-    w.line("define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {\nentry:\n  br label %loop\nloop:")
-    w.line("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    w.line(f"%strange = phi {integers} [ {integer(0, GROUP)}, %entry ], [ %strange_next, %loop ]")
     pointers = [w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%sine", "%cosine")]
     x = w.load(pointers[0], 0)
-    beyond = w.value(f"fcmp ugt {w.kind} {w.unary('fabs', x)}, {w.constant(LIMIT)}")
-    mask = w.value(f"sext {vector(GROUP, 'i1')} {beyond} to {integers}")
-    w.line(f"%strange_next = or {integers} %strange, {mask}")
-    sine, cosine = _sine_and_cosine(w, x)
+    shifted = w.fma(x, w.constant(_TWO_OVER_PI), w.addend(_SHIFT))
+    quadrant = w.value(f"bitcast {w.kind} {shifted} to {integers}")
+    beyond = w.value(f"sub {integers} {quadrant}, {integer(_SMALLEST, GROUP)}")
+    w.line(f"%seen_next = or {integers} %seen, {beyond}")
+    sine, cosine = _sine_and_cosine(w, x, shifted, quadrant)
     w.store(sine, pointers[1], 0)
     w.store(cosine, pointers[2], 0)
-    w.line(f"%next = add i64 %i, {GROUP}\n%more = icmp ult i64 %next, %n\nbr i1 %more, label %loop, label %end\nend:")
-    flag = _any_lane(w, "%strange_next")
-    w.line(f"%bad = icmp ne i64 {flag}, 0\nbr i1 %bad, label %repair, label %done\nrepair:")
-    w.line("call void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n)\nbr label %done\ndone:\nret void\n}\n")
-    return w.text()
+    body = w.text()
+    end = Writer(GROUP)
+    flag = _any_lane(end, "%seen_next")
+    return f"""
+{w.table()}
+define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {{
+entry:
+br label %loop
+loop:
+%i = phi i64 [ 0, %entry ], [ %next, %loop ]
+%seen = phi {integers} [ {integer(0, GROUP)}, %entry ], [ %seen_next, %loop ]
+{body}
+%next = add i64 %i, {GROUP}
+%more = icmp ult i64 %next, %n
+br i1 %more, label %loop, label %end
+end:
+{end.text().replace("%r", "%e")}
+%bad = icmp uge i64 {flag.replace("%r", "%e")}, {2 * _MOST}
+br i1 %bad, label %repair, label %done
+repair:
+call void @sincos_repair(ptr %x, ptr %sine, ptr %cosine, i64 %n)
+br label %done
+done:
+ret void
+}}
+"""
+
+
+class _Loop(Writer):
+    """The body of a loop that loads a constant each time it is to be added to.
+
+    A fused multiply-add overwrites its addend. Copies of constants kept in registers would occupy the units that
+    compute; loads do not. They are volatile so that LLVM leaves them where they are.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        super().__init__(lanes)
+        self._addends: list[float] = []
+
+    def addend(self, value: float) -> str:
+        """A constant that a fused multiply-add adds to."""
+        if value not in self._addends:
+            self._addends.append(value)
+        place = self.address("@addends", 8 * self.lanes * self._addends.index(value))
+        return self.value(f"load volatile {self.kind}, ptr {place}, align 8")
+
+    def table(self) -> str:
+        """The constants."""
+        values = ", ".join(f"{self.kind} {self.constant(value)}" for value in self._addends)
+        return f"@addends = internal constant [{len(self._addends)} x {self.kind}] [{values}], align 64"
 
 
 def _any_lane(w: Writer, mask: str) -> str:
@@ -178,58 +225,55 @@ def _any_lane(w: Writer, mask: str) -> str:
     return flag
 
 
-def _sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
+def _sine_and_cosine(w: _Loop, x: str, shifted: str, quadrant: str) -> tuple[str, str]:
     """Sine and cosine of one register of arguments."""
     integers = vector(w.lanes, "i64")
-    shifted = w.fma(x, w.constant(_TWO_OVER_PI), w.constant(_SHIFT))
-    k = w.binary("fsub", shifted, w.constant(_SHIFT))
-    quadrant = w.value(f"bitcast {w.kind} {shifted} to {integers}")
-    high, low = _reduced(w, x, k)
+    high, low = _reduced(w, x, w.binary("fsub", shifted, w.constant(_SHIFT)))
     sine, cosine = _polynomials(w, high, low)
     odd_bit = w.value(f"and {integers} {quadrant}, {integer(1, w.lanes)}")
     odd = w.value(f"icmp ne {integers} {odd_bit}, {integer(0, w.lanes)}")
-    following = w.value(f"add {integers} {quadrant}, {integer(1, w.lanes)}")
+    sign = w.value(f"shl {integers} {quadrant}, {integer(62, w.lanes)}")
+    following = w.value(f"add {integers} {sign}, {integer(2**62, w.lanes)}")
     return (
-        _flipped(w, w.choose(odd, cosine, sine), quadrant),
+        _flipped(w, w.choose(odd, cosine, sine), sign),
         _flipped(w, w.choose(odd, sine, cosine), following),
     )
 
 
-def _reduced(w: Writer, x: str, k: str) -> tuple[str, str]:
+def _reduced(w: _Loop, x: str, k: str) -> tuple[str, str]:
     """The remainder x - k pi/2 as the sum of two numbers."""
-    first = w.fma(w.negated(k), w.constant(_HALF_PI[0]), x)  # exact
-    part = w.binary("fmul", k, w.constant(_HALF_PI[1]))
-    part_error = w.fma(k, w.constant(_HALF_PI[1]), w.negated(part))
-    high = w.binary("fsub", first, part)
-    rest = w.binary("fsub", w.binary("fsub", first, high), part)
-    return high, w.binary("fsub", rest, w.fma(k, w.constant(_HALF_PI[2]), part_error))
+    minus_k = w.negated(k)
+    first = w.fma(minus_k, w.constant(_HALF_PI[0]), x)  # exact
+    high = w.fma(minus_k, w.constant(_HALF_PI[1]), first)
+    error = w.fma(minus_k, w.constant(_HALF_PI[1]), w.binary("fsub", first, high))
+    return high, w.fma(minus_k, w.constant(_HALF_PI[2]), error)
 
 
-def _polynomials(w: Writer, high: str, low: str) -> tuple[str, str]:
+def _polynomials(w: _Loop, high: str, low: str) -> tuple[str, str]:
     """Sine and cosine of high + low within [-pi/4, pi/4]."""
     z = w.binary("fmul", high, high)
-    v = w.binary("fmul", z, high)
-    inner = w.fma(w.negated(v), _horner(w, z, _SINE[1:]), w.binary("fmul", w.constant(0.5), low))
-    outer = w.fma(z, inner, w.negated(low))
-    sine = w.binary("fsub", high, w.fma(w.negated(v), w.constant(_SINE[0]), outer))
-    p = w.binary("fmul", z, _horner(w, z, _COSINE))
-    base = w.fma(z, w.constant(-0.5), w.constant(1.0))
-    error = w.fma(z, w.constant(-0.5), w.binary("fsub", w.constant(1.0), base))
-    tail = w.fma(z, p, w.fma(w.negated(high), low, error))
-    return sine, w.binary("fadd", base, tail)
+    square, minus_z = w.binary("fmul", z, z), w.negated(z)
+    half, one = w.constant(0.5), w.constant(1.0)
+    base = w.fma(minus_z, half, w.addend(1.0))
+    rest = w.fma(w.binary("fmul", z, high), _polynomial(w, z, square, _SINE), w.binary("fmul", low, base))
+    error = w.fma(minus_z, half, w.binary("fsub", one, base))
+    error = w.fma(w.negated(high), low, error)
+    tail = w.fma(square, _polynomial(w, z, square, _COSINE), error)
+    return w.binary("fadd", high, rest), w.binary("fadd", base, tail)
 
 
-def _horner(w: Writer, z: str, coefficients: tuple[float, ...]) -> str:
-    total = w.constant(coefficients[-1])
-    for coefficient in reversed(coefficients[:-1]):
-        total = w.fma(z, total, w.constant(coefficient))
+def _polynomial(w: _Loop, z: str, square: str, coefficients: tuple[float, ...]) -> str:
+    """A polynomial of z with an even number of coefficients; its pairs do not wait for each other (Estrin)."""
+    pairs = zip(coefficients[::2], coefficients[1::2], strict=True)
+    *others, total = [w.fma(z, w.constant(upper), w.addend(lower)) for lower, upper in pairs]
+    for pair in reversed(others):
+        total = w.fma(square, total, pair)
     return total
 
 
-def _flipped(w: Writer, value: str, quadrant: str) -> str:
-    """The value with its sign changed where the second bit of the quadrant is set."""
+def _flipped(w: Writer, value: str, sign: str) -> str:
+    """The value with its sign changed where the first bit of the other one is set."""
     integers = vector(w.lanes, "i64")
-    moved = w.value(f"shl {integers} {quadrant}, {integer(62, w.lanes)}")
-    sign = w.value(f"and {integers} {moved}, {integer(-(2**63), w.lanes)}")
+    bit = w.value(f"and {integers} {sign}, {integer(-(2**63), w.lanes)}")
     bits = w.value(f"bitcast {w.kind} {value} to {integers}")
-    return w.value(f"bitcast {integers} {w.value(f'xor {integers} {bits}, {sign}')} to {w.kind}")
+    return w.value(f"bitcast {integers} {w.value(f'xor {integers} {bits}, {bit}')} to {w.kind}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import platform
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -114,9 +113,8 @@ def _tile_order(width: int, tile: int) -> tuple[Integers, Integers]:
 
 
 def _tile() -> int:
-    """Columns per tile: T * T sums and 2 T columns must fit into the vector registers, 16 of them with AVX and SSE."""
-    is_small = host().lanes == 4 or (host().lanes == 2 and platform.machine().lower() in ("x86_64", "amd64", "x86"))
-    return 3 if is_small else 4
+    """Columns per tile: T * T sums and 2 T columns must fit into the vector registers."""
+    return 3 if host().registers < 32 else 4
 
 
 @functools.cache

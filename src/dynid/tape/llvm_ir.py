@@ -5,9 +5,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from dynid.tape.lower import Instruction, Lowered
+from dynid.tape.lower import Lowered
 
-__all__ = ["Writer", "constant_table", "declarations", "integer", "number", "print_instructions", "vector"]
+__all__ = [
+    "Writer",
+    "constant_table",
+    "declarations",
+    "integer",
+    "number",
+    "print_instruction",
+    "print_instructions",
+    "vector",
+]
 
 RELOAD = 24
 """A loaded value read again after more instructions than this is loaded again: loads are free, spills are not."""
@@ -140,17 +149,15 @@ def print_instructions(
         if instruction.name == "store":
             writer.store(operands[0], *destination(instruction.result))
         else:
-            names[instruction.result] = _print(writer, instruction, operands)
+            names[instruction.result] = print_instruction(writer, instruction.name, operands)
 
 
-def _print(writer: Writer, instruction: Instruction, operands: list[str]) -> str:
-    name = instruction.name
+def print_instruction(writer: Writer, name: str, operands: list[str]) -> str:
+    """Print one instruction of a lowered piece; returns the name of its result."""
     if name in _PLAIN:
         return writer.value(f"{_PLAIN[name]} {writer.kind} {', '.join(operands)}")
     if name == "fma":
         return writer.fma(*operands)
-    if name == "fms":
-        return writer.fma(operands[0], operands[1], writer.negated(operands[2]))
     if name == "fnma":
         return writer.fma(writer.negated(operands[0]), operands[1], operands[2])
     if name == "sign":

@@ -72,8 +72,6 @@ def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: in
 def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
     """The function ``store(table, start, count, block)``: columns of a finished block into rows of the outputs.
 
-    One row after the other, so that memory sees whole cache lines in sequence.
-
     Args:
         tape: the program.
         columns: column of each computed output element.
@@ -83,45 +81,60 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
     w = Writer(lanes)
     constants: list[float] = tape.constants.tolist()
     w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {\nentry:")
-    places = range(len(tape.inputs), len(tape.inputs) + len(tape.outputs))
-    targets = [_rows_of(w, place, output.size) for place, output in zip(places, tape.outputs, strict=True)]
-    w.line("br label %loop\nloop:\n%row = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
-    for pointer, output in zip(targets, tape.outputs, strict=True):
+    targets: list[tuple[str, list[int | float]]] = []
+    for place, output in enumerate(tape.outputs, len(tape.inputs)):
         elements = [columns[e] if e >= 0 else constants[~e] for e in output.elements.ravel().tolist()]
-        _store_row(w, _row_pointer(w, pointer, output.size), elements, source, 8 * block)
-    w.line("%next = add i64 %row, 1\n%more = icmp ult i64 %next, %count")
-    w.line("br i1 %more, label %loop, label %end\nend:\nret void\n}\n")
+        targets.append((_rows_of(w, place, output.size), elements))
+        if _is_sparse(elements):
+            size = w.value(f"mul i64 %count, {8 * output.size}")
+            w.line(f"call void @llvm.memset.p0.i64(ptr {targets[-1][0]}, i8 0, i64 {size}, i1 false)")
+
+    def move() -> None:
+        source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
+        for pointer, elements in targets:
+            _store_rows(w, _row_pointers(w, pointer, len(elements)), elements, source, 8 * block)
+
+    _wide_loop(w, move)
+    w.line("br label %one\none:\n%single = phi i64 [ 0, %narrow ], [ %following, %one ]")
+    source = w.value("getelementptr inbounds double, ptr %block, i64 %single")
+    for pointer, elements in targets:
+        _store_rows(w, [_row_pointer(w, pointer, len(elements), "%single")], elements, source, 8 * block)
+    w.line("%following = add i64 %single, 1\n%others = icmp ult i64 %following, %count")
+    w.line("br i1 %others, label %one, label %end\n}\n")
     return w.text()
 
 
-def _store_row(w: Writer, row: str, elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill one row; each element is a column (int), or a value (float) where it is constant."""
-    whole = len(elements) - len(elements) % w.lanes
-    for start in range(0, whole, w.lanes):
-        w.store(_gathered(w, elements[start : start + w.lanes], source, stride), row, 8 * start)
-    for position in range(whole, len(elements)):
-        value = _element(w, elements[position], source, stride)
-        w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
+def _is_sparse(elements: Sequence[int | float]) -> bool:
+    """Whether rows have many structural zeros.
+
+    Such rows are cleared first: the C library does so without reading the memory, which then need not be read for the
+    other elements either, and that saves more than writing some of them twice costs.
+    """
+    return 4 * sum(map(_is_zero, elements)) > len(elements)
 
 
-def _element(w: Writer, element: int | float, source: str, stride: int) -> str:
-    if isinstance(element, float):
-        return number(element)
-    return w.value(f"load double, ptr {w.address(source, stride * element)}, align 8")
+def _is_zero(element: int | float) -> bool:
+    return isinstance(element, float) and number(element) == number(0.0)
 
 
-def _gathered(w: Writer, elements: Sequence[int | float], source: str, stride: int) -> str:
-    """Consecutive elements of a row in one register."""
-    if w.lanes == 1:
-        return _element(w, elements[0], source, stride)
-    fixed = [number(element) if isinstance(element, float) else "poison" for element in elements]
-    register = f"<{', '.join(f'double {value}' for value in fixed)}>"
-    for lane, element in enumerate(elements):
-        if isinstance(element, int):
-            value = _element(w, element, source, stride)
-            register = w.value(f"insertelement {w.kind} {register}, double {value}, i32 {lane}")
-    return register
+def _store_rows(w: Writer, rows: Sequence[str], elements: Sequence[int | float], source: str, stride: int) -> None:
+    """Fill consecutive rows; each element is a column (int), or a value (float) where it is constant."""
+    lanes, size = len(rows), len(elements)
+    is_cleared = _is_sparse(elements)
+    square = size - size % lanes if lanes > 1 else 0
+    for start in range(0, square, lanes):
+        group = elements[start : start + lanes]
+        if not (is_cleared and all(map(_is_zero, group))):
+            registers = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
+            for row, register in zip(rows, _transposed(w, registers), strict=True):
+                w.store(register, row, 8 * start)
+    for position in range(square, size):
+        element = elements[position]
+        for lane, row in enumerate(rows):
+            value = number(element)
+            if isinstance(element, int):
+                value = w.value(f"load double, ptr {w.address(source, stride * element + 8 * lane)}, align 8")
+            w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
 
 
 def print_clear(columns: int, block: int) -> str:

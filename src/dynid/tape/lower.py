@@ -7,30 +7,19 @@ functions are left to separate passes over whole columns; their results are leav
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from dynid.tape.operations import TRANSCENDENTAL, Operation, is_binary
+from dynid.tape.schedule import Instruction, scheduled
 from dynid.tape.tape import Tape
 
 __all__ = ["FunctionPass", "Instruction", "Lowered", "lower", "stages"]
 
 _SUMS = frozenset({Operation.ADD, Operation.SUB, Operation.NEG})
+_PRODUCTS = frozenset({Operation.MUL, Operation.DIV})
 _NAMES = {int(operation): operation.name.lower() for operation in Operation}
-
-
-class Instruction(NamedTuple):
-    """One instruction: ``result = name(operands)``, or ``store`` of its operand to output slot ``result``.
-
-    Beside the tape's own operations there are ``fma`` (a*b + c), ``fms`` (a*b - c) and ``fnma`` (c - a*b).
-    """
-
-    name: str
-    operands: tuple[int, ...]
-    result: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +99,8 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True) -> Lowered:
         fused: form fused multiply-adds; without them every product is an instruction of its own.
     """
     lowering = _Lowering(tape, targets, fused)
-    return Lowered(tuple(_scheduled(lowering.instructions, [lowering.number(target) for target in targets])))
+    numbers = [lowering.plain(target) for target in targets]
+    return Lowered(tuple(scheduled(lowering.instructions, numbers)))
 
 
 class _Lowering:
@@ -119,6 +109,7 @@ class _Lowering:
     def __init__(self, tape: Tape, targets: Sequence[int], fused: bool) -> None:
         self.instructions: list[Instruction] = []
         self._numbers: dict[int, int] = {}  # tape value -> result of the instruction that computes it
+        self._flipped: set[int] = set()  # tape values whose instruction computes minus the value
         self._next = tape.input_size + len(tape.opcodes)
         self._fused = fused
         self._steps = {value: (code, left, right) for value, code, left, right in tape.steps()}
@@ -132,8 +123,15 @@ class _Lowering:
         for value in needed:
             self._compute(value)
 
-    def number(self, operand: int) -> int:
-        """What the instructions call an operand of the tape."""
+    def plain(self, operand: int) -> int:
+        """What the instructions call an operand of the tape, after a change of sign where they computed minus that."""
+        if operand in self._flipped:
+            self._numbers[operand] = self._emit("neg", operand)
+            self._flipped.remove(operand)
+        return self._number(operand)
+
+    def _number(self, operand: int) -> int:
+        """What the instructions call an operand of the tape, whatever its sign."""
         return self._numbers.get(operand, operand)
 
     def _cone(self, targets: Sequence[int]) -> list[int]:
@@ -156,12 +154,15 @@ class _Lowering:
         code = self._steps[value][0]
         if code in _SUMS:
             if self._materialised[value] or self._readers[value] > 1:
-                self._numbers[value] = self._sum(self._terms(value))
-        elif not self._is_absorbed(value):
-            self._numbers[value] = self._emit(_NAMES[code], *self._operands(value))
+                self._sum(value)
+        elif code in _PRODUCTS:
+            if not self._is_absorbed(value):
+                self._product(value)
+        else:
+            self._numbers[value] = self._emit(_NAMES[code], *map(self.plain, self._operands(value)))
 
     def _emit(self, name: str, *operands: int) -> int:
-        self.instructions.append(Instruction(name, tuple(map(self.number, operands)), self._next))
+        self.instructions.append(Instruction(name, tuple(map(self._number, operands)), self._next))
         self._next += 1
         return self._next - 1
 
@@ -187,90 +188,39 @@ class _Lowering:
                 terms.append((negative, operand))
         return terms
 
-    def _sum(self, terms: list[tuple[bool, int]]) -> int:
-        """One instruction per term after the first, which is a positive one."""
-        if all(negative for negative, _ in terms):
-            return self._emit("neg", self._sum([(False, operand) for _, operand in terms]))
-        total, rest = self._opening(terms)
-        for negative, operand in rest:
+    def _product(self, value: int) -> None:
+        """Compute a product or quotient, up to the signs of its operands."""
+        if self._signs_differ(value):
+            self._flipped.add(value)
+        self._numbers[value] = self._emit(_NAMES[self._steps[value][0]], *self._operands(value))
+
+    def _signs_differ(self, product: int) -> bool:
+        """Whether just one of the factors is known by its negative."""
+        left, right = self._operands(product)
+        return (left in self._flipped) != (right in self._flipped)
+
+    def _is_negative(self, operand: int) -> bool:
+        """Whether an operand, or the product that it stands for, is known by its negative."""
+        return self._signs_differ(operand) if self._is_absorbed(operand) else operand in self._flipped
+
+    def _sum(self, value: int) -> None:
+        """Compute a sum, or minus that, with one instruction per term after the first, which is a positive one."""
+        terms = [(negative != self._is_negative(operand), operand) for negative, operand in self._terms(value)]
+        opening = self._opening(terms)
+        if opening[0]:
+            self._flipped.add(value)
+        if self._is_absorbed(opening[1]):
+            self._product(opening[1])
+        total = self._number(opening[1])
+        terms.remove(opening)
+        for negative, operand in terms:
+            is_subtracted = negative != opening[0]
             if self._is_absorbed(operand):
-                total = self._emit("fnma" if negative else "fma", *self._operands(operand), total)
+                total = self._emit("fnma" if is_subtracted else "fma", *self._operands(operand), total)
             else:
-                total = self._emit("sub" if negative else "add", total, operand)
-        return total
+                total = self._emit("sub" if is_subtracted else "add", total, operand)
+        self._numbers[value] = total
 
-    def _opening(self, terms: list[tuple[bool, int]]) -> tuple[int, list[tuple[bool, int]]]:
-        """Where a sum begins, and what remains to be added: with a positive value, or else with a positive product."""
-        plain = [term for term in terms if not self._is_absorbed(term[1])]
-        start = min(plain, default=(True, 0), key=lambda term: term[0])
-        if not start[0]:
-            rest = list(terms)
-            rest.remove(start)
-            return start[1], rest
-        product = next(term for term in terms if not term[0])
-        rest = [term for term in terms if term is not product]
-        if plain:
-            rest.remove(start)
-            return self._emit("fms", *self._operands(product[1]), start[1]), rest
-        self._numbers[product[1]] = self._emit("mul", *self._operands(product[1]))
-        return product[1], rest
-
-
-def _scheduled(instructions: Sequence[Instruction], targets: Sequence[int]) -> Iterable[Instruction]:
-    """The instructions in an order that keeps few values alive, each target stored as soon as it is known."""
-    slots: dict[int, list[int]] = {}
-    for slot, target in enumerate(targets):
-        slots.setdefault(target, []).append(slot)
-    computed = {instruction.result for instruction in instructions}
-    for target in slots.keys() - computed:  # inputs and function results that are outputs themselves
-        yield from (Instruction("store", (target,), slot) for slot in slots[target])
-    for position in _Scheduler(instructions).order():
-        result = instructions[position].result
-        yield instructions[position]
-        yield from (Instruction("store", (result,), slot) for slot in slots.get(result, ()))
-
-
-class _Scheduler:
-    """List scheduling: of the instructions that could come next, the one after which the fewest values are alive.
-
-    Ties follow the recorded order: it comes from people who wrote link after link.
-    """
-
-    def __init__(self, instructions: Sequence[Instruction]) -> None:
-        producer = {instruction.result: place for place, instruction in enumerate(instructions)}
-        self._operands = [{producer[o] for o in step.operands if o in producer} for step in instructions]
-        self._readers: list[set[int]] = [set() for _ in instructions]  # those not scheduled yet
-        for place, operands in enumerate(self._operands):
-            for operand in operands:
-                self._readers[operand].add(place)
-        self._is_read = [bool(readers) for readers in self._readers]
-        self._missing = [len(operands) for operands in self._operands]
-        self._done = [False] * len(instructions)
-        self._ready: list[tuple[int, int]] = []
-
-    def order(self) -> Iterable[int]:
-        """Positions in scheduled order."""
-        for place in range(len(self._done)):
-            self._offer(place)
-        while self._ready:
-            _, place = heapq.heappop(self._ready)
-            if not self._done[place]:
-                self._done[place] = True
-                yield place
-                self._update(place)
-
-    def _offer(self, place: int) -> None:
-        """Make an instruction a candidate if its operands are known, scored by how many live values it adds."""
-        if not self._missing[place] and not self._done[place]:
-            ended = sum(len(self._readers[operand]) == 1 for operand in self._operands[place])
-            heapq.heappush(self._ready, (self._is_read[place] - ended, place))
-
-    def _update(self, place: int) -> None:
-        """Tell the readers of a scheduled instruction, and those who are now the last readers of its operands."""
-        for reader in self._readers[place]:
-            self._missing[reader] -= 1
-            self._offer(reader)
-        for operand in self._operands[place]:
-            self._readers[operand].remove(place)
-            if len(self._readers[operand]) == 1:
-                self._offer(*self._readers[operand])
+    def _opening(self, terms: list[tuple[bool, int]]) -> tuple[bool, int]:
+        """Where a sum begins: with a value rather than a product, with a positive term rather than a negative one."""
+        return min(terms, key=lambda term: (self._is_absorbed(term[1]), term[0]))

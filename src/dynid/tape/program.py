@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Output, Tape
 
-__all__ = ["Backend", "Program", "compile_single", "compile_tape"]
+__all__ = ["Backend", "Program", "compile_single", "compile_tape", "llvm_loads"]
 
 Floats = npt.NDArray[np.float64]
 Backend = Literal["auto", "llvm", "numpy"]
@@ -116,7 +116,7 @@ def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
         backend: ``"llvm"`` compiles it for this processor, ``"numpy"`` interprets it; ``"auto"`` compiles where
             llvmlite can be loaded and otherwise interprets, with one warning per process.
     """
-    if backend == "numpy" or (backend == "auto" and not _llvm_loads()):
+    if backend == "numpy" or (backend == "auto" and not llvm_loads()):
         return Program(tape, NumpyExecutor(tape), "numpy")
     from dynid.tape.llvm_backend import LlvmExecutor
 
@@ -145,7 +145,7 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
         result: Floats = program()(*inputs, out=out[0] if out else None)
         return result
 
-    if backend == "numpy" or (backend == "auto" and not _llvm_loads()):
+    if backend == "numpy" or (backend == "auto" and not llvm_loads()):
         return ordinary
     from dynid.tape.single_call import single_call
 
@@ -153,7 +153,7 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
 
 
 @functools.cache
-def _llvm_loads() -> bool:
+def llvm_loads() -> bool:
     """Whether llvmlite can be loaded; warns the first time that it cannot."""
     try:
         import llvmlite.binding  # noqa: F401
