@@ -186,7 +186,7 @@ def table2(quick: bool = False) -> Part:
             "better",
             "both better" if better else "not both",
             better,
-            assumption="special motions: ours, about three axes of the load. A first choice that turned twice about the "
+            assumption="special motions: ours, about three axes of the load. A first choice, turning twice about the "
             "same axis was worse than all joints (0.011 kg m^2), so the gain depends on the choice",
             reason="the special motions are ours, and excite less",
         )
