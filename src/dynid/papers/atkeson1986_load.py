@@ -141,6 +141,17 @@ def _special() -> list[QuinticTrajectory]:
     return moves
 
 
+def _spread(case: tuple[Robot, str, list[QuinticTrajectory], float], phi: Floats, draws: int) -> float:
+    """Rms error of the moments of inertia under white noise of 1 N and 0.1 N m."""
+    robot, frame, paths, rate = case
+    errors = []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        runs = [record(robot, frame, path, rate, phi, _white(1.0, 0.1)(rng, 1000)) for path in paths]
+        errors.append(_inertia_error(runs, robot, frame, phi))
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
 def table2(quick: bool = False) -> Part:
     """Moments of inertia from all joints, from special motions and on the faster arm, at one noise level."""
     data = printed("atkeson1986")["table2"]
@@ -153,15 +164,7 @@ def table2(quick: bool = False) -> Part:
         "puma_special": (puma, "link6", _special(), 200.0),
         "ddarm": (direct, "link3", [fast], 240.0),
     }
-    draws = 5 if quick else 25
-    spread = {}
-    for name, (robot, frame, paths, rate) in cases.items():
-        errors = []
-        for seed in range(draws):
-            rng = np.random.default_rng(seed)
-            runs = [record(robot, frame, p, rate, phi, _white(1.0, 0.1)(rng, 1000)) for p in paths]
-            errors.append(_inertia_error(runs, robot, frame, phi))
-        spread[name] = float(np.sqrt(np.mean(np.square(errors))))
+    spread = {name: _spread(case, phi, 5 if quick else 25) for name, case in cases.items()}
     paper = {name: float(np.sqrt(np.mean((np.array(data[name]) - actual) ** 2))) for name in cases}
     scale = paper["puma_all"] / spread["puma_all"]
     noise = f"white noise of {scale:.2g} N and {0.1 * scale:.2g} N m, which gives the error of the paper's first column"

@@ -30,19 +30,16 @@ def _coloured(rng: np.random.Generator, shape: tuple[int, int], exponent: float)
     return np.asarray(noise / noise.std(axis=0))
 
 
-def filtering(quick: bool = False) -> Part:
-    """Section 4.1.2: differential and integral equations under noise of several colours on positions and wrench."""
-    robot, rate = zoo.puma560(), 200.0
-    phi = body(1.2, [0.0, 0.0, 0.05], printed("atkeson1986")["table2"]["actual"])
+def _colour_errors(quick: bool) -> dict[tuple[str, str], list[float]]:
+    """Median errors of the differential and the integral form, by where the noise is and by its colour."""
+    robot, rate, phi = zoo.puma560(), 200.0, _load()
     clean = record(robot, "link6", ALL_JOINTS, rate, phi, None)
     assert clean.wrench is not None
-    colours = {"blue (rising)": -1.0, "white": 0.0, "pink": 1.0, "brown": 2.0}
-    draws = 3 if quick else 12
     table: dict[tuple[str, str], list[float]] = {}
     for place in ("positions", "wrench"):
-        for colour, exponent in colours.items():
+        for colour, exponent in {"blue (rising)": -1.0, "white": 0.0, "pink": 1.0, "brown": 2.0}.items():
             errors = []
-            for seed in range(draws):
+            for seed in range(3 if quick else 12):
                 rng = np.random.default_rng(seed)
                 q, wrench = clean.q, clean.wrench
                 if place == "positions":
@@ -50,10 +47,21 @@ def filtering(quick: bool = False) -> Part:
                 else:
                     wrench = wrench + np.repeat([0.5, 0.05], 3) * _coloured(rng, wrench.shape, exponent)
                 dq = np.gradient(q, 1 / rate, axis=0)
-                ddq = np.gradient(dq, 1 / rate, axis=0)
-                run = experiment(clean.time, (q, dq, ddq), wrench, rate)
+                run = experiment(clean.time, (q, dq, np.gradient(dq, 1 / rate, axis=0)), wrench, rate)
                 errors.append([_form_error(robot, run, form, phi) for form in ("differential", "integral")])
             table[place, colour] = np.median(errors, axis=0).tolist()
+    return table
+
+
+def _load() -> Floats:
+    return body(1.2, [0.0, 0.0, 0.05], printed("atkeson1986")["table2"]["actual"])
+
+
+def filtering(quick: bool = False) -> Part:
+    """Section 4.1.2: differential and integral equations under noise of several colours on positions and wrench."""
+    robot, phi = zoo.puma560(), _load()
+    clean = record(robot, "link6", ALL_JOINTS, 200.0, phi, None)
+    table = _colour_errors(quick)
     ratio = {key: values[0] / values[1] for key, values in table.items()}
     growth = table["positions", "blue (rising)"][0] / table["positions", "brown"][0]
     exact = [_form_error(robot, clean, form, phi) for form in ("differential", "integral")]
