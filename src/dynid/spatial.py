@@ -70,7 +70,7 @@ def rotation_from_rpy(rpy: ArrayLike) -> NDArray[np.float64]:
     """Rotation from fixed-axis roll, pitch, yaw [rad]: ``Rz(yaw) Ry(pitch) Rx(roll)`` (URDF, REP-103)."""
     roll, pitch, yaw = np.asarray(rpy, dtype=float)
     x, y, z = np.eye(3)
-    return rotation_about(z, yaw) @ rotation_about(y, pitch) @ rotation_about(x, roll)
+    return np.asarray(rotation_about(z, yaw) @ rotation_about(y, pitch) @ rotation_about(x, roll), dtype=float)
 
 
 def rpy_from_rotation(R: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -87,7 +87,7 @@ def rotation_from_quaternion(wxyz: ArrayLike) -> NDArray[np.float64]:
     """Rotation from a quaternion in the order w, x, y, z (normalised here)."""
     q = np.asarray(wxyz, dtype=float)
     w, v = q[0] / np.linalg.norm(q), q[1:] / np.linalg.norm(q)
-    return np.eye(3) + 2.0 * w * skew(v) + 2.0 * skew(v) @ skew(v)
+    return np.asarray(np.eye(3) + 2.0 * w * skew(v) + 2.0 * skew(v) @ skew(v), dtype=float)
 
 
 def transform(R: Array, p: Array) -> Array:

@@ -64,7 +64,7 @@ def _project(robot: Robot, twists: list[dict[int, tuple[Array, Array]]], wrenche
     for j, (twist, wrench) in enumerate(zip(twists, wrenches, strict=True)):
         for i, (linear, angular) in twist.items():
             Y[i, 10 * j : 10 * j + 10] = np.concatenate([linear, angular]) @ wrench
-    return Y
+    return np.asarray(Y)
 
 
 def _plain(Y: Array) -> Array:
