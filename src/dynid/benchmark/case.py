@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.parameters.base import base_parameters
+from dynid.parameters.base import base_parameters, base_vector
 from dynid.robot.joint_models import Coulomb, Offset, Viscous
 from dynid.robot.model import Robot
 
@@ -87,6 +87,12 @@ class Case:
     def base_columns(self) -> tuple[int, ...]:
         """A base set among the inertial columns."""
         return base_parameters(self.robot).columns
+
+    @cached_property
+    def regrouped(self) -> Robot:
+        """The robot with its parameters regrouped to the base set, as in a controller: same torques, fewer steps."""
+        base = base_parameters(self.robot)
+        return self.robot.with_parameters(base_vector(base, self.robot.parameter_vector))
 
     @cached_property
     def friction_columns(self) -> tuple[int, ...]:

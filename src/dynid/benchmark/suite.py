@@ -109,13 +109,17 @@ def _alone(case: Case, ours: dict[Workload, float]) -> list[Row]:
     ]
 
 
+LABELS: dict[str, str] = {"inverse dynamics, batch": "inverse dynamics, batch (ours with base parameters)"}
+"""What people should know of a workload."""
+
+
 def table(rows: Sequence[Row]) -> Table:
     """For people."""
     header = ("robot", "workload", "dynid [us]", "peer", "peer [us]", "times as fast", "target", "met")
     cells = [
         (
             row.robot,
-            row.workload,
+            LABELS.get(row.workload, row.workload),
             row.ours_s * 1e6,
             row.peer,
             None if row.peer_s is None else row.peer_s * 1e6,

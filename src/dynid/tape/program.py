@@ -89,12 +89,17 @@ class Program:
                 )
             samples = len(array)
         rows = 1 if samples is None else samples
-        full = [np.broadcast_to(a, (rows, *entry.shape)) for a, entry in zip(arrays, entries, strict=True)]
+        full = [_repeated(a, (rows, *entry.shape)) for a, entry in zip(arrays, entries, strict=True)]
         return [np.ascontiguousarray(a.reshape(rows, e.size)) for a, e in zip(full, entries, strict=True)], samples
 
     def _given(self, out: Any, output: Output) -> Any:
         """The destination the caller gave for one output, or None."""
         return out[output.name] if isinstance(out, dict) else out
+
+
+def _repeated(array: Floats, shape: tuple[int, ...]) -> Floats:
+    """The array in a shape with more samples; unchanged where it has that shape, as broadcasting takes microseconds."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
