@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,8 @@ def reproduce(paper: str, out: Path, quick: bool) -> None:
 
     Example: dynid reproduce gautier1990 --out papers
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
+
     from dynid.papers.registry import reproduce as regenerate
 
     with progress("reproducing", 1.0) as advance:
