@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import math
 import warnings
 from typing import Any
@@ -13,11 +14,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.tape import Scalar, compile_single, compile_tape, program, record
+from dynid.tape import Scalar, compile_single, compile_tape, llvm_backend, program, record
 from dynid.tape.llvm_backend import BlockKernel
+from dynid.tape.llvm_engine import load_code
 
 BACKENDS = ("numpy", "llvm")
-TAILS = (0, 1, 2, 3, 23, 24, 25, 119, 120, 121, 1000)
+TAILS = (0, 1, 2, 3, 15, 16, 17, 23, 24, 25, 119, 120, 121, 1000)
 
 constants = st.floats(-3.0, 3.0).map(lambda c: round(c, 3))
 step = st.tuples(st.integers(0, 14), st.integers(0, 40), st.integers(0, 40), constants)
@@ -99,6 +101,15 @@ def test_blocks(workload: Any, samples: int, block: int) -> None:
         kernel.run(list(x), start, start + count, work, buffer)
         np.testing.assert_allclose(buffer[:, :count].T, dense[start : start + count, places], atol=1e-12)
         assert not buffer[:, count:].any()
+
+
+@pytest.mark.parametrize("registers", [6, 16, 32])
+def test_few_registers_change_nothing(workload: Any, registers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(3).normal(size=(3, 50, 6))
+    scarce = dataclasses.replace(llvm_backend.host(), registers=registers)
+    monkeypatch.setattr(llvm_backend, "host", lambda: scarce)
+    monkeypatch.setattr(llvm_backend, "load_code", lambda key, text: load_code(f"{key}|{registers} registers", text))
+    np.testing.assert_allclose(compile_tape(workload, "llvm")(*x), compile_tape(workload, "numpy")(*x), atol=1e-12)
 
 
 def test_threads_and_position_do_not_change_a_bit(workload: Any) -> None:
