@@ -38,10 +38,16 @@ class _Hypothesis:
     samples: Samples
 
 
-def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Look for an explanation when the robot's equations do not fit the log, or fit it with friction that drives."""
+def check_hypotheses(robot: Robot, samples: Samples, *, search: bool = False) -> Iterator[Finding]:
+    """Look for an explanation when the robot's equations do not fit the log, or fit it with friction that drives.
+
+    Args:
+        robot: The robot.
+        samples: Samples of its log.
+        search: Look also when the fit gives no reason to.
+    """
     free, prior = residuals(robot, samples)
-    if free > FREE_SUSPICIOUS or prior > PRIOR_SUSPICIOUS:
+    if search or free > FREE_SUSPICIOUS or prior > PRIOR_SUSPICIOUS:
         best = _best_hypothesis(robot, samples, free, prior)
         if best is not None:
             yield best

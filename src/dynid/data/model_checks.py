@@ -26,7 +26,14 @@ from dynid.kernels import regressor
 from dynid.parameters.layout import parameters
 from dynid.robot.model import Robot
 
-__all__ = ["check_changes", "check_delay", "check_excitation", "check_gravity_and_units", "check_limits"]
+__all__ = [
+    "check_changes",
+    "check_delay",
+    "check_excitation",
+    "check_gravity_and_units",
+    "check_limits",
+    "gravity_is_odd",
+]
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +82,16 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
             evidence=evidence,
             remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map.",
         )
+
+
+def gravity_is_odd(robot: Robot, samples: Samples) -> bool:
+    """Whether the gravity that fits the log best is clearly not the robot's."""
+    estimate = _fit_gravity(robot, samples) if has_prior(robot) else None
+    if estimate is None:
+        return False
+    gravity, _, stderr = estimate
+    apart = float(np.linalg.norm(gravity - robot.gravity))
+    return apart > 0.4 * float(np.linalg.norm(robot.gravity)) + 5.0 * float(np.max(stderr))
 
 
 def _likely_unit(factor: float) -> str:

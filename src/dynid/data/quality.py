@@ -19,6 +19,7 @@ from dynid.data.model_checks import (
     check_excitation,
     check_gravity_and_units,
     check_limits,
+    gravity_is_odd,
 )
 from dynid.data.processing import process
 from dynid.data.quick_fit import Samples
@@ -106,7 +107,7 @@ def _against_model(
         late = [] if recording.isolated else list(check_delay(robot, experiment))
         yield from late
     if not units and not _explained(late):
-        causes = list(check_hypotheses(robot, samples))
+        causes = list(check_hypotheses(robot, samples, search=gravity_is_odd(robot, samples)))
         if all(cause.code == "unexplained" for cause in causes):
             causes = list(check_changes(robot, samples)) or causes
         yield from causes
