@@ -30,7 +30,7 @@ from dynid.robot.model import Robot
 __all__ = ["standard_candidates"]
 
 Floats = NDArray[np.float64]
-SPEEDS = (0.02, 0.1, 0.3)
+SPEEDS = (0.02, 0.1)
 """Widths of smooth signs, as parts of a joint's high speed."""
 TRAVELS = (0.003, 0.01, 0.03, 0.1)
 """Presliding travels, as parts of a joint's range of motion."""
@@ -69,7 +69,13 @@ def standard_candidates(
         Candidate("saturating viscous", friction(SaturatingViscous)),
         Candidate("asymmetric viscous", tuple(AsymmetricViscous(j) for j in joints)),
         Candidate("Stribeck", scaled(Stribeck, 0.1 * speed)),
-        Candidate("load friction", tuple(LoadFriction(SmoothSign(j, 0.02 * speed[j]), reference) for j in joints)),
+        *(
+            Candidate(
+                f"load friction {part:g}",
+                tuple(LoadFriction(SmoothSign(j, part * speed[j]), reference) for j in joints),
+            )
+            for part in SPEEDS
+        ),
         Candidate("drive gain", tuple(SensorCurvature(j, reference) for j in joints)),
         Candidate("first harmonics", tuple(AngleHarmonic(j, 1, sine) for j in joints for sine in (False, True))),
     ]

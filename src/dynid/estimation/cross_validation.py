@@ -26,24 +26,26 @@ WEIGHTS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
 class Folds:
     """Cross products of all columns, per fold, and the fits that leave one fold out."""
 
-    def __init__(self, problem: Problem, weights: Floats, count: int = 10) -> None:
+    def __init__(self, problem: Problem, weights: Floats, counts: Sequence[int] = (12,)) -> None:
         """Cut a problem's blocks into folds.
 
         Args:
             problem: The problem.
             weights: (n,) weight of each joint's squared residuals in the fits.
-            count: Most folds.
+            counts: Numbers of folds; several partitions make the result depend less on where the cuts happen to lie.
         """
         information = problem.information
         segments = [s for s, row in zip(information.segments, information.samples, strict=True) if row.any()]
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.problem, self.weights = problem, weights
-        groups = _groups(problem, segments, count)
+        groups = [group for count in counts for group in _groups(problem, segments, count)]
         weighted = np.array([self._products(group, weights) for group in groups])
+        self._torque = np.array([self._products(group, np.ones_like(weights)) for group in groups])
         self._weighted = weighted
-        rest = weighted.sum(axis=0) - weighted
-        length = np.sqrt(np.diagonal(weighted.sum(axis=0)))[problem.base.rank : -1]
+        whole = weighted.sum(axis=0) / len(counts)
+        rest = whole - weighted
+        length = np.sqrt(np.diagonal(whole))[problem.base.rank : -1]
         self.coordinates = PriorCoordinates.of(problem.robot, np.where(length > 0.0, length, np.inf))
         self._to_base = problem.grouping @ self.coordinates.from_scaled
         self._matrices = self._to_base.T @ rest[:, :-1, :-1] @ self._to_base
@@ -66,7 +68,7 @@ class Folds:
     def errors(
         self, present: Sequence[Feature], candidates: Sequence[Sequence[Feature]], prior_weight: float
     ) -> tuple[Floats, Floats]:
-        """Weighted squared torque errors of left-out folds, all joints together.
+        """Squared torque errors of left-out folds [(N m)^2], all joints together: what a validation will measure.
 
         Args:
             present: Features of the model.
@@ -81,9 +83,9 @@ class Folds:
         before, after = np.zeros(len(self)), np.zeros((len(groups), len(self)))
         for fold in range(len(self)):
             solution, added = self._fits(fold, kept, groups, prior_weight)
-            before[fold] = self._error(self._weighted[fold], kept, solution)
+            before[fold] = self._error(self._torque[fold], kept, solution)
             for place, (group, extended) in enumerate(zip(groups, added, strict=True)):
-                after[place, fold] = self._error(self._weighted[fold], [*kept, *group], extended)
+                after[place, fold] = self._error(self._torque[fold], [*kept, *group], extended)
         return before, after
 
     def _fits(

@@ -52,8 +52,10 @@ class Motion:
 class Feature(ABC):
     """One parameter and the torque per unit of it. Concrete features are frozen dataclasses."""
 
-    has_memory: ClassVar[bool] = False
-    """Whether the column depends on the motion before; such features are meaningless for isolated samples."""
+    @property
+    def has_memory(self) -> bool:
+        """Whether the column depends on the motion before; such features are meaningless for isolated samples."""
+        return False
 
     @property
     @abstractmethod
@@ -180,7 +182,10 @@ class Hysteresis(_Scaled):
     """
 
     symbol: ClassVar[str] = "FH"
-    has_memory: ClassVar[bool] = True
+
+    @property
+    def has_memory(self) -> bool:
+        return True
 
     def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
         state = np.zeros(q.size)
@@ -204,7 +209,10 @@ class LaggedSign(_Scaled):
     """Dry friction that follows a change of direction with a delay: ``sign(dq)`` through a first-order lag [s]."""
 
     symbol: ClassVar[str] = "FL"
-    has_memory: ClassVar[bool] = True
+
+    @property
+    def has_memory(self) -> bool:
+        return True
 
     def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
         from scipy import signal
@@ -232,6 +240,10 @@ class MotorFriction(Feature):
     @property
     def unit(self) -> str:
         return self.friction.unit
+
+    @property
+    def has_memory(self) -> bool:
+        return self.friction.has_memory
 
     def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
         q = sum(ratio * motion.q[:, joint] for joint, ratio in self.ratios)

@@ -39,22 +39,26 @@ class Reference:
 
 @dataclass(frozen=True)
 class LoadFriction(Feature):
-    """Dry friction that grows with the load: ``|gravity torque|`` times the friction's own shape."""
+    """Dry friction that grows with the load: ``|torque|`` times the friction's own shape."""
 
     friction: JointFeature
     """How the friction depends on the joint's motion."""
     reference: Reference
 
     @property
+    def has_memory(self) -> bool:
+        return self.friction.has_memory
+
+    @property
     def name(self) -> str:
-        return f"{self.friction.name}*G"
+        return f"{self.friction.name}*T"
 
     @property
     def unit(self) -> str:
         return "1"
 
     def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
-        load = np.abs(self.reference.gravity_torque(robot, motion))
+        load = np.abs(self.reference.torque(robot, motion))
         return {j: load[:, j] * column for j, column in self.friction.column(robot, motion).items()}
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.problem import Problem
+from dynid.estimation.rows import stretches
 
 __all__ = ["correlation_inflation", "joint_variances"]
 
@@ -35,9 +36,8 @@ def correlation_inflation(problem: Problem, beta: Floats) -> Floats:
         predicted = problem.torque(beta, run)
         residual = np.where(run.valid, run.effort - predicted, 0.0)
         torque = predicted * run.valid
-        for segment in np.unique(run.segment):
-            rows = run.segment == segment
-            if rows.sum() < 16:
+        for rows, _ in stretches(run):
+            if rows.stop - rows.start < 16:
                 continue
             e = np.abs(np.fft.rfft(residual[rows], axis=0)) ** 2
             x = np.abs(np.fft.rfft(torque[rows], axis=0)) ** 2

@@ -18,8 +18,8 @@ __all__ = ["PriorCoordinates"]
 
 Floats = NDArray[np.float64]
 IDENTITY = svec(np.eye(4))
-FEATURE_SIZE = 10.0
-"""Torque of a feature, all samples together, over the noise that it is scaled to."""
+FEATURE_SIZE = 1000.0
+"""Torque of a feature, all samples together and in units of the noise, at which the prior begins to hold it back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +45,12 @@ class PriorCoordinates:
         for j, body in enumerate(bodies):
             from_scaled[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] = body.from_whitened
         size = np.where(models != 0.0, np.abs(models), 1.0)
-        size[size.size - lengths.size :] = 1.0 / np.where(np.isfinite(lengths), lengths, 1.0) * FEATURE_SIZE
+        size[size.size - lengths.size :] = FEATURE_SIZE / np.where(np.isfinite(lengths), lengths, 1.0)
         from_scaled[range(10 * len(bodies), count), range(10 * len(bodies), count)] = size
-        # unknown friction is left to the data; a trace of pull keeps the program strictly convex
+        # unknown friction is left to the data; a trace of pull keeps the program strictly convex. Features compete with
+        # one another, so what the data cannot tell apart stays small
         pull = np.concatenate([np.ones(10 * len(bodies)), np.where(models != 0.0, 1e-2, 1e-6)])
+        pull[pull.size - lengths.size :] = 1.0
         return cls(
             from_scaled,
             np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),

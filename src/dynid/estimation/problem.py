@@ -173,9 +173,11 @@ def _reduced(
 
 
 def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:
-    """(N,) number of the block of time of each sample; a block never spans a gap."""
+    """(N,) number of the block of time of each sample; it spans gaps only where there are more of them than blocks."""
     length = max(1, -(-run.samples // max(1, blocks)))
     coarse = np.arange(run.samples) // length
+    if np.count_nonzero(np.diff(run.segment)) > blocks:  # isolated samples, say
+        return coarse
     change = np.ones(run.samples, dtype=bool)
     change[1:] = (np.diff(coarse) != 0) | (np.diff(run.segment) != 0)
     return np.cumsum(change) - 1

@@ -31,11 +31,11 @@ OVERSAMPLING = 5.0
 """Rate of the kept equations over the band's upper end; the filter's slope ends well below half of it."""
 
 
-def stretches(run: Experiment) -> Iterator[tuple[slice, Motion]]:
-    """The gap-free stretches of an experiment, with the rows they take."""
-    edges = np.flatnonzero(np.diff(run.segment)) + 1
+def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
+    """The gap-free stretches of an experiment, with the rows they take; all of it at once where nothing has memory."""
+    edges: list[int] = (np.flatnonzero(np.diff(run.segment)) + 1).tolist() if memory else []
     for start, stop in zip([0, *edges], [*edges, run.samples], strict=True):
-        rows = slice(int(start), int(stop))
+        rows = slice(start, stop)
         yield rows, Motion(run.q[rows], run.dq[rows], run.ddq[rows], run.rate_hz)
 
 
@@ -47,7 +47,7 @@ def feature_columns(robot: Robot, features: Sequence[Feature], motion: Motion) -
 def feature_torque(robot: Robot, features: Sequence[Feature], values: Floats, run: Experiment) -> Floats:
     """(N, n) torque of features with parameters (k,) along an experiment [N m or N]."""
     torque = np.zeros(run.q.shape)
-    for rows, motion in stretches(run):
+    for rows, motion in stretches(run, memory=any(feature.has_memory for feature in features)):
         for feature, value in zip(features, values, strict=True):
             for joint, column in feature.column(robot, motion).items():
                 torque[rows, joint] += value * column
@@ -75,7 +75,8 @@ def reduce_rows(
     supports, acting = _supports(robot, base, features, run)
     matrices: dict[tuple[int, int], Floats] = {}
     counts: dict[tuple[int, int], int] = {}
-    for rows, motion in stretches(run):
+    memory = band_hz is not None or any(feature.has_memory for feature in features)
+    for rows, motion in stretches(run, memory=memory):
         Y = regressor(robot, motion.q, motion.dq, motion.ddq, columns=base.columns)
         extra = feature_columns(robot, features, motion)
         for joint in range(robot.dof):
@@ -87,8 +88,9 @@ def reduce_rows(
             for block in np.unique(blocks[rows]):
                 mine = table[(blocks[rows][kept] == block) & valid[kept]]
                 key = (int(block), joint)
-                matrices[key] = _triangle(mine)
-                counts[key] = len(mine)
+                seen = [matrices[key]] if key in matrices else []
+                matrices[key] = _triangle(np.vstack([*seen, mine]))
+                counts[key] = counts.get(key, 0) + len(mine)
     numbers = sorted({block for block, _ in matrices})
     return Information(
         robot=robot.name,

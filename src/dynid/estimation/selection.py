@@ -31,6 +31,11 @@ class Candidate:
     name: str
     features: tuple[Feature, ...]
 
+    @property
+    def has_memory(self) -> bool:
+        """Whether one of the features has."""
+        return any(feature.has_memory for feature in self.features)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionStep:
@@ -68,14 +73,14 @@ class ForwardSelection:
     """Smallest relative gain in the error of the joints concerned, left-out blocks only."""
     share: float = 2.0 / 3.0
     """Smallest share of the folds in which it must help."""
-    folds: int = 20
-    """Blocks of time that are left out in turn; where there are several runs, these are."""
+    folds: tuple[int, ...] = (8, 12, 24)
+    """Into how many blocks of time a run is cut, one of which is left out in turn; several runs are left out whole."""
     most: int = 60
     """Largest number of rounds."""
 
     def __post_init__(self) -> None:
         """Refuse rules without meaning."""
-        if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and self.folds >= 2):
+        if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and all(count >= 2 for count in self.folds)):
             raise ArgumentError(f"a selection needs a gain and a share below one, and two folds or more, not {self}")
 
     def run(self, problem: Problem, candidates: Sequence[Candidate], *, present: Sequence[Feature] = ()) -> Selection:
@@ -91,14 +96,16 @@ class ForwardSelection:
         folds = Folds(problem, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
         chosen: list[Feature] = []
         steps: list[SelectionStep] = []
-        remaining = list(candidates)
-        while remaining and len(steps) < self.most:
-            trials = self._trials(folds, [*present, *chosen], remaining)
-            best = max(trials, key=lambda step: (step.kept, step.gain))
-            steps.append(best)
-            if not best.kept:
-                break
-            chosen.extend(remaining.pop(trials.index(best)).features)
+        # the simple before the complex: memory is tried only once no memoryless term passes any more
+        for pool in ([c for c in candidates if not c.has_memory], list(candidates)):
+            remaining = [c for c in pool if not set(c.features) & set(chosen)]
+            while remaining and len(steps) < self.most:
+                trials = self._trials(folds, [*present, *chosen], remaining)
+                best = max(trials, key=lambda step: (step.kept, step.gain))
+                steps.append(best)
+                if not best.kept:
+                    break
+                chosen.extend(remaining.pop(trials.index(best)).features)
         return Selection(features=tuple(chosen), steps=tuple(steps))
 
     def _trials(self, folds: Folds, chosen: list[Feature], remaining: list[Candidate]) -> list[SelectionStep]:
@@ -108,7 +115,8 @@ class ForwardSelection:
 
     def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
         """Judge the squared errors (folds,) without and with a candidate."""
-        gain = 1.0 - float(np.sqrt(new.sum() / max(old.sum(), 1e-300)))
+        # every fold counts alike: one fold with a large error must not decide
+        gain = 1.0 - float(np.exp(0.5 * np.mean(np.log(np.maximum(new, 1e-300) / np.maximum(old, 1e-300)))))
         better = int(np.count_nonzero(new < old))
         kept = gain >= self.gain and better >= self.share * len(old)
         return SelectionStep(candidate=name, gain=100.0 * gain, folds=better, of=len(old), kept=kept)

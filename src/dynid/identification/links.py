@@ -207,7 +207,7 @@ def _selected(
         base=problem.base,
         features=[*problem.features, *extra],
         band_hz=problem.band_hz,
-        blocks=rule.folds,
+        blocks=max(rule.folds),
     )
     selection = rule.run(wide, candidates, present=problem.features)
     return wide.keep((*problem.features, *selection.features)), selection
