@@ -282,12 +282,12 @@ def fit_automatic(data: DataSet, robot: Robot, training: list[Recording]) -> tup
 
 
 def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
-    """What the positions' noise suggests [Hz], but neither below the band nor more than an octave above it."""
+    """What the positions' noise suggests [Hz], within 1.5 and 3 times the band: flat in it, and not far beyond."""
     cleaning = Cleaning(max_gap_s=data.max_gap_s, most_missing=0.5)
     options = Processing(cleaning=cleaning)
     chosen, _ = resolve_cutoff(uniform_recording(log, options), options)
     assert isinstance(chosen.cutoff_hz, float)
-    return float(np.clip(chosen.cutoff_hz, band, 2.0 * band))
+    return float(np.clip(chosen.cutoff_hz, 1.5 * band, 3.0 * band))
 
 
 def evaluate(data: DataSet) -> list[Result]:

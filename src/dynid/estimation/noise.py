@@ -1,4 +1,8 @@
-"""How noisy the torques are, per joint, and how many independent samples the correlated residuals amount to."""
+"""How noisy the torques are, per joint, and how many independent samples the correlated residuals amount to.
+
+Both come from the factors of joints and blocks of time, so that no second pass over the data is needed, and filters,
+features and masks are accounted for by construction.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.problem import Problem
-from dynid.estimation.rows import stretches
 
 __all__ = ["correlation_inflation", "joint_variances"]
 
 Floats = NDArray[np.float64]
+RESOLVED = 1e-10
+"""Directions of a joint's scaled equations with less of the largest one's square are left out."""
 
 
 def joint_variances(problem: Problem, beta: Floats) -> Floats:
@@ -28,20 +33,35 @@ def joint_variances(problem: Problem, beta: Floats) -> Floats:
 def correlation_inflation(problem: Problem, beta: Floats) -> Floats:
     """(n,) factor by which serial correlation of the residuals raises the variance of the estimates, at least 1.
 
-    The variance of ``sum(x_t e_t)`` is the overlap of the spectra of regressor x and residual e. The predicted torque
-    stands for the regressors: it is what their motion, with its few frequencies, makes of them.
+    In a block of time s the equations W_s and residuals e_s give the score ``g_s = W_s^T e_s``. Independent residuals of
+    variance v would make its covariance ``v W_s^T W_s``; the factor is how much larger ``g_s^T (W^T W)^-1 g_s`` is, over
+    all blocks and directions that the joint's equations resolve (the block version of a sandwich estimator).
     """
-    overlap, apart = np.zeros(problem.robot.dof), np.zeros(problem.robot.dof)
-    for run in problem.experiments:
-        predicted = problem.torque(beta, run)
-        residual = np.where(run.valid, run.effort - predicted, 0.0)
-        torque = predicted * run.valid
-        for rows, _ in stretches(run):
-            if rows.stop - rows.start < 16:
-                continue
-            e = np.abs(np.fft.rfft(residual[rows], axis=0)) ** 2
-            x = np.abs(np.fft.rfft(torque[rows], axis=0)) ** 2
-            overlap += (e * x).sum(axis=0)
-            apart += e.mean(axis=0) * x.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.maximum(np.where(apart > 0.0, overlap / apart, 1.0), 1.0)
+    information = problem.information
+    variances = joint_variances(problem, beta)
+    parts = [_joint_parts(problem, joint, beta) for joint in range(information.dof)]
+    directions = sum(rank for _, rank, _ in parts)
+    share = min(1.0, beta.size / max(directions, 1))  # of a joint's directions that the fit has adapted to
+    found = np.ones(information.dof)
+    for joint, (scores, rank, overlap) in enumerate(parts):
+        expected = variances[joint] * (rank - share * overlap)
+        if expected > 0.0 and rank > overlap * share:
+            found[joint] = max(1.0, scores / expected)
+    return found
+
+
+def _joint_parts(problem: Problem, joint: int, beta: Floats) -> tuple[float, int, float]:
+    """Of one joint: sum of whitened squared scores, resolved directions, and their concentration in single blocks."""
+    information = problem.information
+    factors = [information.factor(joint, segment) for segment in information.segments]
+    vector = np.append(beta[list(information.supports[joint])], -1.0)
+    products = [R[:, :-1].T @ R[:, :-1] for R in factors]
+    total = np.sum(products, axis=0)
+    scale = np.sqrt(np.diagonal(total))
+    inverse = np.where(scale > 0.0, 1.0 / np.where(scale > 0.0, scale, 1.0), 0.0)
+    values, vectors = np.linalg.eigh(total * np.outer(inverse, inverse))
+    good = values > RESOLVED * max(float(values[-1]) if values.size else 0.0, 1e-300)
+    whiten = inverse[:, None] * vectors[:, good] / np.sqrt(values[good])
+    scores = sum(float(np.sum((whiten.T @ (R[:, :-1].T @ (R @ vector))) ** 2)) for R in factors)
+    overlap = sum(float(np.sum((whiten.T @ product @ whiten) ** 2)) for product in products)
+    return scores, int(np.count_nonzero(good)), overlap
