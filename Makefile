@@ -12,7 +12,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture \
-	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots
+	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots real-data
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -43,6 +43,7 @@ campaigns:
 	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
+	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "excitation-robots       100 random robots under tight limits"
 
 fuzz-readers: $(STAMP)
@@ -62,6 +63,9 @@ excitation-papers excitation-noise excitation-panda: $(STAMP)
 
 excitation-robots: $(STAMP)
 	$(CAMPAIGN)/excitation_robots.py --count 100
+
+real-data: $(STAMP)
+	$(CAMPAIGN)/real_data.py
 
 picture: $(DEMO_STAMP)
 	$(BIN)/dynid demo --out out/demo

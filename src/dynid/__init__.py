@@ -51,6 +51,7 @@ _HOME = {
     "dynid.estimation.reduced_set": ["ReducedSet"],
     "dynid.estimation.ridge": ["Ridge"],
     "dynid.estimation.robust": ["Cauchy", "Huber"],
+    "dynid.estimation.selection": ["ForwardSelection"],
     "dynid.estimation.truncated_svd": ["TruncatedSVD"],
     "dynid.excitation.design": ["design_excitation"],
     "dynid.excitation.excitation": ["Excitation"],

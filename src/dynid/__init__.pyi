@@ -43,6 +43,7 @@ from dynid.estimation.reduced_set import ReducedSet as ReducedSet
 from dynid.estimation.ridge import Ridge as Ridge
 from dynid.estimation.robust import Cauchy as Cauchy
 from dynid.estimation.robust import Huber as Huber
+from dynid.estimation.selection import ForwardSelection as ForwardSelection
 from dynid.estimation.truncated_svd import TruncatedSVD as TruncatedSVD
 from dynid.excitation.design import design_excitation as design_excitation
 from dynid.excitation.excitation import Excitation as Excitation

@@ -48,6 +48,7 @@ def inspect(logs: tuple[str, ...]) -> None:
 @PROFILE
 @click.option("--estimator", type=click.Choice(["feasible", "wls", "ols"]), default="feasible", show_default=True)
 @click.option("--validate", "held_out", multiple=True, type=click.Path(exists=True), help="Held-out log; repeatable.")
+@click.option("--select", is_flag=True, help="Add friction and drive terms that cross-validation approves.")
 @click.option("--limit", default=15.0, show_default=True, help="Largest relative held-out error that passes [%].")
 @click.option("--cutoff", type=float, help="Low-pass [Hz]; chosen from the data by default.")
 @OUT
@@ -60,6 +61,7 @@ def identify(
     profile: str | None,
     estimator: str,
     held_out: tuple[str, ...],
+    select: bool,
     limit: float,
     cutoff: float | None,
     out: Path,
@@ -76,6 +78,7 @@ def identify(
     from dynid.data.reading import read_recording
     from dynid.estimation.feasible import FeasibleWLS
     from dynid.estimation.least_squares import OLS, WLS
+    from dynid.estimation.selection import ForwardSelection
     from dynid.identification.links import identify as identify_links
     from dynid.identification.validation import validate
 
@@ -90,7 +93,8 @@ def identify(
         for number, log in enumerate(logs, start=1):
             runs.append(experiment(log))
             advance(number, Path(log).name)
-    fit = identify_links(model, runs, estimator=kinds[estimator])
+    rule = ForwardSelection() if select else None
+    fit = identify_links(model, runs, estimator=kinds[estimator], select=rule)
     proof = [experiment(log) for log in held_out]
     check = validate(fit, proof, limit=limit) if proof else None
     _write_identification(fit, check, proof[0] if proof else None, out, force)

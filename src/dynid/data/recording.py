@@ -60,7 +60,7 @@ class Recording:
     notes: tuple[str, ...] = ()
     """What the reader had to say: salvaged parts, converted units, ignored channels."""
     isolated: bool = False
-    """Whether rows are picked samples with unknown gaps between them: `time` then only counts, and differences mean nothing."""
+    """Whether rows are picked samples with unknown gaps: `time` then only counts, and differences mean nothing."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""

@@ -60,7 +60,7 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
                 estimate.values.tolist(),
                 stderr,
                 estimate.units,
-                base.expressions,
+                (*base.expressions, *(feature.name for feature in fit.features)),
                 estimate.undetermined.tolist(),
                 strict=True,
             )

@@ -64,14 +64,15 @@ class Identification:
         """Standard parameters that the data determine only in combination with others, or not at all."""
         alone = set(self.base.identifiable)
         names = [self.base.layout[column].name for column in self.base.columns]
-        open_ones = {name for name, free in zip(names, self.estimate.undetermined, strict=True) if free}
+        left_open = self.estimate.undetermined[: self.base.rank]
+        open_ones = {name for name, free in zip(names, left_open, strict=True) if free}
         return tuple(name for name in self.base.layout.names if name not in alone or name in open_ones)
 
     @property
     def standard_stderr(self) -> Floats:
         """(p,) standard deviation of the standard parameters; infinite where the data alone do not determine them."""
         spread = np.full(self.standard.size, np.inf)
-        stderr = dict(zip(self.base.columns, self.estimate.stderr, strict=True))
+        stderr = dict(zip(self.base.columns, self.estimate.stderr[: self.base.rank], strict=True))
         for name in self.base.identifiable:
             column = self.base.layout.index(name)
             spread[column] = stderr[column]

@@ -92,7 +92,7 @@ class Torques(Section):
 
     def body(self) -> str:
         """One zoomable plot per joint."""
-        found = self.fit.predict(self.run.q, self.run.dq, self.run.ddq)
+        found = self.fit.torque(self.run)
         before = inverse_dynamics(self.fit.robot, self.run.q, self.run.dq, self.run.ddq)
         plots = []
         for j, name in enumerate(self.fit.robot.joint_names):
@@ -127,7 +127,7 @@ class Residuals(Section):
 
     def body(self) -> str:
         """Histogram, autocorrelation and mean over speed of every joint."""
-        residual = self.run.effort - self.fit.predict(self.run.q, self.run.dq, self.run.ddq)
+        residual = self.run.effort - self.fit.torque(self.run)
         plots = []
         for j, name in enumerate(self.fit.robot.joint_names):
             good = self.run.valid[:, j]
@@ -179,12 +179,13 @@ class Parameters(Section):
         """Two tables and the plain words of what cannot be known."""
         estimate, base = self.fit.estimate, self.fit.base
         interval = estimate.interval()
-        prior = base.project(self.fit.robot.parameter_vector)
+        features = [feature.name for feature in self.fit.features]
+        prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(features))])
         rows = [
             (name, expression, float(value), float(low), float(high), float(before), unit, "left open" if free else "")
             for name, expression, value, (low, high), before, unit, free in zip(
                 estimate.names,
-                base.expressions,
+                (*base.expressions, *features),
                 estimate.values,
                 interval,
                 prior,

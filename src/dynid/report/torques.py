@@ -21,7 +21,7 @@ def torque_picture(fit: Identification, run: Experiment, *, joints: int | None =
         joints: How many joints are drawn, from the first on; all by default.
         width: Of one chart [px].
     """
-    found = fit.predict(run.q, run.dq, run.ddq)
+    found = fit.torque(run)
     before = inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
     charts = []
     for j in range(min(joints or fit.robot.dof, fit.robot.dof)):
