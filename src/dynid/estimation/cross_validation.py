@@ -98,7 +98,7 @@ class Folds:
         A = self._matrices[fold][np.ix_(everything, everything)] + np.diag(pull)
         side = self._sides[fold][everything] + pull * self.coordinates.centre[everything]
         k = len(kept)
-        solved = np.linalg.solve(A[:k, :k], np.column_stack([side[:k], A[:k, k:]]))
+        solved = _solved(A[:k, :k], np.column_stack([side[:k], A[:k, k:]]))
         solution, through = solved[:, 0], solved[:, 1:]
         added, start = [], 0
         for group in groups:
@@ -129,6 +129,14 @@ class Folds:
             fits = [self._fits(fold, kept, [], weight)[0] for fold in range(len(self))]
             errors.append(sum(self._error(G, kept, fit) for G, fit in zip(self._weighted, fits, strict=True)))
         return max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * min(errors))
+
+
+def _solved(A: Floats, B: Floats) -> Floats:
+    """Solution of a semidefinite system, of the smallest norm where it is singular."""
+    try:
+        return np.asarray(np.linalg.solve(A, B), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(A, B, rcond=None)[0])
 
 
 def _groups(problem: Problem, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:

@@ -21,6 +21,7 @@ from dynid.estimation.conic import ConeProgram, solve_cone_program
 from dynid.estimation.cross_validation import cross_validated_weight
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.prior import PriorCoordinates
 from dynid.estimation.problem import Problem
 from dynid.estimation.pseudo_inertia import unsvec
@@ -104,7 +105,7 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
         nonnegative=nonnegative,
         **settings.bounds.rows(problem.robot, coordinates.from_scaled),
     )
-    y, gap = solve_cone_program(program)
+    y, gap, notes = _solved(program)
     held = [
         body.joint.child
         for j, body in enumerate(problem.robot.bodies)
@@ -115,7 +116,17 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
     if any(_smallest(y, j) < 0.5 * settings.margin - 1e-9 for j in range(bodies)):
         raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")
     y[list(nonnegative)] = np.maximum(y[list(nonnegative)], 0.0)
-    return FeasibleSolution(theta=coordinates.from_scaled @ y, at_bound=tuple(held), notes=coordinates.notes, gap=gap)
+    return FeasibleSolution(
+        theta=coordinates.from_scaled @ y, at_bound=tuple(held), notes=(*coordinates.notes, *notes), gap=gap
+    )
+
+
+def _solved(program: ConeProgram) -> tuple[Floats, float, tuple[str, ...]]:
+    """The minimiser, its gap, and a note where the cone solver had to be replaced."""
+    answer = solve_cone_program(program)
+    if answer is not None:
+        return (*answer, ())
+    return solve_by_log_cholesky(program), float("nan"), ("the cone solver failed: the log-Cholesky form was solved",)
 
 
 def _smallest(y: Floats, body: int) -> float:

@@ -33,9 +33,9 @@ def joint_variances(problem: Problem, beta: Floats) -> Floats:
 def correlation_inflation(problem: Problem, beta: Floats) -> Floats:
     """(n,) factor by which serial correlation of the residuals raises the variance of the estimates, at least 1.
 
-    In a block of time s the equations W_s and residuals e_s give the score ``g_s = W_s^T e_s``. Independent residuals of
-    variance v would make its covariance ``v W_s^T W_s``; the factor is how much larger ``g_s^T (W^T W)^-1 g_s`` is, over
-    all blocks and directions that the joint's equations resolve (the block version of a sandwich estimator).
+    In a block of time s the equations W_s and residuals e_s give the score ``g_s = W_s^T e_s``. Independent residuals
+    of variance v would make its covariance ``v W_s^T W_s``; the factor is how much larger ``g_s^T (W^T W)^-1 g_s`` is,
+    over all blocks and directions that the joint's equations resolve (the block version of a sandwich estimator).
     """
     information = problem.information
     variances = joint_variances(problem, beta)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
-from dynid.identification.links import Identification
+from dynid.identification.links import Identification, identify
 from dynid.kernels import inverse_dynamics
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["Validation", "validate"]
+__all__ = ["Validation", "cross_validate", "validate"]
 
 Floats = NDArray[np.float64]
 
@@ -115,6 +116,42 @@ def validate(fit: Identification, experiments: Experiment | Sequence[Experiment]
             samples=int(counts.sum()),
             limit=limit,
         )
+
+
+def cross_validate(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    folds: int = 5,
+    limit: float = 15.0,
+    **options: Any,
+) -> tuple[Validation, ...]:
+    """Identify without, and validate on, each part of the data in turn.
+
+    Several experiments are left out one at a time; a single one is cut into blocks of time.
+
+    Args:
+        robot: As for `identify`.
+        experiments: One or several.
+        folds: Number of blocks of time of a single experiment.
+        limit: As for `validate`.
+        **options: As for `identify`.
+    """
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    if len(runs) > 1:
+        pairs = [(tuple(other for other in runs if other is not run), run) for run in runs]
+    else:
+        pairs = [((train,), held) for train, held in _blocks(runs[0], folds)]
+    return tuple(validate(identify(robot, train, **options), held, limit=limit) for train, held in pairs)
+
+
+def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
+    """The run with each block of time masked, and with all others masked."""
+    if not 2 <= folds <= run.samples:
+        raise ArgumentError(f"{folds} folds of {run.samples} samples", remedy="Use two or more, each of some samples.")
+    number = np.arange(run.samples) * folds // run.samples
+    masks = [(number == fold)[:, None] for fold in range(folds)]
+    return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
 
 
 def _residual(robot: Robot, run: Experiment) -> Floats:

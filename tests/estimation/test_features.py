@@ -1,0 +1,124 @@
+"""Features: their shapes, their causality, and that planted ones are found again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError
+from dynid.estimation.features import (
+    AngleHarmonic,
+    Feature,
+    Hysteresis,
+    LaggedSign,
+    Motion,
+    MotorFriction,
+    SaturatingViscous,
+    SmoothSign,
+    Stribeck,
+)
+from dynid.estimation.least_squares import WLS
+from dynid.estimation.load_features import BaseTilt, CrossTalk, LoadFriction, Reference, SensorCurvature
+from dynid.estimation.problem import build_problem
+from dynid.estimation.rows import feature_torque
+from dynid.kernels import inverse_dynamics
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from estimation.planted import planted_run
+
+ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+REFERENCE = Reference(ROBOT.parameter_vector)
+FEATURES: list[Feature] = [
+    SmoothSign(0, 0.2),
+    Stribeck(1, 0.2),
+    SaturatingViscous(2),
+    AngleHarmonic(1, 2, True),
+    Hysteresis(0, 0.05),
+    LaggedSign(1, 0.05),
+    MotorFriction(((0, 1.0), (1, -1.0)), SmoothSign(1, 0.1)),
+    LoadFriction(SmoothSign(1, 0.1), REFERENCE),
+    CrossTalk(0, 1, REFERENCE),
+    SensorCurvature(0, REFERENCE),
+]
+
+
+def motion(samples: int = 400) -> Motion:
+    run = planted_run(ROBOT, samples=samples)
+    return Motion(run.q, run.dq, run.ddq, run.rate_hz)
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
+def test_causal(feature: Feature) -> None:
+    whole = motion()
+    begin = Motion(whole.q[:150], whole.dq[:150], whole.ddq[:150], whole.rate_hz)
+    for joint, column in feature.column(ROBOT, begin).items():
+        np.testing.assert_allclose(feature.column(ROBOT, whole)[joint][:150], column, atol=1e-12)
+
+
+def test_hysteresis_is_the_stop_operator() -> None:
+    q = motion().q[:, 0]
+    state = [0.0]
+    for step in np.diff(q):
+        state.append(float(np.clip(state[-1] + step / 0.05, -1.0, 1.0)))
+    np.testing.assert_allclose(Hysteresis(0, 0.05).shape(q, q, 100.0), state, atol=1e-12)
+
+
+def test_lagged_sign_follows_a_step() -> None:
+    dq = np.concatenate([-np.ones(10), np.ones(200)])
+    y = LaggedSign(0, 0.1).shape(dq, dq, 100.0)
+    np.testing.assert_allclose(y[:10], -1.0)
+    assert y[20] == pytest.approx(1.0 - 2.0 * np.exp(-11 / 10.0))
+
+
+def test_base_tilt_is_the_derivative_with_respect_to_gravity() -> None:
+    robot = zoo.puma560()
+    run = planted_run(robot, samples=50)
+    at = Motion(run.q, 0.0 * run.dq, 0.0 * run.ddq, 100.0)
+    tilt = BaseTilt(0, Reference(robot.parameter_vector))
+    from dynid.estimation.load_features import horizontal_axes
+    from dynid.spatial import rotation_about
+
+    angle = 1e-6
+    turned = robot.with_gravity(rotation_about(horizontal_axes(robot)[0], angle) @ robot.gravity)
+    zero = np.zeros_like(run.q)
+    change = inverse_dynamics(turned, run.q, zero, zero) - inverse_dynamics(robot, run.q, zero, zero)
+    for joint, column in tilt.column(robot, at).items():
+        np.testing.assert_allclose(change[:, joint] / angle, column, atol=1e-4)
+
+
+def test_planted_features_are_found() -> None:
+    run = planted_run(ROBOT, samples=2000, noise=0.01)
+    features = FEATURES[:6]
+    planted = np.array([0.5, 0.4, 0.3, 0.2, 0.6, 0.5])
+    from dataclasses import replace
+
+    run = replace(run, effort=run.effort + feature_torque(ROBOT, features, planted, run))
+    problem = build_problem(ROBOT, run, features=features)
+    estimate = WLS().solve(problem)
+    assert estimate.names[-6:] == tuple(f.name for f in features)
+    np.testing.assert_array_less(np.abs(estimate.values[-6:] - planted), 4.0 * estimate.stderr[-6:])
+    kept = WLS().solve(problem.keep(features[:2]))
+    assert len(kept.names) == problem.base.rank + 2
+
+
+def test_parallel_filter_keeps_the_parameters() -> None:
+    run = planted_run(ROBOT, samples=3000)
+    problem = build_problem(ROBOT, run, band_hz=5.0)
+    truth = problem.base.project(ROBOT.parameter_vector)
+    np.testing.assert_allclose(WLS().solve(problem).values, truth, atol=1e-8)
+
+
+def test_samples_that_do_not_count_never_reach_their_neighbours() -> None:
+    from dataclasses import replace
+
+    run = planted_run(ROBOT, samples=3000)
+    valid = np.ones(run.q.shape, dtype=bool)
+    valid[500:700] = False
+    spoilt = np.where(valid, run.effort, 1e6)
+    problem = build_problem(ROBOT, replace(run, effort=spoilt, valid=valid), band_hz=5.0)
+    np.testing.assert_allclose(WLS().solve(problem).values, problem.base.project(ROBOT.parameter_vector), atol=1e-8)
+
+
+def test_scales_must_be_positive() -> None:
+    with pytest.raises(ArgumentError):
+        Hysteresis(0, 0.0)

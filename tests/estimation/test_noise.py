@@ -1,0 +1,69 @@
+"""Intervals cover: white noise, coloured noise, filtered equations, noisy positions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.data.processing import process
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.estimation.least_squares import WLS
+from dynid.estimation.problem import build_problem
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from estimation.planted import planted_run
+
+ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+BASE = base_parameters(ROBOT)
+TRUTH = BASE.project(ROBOT.parameter_vector)
+RUNS = 60
+
+
+def covered(interval: np.ndarray) -> np.ndarray:
+    return np.asarray((interval[:, 0] <= TRUTH) & (interval[:, 1] >= TRUTH))
+
+
+@pytest.mark.parametrize("band_hz", [None, 5.0])
+def test_white_torque_noise(band_hz: float | None) -> None:
+    hits = []
+    for seed in range(RUNS):
+        run = planted_run(ROBOT, samples=1000, noise=0.1, seed=seed)
+        estimate = WLS().solve(build_problem(ROBOT, run, base=BASE, band_hz=band_hz))
+        hits.append(covered(estimate.interval()))
+    assert 0.90 < np.mean(hits) < 0.985
+
+
+def test_coloured_torque_noise_widens_the_intervals() -> None:
+    from dataclasses import replace
+
+    from scipy import signal
+
+    hits, inflation = [], []
+    clean = planted_run(ROBOT, samples=4000)
+    for seed in range(RUNS):
+        white = np.random.default_rng(seed).normal(size=(4200, ROBOT.dof))
+        noise = signal.lfilter([0.2], [1.0, -0.8], white, axis=0)[200:]
+        run = replace(clean, effort=clean.effort + 0.1 * noise)
+        estimate = WLS().solve(build_problem(ROBOT, run, base=BASE))
+        hits.append(covered(estimate.interval()))
+        inflation.append(estimate.inflation.mean())
+    assert np.mean(inflation) > 3.0  # (1 + 0.8) / (1 - 0.8) = 9 for constant columns
+    assert 0.88 < np.mean(hits) < 0.985
+
+
+def test_position_noise() -> None:
+    hits = []
+    for seed in range(30):
+        log = simulate_experiment(
+            ROBOT,
+            sum_of_sines(ROBOT.dof, amplitude=0.6, seed=1),
+            rate_hz=250.0,
+            duration_s=8.0,
+            noise=Noise(position=1e-5, effort=0.1),
+            with_velocity=False,
+            seed=seed,
+        )
+        estimate = WLS().solve(build_problem(ROBOT, process(log, cutoff_hz=15.0, rest=None), base=BASE))
+        hits.append(covered(estimate.interval()))
+    assert 0.90 < np.mean(hits) < 0.99
