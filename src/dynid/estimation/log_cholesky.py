@@ -18,8 +18,8 @@ __all__ = ["solve_by_log_cholesky"]
 
 Floats = NDArray[np.float64]
 _LOWER = np.tril_indices(4, -1)
-SMALLEST = 1e-9
-"""Where unknowns that must not be negative start, at least."""
+SMALLEST = -6.0
+"""Lowest logarithm: at a constraint the true one runs off to minus infinity, and nothing is gained by following it."""
 
 
 def solve_by_log_cholesky(program: ConeProgram) -> Floats:
@@ -40,7 +40,11 @@ def solve_by_log_cholesky(program: ConeProgram) -> Floats:
         y = _unknowns(program, u)
         return np.concatenate([program.matrix @ y - program.target, pull * (y - program.centre)])
 
-    found = least_squares(residual, _start(program), method="trf", x_scale="jac", max_nfev=200)
+    lowest = np.full(program.centre.size, -np.inf)
+    for body in range(program.bodies):
+        lowest[10 * body : 10 * body + 4] = SMALLEST
+    lowest[list(program.nonnegative)] = SMALLEST
+    found = least_squares(residual, _start(program), bounds=(lowest, np.inf), ftol=1e-6, max_nfev=500)
     if not found.success or not np.isfinite(found.x).all():
         raise EstimationError(f"neither the cone solver nor the fallback converged: {found.message}")
     return _unknowns(program, found.x)
@@ -68,5 +72,5 @@ def _start(program: ConeProgram) -> Floats:
         L = np.linalg.cholesky(excess)
         u[part] = np.concatenate([np.log(np.diagonal(L)), L[_LOWER]])
     held = list(program.nonnegative)
-    u[held] = np.log(np.maximum(program.centre[held], max(SMALLEST, 1e-3)))
+    u[held] = np.log(np.maximum(program.centre[held], 0.1))
     return u

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.data.filters import Butterworth
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
+from dynid.estimation.rows import stretches
 from dynid.identification.links import Identification, identify
 from dynid.kernels import inverse_dynamics
 from dynid.robot.model import Robot
@@ -85,24 +87,33 @@ class Validation:
         return self.summary()
 
 
-def validate(fit: Identification, experiments: Experiment | Sequence[Experiment], *, limit: float = 15.0) -> Validation:
+def validate(
+    fit: Identification,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    limit: float = 15.0,
+    band_hz: float | None = None,
+) -> Validation:
     """Compare predicted and measured torques of experiments that were not used for the identification.
 
     Args:
         fit: The identification.
         experiments: Held-out data; refused where it is the very data of the identification.
         limit: Largest relative error that passes [%].
+        band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
+            band does not count as error of the model [Hz]; the band of the identification by default.
     """
+    band = fit.problem.band_hz if band_hz is None else band_hz
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if any(run is used for run in runs for used in fit.problem.experiments):
         raise ArgumentError(
             "an experiment of the identification cannot validate it", remedy="Keep one run, or a part of one, aside."
         )
-    residuals = [np.where(run.valid, run.effort - fit.torque(run), 0.0) for run in runs]
-    measured = [np.where(run.valid, run.effort, 0.0) for run in runs]
+    residuals = [_compared(run, run.effort - fit.torque(run), band) for run in runs]
+    measured = [_compared(run, run.effort, band) for run in runs]
     squares = np.sum([(r**2).sum(axis=0) for r in residuals], axis=0)
     total = np.sum([(m**2).sum(axis=0) for m in measured], axis=0)
-    prior = np.sum([(_residual(fit.robot, run) ** 2).sum(axis=0) for run in runs], axis=0)
+    prior = np.sum([(_residual(fit.robot, run, band) ** 2).sum(axis=0) for run in runs], axis=0)
     counts = np.sum([run.valid.sum(axis=0) for run in runs], axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return Validation(
@@ -154,6 +165,14 @@ def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
     return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
 
 
-def _residual(robot: Robot, run: Experiment) -> Floats:
-    predicted = inverse_dynamics(robot, run.q, run.dq, run.ddq)
-    return np.where(run.valid, run.effort - predicted, 0.0)
+def _residual(robot: Robot, run: Experiment, band_hz: float | None) -> Floats:
+    return _compared(run, run.effort - inverse_dynamics(robot, run.q, run.dq, run.ddq), band_hz)
+
+
+def _compared(run: Experiment, torque: Floats, band_hz: float | None) -> Floats:
+    """Torques (N, n), zero where they do not count, low-passed stretch by stretch."""
+    counted = np.where(run.valid, torque, 0.0)
+    if band_hz is None or band_hz >= 0.45 * run.rate_hz:
+        return counted
+    smooth = [Butterworth().apply(counted[rows], run.rate_hz, band_hz) for rows, _ in stretches(run)]
+    return np.where(run.valid, np.concatenate(smooth), 0.0)

@@ -1,0 +1,125 @@
+"""Physically consistent estimation: possible bodies, verified optima, bounds, fallback."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid.estimation.feasible as feasible_module
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.bounds import Bounds
+from dynid.estimation.conic import ConeProgram, solve_cone_program
+from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.log_cholesky import solve_by_log_cholesky
+from dynid.estimation.problem import build_problem
+from dynid.estimation.pseudo_inertia import svec, unsvec
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from estimation.planted import planted_run
+
+ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+LINKS = [body.joint.child for body in ROBOT.bodies]
+
+
+def program(seed: int = 0, bodies: int = 2, extra: int = 2) -> ConeProgram:
+    rng = np.random.default_rng(seed)
+    p = 10 * bodies + extra
+    centre = np.concatenate([np.tile(svec(np.eye(4)), bodies), np.ones(extra)])
+    return ConeProgram(
+        matrix=rng.normal(size=(p // 2, p)),
+        target=3.0 * rng.normal(size=p // 2),
+        centre=centre,
+        pull=np.full(p, 0.1),
+        bodies=bodies,
+        margin=1e-3,
+        nonnegative=tuple(range(10 * bodies, p)),
+        at_most=np.zeros((0, p)),
+        limit=np.zeros(0),
+        equal=np.zeros((0, p)),
+        value=np.zeros(0),
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_optimality_by_an_independent_check(seed: int) -> None:
+    """KKT: the gradient lies in the dual cone and is complementary to the solution."""
+    case = program(seed)
+    answer = solve_cone_program(case)
+    assert answer is not None
+    y, _ = answer
+    gradient = case.matrix.T @ (case.matrix @ y - case.target) + case.pull * (y - case.centre)
+    for body in range(case.bodies):
+        part = slice(10 * body, 10 * body + 10)
+        Q, G = unsvec(y[part]) - case.margin * np.eye(4), unsvec(gradient[part])
+        assert np.linalg.eigvalsh(Q)[0] > -1e-6
+        assert np.linalg.eigvalsh(G)[0] > -1e-4
+        assert abs(np.sum(Q * G)) < 1e-3
+    held = list(case.nonnegative)
+    assert (y[held] > -1e-7).all()
+    assert (gradient[held] > -1e-4).all()
+    assert np.abs(gradient[held] * y[held]).max() < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_log_cholesky_agrees_with_the_cone_solver(seed: int) -> None:
+    case = program(seed)
+    answer = solve_cone_program(case)
+    assert answer is not None
+
+    def cost(y: np.ndarray) -> float:
+        return float(np.sum((case.matrix @ y - case.target) ** 2) + np.sum(case.pull * (y - case.centre) ** 2))
+
+    assert cost(solve_by_log_cholesky(case)) == pytest.approx(cost(answer[0]), rel=1e-3)
+
+
+def test_fallback_is_taken_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
+    expected = FeasibleWLS(prior_weight=1.0).solve(problem)
+    monkeypatch.setattr(feasible_module, "solve_cone_program", lambda program: None)
+    estimate = FeasibleWLS(prior_weight=1.0).solve(problem)
+    assert any("log-Cholesky" in note for note in estimate.notes)
+    np.testing.assert_allclose(estimate.values, expected.values, atol=2e-2)
+
+
+def test_every_body_is_possible_and_near_the_truth() -> None:
+    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.5, samples=300))
+    estimate = FeasibleWLS().solve(problem)
+    assert estimate.standard is not None
+    robot = ROBOT.with_parameters(estimate.standard)
+    assert all(body.inertia.is_physical for body in robot.bodies)
+    assert all(v >= 0.0 for j in robot.moving_joints for m in j.models[:2] for v in m.values)
+    np.testing.assert_allclose(problem.base.project(estimate.standard), estimate.values, atol=1e-9)
+
+
+def test_bounds_hold() -> None:
+    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
+    bounds = Bounds(mass={LINKS[1]: (1.0, 2.0)}, known=(LINKS[0],), total_mass=(1.0, 100.0))
+    estimate = FeasibleWLS(bounds=bounds).solve(problem)
+    assert estimate.standard is not None
+    assert 1.0 - 1e-4 <= estimate.standard[19] <= 2.0 + 1e-4
+    np.testing.assert_allclose(estimate.standard[:10], ROBOT.parameter_vector[:10], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "bounds", [Bounds(mass={LINKS[1]: (5.0, 4.0)}), Bounds(mass={LINKS[1]: (50.0, 60.0)}, total_mass=(0.0, 20.0))]
+)
+def test_contradictory_bounds_are_refused(bounds: Bounds) -> None:
+    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
+    with pytest.raises(EstimationError, match="no possible robot"):
+        FeasibleWLS(bounds=bounds).solve(problem)
+
+
+def test_an_impossible_prior_is_replaced_and_noted() -> None:
+    theta = ROBOT.parameter_vector.copy()
+    theta[10:16], theta[19] = -1.0, -5.0
+    estimate = FeasibleWLS().solve(build_problem(ROBOT.with_parameters(theta), planted_run(ROBOT, noise=0.1)))
+    assert any("prior" in note and LINKS[1] in note for note in estimate.notes)
+    assert estimate.standard is not None
+    assert all(body.inertia.is_physical for body in ROBOT.with_parameters(estimate.standard).bodies)
+
+
+def test_settings_without_meaning_are_refused() -> None:
+    with pytest.raises(ArgumentError):
+        FeasibleWLS(margin=2.0)
+    with pytest.raises(ArgumentError, match="no joint moves"):
+        FeasibleWLS(bounds=Bounds(mass={"nobody": (0.0, 1.0)})).solve(build_problem(ROBOT, planted_run(ROBOT)))

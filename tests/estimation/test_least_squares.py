@@ -1,0 +1,87 @@
+"""Least squares: exact without noise, honest where parameters stay open, refusing where nothing is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.estimate import Estimator
+from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.least_squares import OLS, WLS
+from dynid.estimation.prior_wls import PriorWLS
+from dynid.estimation.problem import build_problem
+from dynid.kernels import inverse_dynamics
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from estimation.planted import planted_run
+
+ROBOT = zoo.puma560().with_joint_models(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ESTIMATORS: list[Estimator] = [OLS(), WLS(), PriorWLS(), FeasibleWLS()]
+
+
+def with_motion(run: Experiment, joint: int | None) -> Experiment:
+    """The same with one joint held, or with all of them at rest."""
+    still = slice(None) if joint is None else [joint]
+    q, dq, ddq = run.q.copy(), run.dq.copy(), run.ddq.copy()
+    q[:, still], dq[:, still], ddq[:, still] = q[0, still], 0.0, 0.0
+    noise = 0.01 * np.random.default_rng(0).normal(size=q.shape)
+    return replace(run, q=q, dq=dq, ddq=ddq, effort=inverse_dynamics(ROBOT, q, dq, ddq) + noise)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_exact_without_noise(estimator: Estimator) -> None:
+    problem = build_problem(ROBOT, planted_run(ROBOT))
+    truth = problem.base.project(ROBOT.parameter_vector)
+    np.testing.assert_allclose(estimator.solve(problem).values, truth, atol=2e-4)
+
+
+def test_a_locked_joint_is_reported() -> None:
+    estimate = WLS().solve(build_problem(ROBOT, with_motion(planted_run(ROBOT), 2)))
+    open_ones = {name for name, free in zip(estimate.names, estimate.undetermined, strict=True) if free}
+    assert {"IA3", "FV3", "FC3"} <= open_ones
+    assert np.isinf(estimate.stderr[estimate.undetermined]).all()
+    assert any("IA3" in note for note in estimate.notes)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_a_robot_at_rest_reveals_next_to_nothing(estimator: Estimator) -> None:
+    estimate = estimator.solve(build_problem(ROBOT, with_motion(planted_run(ROBOT), None)))
+    assert np.count_nonzero(np.isfinite(estimate.stderr)) <= 1
+    assert np.isfinite(estimate.values).all()
+
+
+def test_too_few_samples_are_refused() -> None:
+    with pytest.raises(IdentifiabilityError, match="18 equations cannot determine 58"):
+        build_problem(ROBOT, planted_run(ROBOT, samples=3))
+
+
+def test_zero_torques_are_refused() -> None:
+    run = planted_run(ROBOT)
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
+        build_problem(ROBOT, replace(run, effort=np.zeros(run.q.shape)))
+
+
+def test_nothing_valid_is_refused() -> None:
+    run = planted_run(ROBOT)
+    with pytest.raises(IdentifiabilityError, match="no valid sample"):
+        build_problem(ROBOT, replace(run, valid=np.zeros(run.q.shape, dtype=bool)))
+
+
+def test_joints_must_match() -> None:
+    with pytest.raises(ArgumentError, match="moving joints"):
+        build_problem(zoo.scara(), planted_run(ROBOT))
+
+
+def test_dependent_columns_are_reported() -> None:
+    robot = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+    run = planted_run(robot, noise=0.01)
+    from dynid.estimation.features import SaturatingViscous
+
+    twice = build_problem(robot, run, features=[SaturatingViscous(0), SaturatingViscous(0)])
+    estimate = WLS().solve(twice)
+    assert estimate.undetermined[-2:].all()
+    assert np.isfinite(estimate.stderr[:-2]).all()

@@ -1,0 +1,45 @@
+"""Identified robots: what they predict, what they admit not to know, that simulators accept them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynid.estimation.least_squares import WLS
+from dynid.identification.links import identify
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.urdf_writer import write_urdf
+from estimation.planted import planted_run
+
+ROBOT = zoo.puma560().with_joint_models(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
+
+
+def test_identified_robot_predicts() -> None:
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05))
+    other = planted_run(ROBOT, motion=5)
+    error = fit.predict(other.q, other.dq, other.ddq) - other.effort
+    assert np.sqrt(np.mean(error**2)) < 0.05
+    np.testing.assert_allclose(fit.torque(other), fit.predict(other.q, other.dq, other.ddq))
+    assert "base parameters" in fit.summary()
+
+
+def test_standard_parameters_from_base_ones() -> None:
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05), estimator=WLS())
+    assert all(body.inertia.is_physical for body in fit.identified.bodies)
+    assert "M1" in fit.prior_dominated
+    spread = fit.standard_stderr
+    assert np.isinf(spread[fit.base.layout.index("M1")])
+    assert np.isfinite(spread[fit.base.layout.index("FV1")])
+
+
+def test_simulators_accept_it(tmp_path: Path) -> None:
+    pinocchio, mujoco = pytest.importorskip("pinocchio"), pytest.importorskip("mujoco")
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.5, samples=400))
+    path = tmp_path / "identified.urdf"
+    write_urdf(fit.identified, path)
+    model = pinocchio.buildModelFromUrdf(str(path))
+    assert model.nv == ROBOT.dof
+    assert mujoco.MjModel.from_xml_path(str(path)).nv == ROBOT.dof
