@@ -50,8 +50,10 @@ def possible_load(load: Load, margin: float = 1e-4) -> Load:
         equal=nothing,
         value=np.zeros(0),
     )
-    y, _ = solve_cone_program(program)
-    vector = body.from_whitened @ y
+    answer = solve_cone_program(program)
+    if answer is None:
+        return replace(load, notes=(*load.notes, "no body can have these numbers, and no possible one near was found"))
+    vector = body.from_whitened @ answer[0]
     shift = float(np.linalg.norm(rows @ (vector - load.vector)))
     note = (
         f"no body can have the plain estimate: the nearest possible one is given, {shift:.2g} standard deviations off"
