@@ -39,7 +39,7 @@ def hits(name: str, first: int, count: int) -> NDArray[np.int64]:
         log = simulate_experiment(
             robot, path, rate_hz=500.0, duration_s=10.0, noise=NOISE, with_velocity=False, seed=seed
         )
-        run = process(log, cutoff_hz=20.0, rest=None)
+        run = process(log)
         interval = WLS().solve(build_problem(robot, run, base=base)).interval()
         total += (interval[:, 0] <= truth) & (truth <= interval[:, 1])
     return total

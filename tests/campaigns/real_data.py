@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
@@ -255,6 +257,8 @@ class Result:
     """To read, process, select and fit."""
     terms: tuple[str, ...]
     masses: str
+    loads: str
+    """Simulators that accepted the identified robot."""
 
 
 def fit_plain(
@@ -303,6 +307,7 @@ def evaluate(data: DataSet) -> list[Result]:
     free = fit.problem.torque(WLS().solve(fit.problem).values, motion)
     predictions = ((plain_motion, plain(plain_motion)), (motion, free), (motion, fit.torque(motion)))
     assert fit.selection is not None
+    loads = check_loads(fit)
     results = []
     for place, evaluation in enumerate(data.cutoffs_hz or (None,)):
         errors = [held_out_error(data, log, held, moved, torque, evaluation) for moved, torque in predictions]
@@ -317,16 +322,58 @@ def evaluate(data: DataSet) -> list[Result]:
                 seconds=seconds,
                 terms=tuple(step.candidate for step in fit.selection.steps if step.kept),
                 masses=", ".join(f"{body.inertia.mass:.3g}" for body in fit.identified.bodies),
+                loads=loads,
             )
         )
-    check_loads(fit)
     return results
 
 
-def check_loads(fit: Identification) -> None:
-    """Refuse an identified robot with an impossible body."""
+def check_loads(fit: Identification) -> str:
+    """Which simulators accept the identified robot; an impossible body is refused here already."""
     for body in fit.identified.bodies:
         assert body.inertia.is_physical, f"{fit.robot.name}: body of {body.joint.name} is impossible"
+    accepted = []
+    with tempfile.TemporaryDirectory() as folder:
+        urdf, mjcf = Path(folder) / "robot.urdf", Path(folder) / "robot.xml"
+        dynid.write_urdf(fit.identified, urdf)
+        dynid.write_mjcf(fit.identified, mjcf)
+        if find_spec("pinocchio"):
+            import pinocchio
+
+            assert pinocchio.buildModelFromUrdf(str(urdf)).nv >= fit.robot.dof
+            accepted.append("Pinocchio")
+        if find_spec("mujoco"):
+            import mujoco
+
+            assert mujoco.MjModel.from_xml_path(str(mjcf)).nv >= fit.robot.dof
+            accepted.append("MuJoCo")
+    return ", ".join(accepted)
+
+
+CIRCULATED = {
+    "FV": (8.05, 5.53, 1.97, 1.11, 1.86, 0.65),
+    "FC": (7.14, 8.26, 6.34, 2.48, 3.03, 0.282),
+    "OFF": (0.392, 1.37, 0.326, -0.102, -0.0288, 0.127),
+}
+"""The TX40's viscous and dry friction and offsets as circulated with its log [N m s/rad, N m, N m]."""
+
+
+def tx40_friction() -> str:
+    """The plain friction model of the whole log, both sides low-passed to 30 Hz, beside the circulated values."""
+    data, robot = SETS[0], tx40()
+    run = data.processed(data.recordings(robot)[0], 60.0, training=True)
+    problem = build_problem(robot, run, band_hz=30.0)
+    estimate = WLS().solve(problem)
+    found = {
+        name: (value, std) for name, value, std in zip(estimate.names, estimate.values, estimate.stderr, strict=True)
+    }
+    rows = []
+    for symbol, reference in CIRCULATED.items():
+        for joint, value in enumerate(reference, start=1):
+            mine, std = found[f"{symbol}{joint}"]
+            rows.append((f"{symbol}{joint}", value, float(mine), float(std), f"{100 * (mine / value - 1):+.0f} %"))
+    table = Table.of(["tx40", "circulated", "found", "std", "difference"], rows)
+    return "\n## tx40, plain friction\n\n" + table.to_markdown() + "\n"
 
 
 HEADER = """# Real logs
@@ -369,10 +416,23 @@ def report(results: list[Result]) -> str:
             f"{r.seconds:.1f}",
             ", ".join(r.terms) or "none",
             r.masses,
+            r.loads,
         )
         for r in results
     ]
-    heads = ["log", "baseline", "plain", "selected", "consistent", "attainable", "wanted", "s", "terms", "masses [kg]"]
+    heads = [
+        "log",
+        "baseline",
+        "plain",
+        "selected",
+        "consistent",
+        "attainable",
+        "wanted",
+        "s",
+        "terms",
+        "masses [kg]",
+        "loads in",
+    ]
     return HEADER + Table.of(heads, rows).to_markdown() + "\n" + REMARKS
 
 
@@ -386,7 +446,7 @@ def main(names: list[str]) -> None:
         if not names or data.name in names:
             results += evaluate(data)
             print(f"{data.name}: {[(r.plain, r.free, r.consistent) for r in results if r.data is data]}", flush=True)
-    page = report(results)
+    page = report(results) + (tx40_friction() if not names else "")
     print(page)
     if not names:
         (ROOT / "docs").mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dynid.estimation.pseudo_inertia import WhitenedBody, svec
 from dynid.robot.model import Robot
 
-__all__ = ["PriorCoordinates"]
+__all__ = ["PriorCoordinates", "joint_model_signs"]
 
 Floats = NDArray[np.float64]
 IDENTITY = svec(np.eye(4))
@@ -55,12 +55,12 @@ class PriorCoordinates:
             from_scaled,
             np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),
             pull,
-            tuple(10 * len(bodies) + k for k, sign in enumerate(_signs(robot)) if sign),
+            tuple(10 * len(bodies) + k for k, sign in enumerate(joint_model_signs(robot)) if sign),
             tuple(body.note for body in bodies if body.note),
         )
 
 
-def _signs(robot: Robot) -> list[bool]:
+def joint_model_signs(robot: Robot) -> list[bool]:
     """Whether each joint-model parameter must not be negative."""
     models = [flag for joint in robot.moving_joints for model in joint.models for flag in model.physical]
     return models + [flag for coupling in robot.couplings for flag in coupling.physical]

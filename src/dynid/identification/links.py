@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,11 +17,13 @@ from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.features import Feature
 from dynid.estimation.least_squares import WLS
 from dynid.estimation.load_features import Reference
+from dynid.estimation.prior import joint_model_signs
 from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import Candidate, ForwardSelection, Selection
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import BaseParameters
+from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -56,8 +58,16 @@ class Identification:
 
     @cached_property
     def identified(self) -> Robot:
-        """The robot with the identified parameters."""
-        return self.robot.with_parameters(self.standard)
+        """The robot with the identified parameters, as simulators accept it.
+
+        Where features share a joint's friction, a joint model's part may come out negative; here it is zero, and
+        `torque` has the whole. Links fixed to a moving one keep their inertias, unless nothing possible would be left
+        for the moving one: then it takes the whole body.
+        """
+        theta = self.standard.copy()
+        signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), joint_model_signs(self.robot)]).astype(bool)
+        theta[signs] = np.maximum(theta[signs], 0.0)
+        return _with_possible_links(self.robot, theta)
 
     @property
     def prior_dominated(self) -> tuple[str, ...]:
@@ -98,9 +108,10 @@ class Identification:
 
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) torques of an experiment's motion by the identified robot and its features [N m or N]."""
-        rigid = inverse_dynamics(self.identified, experiment.q, experiment.dq, experiment.ddq)
         if not self.features:
-            return rigid
+            return inverse_dynamics(self.identified, experiment.q, experiment.dq, experiment.ddq)
+        whole = self.robot.with_parameters(self.standard)
+        rigid = inverse_dynamics(whole, experiment.q, experiment.dq, experiment.ddq)
         values = self.estimate.values[self.base.rank :]
         return rigid + feature_torque(self.robot, self.features, values, experiment)
 
@@ -153,6 +164,17 @@ class Identification:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _with_possible_links(robot: Robot, theta: Floats) -> Robot:
+    """The robot with parameters (p,), every single link of a possible body possible too."""
+    found = robot.with_parameters(theta)
+    wrong = [body for body in found.bodies if not found.link(body.joint.child).inertia.is_physical]
+    emptied = {name for body in wrong if body.inertia.is_physical for name, _ in body.members[1:]}
+    if not emptied:
+        return found
+    links = tuple(replace(link, inertia=Inertia.zero()) if link.name in emptied else link for link in robot.links)
+    return replace(robot, links=links).with_parameters(theta)
 
 
 def identify(
