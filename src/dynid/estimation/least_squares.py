@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import correlation_inflation, joint_variances
 from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
-__all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights"]
+__all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights", "refuse_unsupported"]
 
 Floats = NDArray[np.float64]
 
@@ -45,8 +45,27 @@ class WLS(Estimator):
         return least_squares_estimate(problem, refined_weights(problem, self.rounds), "weighted least squares")
 
 
+def refuse_unsupported(problem: Problem) -> None:
+    """Refuse data that cannot support any number.
+
+    Raises:
+        IdentifiabilityError: There are fewer equations than parameters, or all torques are zero.
+    """
+    information = problem.information
+    equations, unknowns = int(information.samples.sum()), len(information.columns)
+    if equations < unknowns:
+        raise IdentifiabilityError(
+            f"{equations} equations cannot determine {unknowns} parameters", remedy="Record for longer, or mask less."
+        )
+    if not any(np.any(information.factor(joint)[:, -1]) for joint in range(information.dof)):
+        raise IdentifiabilityError(
+            "all torques are zero", remedy="Check the channel map: which column is the torque, and was the drive on?"
+        )
+
+
 def refined_weights(problem: Problem, rounds: int = 3) -> Floats:
     """(n,) inverse residual variance of each joint, from repeated weighted fits."""
+    refuse_unsupported(problem)
     weights = np.ones(problem.robot.dof)
     for _ in range(rounds):
         beta = problem.information.weight(weights).solve(minimum_norm=True)
@@ -56,6 +75,7 @@ def refined_weights(problem: Problem, rounds: int = 3) -> Floats:
 
 def least_squares_estimate(problem: Problem, weights: Floats, method: str, notes: tuple[str, ...] = ()) -> Estimate:
     """The weighted least-squares estimate with its covariance, undetermined parameters marked."""
+    refuse_unsupported(problem)
     factor = problem.information.weight(weights)
     beta = factor.solve(minimum_norm=True)
     variances = joint_variances(problem, beta)

@@ -121,7 +121,7 @@ def build_problem(
 
     Raises:
         ArgumentError: The experiments have other joints than the robot.
-        IdentifiabilityError: No valid sample is left, there are fewer than parameters, or all torques are zero.
+        IdentifiabilityError: No valid sample is left.
     """
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if not runs or any(run.q.shape[1] != robot.dof for run in runs):
@@ -142,7 +142,8 @@ def build_problem(
         numbers.append(part.segments)
         total = part if total is None else total.merge(part)
     assert total is not None
-    _refuse_hopeless(total)
+    if not total.samples.sum():
+        raise IdentifiabilityError("no valid sample is left in the experiments", remedy="See Experiment.dropped.")
     return Problem(
         robot=robot,
         base=chosen,
@@ -152,21 +153,6 @@ def build_problem(
         features=tuple(features),
         band_hz=band_hz,
     )
-
-
-def _refuse_hopeless(information: Information) -> None:
-    """Refuse data that cannot support any number."""
-    equations, unknowns = int(information.samples.sum()), len(information.columns)
-    if not equations:
-        raise IdentifiabilityError("no valid sample is left in the experiments", remedy="See Experiment.dropped.")
-    if equations < unknowns:
-        raise IdentifiabilityError(
-            f"{equations} equations cannot determine {unknowns} parameters", remedy="Record for longer, or mask less."
-        )
-    if not any(np.any(information.factor(joint)[:, -1]) for joint in range(information.dof)):
-        raise IdentifiabilityError(
-            "all torques are zero", remedy="Check the channel map: which column is the torque, and was the drive on?"
-        )
 
 
 def _reduced(
