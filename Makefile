@@ -12,7 +12,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture \
-	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots real-data
+	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots real-data coverage
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -43,6 +43,7 @@ campaigns:
 	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
+	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "excitation-robots       100 random robots under tight limits"
 
@@ -63,6 +64,9 @@ excitation-papers excitation-noise excitation-panda: $(STAMP)
 
 excitation-robots: $(STAMP)
 	$(CAMPAIGN)/excitation_robots.py --count 100
+
+coverage: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py
