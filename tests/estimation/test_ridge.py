@@ -59,7 +59,7 @@ def test_open_and_unsupported_data() -> None:
     estimate = Ridge().solve(still(arm(), [1]))
     assert estimate.undetermined.any()
     assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
-    with pytest.raises((EstimationError, IdentifiabilityError)):
+    with pytest.raises(EstimationError):
         Ridge().solve(silent(arm()))
     with pytest.raises(IdentifiabilityError):
         Ridge().solve(problem_of(arm(), samples=3))
