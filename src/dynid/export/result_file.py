@@ -1,4 +1,4 @@
-"""An identification as one JSON file: versioned, readable, no code in it."""
+"""An identification as one JSON file: versioned, readable, no code in it; enough to judge it on new data."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.data.recording import Experiment
 from dynid.errors import DataError
+from dynid.estimation.problem import Problem
+from dynid.export.plain_data import from_plain, to_plain
 from dynid.files import write_atomically
 from dynid.identification.links import Identification
 from dynid.identification.validation import Validation
+from dynid.information import Information
+from dynid.parameters.base import base_parameters
+from dynid.robot.model import Robot
 
-__all__ = ["SCHEMA", "SavedResult", "read_result", "result_json", "write_result"]
+__all__ = ["SCHEMA", "SavedResult", "data_facts", "read_result", "result_json", "write_result"]
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the file's layout."""
 LARGEST = 64 * 2**20
 """Size of the largest file that is read [bytes]."""
@@ -37,6 +43,57 @@ class SavedResult:
     """(p,) standard parameters, in the order of `parameter_names`."""
     content: Mapping[str, Any]
     """The whole file."""
+
+    def identification(self) -> Identification:
+        """The identification as it was, without its data: it predicts torques and can be validated.
+
+        Raises:
+            DataError: The base parameters are not those that dynid finds for the robot today.
+        """
+        robot = from_plain(self.content["model"])
+        estimate = from_plain(self.content["estimate"])
+        features = from_plain(self.content["features"])
+        base = base_parameters(robot)
+        if (*base.names, *(feature.name for feature in features)) != tuple(estimate.names):
+            raise DataError("the result's base parameters are not the robot's own", remedy="Run dynid identify again.")
+        problem = Problem(
+            robot=robot,
+            base=base,
+            experiments=tuple(_emptied(robot, facts) for facts in self.content["data"]),
+            information=Information(
+                robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof, kind="factor",
+                parts=(),
+            ),
+            blocks=(),
+            features=features,
+            band_hz=self.content["band_hz"],
+        )  # fmt: skip
+        fit = Identification(problem=problem, estimate=estimate, standard=self.standard)
+        error = self.content["training_error_percent"]
+        vars(fit)["training_error"] = np.array([*error.values()], dtype=float)  # known, and the data are not here
+        return fit
+
+
+def _emptied(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
+    """What a result file keeps of an experiment: where it came from and what was done to it."""
+    none = np.zeros((0, robot.dof))
+    return Experiment(
+        time=np.zeros(0), q=none, dq=none, ddq=none, effort=none, valid=none.astype(bool),
+        segment=np.zeros(0, dtype=np.int64), rate_hz=facts["rate_hz"], joint_names=robot.joint_names,
+        recipe=tuple(facts["recipe"]), dropped=dict(facts["dropped"]), source=facts["source"], sha256=facts["sha256"],
+    )  # fmt: skip
+
+
+def data_facts(run: Experiment) -> dict[str, Any]:
+    """Where an experiment came from and what was done to it."""
+    return {
+        "source": run.source,
+        "sha256": run.sha256,
+        "samples": run.samples,
+        "rate_hz": run.rate_hz,
+        "recipe": list(run.recipe),
+        "dropped": dict(run.dropped),
+    }
 
 
 def result_json(fit: Identification, check: Validation | None = None) -> dict[str, Any]:
@@ -68,10 +125,13 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
         "standard_parameters": dict(zip(base.layout.names, fit.standard.tolist(), strict=True)),
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,
-        "data": [{"source": run.source, "sha256": run.sha256, "recipe": list(run.recipe), "dropped": dict(run.dropped)}
-                 for run in fit.problem.experiments],
+        "data": [data_facts(run) for run in fit.problem.experiments],
         "validation": None if check is None else check.to_json(),
-    }  # fmt: skip
+        "band_hz": fit.problem.band_hz,
+        "model": to_plain(fit.robot),
+        "features": to_plain(fit.features),
+        "estimate": to_plain(fit.estimate),
+    }
 
 
 def write_result(
@@ -84,12 +144,13 @@ def write_result(
 
 
 def read_result(path: str | os.PathLike[str]) -> SavedResult:
-    """Read a result file.
+    """Read a result file, or the one in a folder that ``dynid identify`` wrote.
 
     Raises:
         DataError: The file is missing, damaged, or of another version.
     """
-    content = _checked(Path(path))
+    file = Path(path) / "result.json" if Path(path).is_dir() else Path(path)
+    content = _checked(file)
     standard = content["standard_parameters"]
     return SavedResult(
         robot=str(content["robot"]),
@@ -105,13 +166,23 @@ def _checked(path: Path) -> dict[str, Any]:
         if path.stat().st_size > LARGEST:
             raise DataError("the file is too large for a result", path=path)
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"the result cannot be read: {error}", path=path, remedy="Run dynid identify again.") from error
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise DataError(f"not a result file of version {SCHEMA}", path=path, remedy="Run dynid identify again.")
+    except OSError as error:
+        raise DataError(
+            f"the result cannot be read: {error.strerror or error}", path=path,
+            remedy="Give a folder that dynid identify wrote, or its result.json.",
+        ) from error  # fmt: skip
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"no JSON: {error}", path=path, remedy="Run dynid identify again.") from error
+    version = content.get("schema") if isinstance(content, dict) else None
+    if version != SCHEMA:
+        newer = isinstance(version, int) and version > SCHEMA
+        remedy = "Read it with the newer dynid that wrote it." if newer else "Run dynid identify again."
+        raise DataError(f"a result file of version {version}, this dynid reads {SCHEMA}", path=path, remedy=remedy)
     if content.pop("sha256", None) != _digest(content):
-        raise DataError("the result was changed or damaged: its checksum differs", path=path)
-    return content
+        raise DataError(
+            "the result was changed or damaged: its checksum differs", path=path, remedy="Run dynid identify again."
+        )
+    return dict(content)
 
 
 def _digest(content: Mapping[str, object]) -> str:

@@ -1,0 +1,72 @@
+"""A result file: everything comes back to the last bit, new logs are judged as by the live result, damage is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynid.data.processing import process
+from dynid.data.recording import Experiment
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import DataError
+from dynid.estimation.features import SmoothSign
+from dynid.estimation.least_squares import WLS
+from dynid.estimation.load_features import LoadFriction, Reference
+from dynid.export.result_file import read_result, write_result
+from dynid.identification.links import Identification, identify
+from dynid.identification.validation import validate
+from dynid.robot.joint_models import Coulomb, Coupling, Viscous
+from dynid.robot.model import Robot
+from dynid.robot.zoo import stanford
+
+
+def robot() -> Robot:
+    plain = stanford().with_joint_models(Viscous(0.5), Coulomb(0.3))
+    return plain.with_couplings(Coupling({plain.joint_names[4]: 1.0, plain.joint_names[5]: -1.0}))
+
+
+def run(seed: int) -> Experiment:
+    motion = sum_of_sines(6, seed=seed)
+    return process(
+        simulate_experiment(robot(), motion, rate_hz=100, duration_s=10, noise=Noise(effort=0.05), seed=seed),
+        cutoff_hz=10,
+    )
+
+
+@pytest.fixture(scope="module")
+def fit() -> Identification:
+    reference = Reference(robot().parameter_vector)
+    features = [SmoothSign(0, 0.05), LoadFriction(SmoothSign(1, 0.1), reference)]
+    return identify(robot(), run(0), estimator=WLS(), features=features)
+
+
+def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp_path: Path) -> None:
+    write_result(fit, tmp_path / "result.json")
+    again = read_result(tmp_path).identification()
+    assert np.array_equal(again.standard, fit.standard)
+    assert np.array_equal(again.estimate.covariance, fit.estimate.covariance)
+    assert again.robot.fingerprint == fit.robot.fingerprint
+    assert np.array_equal(again.robot.parameter_vector, fit.robot.parameter_vector)
+    other = run(1)
+    assert np.array_equal(again.torque(other), fit.torque(other))
+    assert validate(again, other).to_json() == validate(fit, other).to_json()
+
+
+def test_damaged_changed_and_newer_files_are_refused(fit: Identification, tmp_path: Path) -> None:
+    path = write_result(fit, tmp_path / "result.json")
+    text = path.read_text()
+    content = json.loads(text)
+    for wrong, words in [
+        (text[: len(text) // 2], "no JSON"),
+        (text.replace('"value": ', '"value": 1', 1), "checksum"),
+        (json.dumps({**content, "schema": 99}), "newer dynid"),
+        (json.dumps([1]), "version None"),
+    ]:
+        path.write_text(wrong)
+        with pytest.raises(DataError, match=words):
+            read_result(path)
+    with pytest.raises(DataError, match="dynid identify wrote"):
+        read_result(tmp_path / "nothing")
