@@ -8,6 +8,7 @@ each joint are fitted, which also sees signs and units that a free fit absorbs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 
 MOST_ROWS = 600
 """Samples a quick fit looks at."""
-_DIRECTIONS = np.eye(3)
+_DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,9 +122,17 @@ def has_prior(robot: Robot) -> bool:
     return all(body.inertia.mass > 0.0 for body in robot.bodies[1:]) and robot.dof > 0 and bool(robot.bodies)
 
 
-def with_friction(robot: Robot) -> Robot:
-    """The robot with rotor inertia, viscous and dry friction and an offset on every joint."""
-    return robot.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+@lru_cache(maxsize=64)
+def with_friction(robot: Robot, gravity: tuple[float, ...] | None = None) -> Robot:
+    """The robot, under another gravity if given, with rotor inertia, friction and an offset on every joint."""
+    placed = robot if gravity is None else robot.with_gravity(gravity)
+    return placed.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+
+
+@lru_cache(maxsize=64)
+def _plain(robot: Robot, gravity: tuple[float, ...]) -> Robot:
+    """The robot's own masses only, under a gravity; kept, for dozens of hypotheses ask for the same few."""
+    return replace(robot, couplings=()).with_joint_models().with_gravity(gravity)
 
 
 def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:
@@ -139,14 +148,13 @@ def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:
 
 def gravity_torques(robot: Robot, samples: Samples) -> Floats:
     """(3, M, n) torque of unit gravity along x, y, z with the robot's own masses [N m per m/s^2]."""
-    plain, still = replace(robot, couplings=()).with_joint_models(), np.zeros_like(samples.q)
-    return np.stack([inverse_dynamics(plain.with_gravity(e), samples.q, still, still) for e in _DIRECTIONS])
+    still = np.zeros_like(samples.q)
+    return np.stack([inverse_dynamics(_plain(robot, e), samples.q, still, still) for e in _DIRECTIONS])
 
 
 def inertial_torque(robot: Robot, samples: Samples) -> Floats:
     """(M, n) torque of the robot's own masses without gravity [N m]."""
-    plain = replace(robot, couplings=()).with_joint_models().with_gravity(np.zeros(3))
-    return inverse_dynamics(plain, samples.q, samples.dq, samples.ddq)
+    return inverse_dynamics(_plain(robot, (0.0, 0.0, 0.0)), samples.q, samples.dq, samples.ddq)
 
 
 def friction_basis(samples: Samples, joint: int) -> Floats:
@@ -182,7 +190,7 @@ def dissipation(robot: Robot, samples: Samples) -> Floats:
 
 def _free_fit(robot: Robot, samples: Samples) -> tuple[float, Floats]:
     """Relative rms residual and the fitted parameters (p,) of `with_friction(robot)`."""
-    model = with_friction(robot).with_gravity(samples.gravity)
+    model = with_friction(robot, tuple(samples.gravity.tolist()))
     Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
     rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
     tau = (samples.effort * samples.weight)[:, samples.used].reshape(-1)
