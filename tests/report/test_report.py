@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,11 +12,15 @@ import pytest
 
 from dynid.data.processing import process
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import DataError
 from dynid.estimation.least_squares import WLS
 from dynid.identification.links import Identification, identify
 from dynid.identification.validation import Validation, validate
 from dynid.report.chart import Chart, Line, grid
-from dynid.report.report import report_html, write_report
+from dynid.report.page import Page
+from dynid.report.parameters import base_marks, standard_marks
+from dynid.report.report import identification_page, report_html, write_report
+from dynid.report.series import autocorrelation, histogram, joint_torques, over_speed, relative_error, thinned
 from dynid.report.torques import torque_picture
 from dynid.robot.joint_models import Coulomb, Viscous
 from dynid.robot.zoo import cylindrical
@@ -62,6 +67,63 @@ def test_the_report_is_whole_and_alone(result: tuple[Identification, Validation]
     for name in (*fit.estimate.names, *fit.robot.joint_names):
         assert name in text
     assert check.verdict in text.replace("&lt;", "<")
+
+
+def test_the_page_comes_back_from_its_json(result: tuple[Identification, Validation]) -> None:
+    fit, check = result
+    page = identification_page(fit, check, fit.problem.experiments[0])
+    again = Page.from_json(page.to_json())
+    assert again.to_json() == page.to_json()
+    assert again.to_html() == page.to_html()
+    assert json.loads(page.to_json())["chapters"][0]["title"] == "Verdict"
+    with pytest.raises(DataError, match="not a report"):
+        Page.from_json('{"schema": 1, "title": "x", "chapters": [{"title": "y", "blocks": [{"block": "Player"}]}]}')
+
+
+def test_markdown_holds_the_same_tables_and_no_markup_of_others(result: tuple[Identification, Validation]) -> None:
+    fit, check = result
+    text = identification_page(fit, check).to_markdown()
+    assert "<script>" not in text.replace("# <script>", "")
+    for name in (*fit.estimate.names, *fit.robot.joint_names):
+        assert name in text.replace("\\_", "_")
+    assert f"**{check.verdict[:6]}" in text
+
+
+def test_marks_say_what_each_parameter_rests_on(result: tuple[Identification, Validation]) -> None:
+    fit, _ = result
+    marks = dict(zip(fit.base.layout.names, standard_marks(fit), strict=True))
+    assert {name for name, mark in marks.items() if mark == "unidentifiable"} == set(fit.base.unidentifiable)
+    assert {name for name, mark in marks.items() if mark == "identified"} == set(fit.base.identifiable)
+    assert all(mark.startswith(("identified", "combined")) for mark in base_marks(fit))
+
+
+def test_the_error_of_the_model_before_is_the_validations(result: tuple[Identification, Validation]) -> None:
+    fit, _ = result
+    held_out = replace(fit.problem.experiments[0])
+    check = validate(fit, held_out)
+    joints = joint_torques(fit, held_out)
+    assert relative_error(joints, before=True) == pytest.approx(check.prior_error, rel=1e-9)
+    assert relative_error(joints) == pytest.approx(check.relative_error, rel=1e-9)
+    assert relative_error(joints[1:2]) == pytest.approx(check.per_joint[1], rel=1e-9)
+
+
+def test_series_of_known_residuals() -> None:
+    rng = np.random.default_rng(0)
+    white = rng.normal(size=20_000)
+    lags, correlation = autocorrelation(white, 200.0)
+    assert lags[0] == 0.0
+    assert correlation[0] == pytest.approx(1.0)
+    assert np.abs(correlation[1:]).max() < 0.05
+    speed = rng.uniform(-1, 1, size=white.size)
+    x, y = over_speed(3.0 * np.sign(speed), speed)
+    clear = np.abs(x) > 0.1
+    assert np.allclose(y[clear], 3.0 * np.sign(x[clear]))
+    middles, counts = histogram(white)
+    assert middles[np.argmax(counts)] == pytest.approx(0.0, abs=0.3)
+    assert counts.sum() == pytest.approx(0.996 * white.size, rel=1e-3)
+    time, spiky, flat = thinned(1, np.arange(1e5), np.where(np.arange(100_000) == 54_321, 7.0, 0.0), np.zeros(100_000))
+    assert spiky.max() == 7.0
+    assert time.size == flat.size < 6000
 
 
 def test_without_held_out_data_nothing_is_proven(result: tuple[Identification, Validation]) -> None:

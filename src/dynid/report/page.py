@@ -1,21 +1,26 @@
-"""One self-contained HTML file from a list of sections: no network, no library, readable on a phone and in the dark."""
+"""A page: sections of blocks; one self-contained HTML file without network, or Markdown, or JSON."""
 
 from __future__ import annotations
 
-import base64
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
+from dynid.errors import ArgumentError, DataError
+from dynid.files import write_atomically
+from dynid.report.blocks import Block, Plot
 
-__all__ = ["Section", "packed", "page", "widget"]
+__all__ = ["Chapter", "Page", "Section"]
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+SCHEMA = 1
+"""Version of the JSON form."""
 
 
 class Section(ABC):
@@ -27,47 +32,95 @@ class Section(ABC):
         """Heading."""
 
     @abstractmethod
-    def body(self) -> str:
-        """HTML below the heading."""
+    def blocks(self) -> Sequence[Block]:
+        """What stands below the heading."""
 
 
-def page(title: str, sections: Sequence[Section]) -> str:
-    """The whole document."""
-    links = "".join(f'<a href="#s{k}">{escape(section.title)}</a>' for k, section in enumerate(sections))
-    bodies = "".join(
-        f'<section id="s{k}"><h2>{escape(section.title)}</h2>{section.body()}</section>'
-        for k, section in enumerate(sections)
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_asset('report.css')}</style></head><body>"
-        f"<header><h1>{escape(title)}</h1><nav>{links}</nav></header><main>{bodies}</main>"
-        f"<script>{_asset('report.js')}</script></body></html>\n"
-    )
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A section that was made: heading and blocks, no result behind them any more."""
+
+    title: str
+    blocks: tuple[Block, ...]
 
 
-def widget(kind: str, label: str, data: Mapping[str, Any], height: int = 240) -> str:
-    """A canvas that the page's script draws.
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole document."""
 
-    Args:
-        kind: ``lines`` or ``robot``.
-        label: What a person who cannot see it is told.
-        data: JSON data of the widget; arrays by `packed`.
-        height: [px]
-    """
-    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return (
-        f'<figure class="{kind}"><canvas tabindex="0" role="img" aria-label="{escape(label)}" height="{height}">'
-        "</canvas>"
-        f'<script type="application/json">{text}</script></figure>'
-    )
+    title: str
+    chapters: tuple[Chapter, ...]
+
+    @classmethod
+    def of(cls, title: str, sections: Sequence[Section]) -> Page:
+        """Make every section; those without content are left out."""
+        made = [Chapter(section.title, tuple(section.blocks())) for section in sections]
+        return cls(title, tuple(chapter for chapter in made if chapter.blocks))
+
+    def to_html(self) -> str:
+        """One file: styles, script and data inside."""
+        links = "".join(f'<a href="#s{k}">{escape(chapter.title)}</a>' for k, chapter in enumerate(self.chapters))
+        bodies = "".join(
+            f'<section id="s{k}"><h2>{escape(chapter.title)}</h2>{_bodies(chapter.blocks)}</section>'
+            for k, chapter in enumerate(self.chapters)
+        )
+        return (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+            '<meta name="viewport" content="width=device-width,initial-scale=1">'
+            f"<title>{escape(self.title)}</title><style>{_asset('report.css')}</style></head><body>"
+            f'<a class="skip" href="#s0">Skip to the verdict</a><header><h1>{escape(self.title)}</h1>'
+            f'<nav aria-label="sections">{links}</nav></header><main>{bodies}</main>'
+            f"<script>{_asset('report.js')}</script></body></html>\n"
+        )
+
+    def to_markdown(self) -> str:
+        """Text and tables; plots are named."""
+        parts = [f"# {' '.join(self.title.split())}"]
+        for chapter in self.chapters:
+            parts += [f"## {chapter.title}", *(block.to_markdown() for block in chapter.blocks)]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def to_json(self) -> str:
+        """Everything, to be shown again later; arrays as base64 of little-endian float32."""
+        chapters = [{"title": c.title, "blocks": [block.to_json() for block in c.blocks]} for c in self.chapters]
+        content = {"schema": SCHEMA, "title": self.title, "chapters": chapters}
+        return json.dumps(content, separators=(",", ":"), allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, path: object = None) -> Page:
+        """What `to_json` gave.
+
+        Raises:
+            DataError: The text is something else.
+        """
+        try:
+            content: dict[str, Any] = json.loads(text)
+            if content["schema"] != SCHEMA:
+                raise ValueError(f"version {content['schema']}, this dynid reads {SCHEMA}")
+            chapters = [
+                Chapter(chapter["title"], tuple(Block.from_json(block) for block in chapter["blocks"]))
+                for chapter in content["chapters"]
+            ]
+            return cls(str(content["title"]), tuple(chapters))
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise DataError(f"not a report: {error}", path=path, remedy="Run the verb again.") from error
+
+    def write(self, path: Path, *, force: bool = False) -> Path:
+        """Write as HTML, Markdown or JSON, by the ending of the name."""
+        forms = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
+        if path.suffix.lower() not in forms:
+            raise ArgumentError(f"a report cannot be '{path.suffix}'", path=path, remedy="Use .html, .md or .json.")
+        return write_atomically(path, forms[path.suffix.lower()](), force=force)
 
 
-def packed(values: ArrayLike) -> str:
-    """Numbers as base64 of little-endian float32, a quarter of their size as text."""
-    return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
+def _bodies(blocks: Sequence[Block]) -> str:
+    """Blocks one after the other, small plots side by side."""
+    parts = []
+    for small, run in groupby(blocks, key=lambda block: isinstance(block, Plot) and block.small):
+        text = "".join(block.to_html() for block in run)
+        parts.append(f'<div class="grid">{text}</div>' if small else text)
+    return "".join(parts)
 
 
 def _asset(name: str) -> str:

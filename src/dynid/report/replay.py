@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from dynid.data.recording import Experiment
 from dynid.dynamics.kinematics import body_poses
-from dynid.report.page import Section, packed, widget
+from dynid.report.blocks import Block, Player, Text, packed
+from dynid.report.page import Section
 from dynid.robot.model import Robot
 
 __all__ = ["Replay"]
@@ -30,7 +32,7 @@ class Replay(Section):
         """Heading."""
         return "Motion"
 
-    def body(self) -> str:
+    def blocks(self) -> Sequence[Block]:
         """A canvas that plays the motion; drag to turn it."""
         rows = np.linspace(0, self.run.samples - 1, min(FRAMES, self.run.samples)).astype(int)
         poses = [body_poses(self.robot, self.run.q[row]) for row in rows]
@@ -48,8 +50,8 @@ class Replay(Section):
             "middle": float(points[..., 2].mean()),
             "step": float((self.run.time[rows[-1]] - self.run.time[rows[0]]) / max(1, len(rows) - 1)),
         }
-        hint = "Orange: solid ellipsoids with the bodies' mass and inertia. Drag to turn, space to pause."
-        return f'<p class="hint">{hint}</p>' + widget("robot", "the robot's motion", data, 380)
+        hint = "Orange: solid ellipsoids with the bodies' mass and inertia. Drag or arrow keys to turn, space to pause."
+        return [Text(hint, "hint"), Player("the robot's motion, with the inertia ellipsoids of its bodies", data)]
 
     def _ellipsoid(self, j: int, R: Floats, p: Floats) -> Floats:
         """(12,) centre and three half axes of the solid ellipsoid with the body's inertia, in the root frame [m]."""

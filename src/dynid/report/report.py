@@ -1,57 +1,90 @@
-"""An identification as one offline HTML file."""
+"""Finished results as pages: an identification, a validation on new logs, a load, a designed motion."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dynid.data.recording import Experiment
-from dynid.files import write_atomically
+from dynid.excitation.excitation import Excitation
+from dynid.export.result_file import data_facts
 from dynid.identification.links import Identification
+from dynid.identification.load_study import LoadStudy
 from dynid.identification.validation import Validation
-from dynid.report.page import Section, page
+from dynid.report.coverage import Coverage
+from dynid.report.load import LoadBox
+from dynid.report.page import Page, Section
+from dynid.report.parameters import Parameters
+from dynid.report.plan import Plan
+from dynid.report.provenance import Methods, Provenance
 from dynid.report.replay import Replay
-from dynid.report.sections import Parameters, Provenance, Residuals, Torques, Verdict
+from dynid.report.sections import Residuals, Torques, Verdict
 
-__all__ = ["report_html", "write_report"]
+__all__ = ["identification_page", "load_page", "plan_page", "report_html", "write_report"]
+
+Runs = Experiment | Sequence[Experiment] | None
+
+
+def identification_page(
+    fit: Identification,
+    check: Validation | None = None,
+    held_out: Runs = None,
+    extra: Sequence[Section] = (),
+    data: Sequence[Mapping[str, Any]] | None = None,
+) -> Page:
+    """The page of an identification.
+
+    Args:
+        fit: The identification; a saved one needs held-out data to draw.
+        check: Its validation; without one the page says that nothing is proven.
+        held_out: The runs of the validation; the first one is drawn, or else the first one of the identification.
+        extra: Further sections, after the parameters.
+        data: Facts of the data used, where the identification does not hold the data itself any more.
+    """
+    held = () if held_out is None else (held_out,) if isinstance(held_out, Experiment) else tuple(held_out)
+    used = fit.problem.experiments
+    drawn = (*held, *used)[0]
+    sections = [
+        Verdict(fit, check, held),
+        Torques(fit, drawn, seen=not held),
+        Residuals(fit, drawn),
+        Parameters(fit),
+        Coverage(fit, used),
+        *extra,
+        Replay(fit.identified, drawn),
+        Provenance(fit, [data_facts(run) for run in used] if data is None else data),
+    ]
+    return Page.of(f"{fit.robot.name}: identified dynamics", sections)
+
+
+def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = ()) -> Page:
+    """The page of a load, with the motion that was recorded."""
+    sections = [LoadBox(study), Replay(study.robot_with_load, run), *extra, Methods((study.load.method, "load"))]
+    return Page.of(f"{study.robot.name}: what it holds", sections)
+
+
+def plan_page(plan: Excitation, extra: Sequence[Section] = ()) -> Page:
+    """The page of a designed motion."""
+    return Page.of(f"{plan.robot}: exciting motion", [Plan(plan), *extra, Methods(("excitation",))])
 
 
 def report_html(
-    fit: Identification,
-    check: Validation | None = None,
-    held_out: Experiment | None = None,
-    extra: Sequence[Section] = (),
+    fit: Identification, check: Validation | None = None, held_out: Runs = None, extra: Sequence[Section] = ()
 ) -> str:
-    """The text of the report.
-
-    Args:
-        fit: The identification.
-        check: Its validation; without one the report says that nothing is proven.
-        held_out: The run to draw; the first one of the identification where there is none.
-        extra: Further sections, after the parameters.
-    """
-    run = held_out or fit.problem.experiments[0]
-    sections = [
-        Verdict(fit, check),
-        Torques(fit, run, seen=held_out is None),
-        Residuals(fit, run),
-        Parameters(fit),
-        *extra,
-        Replay(fit.identified, run),
-        Provenance(fit),
-    ]
-    return page(f"{fit.robot.name}: identified dynamics", sections)
+    """The report as the text of one offline HTML file; see `identification_page`."""
+    return identification_page(fit, check, held_out, extra).to_html()
 
 
 def write_report(
     fit: Identification,
     path: str | os.PathLike[str],
     check: Validation | None = None,
-    held_out: Experiment | None = None,
+    held_out: Runs = None,
     *,
     extra: Sequence[Section] = (),
     force: bool = False,
 ) -> Path:
-    """Write the report; see `report_html`."""
-    return write_atomically(path, report_html(fit, check, held_out, extra), force=force)
+    """Write the report as HTML, Markdown or JSON, by the ending of the path; see `identification_page`."""
+    return identification_page(fit, check, held_out, extra).write(Path(path), force=force)
