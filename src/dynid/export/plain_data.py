@@ -1,4 +1,4 @@
-"""Robots, features and estimates as JSON and back: types by name from a fixed list, numbers to the last bit, no code."""
+"""Robots, features and estimates as JSON and back: types from a fixed list, numbers to the last bit, no code."""
 
 from __future__ import annotations
 
