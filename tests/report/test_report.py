@@ -76,7 +76,7 @@ def test_the_page_comes_back_from_its_json(result: tuple[Identification, Validat
     assert again.to_json() == page.to_json()
     assert again.to_html() == page.to_html()
     assert json.loads(page.to_json())["chapters"][0]["title"] == "Verdict"
-    with pytest.raises(DataError, match="not a report"):
+    with pytest.raises(DataError, match="not a block of a report"):
         Page.from_json('{"schema": 1, "title": "x", "chapters": [{"title": "y", "blocks": [{"block": "Player"}]}]}')
 
 
