@@ -204,10 +204,19 @@ class Load:
             raise ArgumentError(f"the loads are in different frames, '{reference.frame}' and '{self.frame}'")
         return self.com - reference.com, np.hypot(self.com_stderr, reference.com_stderr)
 
+    def _mass_rows(self) -> list[tuple[str, float | str, float | str, str]]:
+        """Mass and centre of mass; where the data leave the mass open, the first moments that they do give."""
+        if not self.undetermined[9]:
+            rows: list[tuple[str, float | str, float | str, str]] = [("mass", self.mass, self.mass_stderr, "kg")]
+            com = zip("xyz", self.com, self.com_stderr, strict=True)
+            return rows + [(f"com {axis}", float(c), float(s), "m") for axis, c, s in com]
+        rows = [("mass", "not identifiable from these data", "", "")]
+        moments = zip("xyz", self.vector[6:9], self.stderr[6:9], self.undetermined[6:9], strict=True)
+        return rows + [(f"mass times com {axis}", float(v), float(s), "kg m") for axis, v, s, u in moments if not u]
+
     def summary(self) -> str:
         """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
-        rows: list[tuple[str, float | str, float | str, str]] = [("mass", self.mass, self.mass_stderr, "kg")]
-        rows += [(f"com {axis}", float(c), float(s), "m") for axis, c, s in zip("xyz", self.com, self.com_stderr)]
+        rows = self._mass_rows()
         principal = self.principal
         if self.has_inertia:
             moments = zip(principal.moments, principal.moments_stderr, strict=True)
