@@ -6,25 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from os import PathLike
 from pathlib import Path
 
 from dynid.errors import ExportError
 from dynid.files import write_atomically
+from dynid.papers.blocks import COMPARISON, Contents, Drawing, SideBySide, comparison
 from dynid.papers.rows import Row, Verdict
-from dynid.report.page import Section, page
+from dynid.report.blocks import Block, Cards, Rows, Text
+from dynid.report.page import Page, Section
 from dynid.tables import Table
 
 __all__ = ["Figure", "Listing", "Part", "Reproduction"]
-
-_COLOURS = {
-    Verdict.REPRODUCED: "#2e8b57",
-    Verdict.ASSUMED: "#2f6fb0",
-    Verdict.MISPRINT: "#b58a1b",
-    Verdict.DIFFERS: "#c0392b",
-}
-_HEADER = ("what", "paper", "ours", "verdict", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,7 @@ class Part:
 
     def comparison(self) -> Table:
         """The rows as a table."""
-        return Table.of(_HEADER, [(r.what, r.paper, r.ours, str(r.verdict), r.note) for r in self.rows])
+        return Table.of(COMPARISON, [(r.what, r.paper, r.ours, str(r.verdict), r.note) for r in self.rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +123,7 @@ class Reproduction:
 
     def to_html(self) -> str:
         """One page that needs nothing from elsewhere."""
-        return page(self.title, [_Summary(self), *(_PartSection(part) for part in self.parts)])
+        return Page.of(self.title, [_Summary(self), *map(_PartSection, self.parts)]).to_html()
 
     def write(self, folder: str | PathLike[str]) -> Path:
         """Write everything into a folder, over what a run before left there.
@@ -163,18 +156,19 @@ class _Summary(Section):
     def title(self) -> str:
         return "Summary"
 
-    def body(self) -> str:
+    def blocks(self) -> Sequence[Block]:
         found = self._reproduction
-        cells = "".join(f"<li>{_badge(verdict)}: {count}</li>" for verdict, count in found.counts.items())
-        rows: list[tuple[str | int, ...]] = [
-            (part.title, len(part.rows), *(sum(r.verdict is v for r in part.rows) for v in Verdict))
-            for part in found.parts
+        cards = [(str(verdict), str(count)) for verdict, count in found.counts.items()]
+        parts = [
+            (part.title, number, tuple(sum(r.verdict is v for r in part.rows) for v in Verdict))
+            for number, part in enumerate(found.parts, 1)
         ]
-        table = Table.of(("part", "rows", "reproduced", "assumption", "misprint", "differs"), rows)
-        return f"<p>{len(found.rows)} comparisons.</p><ul>{cells}</ul>{_scrolling(table.to_html())}"
+        return Text(f"{len(found.rows)} comparisons."), Cards(tuple(cards)), Contents(tuple(parts))
 
 
 class _PartSection(Section):
+    listed = False
+
     def __init__(self, part: Part) -> None:
         self._part = part
 
@@ -182,63 +176,14 @@ class _PartSection(Section):
     def title(self) -> str:
         return self._part.title
 
-    def body(self) -> str:
+    def blocks(self) -> Sequence[Block]:
         part = self._part
-        pieces = [f"<p>Source: {escape(part.source)}.</p>"]
-        pieces += [f"<p>{escape(part.assumptions)}</p>"] if part.assumptions else []
-        pieces.append(_scrolling(_comparison(part.rows)))
-        pieces += [
-            f"<figure>{_inline(f.svg)}<figcaption>{escape(f.caption)}</figcaption></figure>" for f in part.figures
-        ]
-        pieces += [
-            f"<details open><summary>{escape(c)}</summary>{_scrolling(t.to_html())}</details>" for c, t in part.tables
-        ]
-        pieces.append(_side_by_side(part.listings))
-        return "".join(pieces)
-
-
-_WIDTHS = (24, 18, 22, 15, 21)
-"""Of the columns of a comparison [%]."""
-_CELL = '<td style="white-space:normal;overflow-wrap:anywhere;vertical-align:top">'
-
-
-def _comparison(rows: Sequence[Row]) -> str:
-    columns = "".join(f'<col style="width:{width}%">' for width in _WIDTHS)
-    head = "".join(f"<th>{name}</th>" for name in _HEADER)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"{_CELL}{cell}</td>"
-            for cell in (escape(r.what), escape(r.paper), escape(r.ours), _badge(r.verdict), escape(r.note))
+        listings = tuple((item.caption, item.text) for item in part.listings)
+        return (
+            Text(f"Source: {part.source}.", "hint"),
+            *([Text(part.assumptions)] if part.assumptions else []),
+            comparison(part.rows),
+            *(Drawing(figure.svg, figure.caption, figure.name) for figure in part.figures),
+            *(Rows(tuple(table.header), tuple(table.rows), folded=caption) for caption, table in part.tables),
+            *([SideBySide(listings)] if listings else []),
         )
-        + "</tr>"
-        for r in rows
-    )
-    return (
-        '<table style="table-layout:fixed;width:100%;min-width:40em"><colgroup>'
-        f"{columns}</colgroup><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
-def _scrolling(text: str) -> str:
-    return f'<div style="overflow-x:auto">{text}</div>'
-
-
-def _badge(verdict: Verdict) -> str:
-    return f'<strong style="color:{_COLOURS[verdict]}">{verdict}</strong>'
-
-
-def _inline(svg: str) -> str:
-    """Inside a page the drawing needs no name space, and may shrink."""
-    return svg.replace(' xmlns="http://www.w3.org/2000/svg"', ' style="max-width:100%;height:auto"')
-
-
-def _side_by_side(listings: Sequence[Listing]) -> str:
-    if not listings:
-        return ""
-    blocks = "".join(
-        f'<figure style="flex:1 1 22em;min-width:0"><figcaption>{escape(item.caption)}</figcaption>'
-        f'<pre style="overflow:auto;max-height:40em;font-size:85%">{escape(item.text)}</pre></figure>'
-        for item in listings
-    )
-    return f'<div style="display:flex;flex-wrap:wrap;gap:1em">{blocks}</div>'

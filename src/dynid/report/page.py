@@ -26,6 +26,9 @@ SCHEMA = 1
 class Section(ABC):
     """A part of the report. It only reads the finished result it was made with."""
 
+    listed: bool = True
+    """Whether the links at the top name it."""
+
     @property
     @abstractmethod
     def title(self) -> str:
@@ -42,6 +45,7 @@ class Chapter:
 
     title: str
     blocks: tuple[Block, ...]
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,13 @@ class Page:
     @classmethod
     def of(cls, title: str, sections: Sequence[Section]) -> Page:
         """Make every section; those without content are left out."""
-        made = [Chapter(section.title, tuple(section.blocks())) for section in sections]
+        made = [Chapter(section.title, tuple(section.blocks()), section.listed) for section in sections]
         return cls(title, tuple(chapter for chapter in made if chapter.blocks))
 
     def to_html(self) -> str:
         """One file: styles, script and data inside."""
-        links = "".join(f'<a href="#s{k}">{escape(chapter.title)}</a>' for k, chapter in enumerate(self.chapters))
+        named = [(k, chapter.title) for k, chapter in enumerate(self.chapters) if chapter.listed]
+        links = "".join(f'<a href="#s{k}">{escape(title)}</a>' for k, title in named)
         bodies = "".join(
             f'<section id="s{k}"><h2>{escape(chapter.title)}</h2>{_bodies(chapter.blocks)}</section>'
             for k, chapter in enumerate(self.chapters)
