@@ -1,4 +1,4 @@
-"""Derivatives against central differences."""
+"""Derivatives against central differences and complex steps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
 from dynid.tape import compile_tape, count, gradient, jvp, record, vjp
+from dynid.tape.llvm_backend import BlockKernel
 
 
 def central(function: Any, x: np.ndarray, step: float = 1e-6) -> np.ndarray:
@@ -63,6 +64,27 @@ def test_gradient_of_the_regressor(puma: Any, backend: Any) -> None:
     found = compile_tape(back, backend)(*x, weights)
     for k, name in enumerate(("q", "dq", "ddq")):
         np.testing.assert_allclose(found[name], expected[k], atol=1e-6)
+
+
+@pytest.mark.parametrize("samples", [1, 15, 16, 17, 100])
+def test_cotangents_in_blocks_against_complex_step(puma: Any, samples: int) -> None:
+    tape = record(puma.regressor, q=(6,), dq=(6,), ddq=(6,))
+    packed = tape.select({"output": tape.sparsity("output")})
+    kernel = BlockKernel(vjp(packed, "output"), 16, dense=True, tiled=("cotangent",))
+    rng = np.random.default_rng(samples)
+    x, weights = rng.normal(size=(3, samples, 6)), rng.normal(size=(samples, 6, 60))
+    blocks = np.full((-(-samples // 16), packed.output("output").size, 16), np.nan)
+    for sample in range(samples):
+        blocks[sample // 16, :, sample % 16] = weights[sample][tape.sparsity("output")]
+    found = np.empty((3, samples, 6))
+    kernel.run([*x, blocks, *found], 0, samples, kernel.new_work(), kernel.new_block())
+    step = 1e-30
+    for sample in {0, samples // 2, samples - 1}:
+        for place in np.ndindex(3, 6):
+            moved = x[:, sample].astype(complex)
+            moved[place] += 1j * step
+            expected = np.sum(weights[sample] * puma.regressor(*moved)).imag / step
+            np.testing.assert_allclose(found[place[0], sample, place[1]], expected, rtol=1e-11, atol=1e-11)
 
 
 def test_gradient_of_a_scalar_and_choice_of_inputs() -> None:

@@ -25,7 +25,7 @@ class Casadi:
         ca = load("casadi", "casadi")
         regressor = _function(ca, kernel(case.robot, "regressor").tape)
         torque = _function(ca, kernel(case.robot, "inverse_dynamics").tape)
-        base = _function(ca, kernel(case.robot, "regressor", columns=case.base_columns).tape)
+        base = _function(ca, case.base_regressor)
         gradient = _gradient(ca, base)
         count = case.few
         return {

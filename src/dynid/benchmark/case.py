@@ -12,9 +12,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.kernels import kernel
 from dynid.parameters.base import base_parameters, base_vector
 from dynid.robot.joint_models import Coulomb, Offset, Viscous
 from dynid.robot.model import Robot
+from dynid.tape import Tape
 
 __all__ = ["Case", "Floats", "NotInstalled", "Peer", "Workload", "best_time", "load"]
 
@@ -87,6 +89,12 @@ class Case:
     def base_columns(self) -> tuple[int, ...]:
         """A base set among the inertial columns."""
         return base_parameters(self.robot).columns
+
+    @cached_property
+    def base_regressor(self) -> Tape:
+        """The elements of the base regressor that are not zero, as a vector."""
+        tape = kernel(self.robot, "regressor", columns=self.base_columns).tape
+        return tape.select({"output": tape.sparsity("output")})
 
     @cached_property
     def regrouped(self) -> Robot:

@@ -109,7 +109,11 @@ def _alone(case: Case, ours: dict[Workload, float]) -> list[Row]:
     ]
 
 
-LABELS: dict[str, str] = {"inverse dynamics, batch": "inverse dynamics, batch (ours with base parameters)"}
+LABELS: dict[str, str] = {
+    "inverse dynamics, batch": "inverse dynamics, batch (ours with base parameters)",
+    "base regressor": "base regressor (its non-zero elements, ours in blocks)",
+    "base regressor VJP": "base regressor VJP (of its non-zero elements, ours in blocks)",
+}
 """What people should know of a workload."""
 
 

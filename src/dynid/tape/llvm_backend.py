@@ -46,21 +46,22 @@ class BlockKernel:
             machine code that calls it; ``table`` holds the pointers to the row-major inputs.
     """
 
-    def __init__(self, tape: Tape, block: int = REDUCE_BLOCK, dense: bool = False) -> None:
+    def __init__(self, tape: Tape, block: int = REDUCE_BLOCK, dense: bool = False, tiled: Sequence[str] = ()) -> None:
         """Compile, or load from the cache.
 
         Args:
             tape: the program.
             block: samples per block, a multiple of 8; an odd multiple avoids conflicts in the cache.
             dense: the kernel writes rows of every output instead of leaving the block to the caller.
+            tiled: names of the inputs that come in blocks, (N / B, size, B), the last one filled up with anything.
         """
         if block % 8:
             raise ArgumentError(f"a block of {block} samples is not a multiple of 8")
-        layout = BlockLayout(tape)
+        layout = BlockLayout(tape, tiled)
         self.tape, self.block = tape, block
         self.columns = tuple(layout.outputs)
         self.work_size, self.block_size = layout.work_columns * block, len(self.columns) * block
-        key = f"{tape.fingerprint}|block {block}|dense {dense}"
+        key = f"{tape.fingerprint}|block {block}|dense {dense}|tiled {tuple(tiled)}"
         self._code = load_code(key, lambda: (BlockPrinter(layout, block, host()).text(dense), 0))
         self.address = self._code.address("run")
         self._entry = _ENTRY(self.address)
@@ -77,8 +78,9 @@ class BlockKernel:
         """Process samples start to stop; other threads may run meanwhile.
 
         Args:
-            arrays: C-contiguous (N, size) inputs; a dense kernel's outputs follow them.
-            start: first sample.
+            arrays: C-contiguous (N, size) inputs, or (N / B, size, B) where they are tiled; a dense kernel's outputs
+                follow them.
+            start: first sample, the first of a block where an input is tiled.
             stop: the sample behind the last.
             work: from :meth:`new_work`.
             block: from :meth:`new_block`; afterwards it holds the last B (or fewer) samples.

@@ -2,7 +2,8 @@
 
 A block holds B samples as ``[column][B]``: the used input elements, the arguments and results of the functions, and
 apart from these the computed output elements. Strides are compile-time constants. Inputs are transposed from rows into
-the block, everything is computed within it while it stays in the first-level cache, then the result is copied out.
+the block, everything is computed within it while it stays in the first-level cache, then the result is copied out. An
+input that comes in such blocks itself, ``[block][element][B]``, is read where it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dynid.tape.host import Host
 from dynid.tape.llvm_functions import PASSES, pass_call
 from dynid.tape.llvm_ir import Writer, constant_table, declarations
 from dynid.tape.llvm_registers import print_allocated
-from dynid.tape.llvm_rows import print_clear, print_load, print_store
+from dynid.tape.llvm_rows import print_clear, print_load, print_store, rows_of
 from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape
@@ -24,6 +25,13 @@ __all__ = ["BlockLayout", "BlockPrinter"]
 
 SPARE = 2
 """Registers left to LLVM, for copies."""
+
+
+CACHE_LINE = 64
+"""Bytes."""
+
+PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+"""Declaration for modules with inputs that come in blocks."""
 
 
 class PlacedPass(NamedTuple):
@@ -45,11 +53,14 @@ class BlockLayout:
         passes: the function passes in order, with their columns.
         work_columns: number of columns of the work area.
         outputs: column, in the output block, of each computed output element.
+        tiles: of each element of an input that comes in blocks, the input's number and the element's in it.
     """
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, tiled: Sequence[str] = ()) -> None:
         self.tape = tape
-        self.inputs = {value: column for column, value in enumerate(_used_inputs(tape))}
+        self.tiles = _tile_places(tape, tiled)
+        read = [value for value in _used_inputs(tape) if value not in self.tiles]
+        self.inputs = {value: column for column, value in enumerate(read)}
         self.work = dict(self.inputs)
         self.passes: list[PlacedPass] = []
         self.work_columns = len(self.inputs)
@@ -83,6 +94,7 @@ class BlockPrinter:
     def __init__(self, layout: BlockLayout, block: int, host: Host) -> None:
         self._layout, self._block, self._host = layout, block, host
         self._calls: list[str] = []
+        self._tiles = {place: f"%tile{place}" for place, _ in layout.tiles.values()}
 
     def text(self, dense: bool) -> str:
         """The module.
@@ -99,6 +111,7 @@ class BlockPrinter:
         return "\n".join(
             [
                 declarations(lanes),
+                PREFETCH,
                 PASSES,
                 constant_table(layout.tape.constants.tolist(), lanes),
                 print_load(layout.tape, layout.inputs, block, lanes),
@@ -123,13 +136,17 @@ class BlockPrinter:
     def _piece(self, targets: Sequence[int], base: str, first_column: int) -> str:
         """A function that computes some operands for every lane of a block."""
         name = f"piece{len(self._calls)}"
-        self._calls.append(f"call void @{name}(ptr %work, ptr %block, ptr @constants)")
+        arrays = ["%work", "%block", *self._tiles.values()]
+        self._calls.append(f"call void @{name}({', '.join(f'ptr {array}' for array in arrays)}, ptr @constants)")
         lanes, stride, w = self._host.lanes, 8 * self._block, Writer(self._host.lanes)
-        here = {p: w.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in ("%work", "%block")}
+        here = {p: w.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in arrays}
 
         def source(value: int) -> tuple[str, int]:
             if value < 0:
                 return "%constants", 8 * lanes * ~value
+            if value in self._layout.tiles:
+                place, element = self._layout.tiles[value]
+                return here[self._tiles[place]], stride * element
             return here["%work"], stride * self._layout.work[value]
 
         slots = print_allocated(
@@ -141,13 +158,13 @@ class BlockPrinter:
             self._host.registers - SPARE,
         )
         return f"""
-define internal void @{name}(ptr noalias %work, ptr noalias %block, ptr %constants) {{
+define internal void @{name}({", ".join(f"ptr noalias {array}" for array in arrays)}, ptr %constants) {{
 entry:
 %spilled = alloca [{max(slots, 1)} x {w.kind}], align 16
 br label %loop
 loop:
 %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-{w.text()}
+{self._with_prefetches(w.text())}
 %next = add i64 %i, {lanes}
 %more = icmp ult i64 %next, {self._block}
 br i1 %more, label %loop, label %end
@@ -156,10 +173,37 @@ ret void
 }}
 """
 
+    def _with_prefetches(self, body: str) -> str:
+        """The body of a piece's loop with instructions that fetch the blocks after those which are being read.
+
+        The processor does not do so itself: it sees a few numbers read from every column, all far apart. Each turn of
+        the loop fetches a share, spread evenly over it, as only few lines can be on their way at a time.
+        """
+        w = Writer(self._host.lanes)
+        fetched: list[str] = []
+        for place, tile in self._tiles.items():
+            size = 8 * self._layout.tape.inputs[place].size  # bytes per sample
+            w.line(f"%share{place} = mul i64 %i, {size}")
+            w.line(f"%line{place} = getelementptr i8, ptr {tile}, i64 %share{place}")
+            for offset in range(0, size * w.lanes, CACHE_LINE):
+                address = f"%fetched{place}_{offset}"
+                fetched.append(f"{address} = getelementptr i8, ptr %line{place}, i64 {size * self._block + offset}")
+                fetched[-1] += f"\ncall void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)"
+        lines = body.splitlines()
+        step = max(1, len(lines) // max(1, len(fetched)))
+        for place, line in enumerate(lines):
+            if place % step == 0 and fetched:
+                w.line(fetched.pop(0))
+            w.line(line)
+        return "\n".join([w.text(), *fetched])
+
     def _run(self, dense: bool) -> str:
         """The function that goes from block to block."""
         finish = "@store(ptr %table, i64 %start, i64 %count, ptr %block)" if dense else "@clear(i64 %count, ptr %block)"
         calls = "\n".join(self._calls)
+        tiles = Writer(1)
+        for place, name in self._tiles.items():
+            tiles.line(f"{name} = bitcast ptr {rows_of(tiles, place, self._layout.tape.inputs[place].size)} to ptr")
         return f"""
 define void @run(ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block) {{
 entry:
@@ -171,6 +215,7 @@ loop:
 %whole = icmp uge i64 %left, {self._block}
 %count = select i1 %whole, i64 {self._block}, i64 %left
 call void @load(ptr %table, i64 %start, i64 %count, ptr %work)
+{tiles.text()}
 {calls}
 call void {finish}
 %next = add i64 %start, {self._block}
@@ -188,3 +233,14 @@ def _used_inputs(tape: Tape) -> list[int]:
     for _, code, left, right in tape.steps():
         read.update((left, right) if is_binary(code) else (left,))
     return [value for value in range(tape.input_size) if value in read]
+
+
+def _tile_places(tape: Tape, tiled: Sequence[str]) -> dict[int, tuple[int, int]]:
+    """Number of the input, and of the element in it, for each element of the named inputs."""
+    places: dict[int, tuple[int, int]] = {}
+    first = 0
+    for place, entry in enumerate(tape.inputs):
+        if entry.name in tiled:
+            places |= {first + element: (place, element) for element in range(entry.size)}
+        first += entry.size
+    return places

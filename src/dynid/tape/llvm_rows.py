@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dynid.tape.llvm_ir import Writer, number
 from dynid.tape.tape import Tape
 
-__all__ = ["print_clear", "print_load", "print_store"]
+__all__ = ["print_clear", "print_load", "print_store", "rows_of"]
 
 
 def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
@@ -31,7 +31,7 @@ def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -
     for place, entry in enumerate(tape.inputs):
         used = {position: columns[first + position] for position in range(entry.size) if first + position in columns}
         if used:
-            sources.append((_rows_of(w, place, entry.size), entry.size, used))
+            sources.append((rows_of(w, place, entry.size), entry.size, used))
         first += entry.size
     w.line(f"%partial = icmp ult i64 %count, {block}\nbr i1 %partial, label %zero, label %full\nzero:")
     w.line(f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * block * len(columns)}, i1 false)")
@@ -84,7 +84,7 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
     targets: list[tuple[str, list[int | float]]] = []
     for place, output in enumerate(tape.outputs, len(tape.inputs)):
         elements = [columns[e] if e >= 0 else constants[~e] for e in output.elements.ravel().tolist()]
-        targets.append((_rows_of(w, place, output.size), elements))
+        targets.append((rows_of(w, place, output.size), elements))
         if _is_sparse(elements):
             size = w.value(f"mul i64 %count, {8 * output.size}")
             w.line(f"call void @llvm.memset.p0.i64(ptr {targets[-1][0]}, i8 0, i64 {size}, i1 false)")
@@ -166,7 +166,7 @@ ret void
 """
 
 
-def _rows_of(w: Writer, place: int, size: int) -> str:
+def rows_of(w: Writer, place: int, size: int) -> str:
     """Pointer to the block's first row in an array of the table."""
     slot = w.address("%table", 8 * place)
     array = w.value(f"load ptr, ptr {slot}, align 8")

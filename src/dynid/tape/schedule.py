@@ -44,7 +44,7 @@ def scheduled(instructions: Sequence[Instruction], targets: Sequence[int]) -> li
         slots.setdefault(target, []).append(slot)
     computed = {instruction.result for instruction in instructions}
     given = [_store(target, slot) for target in slots if target not in computed for slot in slots[target]]
-    orders = [_Greedy(instructions).order(), _target_after_target(instructions, targets)]
+    orders = [_Backwards(instructions).order(), _target_after_target(instructions, targets)]
     complete = [
         [*given, *(i for k in order for i in (instructions[k], *_stores(instructions[k].result, slots)))]
         for order in orders
@@ -115,47 +115,49 @@ def _spread(instructions: Sequence[Instruction]) -> list[Instruction]:
     return order
 
 
-class _Greedy:
-    """List scheduling: of the instructions that could come next, the one after which the fewest values are alive.
+class _Backwards:
+    """List scheduling from the end: of those that could stand last, the one before which the fewest values are alive.
 
-    Ties follow the recorded order: it comes from people who wrote link after link.
+    It suits programs with few results, gradients above all: what only the last steps need is computed late. Ties
+    follow the recorded order: it comes from people who wrote link after link.
     """
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         producer = {instruction.result: place for place, instruction in enumerate(instructions)}
         self._operands = [{producer[o] for o in step.operands if o in producer} for step in instructions]
-        self._readers: list[set[int]] = [set() for _ in instructions]  # those not scheduled yet
+        self._readers: list[list[int]] = [[] for _ in instructions]
         for place, operands in enumerate(self._operands):
             for operand in operands:
-                self._readers[operand].add(place)
-        self._is_read = [bool(readers) for readers in self._readers]
-        self._missing = [len(operands) for operands in self._operands]
-        self._done = [False] * len(instructions)
+                self._readers[operand].append(place)
+        self._waiting = [len(readers) for readers in self._readers]  # readers not placed yet
+        self._born = [len(operands) for operands in self._operands]  # operands that nothing placed so far reads
+        self._placed = [False] * len(instructions)
         self._ready: list[tuple[int, int]] = []
 
-    def order(self) -> Iterable[int]:
+    def order(self) -> list[int]:
         """Positions in scheduled order."""
-        for place in range(len(self._done)):
+        for place in range(len(self._placed)):
             self._offer(place)
+        last_first: list[int] = []
         while self._ready:
-            _, place = heapq.heappop(self._ready)
-            if not self._done[place]:
-                self._done[place] = True
-                yield place
+            place = -heapq.heappop(self._ready)[1]
+            if not self._placed[place]:
+                self._placed[place] = True
+                last_first.append(place)
                 self._update(place)
+        return last_first[::-1]
 
     def _offer(self, place: int) -> None:
-        """Make an instruction a candidate if its operands are known, scored by how many live values it adds."""
-        if not self._missing[place] and not self._done[place]:
-            ended = sum(len(self._readers[operand]) == 1 for operand in self._operands[place])
-            heapq.heappush(self._ready, (self._is_read[place] - ended, place))
+        """Make an instruction a candidate if its readers are placed, scored by how many live values it adds."""
+        if not self._waiting[place] and not self._placed[place]:
+            heapq.heappush(self._ready, (self._born[place] - bool(self._readers[place]), -place))
 
     def _update(self, place: int) -> None:
-        """Tell the readers of a scheduled instruction, and those who are now the last readers of its operands."""
-        for reader in self._readers[place]:
-            self._missing[reader] -= 1
-            self._offer(reader)
+        """The operands of a placed instruction are alive from now on: their other readers add fewer values."""
         for operand in self._operands[place]:
-            self._readers[operand].remove(place)
-            if len(self._readers[operand]) == 1:
-                self._offer(*self._readers[operand])
+            if self._waiting[operand] == len(self._readers[operand]):
+                for reader in self._readers[operand]:
+                    self._born[reader] -= 1
+                    self._offer(reader)
+            self._waiting[operand] -= 1
+            self._offer(operand)
