@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.data.recording import Recording
+from dynid.data.source_clock import on_source_clock
 from dynid.data.timing import GAP_PERIODS, Clock, read_clock, resample, uniform_grid
 from dynid.errors import DataError
 
@@ -31,6 +32,8 @@ class Cleaning:
     """Undo jumps of joint positions by whole turns."""
     max_gap_s: float | None = None
     """Longest step within a stretch [s]; three sampling periods by default."""
+    relayed: bool = True
+    """Where rows repeat because a relay passed them on, drop them and read the robot's own clock off the motion."""
     repair_time: bool = False
     """Sort all stamps, also of a clock that runs backwards more than 1 % of the time."""
     most_missing: float = 0.05
@@ -93,6 +96,11 @@ def make_uniform(
     dropped: Counter[str] = Counter()
     notes: list[str] = []
     joints = recording.q.shape[1]
+    if cleaning.relayed and period_s is None:
+        rows_logged = recording.time.size
+        recording, note = on_source_clock(recording)
+        dropped["repeated row"] += joints * (rows_logged - recording.time.size)
+        notes += [note] if note else []
     q, keep = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
     rows = np.flatnonzero(keep)
     clock = read_clock(

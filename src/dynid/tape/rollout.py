@@ -1,0 +1,186 @@
+"""A sampled-data system run through time in machine code, or by NumPy where there is no compiler.
+
+At every tick k a law reads the state, its own memory and a row of given samples, and sets an input that is held until
+the next tick; in between the state follows its rate by Runge-Kutta steps of fourth order:
+
+    held, memory = control(state, memory, samples[k]);   d state / dt = rate(state, held, parameters)
+
+Several independent runs (other parameters, or other stretches of the samples) go side by side.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.errors import ArgumentError
+from dynid.tape.llvm_loop import LoopSizes, loop_module
+from dynid.tape.program import Backend, compile_tape, llvm_loads
+from dynid.tape.tape import Tape
+
+__all__ = ["Rollout", "Runs"]
+
+Floats = npt.NDArray[np.float64]
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Runs:
+    """What L runs did, at the ticks that were recorded (K of them)."""
+
+    state: Floats
+    """(L, K, s)"""
+    held: Floats
+    """(L, K, u) input from this tick on"""
+    rate: Floats
+    """(L, K, s) of the state just after the tick"""
+    memory: Floats
+    """(L, K, m) of the law, before the tick"""
+    last_state: Floats
+    """(L, s) one period after the last tick"""
+    last_memory: Floats
+    """(L, m)"""
+    stages: Floats | None = None
+    """(L, ticks * substeps, 4, 2, s) state and rate at the four stages of every step, where asked for"""
+
+
+class Rollout:
+    """A system ready to run.
+
+    Attributes:
+        lanes: runs that are computed side by side.
+        backend: ``llvm`` or ``numpy``.
+    """
+
+    def __init__(self, control: Tape, rate: Tape, lanes: int = 1, backend: Backend = "auto") -> None:
+        """Compile, or load from the cache.
+
+        Args:
+            control: ``(state, memory, sample) -> {held, memory}``.
+            rate: ``(state, held, parameters) -> rate``.
+            lanes: runs side by side; 0 for as many as a vector register holds.
+            backend: as for `compile_tape`.
+        """
+        self._control, self._rate = control, rate
+        state, memory, sample = (entry.size for entry in control.inputs)
+        self.sizes = LoopSizes(state=state, memory=memory, sample=sample, held=control.outputs[0].size)
+        if [entry.size for entry in rate.inputs[:2]] != [state, self.sizes.held] or rate.outputs[0].size != state:
+            raise ArgumentError("the law and the rate do not fit: their states or inputs have different sizes")
+        self.parameters = rate.inputs[2].size
+        self.backend = "numpy" if backend == "numpy" or (backend == "auto" and not llvm_loads()) else "llvm"
+        if self.backend == "numpy":
+            self.lanes = lanes or 1
+            return
+        from dynid.tape.llvm_engine import host, load_code
+
+        self.lanes = lanes or host().lanes
+        key = f"loop {control.fingerprint}|{rate.fingerprint}|{self.lanes}"
+        self._code = load_code(key, lambda: (loop_module(control, rate, self.sizes, self.lanes, host()), 0))
+        self._entry = _ENTRY(self._code.address("run"))
+
+    def run(
+        self,
+        state: Floats,
+        memory: Floats,
+        parameters: Floats,
+        samples: Floats,
+        *,
+        period: float,
+        ticks: int,
+        every: int = 1,
+        substeps: int = 1,
+        offsets: npt.ArrayLike = 0,
+        trace: bool = False,
+    ) -> Runs:
+        """Run as many runs as there are lanes.
+
+        Args:
+            state: (L, s) or (s,) at the first tick.
+            memory: (L, m) or (m,) of the law.
+            parameters: (L, p) or (p,).
+            samples: (M, r) rows for the law.
+            period: time from tick to tick [s].
+            ticks: how many.
+            every: ticks per record; the first one is recorded.
+            substeps: Runge-Kutta steps per tick.
+            offsets: (L,) or () row of the samples at the first tick.
+            trace: keep states and rates of every stage.
+        """
+        rows = np.broadcast_to(np.asarray(offsets, dtype=np.int64), (self.lanes,))
+        if ticks < 1 or every < 1 or substeps < 1 or rows.min() < 0 or int(rows.max()) + ticks > len(samples):
+            raise ArgumentError(
+                f"{ticks} ticks from row {int(rows.max())} of {len(samples)} samples, {substeps} steps each",
+                remedy="Give as many samples as ticks, and one step or more.",
+            )
+        x, z, p = (
+            np.array(np.broadcast_to(a, (self.lanes, size)).T, dtype=np.float64, order="C")
+            for a, size in ((state, self.sizes.state), (memory, self.sizes.memory), (parameters, self.parameters))
+        )
+        given = np.ascontiguousarray(samples, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != self.sizes.sample:
+            raise ArgumentError(f"samples have shape {given.shape}, expected (M, {self.sizes.sample})")
+        records = np.empty((-(-ticks // every), self.sizes.record, self.lanes))
+        stages = np.empty((ticks * substeps, 4, 2, self.sizes.state, self.lanes)) if trace else None
+        h = period / substeps
+        if self.backend == "llvm":
+            steps = np.repeat([0.5 * h, h, h / 6.0, h / 3.0], self.lanes)
+            counts, starts = np.array([ticks, every, substeps]), np.ascontiguousarray(rows)
+            arrays = (x, z, p, given, starts, counts, steps, records)
+            last = None if stages is None else stages.ctypes.data
+            self._entry(*(array.ctypes.data for array in arrays), last)
+        else:
+            self._interpret(x, z, p, given, rows, records, stages, (ticks, every, substeps), h)
+        return self._results(records, x, z, stages)
+
+    def _results(self, records: Floats, x: Floats, z: Floats, stages: Floats | None) -> Runs:
+        s, u = self.sizes.state, self.sizes.held
+        table = np.ascontiguousarray(np.moveaxis(records, 2, 0))
+        return Runs(
+            state=table[:, :, :s],
+            held=table[:, :, s : s + u],
+            rate=table[:, :, s + u : 2 * s + u],
+            memory=table[:, :, 2 * s + u :],
+            last_state=x.T.copy(),
+            last_memory=z.T.copy(),
+            stages=None if stages is None else np.moveaxis(stages, 4, 0),
+        )
+
+    def _interpret(
+        self,
+        x: Floats,
+        z: Floats,
+        p: Floats,
+        samples: Floats,
+        rows: npt.NDArray[np.int64],
+        records: Floats,
+        stages: Floats | None,
+        counts: tuple[int, int, int],
+        h: float,
+    ) -> None:
+        """The same loop, tick by tick with NumPy."""
+        ticks, every, substeps = counts
+        control, rate = compile_tape(self._control, "numpy"), compile_tape(self._rate, "numpy")
+        state, memory, parameters = x.T.copy(), z.T.copy(), p.T.copy()
+        for k in range(ticks):
+            decided = control(state, memory, samples[rows + k])
+            held = decided["held"]
+            if k % every == 0:
+                noted = (state, held, rate(state, held, parameters), memory)
+                records[k // every] = np.concatenate(noted, axis=1).T
+            memory = decided["memory"]
+            for j in range(substeps):
+                k1 = rate(state, held, parameters)
+                s2 = state + 0.5 * h * k1
+                k2 = rate(s2, held, parameters)
+                s3 = state + 0.5 * h * k2
+                k3 = rate(s3, held, parameters)
+                s4 = state + h * k3
+                k4 = rate(s4, held, parameters)
+                if stages is not None:
+                    both = ((state, k1), (s2, k2), (s3, k3), (s4, k4))
+                    stages[k * substeps + j] = np.array([[a.T, b.T] for a, b in both])
+                state = state + h / 6.0 * (k1 + k4) + h / 3.0 * (k2 + k3)
+        x[:], z[:] = state.T, memory.T

@@ -1,0 +1,65 @@
+"""Logs that a relay passed on: the robot's clock comes back from the motion, and only where there was a relay."""
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.source_clock import source_clock
+from dynid.data.uniform import Cleaning
+
+
+def motion(time: np.ndarray) -> np.ndarray:
+    """(N, 3) smooth positions [rad]."""
+    return np.stack([np.sin(0.9 * time + k) + 0.3 * np.sin(2.3 * time + 2.0 * k) for k in range(3)], axis=1)
+
+
+def relayed(source_hz: float, relay_hz: float, duration_s: float = 20.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Stamps of the relay, positions it passed on, and when they were true."""
+    stamps = np.arange(0.0, duration_s, 1.0 / relay_hz)
+    true = np.floor(stamps * source_hz + 1e-9) / source_hz
+    return stamps, motion(true), true
+
+
+@pytest.mark.parametrize(("source_hz", "relay_hz"), [(29.4, 30.0), (96.0, 100.0), (480.0, 500.0)])
+def test_source_clock_is_recovered(source_hz: float, relay_hz: float) -> None:
+    stamps, q, true = relayed(source_hz, relay_hz)
+    clock = source_clock(stamps, q)
+    assert clock is not None
+    assert clock.period_s == pytest.approx(1.0 / source_hz, rel=1e-3)
+    assert not clock.fresh[1:][np.diff(true) == 0.0].any()
+    assert clock.fresh[1:][np.diff(true) > 0.0].all()
+    error = clock.time - true
+    assert np.std(error) < 0.04 / source_hz, "a constant delay stays, nothing else"
+
+
+def test_accelerations_come_back() -> None:
+    stamps, q, _ = relayed(29.4, 30.0)
+    recording = dynid.Recording(time=stamps, q=q, effort=np.zeros_like(q))
+    step = 1e-4
+    worst = {}
+    for name, cleaning in (("relay", Cleaning(relayed=False)), ("source", Cleaning())):
+        run = dynid.process(recording, cutoff_hz=8.0, rest=None, cleaning=cleaning)
+        truth = (motion(run.time + step) - 2.0 * motion(run.time) + motion(run.time - step)) / step**2
+        worst[name] = float(np.abs(run.ddq - truth).max())
+    assert worst["source"] < 0.15 < 2.0 < worst["relay"]
+
+
+def test_repeated_rows_are_reported() -> None:
+    stamps, q, _ = relayed(29.4, 30.0)
+    run = dynid.process(dynid.Recording(time=stamps, q=q, effort=np.zeros_like(q)), cutoff_hz=8.0)
+    assert run.dropped["repeated row"] == 3 * (stamps.size - np.unique(q[:, 0]).size)
+    assert any("rows repeat the one before" in line for line in run.recipe)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-4, 2e-3])
+def test_honest_clocks_are_left_alone(jitter: float) -> None:
+    rng = np.random.default_rng(5)
+    stamps = np.arange(0.0, 20.0, 0.01) + rng.uniform(-jitter, jitter, 2000)
+    assert source_clock(stamps, motion(stamps)) is None
+    coarse = np.round(motion(stamps), 3)  # coarse encoders repeat values too, but not in step with a clock
+    assert source_clock(stamps, coarse) is None
+
+
+def test_robot_at_rest_is_left_alone() -> None:
+    stamps = np.arange(0.0, 2.0, 0.01)
+    assert source_clock(stamps, np.zeros((stamps.size, 3))) is None
