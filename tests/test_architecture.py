@@ -24,6 +24,7 @@ LAYERS = [
     ["information"],
     ["parameters"],
     ["excitation"],
+    ["closed_loop"],
     ["data"],
     ["estimation"],
     ["identification"],

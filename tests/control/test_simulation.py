@@ -9,7 +9,7 @@ from dynid.control.controllers import GravityCompensation
 from dynid.control.mujoco_plant import MujocoPlant
 from dynid.control.plant import AdaptivePlant, RungeKuttaPlant, motion_tape
 from dynid.control.simulate import Imperfections, simulate
-from dynid.control.symmetric_solve import solve_symmetric
+from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.errors import ArgumentError
 from dynid.kernels import forward_dynamics
 from dynid.robot import zoo

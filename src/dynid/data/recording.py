@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.data.filters import Smoothing
 from dynid.errors import DataError
+
+if TYPE_CHECKING:
+    from dynid.closed_loop.loop import Loop
 
 __all__ = ["Experiment", "Recording"]
 
@@ -127,6 +131,8 @@ class Experiment:
     sha256: str = ""
     smoothing: Smoothing | None = None
     """The low-pass that the torques went through, for columns that must go through the same."""
+    loop: Loop | None = None
+    """The control loop that made the motion, where it is known; its clock is that of `time`."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""

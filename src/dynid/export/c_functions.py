@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.control.symmetric_solve import solve_symmetric
+from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.dynamics.energy import kinetic_energy_row, potential_energy_row
 from dynid.dynamics.inertia_matrix import (
     composite_inertia_matrix,
@@ -42,7 +42,7 @@ class CFunction:
 
 
 def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
-    return {"torque": newton_euler(model.internal, theta, q, dq, ddq)}
+    return {"torque": newton_euler(model.internal, model.motion_theta(theta), q, dq, ddq)}
 
 
 def _inertia_matrix(model: CodeModel, theta: Any, q: Any) -> Outputs:
@@ -54,7 +54,7 @@ def _gravity(model: CodeModel, theta: Any, q: Any) -> Outputs:
 
 
 def _velocity_torque(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    return {"torque": velocity_torque(model.internal, theta, q, dq)}
+    return {"torque": velocity_torque(model.internal, model.motion_theta(theta), q, dq)}
 
 
 def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
@@ -63,7 +63,9 @@ def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
 
 def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
     robot, rest = model.internal, np.zeros(model.robot.dof)
-    bias = rigid_body_torque(robot, theta, q, dq, rest) + joint_model_torque(robot, theta, q, dq, rest)
+    bias = rigid_body_torque(robot, model.motion_theta(theta), q, dq, rest) + joint_model_torque(
+        robot, theta, q, dq, rest
+    )
     return {"ddq": solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)}
 
 
@@ -86,7 +88,7 @@ def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:
 
 def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
     friction = joint_model_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))
-    return {"velocity": velocity_torque(model.internal, theta, q, dq) + friction}
+    return {"velocity": velocity_torque(model.internal, model.motion_theta(theta), q, dq) + friction}
 
 
 FUNCTIONS: dict[str, CFunction] = {

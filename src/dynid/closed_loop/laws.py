@@ -1,0 +1,205 @@
+"""Control laws as formulas: what a drive computes at every control instant, recorded once and compiled.
+
+A law is written in plain NumPy on numbers that are not known yet, so it must not branch on their values; `np.tanh`
+serves for saturation. Between two instants its torque is held.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.errors import ArgumentError
+from dynid.kernels import inertia_matrix
+from dynid.robot.model import Robot
+from dynid.spatial import Array
+
+__all__ = ["PD", "PID", "ComputedTorqueLaw", "ControlLaw", "Tracked", "UserLaw", "assumed_law", "read_law"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """What a law sees at a control instant; every field (n,)."""
+
+    q: Array
+    """Measured positions [rad or m]"""
+    dq: Array
+    """Velocities [rad/s or m/s]"""
+    q_wanted: Array
+    dq_wanted: Array
+    ddq_wanted: Array
+
+
+class ControlLaw(ABC):
+    """A formula for the torque."""
+
+    def memory_size(self, dof: int) -> int:
+        """Numbers that the law carries from one instant to the next; they start at zero."""
+        return 0
+
+    @abstractmethod
+    def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
+        """Torque (n,) [N m or N] and the new memory (m,); ``period`` is the time between instants [s]."""
+
+    def stiffness(self, dof: int) -> Floats:
+        """(n,) torque per position error [N m/rad or N/m]; NaN where it depends on the state."""
+        return np.full(dof, np.nan)
+
+
+def _gains(values: ArrayLike, dof: int | None = None) -> Floats:
+    array = np.asarray(values, dtype=float)
+    if array.ndim > 1 or not np.isfinite(array).all() or (dof is not None and array.size not in (1, dof)):
+        raise ArgumentError(
+            f"gains have shape {array.shape}", remedy="Give one finite number, or one per moving joint, in order."
+        )
+    return array
+
+
+@dataclass(frozen=True)
+class PD(ControlLaw):
+    """``kp (q_r - q) + kd (dq_r - dq)``."""
+
+    kp: ArrayLike
+    """One number or (n,) [N m/rad or N/m]"""
+    kd: ArrayLike
+    """One number or (n,) [N m s/rad or N s/m]"""
+
+    def __post_init__(self) -> None:
+        """Refuse gains that are no numbers."""
+        _gains(self.kp), _gains(self.kd)
+
+    def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
+        dof = len(seen.q)
+        kp, kd = _gains(self.kp, dof), _gains(self.kd, dof)
+        return kp * (seen.q_wanted - seen.q) + kd * (seen.dq_wanted - seen.dq), memory
+
+    def stiffness(self, dof: int) -> Floats:
+        return np.array(np.broadcast_to(_gains(self.kp, dof), (dof,)))
+
+
+@dataclass(frozen=True)
+class PID(ControlLaw):
+    """``kp e + ki sum(e) period + kd de``; the sum includes the present error."""
+
+    kp: ArrayLike
+    """One number or (n,) [N m/rad or N/m]"""
+    ki: ArrayLike
+    """One number or (n,) [N m/(rad s) or N/(m s)]"""
+    kd: ArrayLike
+    """One number or (n,) [N m s/rad or N s/m]"""
+
+    def memory_size(self, dof: int) -> int:
+        return dof
+
+    def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
+        dof = len(seen.q)
+        kp, ki, kd = (_gains(gain, dof) for gain in (self.kp, self.ki, self.kd))
+        error = seen.q_wanted - seen.q
+        total = memory + error * period
+        return kp * error + ki * total + kd * (seen.dq_wanted - seen.dq), total
+
+    def stiffness(self, dof: int) -> Floats:
+        return np.array(np.broadcast_to(_gains(self.kp, dof), (dof,)))
+
+
+@dataclass(frozen=True)
+class ComputedTorqueLaw(ControlLaw):
+    """``M(q) (ddq_r + kd de + kp e) + velocity(q, dq) + gravity(q) + friction(dq_r)``, by the controller's model."""
+
+    model: Robot
+    kp: ArrayLike = 400.0
+    """One number or (n,) [1/s^2]"""
+    kd: ArrayLike = 40.0
+    """One number or (n,) [1/s]"""
+
+    def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
+        model, theta, dof = self.model, self.model.parameter_vector, len(seen.q)
+        error, rate = seen.q_wanted - seen.q, seen.dq_wanted - seen.dq
+        wanted = seen.ddq_wanted + _gains(self.kd, dof) * rate + _gains(self.kp, dof) * error
+        links = rigid_body_torque(model, theta, seen.q, seen.dq, wanted)
+        return links + joint_model_torque(model, theta, seen.q, seen.dq_wanted, wanted), memory
+
+
+@dataclass(frozen=True)
+class UserLaw(ControlLaw):
+    """A user's own formula."""
+
+    function: Callable[..., Any]
+    """``f(q, dq, q_r, dq_r, ddq_r, memory, period)`` -> torque (n,), or (torque, new memory) where it has memory."""
+    memory: int = 0
+    """Numbers it carries from one instant to the next."""
+
+    def memory_size(self, dof: int) -> int:
+        return self.memory
+
+    def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
+        wanted = (seen.q_wanted, seen.dq_wanted, seen.ddq_wanted)
+        result = self.function(seen.q, seen.dq, *wanted, memory, period)
+        torque, later = result if isinstance(result, tuple) else (result, memory)
+        if np.shape(torque) != np.shape(seen.q) or np.shape(later) != np.shape(memory):
+            raise ArgumentError(
+                f"the law returns torques {np.shape(torque)} and memory {np.shape(later)}",
+                remedy=f"Return {np.shape(seen.q)} torques, and {np.shape(memory)} numbers to remember.",
+            )
+        return torque, later
+
+
+def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = None) -> PD:
+    """A stiff, critically damped PD law for a loop that is not known.
+
+    What the arm does below the bandwidth hardly depends on the law; what it does above is not to be trusted, and the
+    test of `dynid.estimation.controller_check` says when that matters.
+
+    Args:
+        robot: With prior values of its parameters, which scale the gains.
+        bandwidth_hz: Of each joint's position loop [Hz].
+        q: (N, n) where the inertia is taken, the mean of its diagonal; random configurations by default.
+    """
+    if not bandwidth_hz > 0.0:
+        raise ArgumentError(f"bandwidth_hz is {bandwidth_hz}", remedy="Give a frequency [Hz] above zero.")
+    where = np.random.default_rng(0).uniform(-np.pi, np.pi, (64, robot.dof)) if q is None else np.asarray(q, float)
+    inertia = np.diagonal(inertia_matrix(robot, np.atleast_2d(where)), axis1=1, axis2=2).mean(axis=0)
+    if not (inertia > 0.0).all():
+        raise ArgumentError(
+            f"the prior of robot '{robot.name}' has no inertia about some joint", remedy="Give prior values, or gains."
+        )
+    w = 2.0 * np.pi * bandwidth_hz
+    return PD(kp=inertia * w**2, kd=inertia * 2.0 * w)
+
+
+_KINDS: dict[str, tuple[type[PD] | type[PID], tuple[str, ...]]] = {
+    "pd": (PD, ("kp", "kd")),
+    "pid": (PID, ("kp", "ki", "kd")),
+}
+
+
+def read_law(path: str | Path) -> ControlLaw:
+    """A law from a TOML file: ``kind = "pd"`` or ``"pid"`` and its gains, ``kp = [...]`` and so on.
+
+    Raises:
+        ArgumentError: The file is no such description; the message says what is missing.
+    """
+    try:
+        table = tomllib.loads(Path(path).read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ArgumentError(f"{path} cannot be read as TOML: {error}") from error
+    kind = table.pop("kind", None)
+    if kind not in _KINDS:
+        raise ArgumentError(f"{path}: kind is {kind!r}", remedy=f"Use one of {', '.join(_KINDS)}.")
+    make, names = _KINDS[kind]
+    if set(table) != set(names):
+        raise ArgumentError(f"{path}: it has {', '.join(table) or 'no gains'}", remedy=f"Give {', '.join(names)}.")
+    try:
+        return make(**{name: np.asarray(value, dtype=float) for name, value in table.items()})
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{path}: gains must be numbers: {error}") from error

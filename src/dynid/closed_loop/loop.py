@@ -1,0 +1,96 @@
+"""The loop that a log was recorded in: which law made the robot follow which motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.closed_loop.laws import ControlLaw
+from dynid.errors import ArgumentError
+from dynid.excitation.trajectory import Trajectory
+
+__all__ = ["Loop", "Reference"]
+
+Floats = NDArray[np.float64]
+TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reference:
+    """The commanded motion at the M control instants."""
+
+    q: Floats
+    """(M, n) [rad or m]"""
+    dq: Floats
+    """(M, n)"""
+    ddq: Floats
+    """(M, n)"""
+    rate_hz: float
+    """Control rate [Hz]"""
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        shape = np.shape(self.q)
+        for name in ("q", "dq", "ddq"):
+            value = np.array(getattr(self, name), dtype=float)
+            if value.ndim != 2 or value.shape != shape or not np.isfinite(value).all():
+                raise ArgumentError(f"{name} of the reference is no finite (M, n) array", remedy="Give one row each.")
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        if not (self.rate_hz > 0.0 and len(self.q)):
+            raise ArgumentError("a reference needs a rate above zero and one row or more")
+
+    @classmethod
+    def of(cls, motion: Trajectory | TimeFunction, *, rate_hz: float, duration_s: float | None = None) -> Reference:
+        """A trajectory, or a function of time (N,) that returns (q, dq, ddq), at the control instants.
+
+        Args:
+            motion: What is commanded.
+            rate_hz: Control rate [Hz].
+            duration_s: How long [s]; needed with a function, the trajectory's own otherwise.
+        """
+        if duration_s is None:
+            if not isinstance(motion, Trajectory):
+                raise ArgumentError("a motion given as a function has no end", remedy="Give duration_s.")
+            duration_s = motion.duration
+        time = np.arange(int(np.floor(duration_s * rate_hz * (1 + 1e-12))) + 1) / rate_hz
+        q, dq, ddq = motion.evaluate(time) if isinstance(motion, Trajectory) else motion(time)
+        return cls(q=q, dq=dq, ddq=ddq, rate_hz=rate_hz)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loop:
+    """A law, what it was to follow, and how closely the arm between the instants is computed."""
+
+    law: ControlLaw
+    reference: Reference
+    q0: Floats | None = None
+    """(n,) positions at the first instant; the reference's by default"""
+    dq0: Floats | None = None
+    """(n,) velocities at the first instant; the reference's by default"""
+    start_s: float = 0.0
+    """Time of the first instant on the log's clock [s]"""
+    friction_speed: float = 0.1
+    """Dry friction rises smoothly from rest to its level at this speed [rad/s or m/s]."""
+    substeps: int | None = None
+    """Runge-Kutta steps between two instants; None takes what friction and gains need to stay stable."""
+
+    @property
+    def dof(self) -> int:
+        """Number of joints."""
+        return int(self.reference.q.shape[1])
+
+    @property
+    def period_s(self) -> float:
+        """Time between two control instants [s]."""
+        return 1.0 / self.reference.rate_hz
+
+    @property
+    def start(self) -> Floats:
+        """(2 n + 1,) state at the first instant: positions, velocities, no work done."""
+        q0 = self.reference.q[0] if self.q0 is None else np.asarray(self.q0, dtype=float)
+        dq0 = self.reference.dq[0] if self.dq0 is None else np.asarray(self.dq0, dtype=float)
+        return np.concatenate([q0, dq0, [0.0]])

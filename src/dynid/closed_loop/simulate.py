@@ -1,0 +1,216 @@
+"""A robot in its loop, simulated in machine code: one long run, or many side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.closed_loop.arm import Arm, control_tape
+from dynid.closed_loop.friction import STEEPEST
+from dynid.closed_loop.loop import Loop
+from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.errors import ArgumentError, EstimationError
+from dynid.kernels import energy_regressor, inertia_matrix
+from dynid.robot.model import Robot
+from dynid.tape.program import Backend
+from dynid.tape.rollout import Rollout, Runs
+from dynid.tape.tape import Tape
+
+__all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop", "stable_substeps"]
+
+Floats = NDArray[np.float64]
+STABLE = 2.0
+"""Step times rate that the fourth-order method takes with accuracy; beyond 2.78 it is unstable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoopSimulation:
+    """What happened, at the K instants that were logged."""
+
+    time: Floats
+    """(K,) on the log's clock [s]"""
+    q: Floats
+    """(K, n) true positions [rad or m]"""
+    dq: Floats
+    """(K, n) true velocities"""
+    ddq: Floats
+    """(K, n) true accelerations just after the instant, when the torque has changed"""
+    torque: Floats
+    """(K, n) acting from this instant on [N m or N]"""
+    work: Floats
+    """(K,) work of drives and friction since the start [J]"""
+    rate_hz: float
+    """Of the log [Hz]"""
+    robot: Robot
+    """With the parameters that it moved by."""
+
+    @property
+    def energy_error(self) -> float:
+        """Largest difference [J] between the energy gained and the work done: what the integrator has lost."""
+        kinetic = 0.5 * np.einsum("ni,nij,nj->n", self.dq, inertia_matrix(self.robot, self.q), self.dq)
+        energy = kinetic + energy_regressor(self.robot, self.q, np.zeros_like(self.q)) @ self.robot.inertial_vector
+        return float(np.abs(energy - energy[0] - self.work).max())
+
+    @property
+    def energy_turned_over(self) -> float:
+        """Sum of the absolute changes of the work done [J]: what to hold the error against."""
+        return float(np.abs(np.diff(self.work)).sum())
+
+
+class LoopSimulator:
+    """A robot in one loop, compiled; its parameters are inputs."""
+
+    def __init__(
+        self, arm: Arm, loop: Loop, *, lanes: int = 1, backend: Backend = "auto", substeps: int | None = None
+    ) -> None:
+        """Compile, or take from the cache.
+
+        Args:
+            arm: The robot and which of its parameters are inputs.
+            loop: The loop.
+            lanes: Runs side by side; 0 for as many as a vector register holds.
+            backend: As for `dynid.tape.compile_tape`.
+            substeps: Runge-Kutta steps per control period; the loop's, or what its stability needs, by default.
+        """
+        if loop.dof != arm.robot.dof:
+            raise ArgumentError(
+                f"robot '{arm.robot.name}' has {arm.robot.dof} moving joints, the reference has {loop.dof}"
+            )
+        self.arm, self.loop = arm, loop
+        self.law = control_tape(loop.law, loop.dof, loop.period_s)
+        self.substeps = substeps or loop.substeps or stable_substeps(arm.robot, loop)
+        self._rollout = _compiled(_Pair(self.law, arm.rate()), lanes, backend)
+
+    @property
+    def lanes(self) -> int:
+        """Runs side by side."""
+        return self._rollout.lanes
+
+    def run(
+        self,
+        parameters: ArrayLike,
+        *,
+        every: int = 1,
+        ticks: int | None = None,
+        trace: bool = False,
+        position_noise: ArrayLike | None = None,
+        torque_noise: ArrayLike | None = None,
+    ) -> Runs:
+        """Follow the whole reference.
+
+        Args:
+            parameters: (b,) or (L, b) values of the arm's input parameters.
+            every: Control periods per logged instant.
+            ticks: Control periods to simulate; all by default.
+            trace: Keep every stage of every step, for derivatives.
+            position_noise: (M, n) added to what the law measures [rad or m].
+            torque_noise: (M, n) added to the torque [N m or N].
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        reference, n = self.loop.reference, self.loop.dof
+        samples = np.zeros((len(reference.q), 5 * n))
+        samples[:, : 3 * n] = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)
+        for place, noise in ((3, position_noise), (4, torque_noise)):
+            if noise is not None:
+                samples[:, place * n : (place + 1) * n] = noise
+        runs = self._rollout.run(
+            self.loop.start,
+            np.zeros(self._rollout.sizes.memory),
+            np.asarray(parameters, dtype=float),
+            samples,
+            period=self.loop.period_s,
+            ticks=len(samples) if ticks is None else ticks,
+            every=every,
+            substeps=self.substeps,
+            trace=trace,
+        )
+        if not np.isfinite(runs.last_state).all() or float(np.abs(runs.last_state[:, :n]).max()) > 1e6:
+            raise EstimationError(
+                "the simulated robot runs away",
+                remedy="Check the gains, or raise Loop.substeps; the parameters may be no possible robot.",
+            )
+        return runs
+
+
+class _Pair:
+    """Two tapes as a key: equal programs share their machine code."""
+
+    def __init__(self, control: Tape, rate: Tape) -> None:
+        self.tapes, self.key = (control, rate), (control.fingerprint, rate.fingerprint)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pair) and self.key == other.key
+
+
+@lru_cache(maxsize=64)
+def _compiled(pair: _Pair, lanes: int, backend: Backend) -> Rollout:
+    return Rollout(*pair.tapes, lanes, backend)
+
+
+def stable_substeps(robot: Robot, loop: Loop) -> int:
+    """Runge-Kutta steps per control period that keep dry friction at rest stable, by the robot's own parameters."""
+    n, theta = robot.dof, robot.parameter_vector
+    rest, moving = np.zeros(n), np.eye(n)
+    slope = np.zeros((n, n))
+    for j in range(n):  # jump of the friction torques when one joint turns round
+        jump = [joint_model_torque(robot, theta, rest, s * 1e-9 * moving[j], rest) for s in (1.0, -1.0)]
+        slope[:, j] = np.asarray(jump[0] - jump[1], dtype=float) * (0.5 * STEEPEST / loop.friction_speed)
+    rows = np.linspace(0, len(loop.reference.q) - 1, 16).astype(int)
+    M = inertia_matrix(robot, loop.reference.q[rows])
+    if np.linalg.eigvalsh(M)[:, 0].min() <= 0.0:
+        return 1
+    rate = float(np.abs(np.linalg.eigvals(np.linalg.solve(M, np.broadcast_to(slope, M.shape)))).max())
+    return max(1, int(np.ceil(loop.period_s * rate / STABLE)))
+
+
+def simulate_loop(
+    robot: Robot,
+    loop: Loop,
+    *,
+    every: int = 1,
+    position_noise: ArrayLike | None = None,
+    torque_noise: ArrayLike | None = None,
+    substeps: int | None = None,
+    backend: Backend = "auto",
+) -> LoopSimulation:
+    """Let a robot follow a reference under a law.
+
+    Args:
+        robot: With the true parameters, joint models included; their dry friction is smoothed near rest.
+        loop: The law, the reference, and how dry friction is smoothed.
+        every: Control periods per logged instant.
+        position_noise: (M, n) added to what the law measures at every instant [rad or m].
+        torque_noise: (M, n) added to the torques that act [N m or N].
+        substeps: Runge-Kutta steps per control period.
+        backend: As for `dynid.tape.compile_tape`.
+
+    Raises:
+        EstimationError: The robot runs away.
+    """
+    theta = robot.parameter_vector
+    columns = tuple(int(k) for k in np.flatnonzero(theta))
+    simulator = LoopSimulator(Arm(robot, columns, loop.friction_speed), loop, backend=backend, substeps=substeps)
+    runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise, torque_noise=torque_noise)
+    return _simulation(robot, loop, runs, every)
+
+
+def _simulation(robot: Robot, loop: Loop, runs: Runs, every: int) -> LoopSimulation:
+    n, state = robot.dof, runs.state[0]
+    return LoopSimulation(
+        time=np.asarray(loop.start_s + np.arange(len(state)) * (every * loop.period_s), dtype=np.float64),
+        q=state[:, :n].copy(),
+        dq=state[:, n : 2 * n].copy(),
+        ddq=runs.rate[0, :, n : 2 * n].copy(),
+        torque=runs.held[0].copy(),
+        work=state[:, 2 * n].copy(),
+        rate_hz=loop.reference.rate_hz / every,
+        robot=robot,
+    )

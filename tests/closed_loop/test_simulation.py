@@ -1,0 +1,152 @@
+"""The compiled closed loop against MuJoCo, scipy, the NumPy executor and the balance of energy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import dynid
+from dynid.closed_loop.arm import Arm
+from dynid.closed_loop.friction import smooth_sign
+from dynid.closed_loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law, read_law
+from dynid.closed_loop.loop import Loop, Reference
+from dynid.closed_loop.simulate import LoopSimulator, simulate_loop
+from dynid.data.simulation import sum_of_sines
+from dynid.errors import ArgumentError, EstimationError
+from dynid.robot.mjcf_writer import mjcf_text
+
+
+def arm(coulomb: float = 0.0) -> dynid.Robot:
+    models = [dynid.RotorInertia(0.4), dynid.Viscous(1.0), *([dynid.Coulomb(coulomb)] if coulomb else [])]
+    return dynid.robots.puma560().with_joint_models(*models)
+
+
+def motion(robot: dynid.Robot, duration: float = 1.0, rate_hz: float = 500.0) -> Reference:
+    return Reference.of(sum_of_sines(robot.dof, period_s=4.0, amplitude=0.6), rate_hz=rate_hz, duration_s=duration)
+
+
+def test_it_moves_as_mujoco_does() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    robot = arm()
+    reference, law = motion(robot), assumed_law(robot, 6.0)
+    ours = simulate_loop(robot, Loop(law=law, reference=reference, substeps=1))
+    model = mujoco.MjModel.from_xml_string(mjcf_text(dynid.robots.puma560()))
+    model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 1.0 / reference.rate_hz
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    model.dof_armature[:], model.dof_damping[:] = 0.4, 1.0
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = reference.q[0], reference.dq[0]
+    positions = []
+    for q, dq in zip(reference.q, reference.dq, strict=True):
+        positions.append(data.qpos.copy())
+        data.qfrc_applied[:] = law.kp * (q - data.qpos) + law.kd * (dq - data.qvel)
+        mujoco.mj_step(model, data)
+    np.testing.assert_allclose(ours.q, positions, atol=1e-11)
+
+
+def test_it_moves_as_scipy_integrates() -> None:
+    robot = arm(coulomb=2.0)
+    reference, law = motion(robot, 0.3), assumed_law(robot, 6.0)
+    loop = Loop(law=law, reference=reference)
+    ours = simulate_loop(robot, loop, substeps=2)
+    rigid = robot.with_joint_models(dynid.RotorInertia(0.4), dynid.Viscous(1.0))
+    n, state = robot.dof, loop.start[:-1]
+    for k in range(len(reference.q)):
+        np.testing.assert_allclose(ours.q[k], state[:n], atol=1e-8)
+        held = law.kp * (reference.q[k] - state[:n]) + law.kd * (reference.dq[k] - state[n:])
+
+        def rate(_: float, x: np.ndarray, held: np.ndarray = held) -> np.ndarray:
+            acting = held - 2.0 * smooth_sign(x[n:], loop.friction_speed)
+            return np.concatenate([x[n:], dynid.forward_dynamics(rigid, x[:n], x[n:], acting)])
+
+        state = solve_ivp(rate, (0.0, loop.period_s), state, rtol=1e-9, atol=1e-11).y[:, -1]
+
+
+def test_accelerations_and_torques_obey_the_inverse_dynamics() -> None:
+    robot = arm(coulomb=2.0)
+    run = simulate_loop(robot, Loop(law=assumed_law(robot, 6.0), reference=motion(robot)))
+    fast = np.abs(run.dq) > 0.1
+    predicted = dynid.inverse_dynamics(robot, run.q, run.dq, run.ddq)
+    assert fast.mean() > 0.5
+    np.testing.assert_allclose(predicted[fast], run.torque[fast], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gautier_khalil_3r", "puma560", "tx40"])
+def test_energy_is_kept_in_balance(name: str) -> None:
+    robot = dynid.robots.get(name)
+    if name != "tx40":
+        robot = robot.with_joint_models(dynid.RotorInertia(0.4), dynid.Viscous(1.0), dynid.Coulomb(2.0))
+    run = simulate_loop(robot, Loop(law=assumed_law(robot, 6.0), reference=motion(robot, 2.0)))
+    assert 0.0 < run.energy_error < 1e-6 * run.energy_turned_over
+
+
+def unusual(q, dq, q_r, dq_r, ddq_r, memory, period):  # type: ignore[no-untyped-def]
+    """A cascade with a filtered velocity error and a soft limit."""
+    filtered = memory + (dq_r - dq - memory) * (period / 0.01)
+    return 60.0 * np.tanh((400.0 * (q_r - q) + 60.0 * filtered) / 60.0), filtered
+
+
+@pytest.mark.parametrize(
+    "law",
+    [PD(3000.0, 120.0), PID(3000.0, 4000.0, 120.0), ComputedTorqueLaw(arm(1.0)), UserLaw(unusual, memory=6)],
+    ids=["pd", "pid", "computed torque", "user"],
+)
+def test_machine_code_and_numpy_agree(law: ControlLaw) -> None:
+    robot = arm(coulomb=2.0)
+    loop = Loop(law=law, reference=motion(robot, 0.1), substeps=2)
+    noise = np.random.default_rng(0).normal(size=loop.reference.q.shape)
+    first, second = (
+        simulate_loop(robot, loop, every=3, position_noise=1e-4 * noise, torque_noise=noise, backend=backend)
+        for backend in ("auto", "numpy")
+    )
+    for name in ("time", "q", "dq", "ddq", "torque", "work"):
+        np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-9, atol=1e-9)
+
+
+def test_lanes_are_independent_runs() -> None:
+    robot = arm(coulomb=2.0)
+    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2))
+    equations = Arm(robot, None, loop.friction_speed)
+    theta = robot.parameter_vector
+    sets = np.stack([theta, 1.1 * theta, 0.9 * theta, 1.2 * theta])
+    together = LoopSimulator(equations, loop, lanes=4).run(sets).state
+    for values, states in zip(sets, together, strict=True):
+        np.testing.assert_allclose(LoopSimulator(equations, loop).run(values).state[0], states, atol=1e-12)
+
+
+def test_base_parameters_move_the_robot_alike() -> None:
+    robot = arm(coulomb=2.0)
+    base = dynid.base_parameters(robot)
+    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2))
+    short = LoopSimulator(Arm(robot, base.columns, loop.friction_speed), loop).run(base.project(robot.parameter_vector))
+    np.testing.assert_allclose(short.state[0, :, :6], simulate_loop(robot, loop).q, atol=1e-10)
+
+
+def test_smooth_friction_is_the_sign_beyond_its_speed() -> None:
+    v = np.array([-2.0, -0.1, -0.05, 0.0, 0.05, 0.1, 3.0])
+    np.testing.assert_allclose(smooth_sign(v, 0.1), [-1, -1, -0.79296875, 0, 0.79296875, 1, 1], atol=1e-15)
+
+
+def test_laws_come_from_toml(tmp_path: Path) -> None:
+    path = tmp_path / "law.toml"
+    path.write_text('kind = "pd"\nkp = [1.0, 2.0]\nkd = 0.5\n')
+    law = read_law(path)
+    assert isinstance(law, PD)
+    np.testing.assert_array_equal(law.kp, [1.0, 2.0])
+    for text in ("kind = 'fuzzy'", "kind = 'pd'\nkp = 1.0", "kind = 'pd'\nkp = 'x'\nkd = 1.0", "=", "kp = 1"):
+        path.write_text(text)
+        with pytest.raises(ArgumentError):
+            read_law(path)
+
+
+def test_what_cannot_be_simulated_is_refused() -> None:
+    robot = arm()
+    with pytest.raises(EstimationError, match="runs away"):
+        simulate_loop(robot, Loop(law=PD(-1e6, -1e4), reference=motion(robot, 0.5)))
+    with pytest.raises(ArgumentError, match="moving joints"):
+        simulate_loop(dynid.robots.gautier_khalil_3r(), Loop(law=PD(1.0, 1.0), reference=motion(robot)))
+    with pytest.raises(ArgumentError, match="gains"):
+        simulate_loop(robot, Loop(law=PD([1.0, 2.0], 1.0), reference=motion(robot, 0.1)))
