@@ -260,7 +260,8 @@ def appendix1(quick: bool = False) -> Part:
         title="Appendix I: the closed form",
         source="Appendix I",
         rows=tuple(rows),
-        assumptions="Printed formulas are read from a scan. l2 = 0.45 m stands as a number in the formulas we derive.",
+        assumptions="Printed formulas are read from a scan: a and d are joint accelerations and velocities, s and c "
+        "sines and cosines of joint angles. l2 = 0.45 m stands as a number in the formulas we derive.",
     )
 
 
