@@ -1,21 +1,29 @@
 """The command line: one sub-command per verb. The only folder that prints or exits.
 
-Exit codes: 0 good, 1 the verdict failed, 2 wrong usage, 3 bad robot description or data, 4 not identifiable, 5 no
-answer found or nothing could be written, 130 interrupted. Heavy imports happen inside the verbs, so that
-``dynid --help`` is instant.
+Exit codes are in `dynid.cli.group`. Heavy imports happen inside the verbs, so that ``dynid --help`` is instant.
 """
 
 from __future__ import annotations
 
 import click
 
-from dynid.cli import loads, logs, models, tools
-from dynid.cli.common import ErrorGroup
+from dynid.cli import loads, logs, models, results, tools
+from dynid.cli.group import EXIT_CODES, ErrorGroup
 
 __all__ = ["main"]
 
+EXAMPLES = """\b
+Examples:
+  dynid demo
+  dynid base puma560
+  dynid inspect run1.csv > map.toml
+  dynid identify arm.urdf run1.csv --map map.toml --validate run2.csv --out result
+  dynid validate result/ run9.csv --map map.toml"""
 
-@click.group(cls=ErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(
+    cls=ErrorGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=f"{EXAMPLES}\n\n{EXIT_CODES}"
+)
 @click.version_option(package_name="dynid")
 def main() -> None:
     """Identify the dynamics of robots: what can be known, and what it is.
@@ -30,12 +38,16 @@ for command in (
     logs.inspect,
     models.excite,
     logs.identify,
+    logs.validate,
     loads.load,
     models.codegen,
+    results.report,
+    results.rerun,
     models.robots,
     tools.bench,
     tools.demo,
     tools.doctor,
     tools.reproduce,
+    tools.completion,
 ):
     main.add_command(command)

@@ -1,16 +1,17 @@
-"""What the verbs of the command line share: errors to exit codes, robots by name, options, progress."""
+"""What the verbs of the command line share: options, robots by name, files that must exist, JSON."""
 
 from __future__ import annotations
 
-import contextlib
+import difflib
 import functools
 import json
-import sys
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from dynid import errors
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
 __all__ = [
-    "ErrorGroup",
+    "EXISTING",
     "FORCE",
     "HOLD",
     "JSON",
@@ -28,58 +29,69 @@ __all__ = [
     "held_joints",
     "is_robot",
     "load_robot",
+    "logs_argument",
     "make_folder",
+    "nearest",
     "print_json",
-    "progress",
     "robot_argument",
+    "say_verdict",
+    "verb",
     "with_usual_joint_models",
 ]
 
-_EXIT_CODES: list[tuple[type[errors.DynidError], int]] = [
-    (errors.ArgumentError, 2),
-    (errors.DescriptionError, 3),
-    (errors.DataError, 3),
-    (errors.IdentifiabilityError, 4),
-    (errors.DynidError, 5),
-]
+
+class ExistingPath(click.Path):
+    """A path that must be there; a missing one is bad data, with the nearest name that is there."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(value)
+        if not path.exists():
+            folder = path.parent if path.parent.is_dir() else Path()
+            near = nearest(path.name, (entry.name for entry in folder.iterdir()))
+            remedy = f"Is it {folder / near}?" if near else f"Check the name; the current folder is {Path.cwd()}."
+            raise errors.LogReadError("there is no such file", path=path, remedy=remedy)
+        return super().convert(value, param, ctx)
 
 
-class ErrorGroup(click.Group):
-    """Turns our errors into one message and the right exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except errors.DynidError as error:
-            _fail(str(error), next(code for kind, code in _EXIT_CODES if isinstance(error, kind)))
-        except BrokenPipeError:
-            sys.stderr.close()
-            sys.exit(0)
-        except KeyboardInterrupt:
-            _fail("interrupted", 130)
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like a given one, if any is."""
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return found[0] if found else None
 
 
-def _fail(message: str, code: int) -> NoReturn:
-    click.echo(f"dynid: {message}", err=True)
-    sys.exit(code)
-
-
+EXISTING = ExistingPath()
 FORCE = click.option("--force", is_flag=True, help="Overwrite what stands in the output folder.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-MAP = click.option("--map", "channel_map", type=click.Path(exists=True, dir_okay=False), help="Channel map (TOML).")
+MAP = click.option("--map", "channel_map", type=EXISTING, help="Channel map (TOML); see dynid inspect.")
 OUT = click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the results.")
 PROFILE = click.option("--profile", help="Ready channel map: ur_rtde, libfranka, one_number_per_line, joint_state.")
+HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
+                     help="Turn a joint of the file into a fixed one (fingers, mimic joints); repeatable.")  # fmt: skip
+
+
+def verb(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """A sub-command whose help ends with examples."""
+    return click.command(epilog="\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples))
+
+
+def logs_argument(command: Callable[..., None]) -> Callable[..., None]:
+    """One or more log files that exist."""
+    return click.argument("logs", nargs=-1, required=True, type=EXISTING)(command)
 
 
 def is_robot(name: str) -> bool:
     """Whether a name is a robot's: a description file by its ending, or a built-in robot."""
     from dynid.robot import zoo
 
-    return Path(name).suffix.lower() in (".urdf", ".xml", ".mjcf") or name in zoo.names()
+    return Path(name).suffix.lower() in (".urdf", ".xml", ".mjcf", ".xacro") or name in zoo.names()
 
 
-HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
-                     help="Turn a joint of the file into a fixed one (fingers, mimic joints); repeatable.")  # fmt: skip
+def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Built-in robots, and files by the shell's own rules."""
+    from dynid.robot import zoo
+
+    names = [CompletionItem(name) for name in zoo.names() if name.startswith(incomplete)]
+    return [*names, CompletionItem(incomplete, type="file")]
 
 
 def robot_argument(command: Callable[..., None]) -> Callable[..., None]:
@@ -89,7 +101,7 @@ def robot_argument(command: Callable[..., None]) -> Callable[..., None]:
     def loaded(*args: Any, robot: str, hold: tuple[str, ...], **options: Any) -> None:
         command(*args, robot=load_robot(robot, held_joints(hold)), **options)
 
-    return click.argument("robot")(HOLD(loaded))
+    return click.argument("robot", shell_complete=_complete_robot)(HOLD(loaded))
 
 
 def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
@@ -113,20 +125,42 @@ def load_robot(name: str, held: dict[str, float]) -> Robot:
         ".mjcf": functools.partial(read_mjcf, locked=held),
         ".txt": read_text,
     }
+    if Path(name).suffix.lower() == ".xacro":
+        plain = Path(name).with_suffix("").name.removesuffix(".urdf") + ".urdf"
+        raise errors.DescriptionError(
+            "a xacro file is a program that writes a URDF", path=name, remedy=f"Expand it first: xacro {name} > {plain}"
+        )
     reader = readers.get(Path(name).suffix.lower())
     if reader is None and name in zoo.names():
+        if held:
+            raise errors.ArgumentError("--hold is for robots from files", remedy="Leave it out for built-in robots.")
         return zoo.get(name)
     if reader is None:
+        near = nearest(name, zoo.names())
         raise errors.ArgumentError(
             f"'{name}' is neither a robot file ({', '.join(readers)}) nor a built-in robot",
-            remedy=f"Built-in robots: {', '.join(zoo.names())}.",
+            remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
         )
     return reader(name)
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON."""
-    click.echo(json.dumps(value, indent=2))
+    """Print a value as JSON; numbers that are not finite become null."""
+    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def say_verdict(text: str, *, good: bool) -> None:
+    """Print with the verdict's colour, on a terminal only."""
+    head, _, rest = text.partition("\n")
+    click.echo(click.style(head, fg="green" if good else "red", bold=True) + (f"\n{rest}" if rest else ""))
 
 
 def make_folder(out: Path) -> None:
@@ -137,19 +171,6 @@ def make_folder(out: Path) -> None:
         raise errors.ExportError(
             f"the folder cannot be made: {error.strerror}", path=out, remedy="Choose another with --out."
         ) from error
-
-
-@contextlib.contextmanager
-def progress(what: str, total: float) -> Iterator[Callable[[float, str], None]]:
-    """A progress bar with remaining time, on a terminal only."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done, note: bar.update(task, completed=done, description=f"{what}: {note}")
 
 
 def with_usual_joint_models(robot: Robot) -> Robot:

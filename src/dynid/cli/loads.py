@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynid.cli.common import FORCE, JSON, MAP, PROFILE, make_folder, print_json, robot_argument, with_usual_joint_models
+from dynid import errors
+from dynid.cli.common import (
+    EXISTING,
+    FORCE,
+    JSON,
+    MAP,
+    PROFILE,
+    logs_argument,
+    print_json,
+    robot_argument,
+    verb,
+    with_usual_joint_models,
+)
+from dynid.cli.logs import read_experiments
+from dynid.cli.run_folder import RunFolder, open_run
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -16,17 +31,20 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 
-@click.command()
+@verb(
+    "dynid load arm.urdf held.csv --map map.toml --sensor tool0",
+    "dynid load arm.urdf held.csv --unloaded empty.csv --map map.toml --out load",
+)
 @robot_argument
-@click.argument("logs", nargs=-1, required=True, type=click.Path(exists=True))
+@logs_argument
 @MAP
 @PROFILE
 @click.option("--sensor", help="Link that carries a force/torque sensor; without it joint torques are used.")
-@click.option("--unloaded", multiple=True, type=click.Path(exists=True), help="Log without the load; repeatable.")
+@click.option("--unloaded", multiple=True, type=EXISTING, help="Log without the load; repeatable.")
 @click.option("--find-orientation", is_flag=True, help="Estimate how the sensor is turned against its link.")
 @click.option("--sign", type=click.Choice(["1", "-1"]), default="1", show_default=True,
               help="-1 where the sensor reports the wrench on the robot.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for load.txt and the URDF with the load.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the load, the URDF with it and a report.")
 @FORCE
 @JSON
 def load(
@@ -45,43 +63,55 @@ def load(
     """Identify what the robot holds, by a wrist sensor or by joint torques; print payload dialogs to type in.
 
     Exit code 1 when the result is doubtful.
-
-    Examples: dynid load arm.urdf held.csv --map map.toml --sensor tool0;
-    dynid load arm.urdf held.csv --unloaded empty.csv --map map.toml
     """
-    from dynid.data.processing import process
-    from dynid.data.reading import read_recording
     from dynid.export.payload_dialogs import payload_dialogs
     from dynid.identification.load_study import study_load, study_payload
     from dynid.identification.wrist import Sensing
 
+    _refuse_contradictions(sensor, unloaded, find_orientation, sign)
+    run = None if out is None else open_run(out, ["load.json", "load.txt"], force=force)
     model = with_usual_joint_models(robot)
-
-    def experiment(path: str) -> Any:
-        return process(read_recording(path, model, channel_map=channel_map, profile=profile))
-
-    runs = [experiment(path) for path in logs]
+    everything = read_experiments((*logs, *unloaded), model, channel_map, profile, run=run)
+    held, empty = everything[: len(logs)], everything[len(logs) :]
     if sensor is None:
-        study = study_payload(model, loaded=runs, unloaded=[experiment(path) for path in unloaded] or None)
+        study = study_payload(model, loaded=held, unloaded=empty or None)
     else:
         sensing = Sensing(sign=int(sign), find_orientation=find_orientation)
-        study = study_load(robot, runs, sensor_frame=sensor, sensing=sensing)
+        study = study_load(robot, held, sensor_frame=sensor, sensing=sensing)
     text = study.summary()
     if study.verdict != "doubtful":
         text += "\n\n" + "\n".join(str(dialog) for dialog in payload_dialogs(study.load))
-    if out is not None:
-        _write(study, text, out, force)
+    code = 1 if study.verdict == "doubtful" else 0
+    if run is not None:
+        _write(run, study, held[0], text)
+        run.finish("load.json", code)
     if as_json:
         print_json(study.to_dict())
     else:
         click.echo(text)
-    sys.exit(1 if study.verdict == "doubtful" else 0)
+        if out is not None:
+            click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
+    sys.exit(code)
 
 
-def _write(study: Any, text: str, out: Path, force: bool) -> None:
-    from dynid.files import write_atomically
+def _refuse_contradictions(sensor: str | None, unloaded: tuple[str, ...], find_orientation: bool, sign: str) -> None:
+    """No option that another option ignores."""
+    if sensor is None and (find_orientation or sign != "1"):
+        raise errors.ArgumentError(
+            "--find-orientation and --sign are about a force and torque sensor", remedy="Name its link with --sensor."
+        )
+    if sensor is not None and unloaded:
+        raise errors.ArgumentError(
+            "--unloaded is for loads from joint torques; a sensor feels the load alone",
+            remedy="Leave --unloaded out, or leave --sensor out.",
+        )
+
+
+def _write(run: RunFolder, study: Any, held: Any, text: str) -> None:
+    from dynid.report.report import load_page
     from dynid.robot.urdf_writer import write_urdf
 
-    make_folder(out)
-    write_atomically(out / "load.txt", text + "\n", force=force)
-    write_urdf(study.robot_with_load, out / f"{study.robot.name}_with_load.urdf", force=force)
+    run.write("load.txt", text + "\n")
+    run.write("load.json", json.dumps(study.to_dict(), indent=1) + "\n")
+    write_urdf(study.robot_with_load, run.path / f"{study.robot.name}_with_load.urdf", force=run.overwrite)
+    run.write_page(load_page(study, held, [run.settings()]))

@@ -1,56 +1,87 @@
-"""Verbs about logs: inspect, identify."""
+"""Verbs about logs: inspect, identify, validate."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dynid import errors
 from dynid.cli.common import (
+    EXISTING,
     FORCE,
     JSON,
     MAP,
     OUT,
     PROFILE,
-    make_folder,
+    logs_argument,
     print_json,
-    progress,
     robot_argument,
+    say_verdict,
+    verb,
     with_usual_joint_models,
 )
+from dynid.cli.progress import progress, size_of
+from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
+    from dynid.data.recording import Experiment
     from dynid.robot.model import Robot
 
-__all__ = ["identify", "inspect"]
+__all__ = ["identify", "inspect", "read_experiments", "validate"]
+
+ESTIMATORS = {
+    "feasible": ("dynid.estimation.feasible", "FeasibleWLS"),
+    "wls": ("dynid.estimation.least_squares", "WLS"),
+    "ols": ("dynid.estimation.least_squares", "OLS"),
+    "huber": ("dynid.estimation.robust", "Huber"),
+    "cauchy": ("dynid.estimation.robust", "Cauchy"),
+    "ridge": ("dynid.estimation.ridge", "Ridge"),
+    "svd": ("dynid.estimation.truncated_svd", "TruncatedSVD"),
+    "link-by-link": ("dynid.estimation.link_by_link", "LinkByLink"),
+}
+LIMIT = click.option(
+    "--limit", default=15.0, show_default=True, help="Largest relative held-out error that passes [%]."
+)
+CUTOFF = click.option("--cutoff", type=float, help="Low-pass [Hz]; chosen from the data by default.")
 
 
-@click.command()
-@click.argument("logs", nargs=-1, required=True, type=click.Path())
-def inspect(logs: tuple[str, ...]) -> None:
-    """Look into a log and propose a channel map for it, with the reasons of every guess.
-
-    Example: dynid inspect run1.csv > map.toml
-    """
+@verb("dynid inspect run1.csv > map.toml", "dynid inspect run1.mcap --json")
+@logs_argument
+@JSON
+def inspect(logs: tuple[str, ...], as_json: bool) -> None:
+    """Look into a log and propose a channel map for it, with the reasons of every guess."""
     from dynid.data.inspect import inspect_log
 
-    proposal = inspect_log(logs[0] if len(logs) == 1 else list(logs))
+    with progress("inspecting", 1.0) as advance:
+        advance(0.0, Path(logs[0]).name)
+        proposal = inspect_log(logs[0] if len(logs) == 1 else list(logs))
+    if as_json:
+        print_json(dataclasses.asdict(proposal))
+        return
     click.echo(proposal.toml)
     click.echo(str(proposal), err=True)
 
 
-@click.command()
+@verb(
+    "dynid identify arm.urdf run1.csv --map map.toml --out result",
+    "dynid identify arm.urdf run1.csv run2.csv --map map.toml --validate run3.csv --select --out result",
+)
 @robot_argument
-@click.argument("logs", nargs=-1, required=True, type=click.Path(exists=True))
+@logs_argument
 @MAP
 @PROFILE
-@click.option("--estimator", type=click.Choice(["feasible", "wls", "ols"]), default="feasible", show_default=True)
-@click.option("--validate", "held_out", multiple=True, type=click.Path(exists=True), help="Held-out log; repeatable.")
+@click.option("--estimator", type=click.Choice([*ESTIMATORS]), default="feasible", show_default=True)
+@click.option("--validate", "held_out", multiple=True, type=EXISTING, help="Held-out log; repeatable.")
 @click.option("--select", is_flag=True, help="Add friction and drive terms that cross-validation approves.")
-@click.option("--limit", default=15.0, show_default=True, help="Largest relative held-out error that passes [%].")
-@click.option("--cutoff", type=float, help="Low-pass [Hz]; chosen from the data by default.")
+@LIMIT
+@CUTOFF
 @OUT
 @FORCE
 @JSON
@@ -68,60 +99,157 @@ def identify(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Identify a robot from logs; write result.json, the identified URDF or MJCF, a summary and a report.
+    """Identify a robot from logs; write a run folder with the result, the identified model and a report.
 
-    Exit code 1 when held-out logs were given and the verdict failed.
-
-    Example: dynid identify arm.urdf run1.csv run2.csv --map map.toml --validate run3.csv --out result
+    Exit code 1 when held-out logs were given and the verdict failed. An interrupted run goes on where it stopped when
+    the same command is given again; dynid rerun makes a finished one again.
     """
-    from dynid.data.processing import process
-    from dynid.data.reading import read_recording
-    from dynid.estimation.feasible import FeasibleWLS
-    from dynid.estimation.least_squares import OLS, WLS
+    from importlib import import_module
+
     from dynid.estimation.selection import ForwardSelection
+    from dynid.export.result_file import result_json
     from dynid.identification.links import identify as identify_links
-    from dynid.identification.validation import validate
+    from dynid.identification.validation import validate as judge
 
-    def experiment(path: str) -> Any:
-        recording = read_recording(path, model, channel_map=channel_map, profile=profile)
-        return process(recording, cutoff_hz=cutoff if cutoff is not None else "auto")
-
+    _refuse_twice(logs, held_out)
+    run = open_run(out, ["result.json", "summary.txt"], force=force)
     model = with_usual_joint_models(robot)
-    kinds = {"feasible": FeasibleWLS(), "wls": WLS(), "ols": OLS()}
-    with progress("reading and reducing", len(logs)) as advance:
-        runs = []
-        for number, log in enumerate(logs, start=1):
-            runs.append(experiment(log))
-            advance(number, Path(log).name)
+    everything = read_experiments((*logs, *held_out), model, channel_map, profile, cutoff, run)
+    used, proof = everything[: len(logs)], everything[len(logs) :]
+    module, name = ESTIMATORS[estimator]
     rule = ForwardSelection() if select else None
-    fit = identify_links(model, runs, estimator=kinds[estimator], select=rule)
-    proof = [experiment(log) for log in held_out]
-    check = validate(fit, proof, limit=limit) if proof else None
-    _write_identification(fit, check, proof[0] if proof else None, out, force)
+    with progress("identifying", 1.0) as advance:
+        advance(0.0, f"{sum(part.samples for part in used)} samples")
+        fit = identify_links(model, used, estimator=getattr(import_module(module), name)(), select=rule)
+    check = judge(fit, proof, limit=limit) if proof else None
+    _write_identification(run, fit, check, proof)
+    code = 0 if check is None or check.passed else 1
+    run.finish("result.json", code)
     if as_json:
-        from dynid.export.result_file import result_json
-
         print_json(result_json(fit, check))
     else:
-        click.echo(fit.summary())
-        click.echo(f"\n{check.summary() if check else 'No held-out log was given, so nothing is proven.'}")
-        click.echo(f"written: {out}")
-    sys.exit(0 if check is None or check.passed else 1)
+        click.echo(fit.summary() + "\n")
+        open_end = "No held-out log was given, so nothing is proven."
+        say_verdict(check.summary() if check else open_end, good=check is not None and check.passed)
+        click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
+    sys.exit(code)
 
 
-def _write_identification(fit: Any, check: Any, held_out: Any, out: Path, force: bool) -> None:
+def _refuse_twice(logs: Sequence[str], held_out: Sequence[str]) -> None:
+    """A log cannot be its own proof."""
+    used = {sha256(Path(log)): log for log in logs}
+    for log in held_out:
+        if (twin := used.get(sha256(Path(log)))) is not None:
+            raise errors.ArgumentError(
+                f"--validate {log} has the same content as {twin}, which is identified from",
+                remedy="Keep one run aside: what was fitted proves nothing.",
+            )
+
+
+def read_experiments(
+    paths: Sequence[str],
+    robot: Robot,
+    channel_map: str | None,
+    profile: str | None,
+    cutoff: float | None = None,
+    run: RunFolder | None = None,
+) -> list[Experiment]:
+    """Read and process logs; those that an interrupted run has done already come from its folder."""
+    from dynid.data.processing import process
+    from dynid.data.reading import read_recording
+
+    sizes = [size_of(path) for path in paths]
+    done = 0.0
+
+    def made(path: str, size: float) -> Experiment:
+        advance(done, f"reading {Path(path).name}")
+        recording = read_recording(path, robot, channel_map=channel_map, profile=profile)
+        advance(done + 0.5 * size, f"processing {Path(path).name}")
+        return process(recording, cutoff_hz=cutoff if cutoff is not None else "auto")
+
+    result = []
+    with progress("logs", sum(sizes), "MB") as advance:
+        for path, size in zip(paths, sizes, strict=True):
+            if run is None:
+                result.append(made(path, size))
+            else:
+                mapped = "" if channel_map is None else sha256(Path(channel_map))
+                key = [sha256(Path(path)), path, mapped, str(profile), str(cutoff), robot.fingerprint]
+                result.append(run.experiment(key, partial(made, path, size)))
+            done += size
+            advance(done, Path(path).name)
+    return result
+
+
+def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequence[Experiment]) -> None:
     from dynid.export.result_file import write_result
-    from dynid.files import write_atomically
-    from dynid.report.report import write_report
+    from dynid.report.report import identification_page
     from dynid.robot.mjcf_writer import write_mjcf
     from dynid.robot.urdf_writer import write_urdf
 
-    make_folder(out)
-    write_result(fit, out / "result.json", check, force=force)
+    write_result(fit, run.path / "result.json", check, force=run.overwrite)
     source = fit.robot.source
+    name = f"{Path(fit.robot.name).name or 'robot'}_identified"
     if source is not None and source.format == "mjcf":
-        write_mjcf(fit.identified, out / f"{fit.robot.name}_identified.xml", force=force)
+        write_mjcf(fit.identified, run.path / f"{name}.xml", force=run.overwrite)
     else:
-        write_urdf(fit.identified, out / f"{fit.robot.name}_identified.urdf", force=force)
-    write_atomically(out / "summary.txt", fit.summary() + "\n", force=force)
-    write_report(fit, out / "report.html", check, held_out, force=force)
+        write_urdf(fit.identified, run.path / f"{name}.urdf", force=run.overwrite)
+    run.write("summary.txt", fit.summary() + (f"\n\n{check.summary()}\n" if check else "\n"))
+    run.write_page(identification_page(fit, check, held_out, [run.settings()]))
+
+
+@verb(
+    "dynid validate result/ run9.csv --map map.toml",
+    "dynid validate result/ run9.csv --map map.toml --limit 5 --out proof",
+)
+@click.argument("result", type=EXISTING)
+@logs_argument
+@MAP
+@PROFILE
+@LIMIT
+@CUTOFF
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the verdict and a report.")
+@FORCE
+@JSON
+def validate(
+    result: str,
+    logs: tuple[str, ...],
+    channel_map: str | None,
+    profile: str | None,
+    limit: float,
+    cutoff: float | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Judge a saved result on logs that it has not seen.
+
+    RESULT is a folder that dynid identify wrote, or its result.json. Exit code 1 when the verdict failed.
+    """
+    from dynid.export.result_file import read_result
+    from dynid.identification.validation import validate as judge
+    from dynid.report.report import identification_page
+
+    saved = read_result(result)
+    fit = saved.identification()
+    used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
+    for log in logs:
+        if (digest := sha256(Path(log))) in used:
+            raise errors.ArgumentError(
+                f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
+            )
+    run = None if out is None else open_run(out, ["validation.json"], force=force)
+    runs = read_experiments(logs, fit.robot, channel_map, profile, cutoff, run)
+    check = judge(fit, runs, limit=limit)
+    code = 0 if check.passed else 1
+    if run is not None:
+        run.write("validation.json", json.dumps(check.to_json(), indent=1) + "\n")
+        run.write_page(identification_page(fit, check, runs, [run.settings()], saved.content["data"]))
+        run.finish("validation.json", code)
+    if as_json:
+        print_json(check.to_json())
+    else:
+        say_verdict(check.summary(), good=check.passed)
+        if out is not None:
+            click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
+    sys.exit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 
 from dynid import errors
 from dynid.cli.common import (
+    EXISTING,
     FORCE,
     HOLD,
     JSON,
@@ -20,12 +22,13 @@ from dynid.cli.common import (
     held_joints,
     is_robot,
     load_robot,
-    make_folder,
     print_json,
-    progress,
     robot_argument,
+    verb,
     with_usual_joint_models,
 )
+from dynid.cli.progress import progress, size_of
+from dynid.cli.run_folder import open_run
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["base", "check", "codegen", "excite", "robots"]
 
 
-@click.command()
+@verb("dynid robots --json")
 @JSON
 def robots(as_json: bool) -> None:
     """List the built-in robots."""
@@ -46,7 +49,7 @@ def robots(as_json: bool) -> None:
         click.echo(f"{name:22s} {zoo.get(name)!r}")
 
 
-@click.command()
+@verb("dynid check arm.urdf", "dynid check run1.csv --map map.toml --robot arm.urdf")
 @click.argument("what")
 @HOLD
 @click.option("--robot", "recorded", help="Of a log: the robot that was recorded, a file or a built-in one.")
@@ -59,8 +62,6 @@ def check(
     """List what is wrong or suspicious in a robot model or in a log, with the remedy.
 
     Exit code 1 when something is wrong, 0 when there are at most warnings.
-
-    Examples: dynid check arm.urdf; dynid check run1.csv --map map.toml --robot arm.urdf
     """
     from dynid.data.quality import check_recording
     from dynid.data.reading import read_recording
@@ -70,8 +71,14 @@ def check(
     if is_robot(what):
         result = check_robot(load_robot(what, held_joints(hold)))
     else:
+        path = EXISTING.convert(what, None, None)
         robot = None if recorded is None else with_usual_joint_models(load_robot(recorded, held_joints(hold)))
-        result = check_recording(read_recording(what, robot, channel_map=channel_map, profile=profile), robot)
+        size = size_of(path)
+        with progress("log", 2.0 * size, "MB") as advance:
+            advance(0.0, f"reading {Path(path).name}")
+            recording = read_recording(path, robot, channel_map=channel_map, profile=profile)
+            advance(size, f"checking {Path(path).name}")
+            result = check_recording(recording, robot)
     if as_json:
         print_json([dataclasses.asdict(finding) for finding in result.findings])
     else:
@@ -79,11 +86,12 @@ def check(
     sys.exit(0 if result.ok else 1)
 
 
-@click.command()
+@verb("dynid base puma560 --format markdown", "dynid base arm.urdf --joint-models --json")
 @robot_argument
 @click.option("--method", type=click.Choice(["auto", "closed-form", "minimal-combinations", "numeric", "structural"]),
               default="auto", show_default=True, help="How the base parameters are found.")  # fmt: skip
 @click.option("--format", "style", type=click.Choice(["text", "markdown", "latex", "json"]), default="text")
+@JSON
 @click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
 @click.option("--static", is_flag=True, help="The robot only stands still.")
 @click.option(
@@ -91,15 +99,20 @@ def check(
 )
 @click.option("--counts", is_flag=True, help="Also print what inverse dynamics costs in base parameters.")
 def base(
-    robot: Robot, method: str, style: str, locked: tuple[str, ...], static: bool, joint_models: bool, counts: bool
+    robot: Robot,
+    method: str,
+    style: str,
+    as_json: bool,
+    locked: tuple[str, ...],
+    static: bool,
+    joint_models: bool,
+    counts: bool,
 ) -> None:
-    """Show which parameters can be known, and in which combinations.
-
-    Example: dynid base puma560 --format markdown
-    """
+    """Show which parameters can be known, and in which combinations."""
     from dynid.parameters.base import base_parameters
     from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table
 
+    style = "json" if as_json else style
     if counts and style != "text":
         raise errors.ArgumentError("--counts is for people", remedy="Use it with --format text.")
     model = with_usual_joint_models(robot) if joint_models else robot
@@ -111,7 +124,7 @@ def base(
         click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}\n\n{counts_table()}")
 
 
-@click.command()
+@verb("dynid excite ur10 --out plan", "dynid excite arm.urdf --scale 0.5 --period 20 --time-limit 60 --out plan")
 @robot_argument
 @OUT
 @click.option("--period", default=10.0, show_default=True, help="Period of the motion [s].")
@@ -121,6 +134,7 @@ def base(
 @click.option("--seed", default=0, show_default=True, help="Of the random starts.")
 @click.option("--time-limit", default=30.0, show_default=True, help="Seconds to search.")
 @FORCE
+@JSON
 def excite(
     robot: Robot,
     out: Path,
@@ -131,15 +145,14 @@ def excite(
     seed: int,
     time_limit: float,
     force: bool,
+    as_json: bool,
 ) -> None:
-    """Design the motion that reveals the parameters best, within the robot's limits.
-
-    Example: dynid excite ur10 --out plan
-    """
+    """Design the motion that reveals the parameters best, within the robot's limits."""
     from dynid.excitation.design import design_excitation
     from dynid.excitation.limits import MotionLimits
-    from dynid.files import write_atomically
+    from dynid.report.report import plan_page
 
+    run = open_run(out, ["trajectory.csv", "plan.txt", "plan.json"], force=force)
     model = with_usual_joint_models(robot)
     limits = MotionLimits.from_robot(model, scale=scale)
     with progress("searching", time_limit) as advance:
@@ -147,14 +160,35 @@ def excite(
             model, limits, period_s=period, harmonics=harmonics, seed=seed, time_limit_s=time_limit,
             progress=lambda step: advance(step.elapsed_s, f"condition {step.value:.1f}"),
         )  # fmt: skip
-    make_folder(out)
-    plan.sample(rate).to_csv(out / "trajectory.csv", force=force)
-    write_atomically(out / "plan.txt", plan.summary() + "\n", force=force)
-    click.echo(plan.summary())
-    click.echo(f"written: {out / 'trajectory.csv'}, {out / 'plan.txt'}")
+    content = {
+        "robot": plan.robot,
+        "condition_number": plan.condition_number,
+        "criterion": type(plan.criterion).__name__,
+        "value": plan.value,
+        "duration_s": plan.trajectory.duration,
+        "recorded_s": list(plan.trajectory.recorded),
+        "joint_names": list(plan.limits.joint_names),
+        "coefficients": plan.trajectory.coefficients.tolist(),
+        "speed_coverage": plan.coverage.tolist(),
+        "predicted_deviation": dict(zip(plan.parameter_names, plan.predicted_deviation.tolist(), strict=True)),
+        "margins": [dataclasses.asdict(margin) for margin in plan.margins],
+    }
+    plan.sample(rate).to_csv(out / "trajectory.csv", force=run.overwrite)
+    run.write("plan.txt", plan.summary() + "\n")
+    run.write("plan.json", json.dumps(content, indent=1) + "\n")
+    run.write_page(plan_page(plan, [run.settings()]))
+    run.finish("plan.json", 0)
+    if as_json:
+        print_json(content)
+    else:
+        click.echo(plan.summary())
+        click.echo(f"written: {out / 'trajectory.csv'}, {out / 'plan.txt'}, {out / 'report.html'}")
 
 
-@click.command()
+@verb(
+    "dynid codegen result/arm_identified.urdf --out arm_dynamics",
+    "dynid codegen ur10 --precision float --load --out ur10_dynamics",
+)
 @robot_argument
 @OUT
 @click.option(
@@ -174,13 +208,19 @@ def excite(
 @click.option("--load", is_flag=True, help="A load on the last link that can be changed at run time.")
 @click.option("--verify/--no-verify", default=True, help="Compile with the system's compiler and compare.")
 @FORCE
+@JSON
 def codegen(
-    robot: Robot, out: Path, functions: str, precision: Any, parameters: Any, load: bool, verify: bool, force: bool
+    robot: Robot,
+    out: Path,
+    functions: str,
+    precision: Any,
+    parameters: Any,
+    load: bool,
+    verify: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Write real-time C99 code of a robot's dynamics, with a self-test.
-
-    Example: dynid codegen arm_identified.urdf --out arm_dynamics
-    """
+    """Write real-time C99 code of a robot's dynamics, with a self-test."""
     from dynid.export.c_check import find_compiler
     from dynid.export.c_package import generate_c
 
@@ -191,9 +231,15 @@ def codegen(
         parameters=parameters,
         load="struct" if load else None,
     )
-    if verify and find_compiler():
+    compiled = verify and find_compiler() is not None
+    if compiled:
         code.check(samples=200)
     code.write(out, force=force)
+    if as_json:
+        print_json({"folder": str(out), "compiled_and_compared": compiled, "summary": code.summary().splitlines()})
+        return
     click.echo(code.summary())
-    checked = "compiled and compared with the model" if verify and find_compiler() else "not compiled here"
-    click.echo(f"written: {out} ({checked})")
+    why = "compiled and compared with the model" if compiled else "not compiled here"
+    if verify and not compiled:
+        why += ": no C compiler was found; install gcc or clang, or set CC"
+    click.echo(f"written: {out} ({why})")

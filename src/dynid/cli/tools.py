@@ -1,4 +1,4 @@
-"""Verbs about dynid itself: demo, doctor, bench, reproduce."""
+"""Verbs about dynid itself: demo, doctor, bench, reproduce, completion."""
 
 from __future__ import annotations
 
@@ -9,45 +9,63 @@ from pathlib import Path
 
 import click
 
-from dynid.cli.common import progress
+from dynid.cli.common import JSON, print_json, verb
+from dynid.cli.progress import progress
 
-__all__ = ["bench", "demo", "doctor", "reproduce"]
+__all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
 
 
-@click.command()
+@verb("dynid demo", "dynid demo --seed 3 --out out/third")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True, help="Folder.")
 @click.option("--seed", default=0, show_default=True, help="Of everything random.")
-def demo(out: Path, seed: int) -> None:
+@JSON
+def demo(out: Path, seed: int, as_json: bool) -> None:
     """Run the whole job on a built-in arm with planted truth; exit code 1 if the result does not prove itself."""
     from dynid.demo import run_demo
+    from dynid.export.result_file import result_json
 
-    result = run_demo(out, lambda line: click.echo(f"- {line}"), seed=seed)
-    click.echo("")
-    click.echo(result.text())
+    result = run_demo(out, lambda line: click.echo(f"- {line}", err=as_json), seed=seed)
+    if as_json:
+        print_json({**result_json(result.fit, result.check), "seconds": result.seconds, "report": str(result.report)})
+    else:
+        click.echo("")
+        click.echo(result.text())
     sys.exit(0 if result.passed else 1)
 
 
-@click.command()
-def doctor() -> None:
-    """Say what this installation has: versions, the compiler of kernels, optional packages."""
+@verb("dynid doctor --json")
+@JSON
+def doctor(as_json: bool) -> None:
+    """Say what this installation has: versions, compilers, optional packages."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
     from dynid import __version__
+    from dynid.export.c_check import find_compiler
     from dynid.kernels import kernel
     from dynid.robot.zoo import puma560
 
-    click.echo(f"dynid {__version__}, Python {platform.python_version()}, {platform.machine()} {platform.system()}")
+    packages: dict[str, str | None] = {}
     for name in ("numpy", "scipy", "llvmlite", "clarabel", "h5py", "pyarrow", "mcap", "mujoco", "matplotlib"):
         try:
-            click.echo(f"  {name:12s} {version(name)}")
+            packages[name] = version(name)
         except PackageNotFoundError:
-            click.echo(f"  {name:12s} not installed")
+            packages[name] = None
     made = kernel(puma560(), "inverse_dynamics")
+    compiler = find_compiler()
+    if as_json:
+        machine = {"python": platform.python_version(), "system": platform.system(), "machine": platform.machine()}
+        found = {"dynid": __version__, **machine, "packages": packages, "kernels": made.program.backend}
+        print_json({**found, "c_compiler": None if compiler is None else str(compiler)})
+        return
+    click.echo(f"dynid {__version__}, Python {platform.python_version()}, {platform.machine()} {platform.system()}")
+    for name, found_version in packages.items():
+        click.echo(f"  {name:12s} {found_version or 'not installed'}")
     click.echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
+    click.echo(f"C compiler: {compiler or 'none found (only needed to verify generated code)'}")
 
 
-@click.command()
+@verb("dynid bench --json bench.json")
 @click.option("--json", "path", type=click.Path(dir_okay=False), help="Also write the table as JSON.")
 def bench(path: str | None) -> None:
     """Print our speed beside the peers' that are installed, as ratios measured in one run."""
@@ -56,16 +74,15 @@ def bench(path: str | None) -> None:
     sys.exit(subprocess.run([sys.executable, "-m", "dynid.benchmark", *options], check=False).returncode)
 
 
-@click.command()
+@verb("dynid reproduce gautier1990 --out papers", "dynid reproduce all --quick")
 @click.argument("paper", default="all")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/papers"), show_default=True, help="Folder.")
 @click.option("--quick", is_flag=True, help="Fewer random draws, for a first look.")
-def reproduce(paper: str, out: Path, quick: bool) -> None:
+@JSON
+def reproduce(paper: str, out: Path, quick: bool, as_json: bool) -> None:
     """Regenerate tables and figures of the papers dynid is built from, with a verdict for every row.
 
     PAPER is gautier1990, lin1995, gautier1992, izaguirre1992, atkeson1986 or all.
-
-    Example: dynid reproduce gautier1990 --out papers
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
 
@@ -73,5 +90,25 @@ def reproduce(paper: str, out: Path, quick: bool) -> None:
 
     with progress("reproducing", 1.0) as advance:
         result = regenerate(paper, out, lambda done, total, title: advance(done / total, title), quick=quick)
+    if as_json:
+        print_json({"summary": result.summary().splitlines(), "folder": str(out)})
+        return
     click.echo(result.summary())
     click.echo(f"written: {out}")
+
+
+@verb(
+    "dynid completion bash >> ~/.bashrc",
+    "dynid completion zsh >> ~/.zshrc",
+    "dynid completion fish > ~/.config/fish/completions/dynid.fish",
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script that completes verbs, options, files and built-in robots in a shell."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    root = click.get_current_context().find_root().command
+    scripted = kind(root, {}, "dynid", "_DYNID_COMPLETE")
+    click.echo(scripted.source_template % scripted.source_vars())

@@ -1,0 +1,61 @@
+"""Experiments on disk, for runs that go on where they were interrupted."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dynid.errors import DataError, ExportError
+from dynid.files import write_atomically
+
+if TYPE_CHECKING:
+    from dynid.data.recording import Experiment
+
+__all__ = ["load_experiment", "save_experiment"]
+
+ARRAYS = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
+FACTS = ("rate_hz", "joint_names", "recipe", "dropped", "source", "sha256")
+
+
+def save_experiment(run: Experiment, path: Path) -> None:
+    """Write an experiment.
+
+    Raises:
+        ExportError: It cannot be written, or holds more than a file keeps (the low-pass of its torques, say).
+    """
+    import numpy as np
+
+    known = (*ARRAYS, *FACTS, "wrench")
+    if any(getattr(run, field.name) is not None for field in fields(run) if field.name not in known):
+        raise ExportError("the experiment holds more than a file keeps", path=path)
+    arrays = {name: getattr(run, name) for name in ARRAYS}
+    if run.wrench is not None:
+        arrays["wrench"] = run.wrench
+    facts = json.dumps({name: getattr(run, name) for name in FACTS})
+    stream = io.BytesIO()
+    np.savez(stream, facts=np.array(facts), **arrays)
+    write_atomically(path, stream.getvalue(), force=True)
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read an experiment.
+
+    Raises:
+        DataError: There is none, or it is damaged.
+    """
+    import numpy as np
+
+    from dynid.data.recording import Experiment
+
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            facts = json.loads(str(content["facts"]))
+            arrays = {name: content[name] for name in content.files if name != "facts"}
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"no experiment can be read: {error}", path=path) from error
+    names, recipe = tuple(facts.pop("joint_names")), tuple(facts.pop("recipe"))
+    return Experiment(joint_names=names, recipe=recipe, **facts, **arrays)

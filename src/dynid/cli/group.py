@@ -1,0 +1,97 @@
+"""The top of the command line: every failure becomes one message and the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from dynid import errors
+from dynid.cli.common import nearest
+
+__all__ = ["EXIT_CODES", "ErrorGroup"]
+
+EXIT_CODES = """\b
+Exit codes:
+  0    good
+  1    the verdict failed (held-out error, doubtful load, faulty log, rerun differs)
+  2    wrong usage
+  3    bad robot description or data
+  4    not identifiable from these data
+  5    no answer found, or nothing could be written
+  70   a fault of dynid itself
+  130  interrupted"""
+
+_CODES: list[tuple[type[errors.DynidError], int]] = [
+    (errors.ArgumentError, 2),
+    (errors.DescriptionError, 3),
+    (errors.DataError, 3),
+    (errors.IdentifiabilityError, 4),
+    (errors.DynidError, 5),
+]
+
+
+class ErrorGroup(click.Group):
+    """Turns errors into messages and exit codes."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = nearest(name, self.list_commands(ctx))
+            ctx.fail(f"No such command '{name}'." + (f" Did you mean '{near}'?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            _never_refuse(stream)
+        with _one_message():
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()  # so that a full disk or a closed pipe shows here
+
+
+def _never_refuse(stream: TextIO) -> None:
+    """Letters that a locale cannot show are written as escapes."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _one_message() -> Iterator[None]:
+    try:
+        yield
+    except errors.DynidError as error:
+        code = next(code for kind, code in _CODES if isinstance(error, kind))
+        _fail(str(error).replace("pass force=True", "add --force"), code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on, and that is no fault
+        sys.exit(0)
+    except KeyboardInterrupt:
+        _fail("interrupted. What was finished is kept; the same command goes on from there.", 130)
+    except MemoryError:
+        _fail("not enough memory. Use shorter logs, or several of them.", 5)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else "the output: "
+        _fail(f"{place}{error.strerror or error}. Check that it exists, may be used and has room.", 5)
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except Exception as error:
+        if os.environ.get("DYNID_TRACEBACK"):
+            raise
+        _fail(f"a fault of dynid itself: {type(error).__name__}: {error}. Set DYNID_TRACEBACK=1 to see where.", 70)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    with contextlib.suppress(OSError):
+        click.echo(f"dynid: {message}", err=True)
+    if code == 5:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what cannot be written is not tried again
+    sys.exit(code)

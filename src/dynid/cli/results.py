@@ -1,0 +1,164 @@
+"""Verbs about finished runs: report, rerun."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dynid import errors
+from dynid.cli.common import EXISTING, FORCE, JSON, make_folder, print_json, say_verdict, verb
+from dynid.cli.run_folder import REPORTS, read_run, sha256, versions
+
+__all__ = ["report", "rerun"]
+
+TOLERANCE = 1e-6
+"""Relative difference up to which two numbers count as the same."""
+INCIDENTAL = ("sha256", "source", "seconds", "extras")
+"""What differs between equal runs: where files are, and the residuals of solvers."""
+
+
+@verb("dynid report result/", "dynid report monday/ tuesday/ --out compared")
+@click.argument("folders", nargs=-1, required=True, type=EXISTING)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the page; the run's own by default.")
+@FORCE
+@JSON
+def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: bool) -> None:
+    """Make the report of a run again, or compare two runs of dynid identify on one page.
+
+    Writes report.html, report.md and report.json; those of the run's own folder are made anew.
+    """
+    from dynid.report.page import Page
+
+    if len(folders) > 2:
+        raise errors.ArgumentError(f"{len(folders)} runs cannot share a page", remedy="Give one run, or two.")
+    if len(folders) == 2:
+        page, target = _compared(Path(folders[0]), Path(folders[1])), out or Path("compared")
+    else:
+        file = Path(folders[0]) / "report.json"
+        read_run(Path(folders[0]))
+        try:
+            page = Page.from_json(file.read_text(encoding="utf-8"), file)
+        except (OSError, UnicodeDecodeError) as error:
+            remedy = f"Make it again: dynid rerun {folders[0]}"
+            raise errors.DataError(f"the report cannot be read: {error}", path=file, remedy=remedy) from error
+        target = out or Path(folders[0])
+    make_folder(target)
+    for name in REPORTS:
+        page.write(target / name, force=force or target == Path(folders[0]))
+    if as_json:
+        click.echo(page.to_json(), nl=False)
+    else:
+        click.echo(f"written: {target / 'report.html'}, {target / 'report.md'}, {target / 'report.json'}")
+
+
+def _compared(first: Path, second: Path) -> Any:
+    from dynid.export.result_file import read_result
+    from dynid.report.comparison import Side, comparison_page
+    from dynid.report.page import Page
+
+    sides = []
+    for folder in (first, second):
+        file = folder / "report.json"
+        page = Page.from_json(file.read_text(encoding="utf-8"), file) if file.exists() else None
+        sides.append(Side(folder.resolve().name, read_result(folder).content, read_run(folder), page))
+    if sides[0].name == sides[1].name:
+        sides = [Side(str(f), s.result, s.run, s.page) for f, s in zip((first, second), sides, strict=True)]
+    return comparison_page(sides[0], sides[1])
+
+
+@verb("dynid rerun result/", "dynid rerun result/ --out again")
+@click.argument("folder", type=EXISTING)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder for the new run; compared and forgotten otherwise."
+)
+@FORCE
+@JSON
+def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
+    """Make a run again from its folder, and say whether inputs, versions and result are the same.
+
+    Exit code 0 when the result is the same, 1 when it differs.
+    """
+    facts = read_run(Path(folder))
+    if not facts["finished"]:
+        remedy = f"Give its own command again, it goes on where it stopped: {facts['command']} --out {folder}"
+        raise errors.DataError("the run was interrupted and has no result to compare with", path=folder, remedy=remedy)
+    changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
+    now = versions()
+    moved = [f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old]
+    with tempfile.TemporaryDirectory() as temporary:
+        target = out or Path(temporary) / "run"
+        code = _invoke([facts["verb"], *facts["arguments"], "--out", str(target), *(["--force"] if force else [])])
+        if code > 1:
+            sys.exit(code)
+        old, new = (json.loads((place / facts["result"]).read_text()) for place in (Path(folder), target))
+    differing = list(_differences(old, new))
+    same = not differing and code == facts["exit_code"]
+    found = {
+        "same": same,
+        "inputs_changed": changed,
+        "versions_changed": moved,
+        "differing": [{"place": place, "before": a, "now": b} for place, a, b in differing[:50]],
+        "differing_count": len(differing),
+        "exit_code_before": facts["exit_code"],
+        "exit_code_now": code,
+    }
+    if as_json:
+        print_json(found)
+    else:
+        _tell(found, out)
+    sys.exit(0 if same else 1)
+
+
+def _digest(path: str) -> str:
+    if not Path(path).exists():
+        raise errors.LogReadError("an input of the run is gone", path=path, remedy="Put it back there.")
+    return sha256(Path(path))
+
+
+def _invoke(arguments: list[str]) -> int:
+    """Run a verb within this one; its text is not shown, its errors are."""
+    root = click.get_current_context().find_root().command
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            root.main(args=arguments, prog_name="dynid", standalone_mode=False)
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
+def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Where two results differ by more than rounding."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            if key not in INCIDENTAL:
+                yield from _differences(old.get(key), new.get(key), f"{place}/{key}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for k, (a, b) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(a, b, f"{place}/{k}")
+    elif isinstance(old, float) and isinstance(new, int | float):
+        if abs(old - new) > TOLERANCE * max(abs(old), abs(new)):
+            yield place, old, new
+    elif old != new:
+        yield place, old, new
+
+
+def _tell(found: dict[str, Any], out: Path | None) -> None:
+    inputs, moved = found["inputs_changed"], found["versions_changed"]
+    click.echo(f"inputs: {'changed since: ' + ', '.join(inputs) if inputs else 'unchanged'}")
+    click.echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")
+    if found["same"]:
+        say_verdict("result: the same", good=True)
+    else:
+        say_verdict(f"result: differs in {found['differing_count']} places", good=False)
+        for entry in found["differing"][:5]:
+            click.echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
+    if out is not None:
+        click.echo(f"written: {out}")
