@@ -7,6 +7,7 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.estimation.features import (
+    AngleFriction,
     AngleHarmonic,
     Feature,
     Hysteresis,
@@ -18,7 +19,7 @@ from dynid.estimation.features import (
     Stribeck,
 )
 from dynid.estimation.least_squares import WLS
-from dynid.estimation.load_features import BaseTilt, CrossTalk, LoadFriction, Reference, SensorCurvature
+from dynid.estimation.load_features import BaseTilt, CrossTalk, DriveGain, LoadFriction, Reference, SensorCurvature
 from dynid.estimation.problem import build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.kernels import inverse_dynamics
@@ -33,11 +34,13 @@ FEATURES: list[Feature] = [
     Stribeck(1, 0.2),
     SaturatingViscous(2),
     AngleHarmonic(1, 2, True),
+    AngleFriction(0, 0.1, True),
     Hysteresis(0, 0.05),
     LaggedSign(1, 0.05),
     MotorFriction(((0, 1.0), (1, -1.0)), SmoothSign(1, 0.1)),
     LoadFriction(SmoothSign(1, 0.1), REFERENCE),
     CrossTalk(0, 1, REFERENCE),
+    DriveGain(1, REFERENCE),
     SensorCurvature(0, REFERENCE),
 ]
 

@@ -63,13 +63,14 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     whole = np.abs(advance[told] - np.round(advance[told])) < WHOLE
     if np.count_nonzero(repeated) < FEWEST or whole.mean() < SHARE:
         return None
-    period = float(intervals[told].sum() / np.round(advance[told]).sum())
-    index = np.concatenate([[0.0], np.cumsum(np.where(told, np.round(advance), intervals / period))])
+    count = np.where(repeated, 0.0, np.maximum(np.round(advance), 1.0))  # NaN where the motion does not tell
+    period = float(intervals[told].sum() / count[told].sum())
+    index = np.concatenate([[0.0], np.cumsum(np.where(told, count, intervals / period))])
     slope, start = np.polyfit(index, time, 1)
     found = start + slope * index
     if slope <= 0.0 or np.ptp(time - found) > DELAY_SPREAD * slope:
         return None
-    return SourceClock(found, np.concatenate([[True], ~(told & (np.round(advance) <= 0.0))]), float(slope))
+    return SourceClock(found, np.concatenate([[True], ~repeated]), float(slope))
 
 
 def _repetitions(q: Floats) -> NDArray[np.int64]:

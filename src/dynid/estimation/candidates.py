@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.data.recording import Experiment
 from dynid.estimation.features import (
+    AngleFriction,
     AngleHarmonic,
     AsymmetricViscous,
     Feature,
@@ -23,7 +24,7 @@ from dynid.estimation.features import (
     SmoothSign,
     Stribeck,
 )
-from dynid.estimation.load_features import BaseTilt, LoadFriction, Reference, SensorCurvature
+from dynid.estimation.load_features import BaseTilt, CrossTalk, DriveGain, LoadFriction, Reference, SensorCurvature
 from dynid.estimation.selection import Candidate
 from dynid.robot.model import Robot
 
@@ -76,8 +77,17 @@ def standard_candidates(
             )
             for part in SPEEDS
         ),
-        Candidate("drive gain", tuple(SensorCurvature(j, reference) for j in joints)),
+        Candidate("drive gain", tuple(DriveGain(j, reference) for j in joints)),
+        Candidate("drive curvature", tuple(SensorCurvature(j, reference) for j in joints)),
+        Candidate(
+            "cross-talk",
+            tuple(CrossTalk(j, k, reference) for j in joints for k in (j - 1, j + 1) if 0 <= k < robot.dof),
+        ),
         Candidate("first harmonics", tuple(AngleHarmonic(j, 1, sine) for j in joints for sine in (False, True))),
+        Candidate(
+            "angle friction",
+            tuple(AngleFriction(j, SPEEDS[0] * speed[j], sine) for j in joints for sine in (False, True)),
+        ),
     ]
     if np.any(robot.gravity):
         found.append(Candidate("base tilt", (BaseTilt(0, reference), BaseTilt(1, reference))))

@@ -19,6 +19,7 @@ from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 
 __all__ = [
+    "AngleFriction",
     "AngleHarmonic",
     "AsymmetricViscous",
     "Feature",
@@ -171,6 +172,23 @@ class AngleHarmonic(JointFeature):
     def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
         wave = np.sin if self.sine else np.cos
         return np.asarray(wave(self.order * q))
+
+
+@dataclass(frozen=True)
+class AngleFriction(_Scaled):
+    """Dry friction that changes once a turn, as where an eccentric gear or a cable bundle is tight: its cosine or sine.
+
+    The shape is ``tanh(dq / scale)`` times the cosine or sine of q.
+    """
+
+    sine: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"FA{'S' if self.sine else 'C'}{self.joint + 1}({self.scale:.3g})"
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        return np.asarray(np.tanh(dq / self.scale) * (np.sin if self.sine else np.cos)(q))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dynid.estimation.features import Feature, JointFeature, Motion
 from dynid.kernels import kernel
 from dynid.robot.model import Robot
 
-__all__ = ["BaseTilt", "CrossTalk", "LoadFriction", "Reference", "SensorCurvature"]
+__all__ = ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction", "Reference", "SensorCurvature"]
 
 Floats = NDArray[np.float64]
 
@@ -111,6 +111,28 @@ class CrossTalk(Feature):
 
     def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
         return {self.joint: self.reference.torque(robot, motion)[:, self.source]}
+
+
+@dataclass(frozen=True)
+class DriveGain(Feature):
+    """A drive or torque sensor whose gain is off by a part of itself: the torque of one joint.
+
+    All gains together cannot be told from the masses: there the prior decides.
+    """
+
+    joint: int
+    reference: Reference
+
+    @property
+    def name(self) -> str:
+        return f"KG{self.joint + 1}"
+
+    @property
+    def unit(self) -> str:
+        return "1"
+
+    def column(self, robot: Robot, motion: Motion) -> dict[int, Floats]:
+        return {self.joint: self.reference.torque(robot, motion)[:, self.joint]}
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,9 @@ Floats = NDArray[np.float64]
 DATA_FIRST = FeasibleWLS(prior_weight=1e-2)
 """How standard parameters are found for estimators that give base parameters only: data decide, the prior fills in."""
 
+SHORTEST_MEMORY = 50
+"""Samples that gap-free stretches must have on average for friction with memory to be tried."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Identification:
@@ -222,7 +225,11 @@ def _selected(
     """The problem with the features that pass the rule."""
     if candidates is None:
         reference = Reference(problem.representative(WLS().solve(problem).values))
-        candidates = standard_candidates(problem.robot, problem.experiments, reference)
+        stretches = sum(int(run.segment[-1]) + 1 for run in problem.experiments)
+        samples = sum(run.samples for run in problem.experiments)
+        # picked rows do not follow one another in time, so friction with memory makes no sense
+        memory = samples >= SHORTEST_MEMORY * stretches
+        candidates = standard_candidates(problem.robot, problem.experiments, reference, memory=memory)
     extra = [feature for candidate in candidates for feature in candidate.features]
     wide = build_problem(
         problem.robot,
