@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.filters import Smoothing, convolve, reflect, symmetric_gain
+from dynid.data.native import differences
 from dynid.errors import ArgumentError, DataError
 
 __all__ = [
@@ -86,6 +87,23 @@ def difference(x: Floats, rate_hz: float, accuracy: int) -> Floats:
     return total * rate_hz
 
 
+def two_differences(x: Floats, rate_hz: float, accuracy: int) -> tuple[Floats, Floats]:
+    """First and second derivative (N, k) of x: `difference`, and `difference` of that."""
+    weights = np.array(_STENCILS[accuracy]) * rate_hz
+    once = np.concatenate([-weights[::-1], [0.0], weights])
+    twice = np.convolve(once, once)  # symmetric: the stencil of both steps
+    margin = 2 * weights.size
+    signal = np.ascontiguousarray(x)
+    velocity, acceleration = np.empty(x.shape), np.empty(x.shape)
+    if x.shape[0] < 6 * margin or not differences(signal, weights, twice[margin:], velocity, acceleration):
+        velocity = difference(x, rate_hz, accuracy)
+        return velocity, difference(velocity, rate_hz, accuracy)
+    for end, rows in ((signal[: 3 * margin], slice(0, margin)), (signal[-3 * margin :], slice(-margin, None))):
+        slope = difference(end, rate_hz, accuracy)
+        velocity[rows], acceleration[rows] = slope[rows], difference(slope, rate_hz, accuracy)[rows]
+    return velocity, acceleration
+
+
 def _difference_gain(frequency_hz: Floats, rate_hz: float, accuracy: int) -> Floats:
     w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz
     response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(_STENCILS[accuracy], start=1))
@@ -111,8 +129,7 @@ class CentralDifferences(Differentiation):
 
     def motion(self, q: Floats, dq: Floats | None, smoothing: Smoothing) -> Motion:
         smooth = smoothing.apply(q)
-        velocity = difference(smooth, smoothing.rate_hz, self.accuracy)
-        return Motion(smooth, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
+        return Motion(smooth, *two_differences(smooth, smoothing.rate_hz, self.accuracy))
 
     def gain(self, frequency_hz: Floats, smoothing: Smoothing) -> Floats:
         return smoothing.gain(frequency_hz) * _difference_gain(frequency_hz, smoothing.rate_hz, self.accuracy) ** 2

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.data.native import cascade
 from dynid.errors import ArgumentError, DataError
 
 __all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing"]
@@ -37,25 +38,26 @@ def reflect(x: Floats, count: int) -> Floats:
     return np.concatenate([before, x, after])
 
 
-def extrapolate(x: Floats, count: int, window: int) -> Floats:
-    """Continue x (N, k) at both ends by `count` rows along cubics fitted to the outer `window` rows.
+def continuation(x: Floats, count: int, window: int) -> tuple[Floats, Floats]:
+    """The `count` rows before and after x (N, k) along cubics fitted to its outer `window` rows.
 
     Plain reflection turns the sign of the acceleration at the end and so makes a transient; a cubic carries it on. What
     the cubic does not explain is reflected.
     """
-    return np.flip(_continue(np.flip(_continue(x, count, window), axis=0), count, window), axis=0)
+    return np.flip(_beyond(np.flip(x[:window], axis=0), count), axis=0), _beyond(x[-window:], count)
 
 
-def _continue(x: Floats, count: int, window: int) -> Floats:
-    window = min(window, x.shape[0])
+def _beyond(x: Floats, count: int) -> Floats:
+    """The next `count` rows after x (N, k)."""
+    window = x.shape[0]
     count = min(count, window - 1)
     inside = np.linspace(-1.0, 0.0, window)
     outside = np.arange(1, count + 1) / (window - 1)
     basis = np.vander(inside, 4)
-    cubic = np.linalg.lstsq(basis, x[-window:], rcond=None)[0]
-    residual = x[-window:] - basis @ cubic
+    cubic = np.linalg.lstsq(basis, x, rcond=None)[0]
+    residual = x - basis @ cubic
     reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]
-    return np.concatenate([x, np.vander(outside, 4) @ cubic + reflected])
+    return np.asarray(np.vander(outside, 4) @ cubic + reflected)
 
 
 def convolve(x: Floats, taps: Floats) -> Floats:
@@ -96,6 +98,25 @@ class LowPass(ABC):
         """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
 
 
+def _there_and_back(sections: Floats, head: Floats, x: Floats, tail: Floats) -> Floats:
+    """Sections run forwards and backwards over three pieces of one signal; the middle one, filtered (N, k)."""
+    from scipy import signal
+
+    start, stop = head.shape[0], head.shape[0] + x.shape[0]
+    steady = signal.sosfilt_zi(sections)[:, :, None]
+    native = cascade(sections, x.shape[1])
+    if native is None:
+        whole = np.concatenate([head, x, tail])
+        forwards, _ = signal.sosfilt(sections, whole, axis=0, zi=steady * whole[0])
+        backwards, _ = signal.sosfilt(sections, np.flip(forwards, axis=0), axis=0, zi=steady * forwards[-1])
+        return np.asarray(np.flip(backwards, axis=0)[start:stop])
+    y, state = np.empty((stop + tail.shape[0], x.shape[1])), steady * head[0]
+    for piece, first in ((head, 0), (x, start), (tail, stop)):
+        native.run(np.ascontiguousarray(piece), y[first : first + piece.shape[0]], state)
+    native.run(y, y, steady * y[-1], backwards=True)
+    return y[start:stop]
+
+
 @dataclass(frozen=True, slots=True)
 class Butterworth(LowPass):
     """A Butterworth filter run forwards and backwards: half the amplitude at the cutoff, no phase."""
@@ -114,9 +135,11 @@ class Butterworth(LowPass):
         _check_cutoff(cutoff_hz, rate_hz)
         sections = signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos")
         window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
-        longer = extrapolate(x, window - 1, window)
-        filtered = signal.sosfiltfilt(sections, longer, axis=0, padtype="odd", padlen=window - 1)
-        return np.asarray(filtered[window - 1 : window - 1 + x.shape[0]])
+        before, after = continuation(x, window - 1, window)
+        # beyond the cubics once more, turned about their ends, for the recursion to settle
+        head = np.concatenate([2.0 * before[:1] - np.flip(np.concatenate([before[1:], x[:1]]), axis=0), before])
+        tail = np.concatenate([after, 2.0 * after[-1:] - np.flip(np.concatenate([x[-1:], after[:-1]]), axis=0)])
+        return _there_and_back(sections, head, x, tail)
 
     def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
         # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynid.data.cutoff import choose_cutoff
 from dynid.data.differentiation import CentralDifferences, Differentiation
 from dynid.data.filters import Butterworth, LowPass, Smoothing
-from dynid.data.recording import Experiment, Recording
+from dynid.data.recording import Experiment, Recording, all_finite, sealed
 from dynid.data.rest import Rest
 from dynid.data.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 from dynid.errors import ArgumentError, DataError
@@ -196,7 +196,7 @@ class _Piece:
     valid: Mask
     wrench: Floats | None
 
-    def take(self, rows: slice | NDArray[np.int64]) -> _Piece:
+    def take(self, rows: slice) -> _Piece:
         wrench = None if self.wrench is None else self.wrench[rows]
         motion = (self.time[rows], self.q[rows], self.dq[rows], self.ddq[rows])
         return _Piece(*motion, self.effort[rows], self.valid[rows], wrench)
@@ -230,7 +230,7 @@ def assemble(
         )
     _, thresholds = rest_thresholds(options, [p.dq for p in pieces], thresholds)
     pieces = [_mask_rest(p, options, uniform.rate_hz, thresholds, dropped) for p in pieces]
-    pieces = [p.take(np.arange(0, p.time.size, step)) for p in pieces]
+    pieces = [p.take(slice(None, None, step)) for p in pieces]
     recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
     final = replace(smoothing, rate_hz=uniform.rate_hz / step)
     experiment = _experiment(recording, pieces, final, tuple(recipe), dropped)
@@ -249,14 +249,15 @@ def rest_thresholds(
 def _smooth(stretch: Stretch, smoothing: Smoothing, options: Processing, dropped: Counter[str]) -> _Piece:
     motion = options.differentiation.motion(stretch.q, stretch.dq, smoothing)
     known = _away_from_gaps(stretch.effort_known, int(0.5 * smoothing.settling_s * smoothing.rate_hz))
-    has_effort = np.isfinite(stretch.effort).all()
+    has_effort = all_finite(stretch.effort)
     effort = smoothing.apply(stretch.effort) if has_effort and options.filter_effort else stretch.effort
-    if has_effort:
-        dropped["torque missing nearby"] += int(np.count_nonzero(~known))
+    if not known.all():
+        dropped["torque missing nearby"] += has_effort * int(np.count_nonzero(~known))
+        effort = np.where(known, effort, np.nan)
     wrench = None if stretch.wrench is None else smoothing.apply(stretch.wrench)
     if wrench is not None and stretch.wrench_known is not None:
         wrench = np.where(stretch.wrench_known.all(axis=1, keepdims=True), wrench, np.nan)
-    return _Piece(stretch.time, *motion, np.where(known, effort, np.nan), known, wrench)
+    return _Piece(stretch.time, *motion, effort, known, wrench)
 
 
 def _away_from_gaps(known: Mask, reach: int) -> Mask:
@@ -273,16 +274,17 @@ def _away_from_gaps(known: Mask, reach: int) -> Mask:
 def _mask_rest(
     piece: _Piece, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[str]
 ) -> _Piece:
-    valid = piece.valid.copy()
+    valid = piece.valid
     if options.rest is not None and thresholds is not None:
         resting = options.rest.mask(piece.dq, rate_hz, thresholds)
-        dropped["at rest"] += int(np.count_nonzero(valid & resting))
-        valid &= ~resting
+        if resting.any():
+            dropped["at rest"] += int(np.count_nonzero(valid & resting))
+            valid = valid & ~resting
     if options.dead_band > 0.0:
         slow = np.abs(piece.dq) < options.dead_band
         dropped["velocity dead band"] += int(np.count_nonzero(valid & slow))
-        valid &= ~slow
-    return _Piece(piece.time, piece.q, piece.dq, piece.ddq, piece.effort, valid, piece.wrench)
+        valid = valid & ~slow
+    return replace(piece, valid=valid)
 
 
 def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
@@ -334,8 +336,9 @@ def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate
 def _experiment(
     recording: Recording, pieces: list[_Piece], smoothing: Smoothing, recipe: tuple[str, ...], dropped: Counter[str]
 ) -> Experiment:
-    def joined(name: str) -> Floats:
-        return np.concatenate([getattr(piece, name) for piece in pieces])
+    def joined(name: str) -> NDArray[Any]:
+        parts = [getattr(piece, name) for piece in pieces]
+        return sealed(np.concatenate(parts) if len(parts) > 1 else parts[0])
 
     return Experiment(
         time=joined("time"),
@@ -343,7 +346,7 @@ def _experiment(
         dq=joined("dq"),
         ddq=joined("ddq"),
         effort=joined("effort"),
-        valid=np.concatenate([piece.valid for piece in pieces]),
+        valid=joined("valid"),
         segment=np.concatenate([np.full(piece.time.size, k, dtype=np.int64) for k, piece in enumerate(pieces)]),
         rate_hz=smoothing.rate_hz,
         smoothing=smoothing,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,16 +14,44 @@ from dynid.errors import DataError
 if TYPE_CHECKING:
     from dynid.closed_loop.loop import Loop
 
-__all__ = ["Experiment", "Recording"]
+__all__ = ["Experiment", "Recording", "all_finite", "sealed"]
 
 Floats = NDArray[np.float64]
+
+
+def _frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
+    """A read-only array of the values: themselves where nobody can change them any more, a copy otherwise."""
+    array = np.asarray(values)
+    owner: object = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    if owner is not None or array.dtype != kind:
+        array = np.array(array, dtype=kind)
+        array.setflags(write=False)
+    return array
+
+
+def sealed(x: NDArray[Any]) -> NDArray[Any]:
+    """An array of the caller's own making, never to be changed again; `Recording` and `Experiment` need not copy it."""
+    owner: object = x
+    while isinstance(owner, np.ndarray):
+        owner.setflags(write=False)
+        owner = owner.base
+    return x
+
+
+def all_finite(x: Floats) -> bool:
+    """Whether all numbers are finite; a sum of squares tells at once unless it overflows."""
+    flat = x.ravel(order="K")
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(flat @ flat)) or bool(np.isfinite(flat).all())
 
 
 def _signal(name: str, values: ArrayLike | None, rows: int, width: int | None) -> Floats | None:
     """Copy a channel as a read-only (rows, width) array, or refuse it by name."""
     if values is None:
         return None
-    array = np.array(values, dtype=float)
+    array = _frozen(values)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[0] != rows or (width is not None and array.shape[1] != width):
         wanted = f"({rows}, {'n' if width is None else width})"
@@ -31,7 +59,6 @@ def _signal(name: str, values: ArrayLike | None, rows: int, width: int | None) -
             f"channel '{name}' has shape {np.shape(values)}, expected {wanted}",
             remedy="Give one row per sample and one column per joint (six for a wrench).",
         )
-    array.setflags(write=False)
     return array
 
 
@@ -68,12 +95,12 @@ class Recording:
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
-        time = np.array(self.time, dtype=float).reshape(-1)
+        time = _frozen(self.time).reshape(-1)
         q = _signal("q", self.q, time.size, None)
         assert q is not None
         width = q.shape[1]
         clocks = {
-            name: time if clock is None else np.array(clock, dtype=float).reshape(-1)
+            name: time if clock is None else _frozen(clock).reshape(-1)
             for name, clock in (("effort_time", self.effort_time), ("wrench_time", self.wrench_time))
         }
         checked = {
@@ -88,8 +115,6 @@ class Recording:
             "joint_names": tuple(self.joint_names) or tuple(f"joint{j + 1}" for j in range(width)),
         }
         for name, value in checked.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
             object.__setattr__(self, name, value)
         if len(self.joint_names) != width:
             raise DataError(f"{len(self.joint_names)} joint names for {width} columns of q")
@@ -138,12 +163,11 @@ class Experiment:
         """Check shapes and freeze the arrays."""
         rows, width = np.shape(self.q)
         for name in ("q", "dq", "ddq", "effort", "valid"):
-            value = np.array(getattr(self, name))
+            value = _frozen(getattr(self, name), bool if name == "valid" else float)
             if value.shape != (rows, width):
                 raise DataError(f"experiment channel '{name}' has shape {value.shape}, expected {(rows, width)}")
-            value.setflags(write=False)
             object.__setattr__(self, name, value)
-        if not all(np.isfinite(getattr(self, name)).all() for name in ("q", "dq", "ddq")):
+        if not all(all_finite(getattr(self, name)) for name in ("q", "dq", "ddq")):
             raise DataError("an experiment holds finite motion only", remedy="Drop the samples concerned before.")
 
     @property

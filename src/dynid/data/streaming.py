@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.processing import Processing, assemble, resolve_cutoff, rest_thresholds, uniform_recording
-from dynid.data.recording import Experiment, Recording
+from dynid.data.recording import Experiment, Recording, sealed
 from dynid.errors import ArgumentError
 
 __all__ = ["process_stream"]
@@ -82,19 +82,21 @@ class _Stream:
         end = np.inf if last else float(held.time[-1]) - self.overlap_s
         rows = (experiment.time > self.done_s + 0.5 * self.period_s) & (experiment.time <= end)
         if rows.any():
-            self.done_s = float(experiment.time[rows][-1])
-            yield _rows(experiment, rows)
+            chosen = np.flatnonzero(rows)
+            self.done_s = float(experiment.time[chosen[-1]])
+            whole = chosen[-1] - chosen[0] == chosen.size - 1
+            yield _rows(experiment, slice(int(chosen[0]), int(chosen[-1]) + 1) if whole else chosen)
 
     def tail(self, held: Recording) -> Recording:
         """The end of what is held, needed again with the next chunk."""
-        keep = held.time > float(held.time[-1]) - 2.0 * self.overlap_s
-        return _slice(held, keep)
+        late = np.flatnonzero(held.time > float(held.time[-1]) - 2.0 * self.overlap_s)
+        return _slice(held, slice(int(late[0]), None))
 
 
 _CHANNELS = ("time", "q", "dq", "effort", "current", "wrench")
 
 
-def _slice(recording: Recording, rows: NDArray[np.bool_]) -> Recording:
+def _slice(recording: Recording, rows: slice) -> Recording:
     parts: dict[str, Any] = {name: getattr(recording, name) for name in _CHANNELS}
     cut: dict[str, Any] = {name: None if x is None else x[rows] for name, x in parts.items()}
     return replace(recording, **cut)
@@ -104,11 +106,11 @@ def _join(first: Recording, second: Recording) -> Recording:
     joined: dict[str, Any] = {}
     for name in _CHANNELS:
         a, b = getattr(first, name), getattr(second, name)
-        joined[name] = None if a is None or b is None else np.concatenate([a, b])
+        joined[name] = None if a is None or b is None else sealed(np.concatenate([a, b]))
     return replace(second, **joined)
 
 
-def _rows(experiment: Experiment, rows: NDArray[np.bool_]) -> Experiment:
+def _rows(experiment: Experiment, rows: slice | NDArray[np.int64]) -> Experiment:
     names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
     wrench = None if experiment.wrench is None else experiment.wrench[rows]
     return replace(experiment, wrench=wrench, **{name: getattr(experiment, name)[rows] for name in names})

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.data.recording import all_finite
 from dynid.errors import DataError
 
 __all__ = ["Clock", "read_clock", "resample", "uniform_grid"]
@@ -68,8 +69,12 @@ def read_clock(
     Raises:
         DataError: The stamps show no sampling period, or too many run backwards.
     """
+    whole = np.asarray(time, dtype=float)
+    steps = np.diff(whole)
+    if period_s is not None and _orderly(steps, period_s, max_gap_s):
+        return _orderly_clock(whole, steps, period_s)
     rows = np.flatnonzero(np.isfinite(time))
-    stamps = np.asarray(time, dtype=float)[rows]
+    stamps = whole[rows]
     steps = np.diff(stamps)
     _refuse_disorder(steps, repair)
     rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
@@ -100,6 +105,22 @@ def read_clock(
         period_s=period if period_s is None else period_s,
         jitter_s=jitter,
         faults={name: count for name, count in faults.items() if count},
+    )
+
+
+def _orderly(steps: Floats, period_s: float, max_gap_s: float | None) -> bool:
+    """Whether stamps are distinct, in order and without gaps, as nearly all chunks of a long log are."""
+    gap = GAP_PERIODS * period_s if max_gap_s is None else max_gap_s
+    return bool(steps.size and steps.min() > REPEATED * period_s and steps.max() <= gap)
+
+
+def _orderly_clock(stamps: Floats, steps: Floats, period_s: float) -> Clock:
+    return Clock(
+        time=stamps,
+        rows=np.arange(stamps.size),
+        stretches=(slice(0, stamps.size),),
+        period_s=period_s,
+        jitter_s=_regularity([steps], period_s)[1],
     )
 
 
@@ -150,11 +171,13 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
 
     Returns:
         (N, k) values and (N, k) whether each is supported by samples no further apart than the longest step; where
-        it is not, values are continued linearly, or constantly beyond the ends, for a filter to pass over.
+        it is not, values are continued linearly, or constantly beyond the ends, for a filter to pass over. On the
+        grid already, they are the given ones.
     """
+    same = _same_instants(time, grid)
+    if same and all_finite(values):
+        return values, np.ones(values.shape, dtype=bool)
     finite = np.isfinite(values)
-    if finite.all() and _same_instants(time, grid):
-        return values.copy(), np.ones(values.shape, dtype=bool)
     if finite.all():
         return _interpolate(time, values, grid, max_gap_s)
     columns = [_interpolate(time[ok], values[ok, k : k + 1], grid, max_gap_s) for k, ok in enumerate(finite.T)]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
-from dynid.data.recording import Recording
+from dynid.data.outliers import Extent, absurd_samples, longest_spike, saturated_samples, unwrap_angles
+from dynid.data.recording import Recording, all_finite
 from dynid.data.source_clock import on_source_clock
 from dynid.data.timing import GAP_PERIODS, Clock, read_clock, resample, uniform_grid
 from dynid.errors import DataError
@@ -110,7 +110,9 @@ def make_uniform(
     notes.append(_describe(clock))
     dropped.update({name: joints * count for name, count in clock.faults.items() if name in _DROPPED_STAMPS})
     effort = _usable_effort(recording, cleaning, dropped)
-    wrench = None if recording.wrench is None else np.where(np.isfinite(recording.wrench), recording.wrench, np.nan)
+    wrench = recording.wrench
+    if wrench is not None and not all_finite(wrench):
+        wrench = np.where(np.isfinite(wrench), wrench, np.nan)
     gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s
     channels = {
         "effort": _Channel.read(recording, effort, recording.effort_time, effort_delay_s, cleaning),
@@ -123,7 +125,7 @@ def make_uniform(
         )
     stretches = []
     for piece in clock.stretches:
-        stamps, chosen = clock.time[piece], rows[clock.rows[piece]]
+        stamps, chosen = clock.time[piece], _as_slice(rows[clock.rows[piece]])
         if stamps.size < 4:
             dropped["stretch too short"] += joints * stamps.size
             continue
@@ -145,42 +147,58 @@ def _usable_positions(
     """Positions (N, n), continuous where wrapped, and the rows (N,) whose motion can be used."""
     q, joints = recording.q, recording.q.shape[1]
     _refuse_if_missing(recording, "position", q, cleaning.most_missing)
-    finite: Mask = np.asarray(np.isfinite(q).all(axis=1))
+    finite = _finite_rows(q)
     dropped["position not finite"] += joints * int(np.count_nonzero(~finite))
     if with_velocity and recording.dq is not None:
-        known = np.isfinite(recording.dq).all(axis=1)
+        known = _finite_rows(recording.dq)
         dropped["velocity not finite"] += joints * int(np.count_nonzero(finite & ~known))
-        finite = finite & known
-    clean = q.copy()
-    if cleaning.unwrap:
-        clean[finite], jumps = unwrap_angles(q[finite])
-        if jumps.any():
-            named = ", ".join(f"{recording.joint_names[j]} {jumps[j]} times" for j in np.flatnonzero(jumps))
-            notes.append(f"unwrapped angles: {named}")
+        finite &= known
+    rows = slice(None) if finite.all() else np.flatnonzero(finite)
+    used = q[rows]
+    extent = Extent.of(used)
+    clean, jumps = unwrap_angles(used, extent=extent) if cleaning.unwrap else (used, np.zeros(joints, dtype=np.int64))
+    if jumps.any():
+        named = ", ".join(f"{recording.joint_names[j]} {jumps[j]} times" for j in np.flatnonzero(jumps))
+        notes.append(f"unwrapped angles: {named}")
     if cleaning.spikes:
-        spikes = np.zeros(q.shape[0], dtype=bool)
-        spikes[finite] = absurd_samples(clean[finite], longest_spike(recording.time)).any(axis=1)
-        dropped["position spike"] += joints * int(np.count_nonzero(spikes))
-        finite = finite & ~spikes
-        if cleaning.unwrap and spikes.any():  # a spike may have looked like turns
-            clean[finite], _ = unwrap_angles(q[finite])
-    return clean, finite
+        marked = absurd_samples(clean, longest_spike(recording.time), None if jumps.any() else extent)
+        if marked.any():
+            good = ~marked.any(axis=1)
+            dropped["position spike"] += joints * int(np.count_nonzero(~good))
+            finite[rows] = good
+            if cleaning.unwrap:  # a spike may have looked like turns
+                clean = clean.copy()
+                clean[good] = unwrap_angles(used[good])[0]
+    if isinstance(rows, slice):
+        return clean, finite
+    spread = q.copy()
+    spread[rows] = clean
+    return spread, finite
+
+
+def _finite_rows(x: Floats) -> Mask:
+    """(N,) whether all numbers of a row (N, k) are finite."""
+    return np.ones(x.shape[0], dtype=bool) if all_finite(x) else np.asarray(np.isfinite(x).all(axis=1))
 
 
 def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[str]) -> Floats | None:
     """Torques (M, n) with NaN for everything that cannot be used; None when the log has none."""
     if recording.effort is None:
         return None
-    effort = np.where(np.isfinite(recording.effort), recording.effort, np.nan)
+    effort = recording.effort
     _refuse_if_missing(recording, "torque", effort, cleaning.most_missing)
-    dropped["torque not finite"] += int(np.count_nonzero(np.isnan(effort)))
+    if not all_finite(effort):
+        effort = np.where(np.isfinite(effort), effort, np.nan)
+        dropped["torque not finite"] += int(np.count_nonzero(np.isnan(effort)))
+    extent = Extent.of(effort)
     if cleaning.spikes:
         clock = recording.time if recording.effort_time is None else recording.effort_time
-        spikes = absurd_samples(effort, longest_spike(clock))
-        dropped["torque spike"] += int(np.count_nonzero(spikes))
-        effort[spikes] = np.nan
-    if cleaning.saturated:
-        clipped = saturated_samples(effort)
+        spikes = absurd_samples(effort, longest_spike(clock), extent)
+        if spikes.any():
+            dropped["torque spike"] += int(np.count_nonzero(spikes))
+            effort = np.where(spikes, np.nan, effort)
+            extent = Extent.of(effort)
+    if cleaning.saturated and (clipped := saturated_samples(effort, extent)).any():
         share = clipped.mean(axis=0)
         worst = int(np.argmax(share))
         if share[worst] > cleaning.most_saturated:
@@ -189,13 +207,15 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[st
                 remedy="Record a slower motion, or raise the torque or current limit of the drive.",
             )
         dropped["torque saturated"] += int(np.count_nonzero(clipped))
-        effort[clipped] = np.nan
+        effort = np.where(clipped, np.nan, effort)
     return effort
 
 
 def _refuse_if_missing(recording: Recording, what: str, values: Floats, most: float) -> None:
     if not values.size:
         raise DataError("the recording is empty", remedy="Check the log and its channel map.")
+    if all_finite(values):
+        return
     share = 1.0 - np.isfinite(values).mean(axis=0)
     worst = int(np.argmax(share))
     if share[worst] > most:
@@ -224,6 +244,16 @@ def _describe(clock: Clock) -> str:
     )
 
 
+Rows = slice | NDArray[np.int64]
+
+
+def _as_slice(rows: NDArray[np.int64]) -> Rows:
+    """Consecutive rows as a slice, which copies nothing."""
+    if rows.size and rows[-1] - rows[0] == rows.size - 1 and bool((rows[1:] > rows[:-1]).all()):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Channel:
     """A channel with its clock: the log's own (rows go with the positions' rows) or a foreign one."""
@@ -250,7 +280,7 @@ class _Channel:
         gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s
         return cls(values[clock.rows], clock.time - delay_s, True, gap)
 
-    def on(self, grid: Floats, stamps: Floats, rows: NDArray[np.int64], gap_s: float) -> tuple[Floats, Mask]:
+    def on(self, grid: Floats, stamps: Floats, rows: Rows, gap_s: float) -> tuple[Floats, Mask]:
         if not self.foreign:
             return resample(stamps, self.values[rows], grid, max_gap_s=gap_s)
         near = (self.time >= grid[0] - 4 * self.gap_s) & (self.time <= grid[-1] + 4 * self.gap_s)
@@ -261,7 +291,7 @@ def _stretch(
     recording: Recording,
     grid: Floats,
     stamps: Floats,
-    rows: NDArray[np.int64],
+    rows: Rows,
     q: Floats,
     channels: dict[str, _Channel | None],
     gap_s: float,

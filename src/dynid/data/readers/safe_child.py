@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -29,10 +32,15 @@ BASE_MEMORY = 1000 * 2**20
 MEMORY_PER_BYTE = 16
 """Further address space per byte of the file."""
 BASE_SECONDS = 10.0
-"""Time for a small file [s]."""
+"""Time at work for a small file [s]."""
+PATIENCE = 6.0
+"""How much longer a busy machine may take for it, where the child can limit its time at work itself."""
 BYTES_PER_SECOND = 5e6
 """Rate below which a larger file is given up."""
 MAX_HEADER = 64 * 2**20
+_LIMITED = find_spec("resource") is not None
+"""Whether a process can limit its own memory and time at work."""
+_OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Fewer threads and pools, for each reserves address space that the limit would count."""
 
@@ -68,17 +76,19 @@ class SafeChild:
             LogReadError: What the adapter said, or that it crashed or ran out of memory or time.
         """
         size = path.stat().st_size
-        request = {"format": name, "path": str(path.absolute()), "options": asdict(options), "size": size}
         seconds = BASE_SECONDS + size / BYTES_PER_SECOND
+        limits = {"size": size, "seconds": seconds}
+        request = {"format": name, "path": str(path.absolute()), "options": asdict(options), **limits}
         process = self._process = self._process or _start()
         late = threading.Event()
-        watchdog = threading.Timer(seconds, _give_up, (process, late))
+        watchdog = threading.Timer(seconds * (PATIENCE if _LIMITED else 1.0), _give_up, (process, late))
         watchdog.start()
         try:
             header, columns = _exchange(process, request)
         except (EOFError, OSError, ValueError) as error:
             self.close()
-            what = f"took longer than {seconds:.0f} s" if late.is_set() else f"crashed ({_cause(process.returncode)})"
+            out_of_time = late.is_set() or process.returncode == -_OUT_OF_TIME
+            what = f"took longer than {seconds:.0f} s" if out_of_time else f"crashed ({_cause(process.returncode)})"
             raise LogReadError(
                 f"the {name} reader {what} on it", path=path, remedy="The file is damaged: record or export it again."
             ) from error
@@ -166,7 +176,7 @@ def main() -> None:
     for line in sys.stdin.buffer:
         request = json.loads(line)
         path = Path(request["path"])
-        _limit_memory(BASE_MEMORY + MEMORY_PER_BYTE * request["size"])
+        _limit(BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
         try:
             table = read_in_process(request["format"], path, Options(**request["options"]))
             _send(answers, _header(table), table)
@@ -190,15 +200,16 @@ def _send(stream: IO[bytes], header: dict[str, Any], table: Table | None) -> Non
     stream.flush()
 
 
-def _limit_memory(size: int) -> None:
-    """Bound this process's address space, where the system can; without it the time limit remains."""
-    try:
-        import resource
-    except ImportError:
+def _limit(size: int, seconds: float) -> None:
+    """Bound this process's address space and its further time at work, where the system can."""
+    if not _LIMITED:
         return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = size if hard == resource.RLIM_INFINITY else min(size, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    import resource
+
+    wanted = {resource.RLIMIT_AS: size, resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1}
+    for what, amount in wanted.items():
+        _, hard = resource.getrlimit(what)
+        resource.setrlimit(what, (amount if hard == resource.RLIM_INFINITY else min(amount, hard), hard))
 
 
 if __name__ == "__main__":
