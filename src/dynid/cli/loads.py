@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -44,6 +44,14 @@ __all__ = ["load"]
 @click.option("--find-orientation", is_flag=True, help="Estimate how the sensor is turned against its link.")
 @click.option("--sign", type=click.Choice(["1", "-1"]), default="1", show_default=True,
               help="-1 where the sensor reports the wrench on the robot.")  # fmt: skip
+@click.option("--find-gravity", is_flag=True, help="Estimate which way gravity points.")
+@click.option("--drift", is_flag=True, help="Estimate a linear drift of the sensor's bias.")
+@click.option("--axes", type=click.Choice(["sensor", "base"]), default="sensor", show_default=True,
+              help="In whose axes the wrench was recorded.")  # fmt: skip
+@click.option("--form", type=click.Choice(["differential", "integral", "static"]),
+              help="With accelerations, by intervals without them, or gravity only; else the data decide.")  # fmt: skip
+@click.option("--tare", type=EXISTING, help="load.json of the gripper alone, subtracted with its uncertainty.")
+@click.option("--library", type=EXISTING, help="Known objects (TOML) to recognise the load among.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the load, the URDF with it and a report.")
 @FORCE
 @JSON
@@ -56,6 +64,12 @@ def load(
     unloaded: tuple[str, ...],
     find_orientation: bool,
     sign: str,
+    find_gravity: bool,
+    drift: bool,
+    axes: Literal["sensor", "base"],
+    form: Literal["differential", "integral", "static"] | None,
+    tare: str | None,
+    library: str | None,
     out: Path | None,
     force: bool,
     as_json: bool,
@@ -65,19 +79,24 @@ def load(
     Exit code 1 when the result is doubtful.
     """
     from dynid.export.payload_dialogs import payload_dialogs
+    from dynid.identification.load_files import read_library, read_load
     from dynid.identification.load_study import study_load, study_payload
     from dynid.identification.wrist import Sensing
 
-    _refuse_contradictions(sensor, unloaded, find_orientation, sign)
+    sensing = Sensing(
+        sign=int(sign), axes=axes, drift=drift, find_orientation=find_orientation, find_gravity=find_gravity
+    )
+    _refuse_contradictions(sensor, unloaded, sensing != Sensing() or form is not None)
+    gripper = None if tare is None else read_load(tare)
+    objects = () if library is None else read_library(library)
     run = None if out is None else open_run(out, ["load.json", "load.txt"], force=force)
     model = with_usual_joint_models(robot)
     everything = read_experiments((*logs, *unloaded), model, channel_map, profile, run=run)
     held, empty = everything[: len(logs)], everything[len(logs) :]
     if sensor is None:
-        study = study_payload(model, loaded=held, unloaded=empty or None)
+        study = study_payload(model, loaded=held, unloaded=empty or None, tare=gripper, library=objects)
     else:
-        sensing = Sensing(sign=int(sign), find_orientation=find_orientation)
-        study = study_load(robot, held, sensor_frame=sensor, sensing=sensing)
+        study = study_load(robot, held, sensor_frame=sensor, sensing=sensing, form=form, tare=gripper, library=objects)
     text = study.summary()
     if study.verdict != "doubtful":
         text += "\n\n" + "\n".join(str(dialog) for dialog in payload_dialogs(study.load))
@@ -94,11 +113,12 @@ def load(
     sys.exit(code)
 
 
-def _refuse_contradictions(sensor: str | None, unloaded: tuple[str, ...], find_orientation: bool, sign: str) -> None:
+def _refuse_contradictions(sensor: str | None, unloaded: tuple[str, ...], about_sensor: bool) -> None:
     """No option that another option ignores."""
-    if sensor is None and (find_orientation or sign != "1"):
+    if sensor is None and about_sensor:
         raise errors.ArgumentError(
-            "--find-orientation and --sign are about a force and torque sensor", remedy="Name its link with --sensor."
+            "--find-orientation, --find-gravity, --drift, --axes, --form and --sign are about a wrist sensor",
+            remedy="Name its link with --sensor.",
         )
     if sensor is not None and unloaded:
         raise errors.ArgumentError(

@@ -91,6 +91,7 @@ class LoadStudy:
             "principal_axes": _plain(principal.axes),
             "ill_defined_axes": [list(pair) for pair in principal.ill_defined],
             "parameters": dict(zip(NAMES, _plain(np.where(load.undetermined, np.nan, load.vector)), strict=True)),
+            "covariance": _plain(load.covariance),
             "bias": dict(zip(CHANNELS, _plain(load.bias), strict=True)),
             "residual_std": _plain(load.residual_std),
             "extras": {name: _plain(value) for name, value in load.extras.items()},
