@@ -64,7 +64,10 @@ class Table:
     def to_html(self) -> str:
         """A plain ``<table>``, escaped."""
         cells, numeric = self._cells(), self._numeric()
-        head = "".join(f"<th>{html.escape(text)}</th>" for text in cells[0])
+        head = "".join(
+            f'<th class="number">{html.escape(text)}</th>' if right else f"<th>{html.escape(text)}</th>"
+            for text, right in zip(cells[0], numeric, strict=True)
+        )
         body = "".join(
             "<tr>"
             + "".join(

@@ -13,6 +13,8 @@ from dynid.tables import Cell
 
 __all__ = ["Side", "comparison_page"]
 
+ALIKE = 0.02
+"""Relative difference of errors up to which two results are called alike."""
 FAR = 3.0
 """Standard deviations from which two values are called different."""
 
@@ -82,6 +84,8 @@ class Outcome(_Pair):
             return Text("at least one of the two was not validated, so neither is proven better", "verdict open")
         if self._held_out(0) != self._held_out(1):
             return Text("validated on different data: the errors cannot be compared directly", "verdict open")
+        if abs(first - second) <= ALIKE * max(first, second):
+            return Text(f"both predict the same held-out data alike: {first:.3g} % and {second:.3g} %", "verdict good")
         better = self.first if first <= second else self.second
         text = f"{better.name} predicts better on the same held-out data: {min(first, second):.2f} % against "
         return Text(f"{text}{max(first, second):.2f} %", "verdict good")
@@ -144,10 +148,11 @@ class Curves(_Pair):
 
     def blocks(self) -> Sequence[Block]:
         """Plots side by side."""
-        plots = [_torque_plots(side) for side in self.sides]
-        pairs = zip(*plots, strict=False)
+        pairs = zip(*(_torque_plots(side) for side in self.sides), strict=False)
         return [
-            replace(p, small=True, y_label=f"{s.name}: {p.y_label}") for pair in pairs for s, p in zip(self.sides, pair)
+            replace(plot, small=True, y_label="", x_label=f"{side.name}: {plot.y_label}, time [s]")
+            for pair in pairs
+            for side, plot in zip(self.sides, pair, strict=True)
         ]
 
 

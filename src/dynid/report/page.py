@@ -123,8 +123,10 @@ def _bodies(blocks: Sequence[Block]) -> str:
     """Blocks one after the other, small plots side by side."""
     parts = []
     for small, run in groupby(blocks, key=lambda block: isinstance(block, Plot) and block.small):
-        text = "".join(block.to_html() for block in run)
-        parts.append(f'<div class="grid">{text}</div>' if small else text)
+        group = list(run)
+        text = "".join(block.to_html() for block in group)
+        wide = " wide" if any(isinstance(block, Plot) and len(block.curves) > 1 for block in group) else ""
+        parts.append(f'<div class="grid{wide}">{text}</div>' if small else text)
     return "".join(parts)
 
 

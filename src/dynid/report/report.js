@@ -25,7 +25,7 @@
     const whole = [x[0], x[x.length - 1]];
     let view = [...whole];
     const draw = () => {
-      const [pen, width] = fit(canvas, height), box = [54, 22, width - 64, height - 50];
+      const [pen, width] = fit(canvas, height), box = [54, 22, width - 64, height - 58];
       let low = Infinity, high = -Infinity;
       for (const curve of curves) for (let i = 0; i < x.length; i++)
         if (x[i] >= view[0] && x[i] <= view[1] && isFinite(curve.y[i])) { low = Math.min(low, curve.y[i]); high = Math.max(high, curve.y[i]); }
@@ -34,13 +34,15 @@
       const X = (v) => box[0] + (v - view[0]) / (view[1] - view[0]) * box[2], Y = (v) => box[1] + (high - v) / (high - low) * box[3];
       pen.clearRect(0, 0, width, height); pen.font = "12px system-ui"; pen.fillStyle = style("--soft"); pen.strokeStyle = style("--line");
       for (const t of ticks(view[0], view[1], 7)) { pen.beginPath(); pen.moveTo(X(t), box[1]); pen.lineTo(X(t), box[1] + box[3]); pen.stroke(); pen.textAlign = "center"; pen.fillText(String(t), X(t), box[1] + box[3] + 14); }
-      for (const t of ticks(low, high, 4)) { pen.beginPath(); pen.moveTo(box[0], Y(t)); pen.lineTo(box[0] + box[2], Y(t)); pen.stroke(); pen.textAlign = "right"; pen.fillText(String(t), box[0] - 5, Y(t) + 4); }
+      for (const t of ticks(low, high, 5)) { pen.beginPath(); pen.moveTo(box[0], Y(t)); pen.lineTo(box[0] + box[2], Y(t)); pen.stroke(); pen.textAlign = "right"; pen.fillText(String(t), box[0] - 5, Y(t) + 4); }
       pen.textAlign = "center"; pen.fillText(data.xlabel, box[0] + box[2] / 2, height - 4); pen.textAlign = "left"; pen.fillText(data.ylabel, 4, 14);
       let at = box[0] + box[2]; pen.textAlign = "right";
       curves.map((c, k) => [c, k]).reverse().forEach(([c, k]) => { pen.fillStyle = COLOURS[k % 5]; pen.fillText(c.label, at, 14); at -= pen.measureText(c.label).width + 14; });
       pen.save(); pen.beginPath(); pen.rect(...box); pen.clip(); pen.lineWidth = 1.4;
-      curves.forEach((curve, k) => {
-        pen.strokeStyle = COLOURS[k % 5]; pen.setLineDash(curve.dashed ? [5, 3] : []); pen.beginPath(); let down = false;
+      const several = curves.length > 1, inOrder = curves.map((c, k) => [c, k]).sort((a, b) => Number(a[0].dashed) - Number(b[0].dashed));
+      inOrder.forEach(([curve, k]) => {
+        pen.strokeStyle = COLOURS[k % 5]; pen.setLineDash(curve.dashed ? [6, 3] : []); pen.lineWidth = curve.dashed ? 2 : 1.4;
+        pen.globalAlpha = several && !curve.dashed ? 0.7 : 1; pen.beginPath(); let down = false;
         for (let i = 0; i < x.length; i++) {
           if (!isFinite(curve.y[i]) || x[i] < view[0] - 1 || x[i] > view[1] + 1) { down = false; continue; }
           if (down) pen.lineTo(X(x[i]), Y(curve.y[i])); else { pen.moveTo(X(x[i]), Y(curve.y[i])); down = true; }
@@ -58,10 +60,16 @@
       view = [start, start + width]; draw();
     };
     canvas.addEventListener("wheel", (e) => { if (!e.ctrlKey && !e.shiftKey) return; e.preventDefault(); zoom(e.deltaY > 0 ? 1.25 : 0.8, (e.offsetX - 54) / (canvas.clientWidth - 64)); }, { passive: false });
-    let from = null;
-    canvas.addEventListener("pointerdown", (e) => { from = e.offsetX; canvas.setPointerCapture(e.pointerId); });
-    canvas.addEventListener("pointermove", (e) => { if (from === null) return; move((from - e.offsetX) / (canvas.clientWidth - 64)); from = e.offsetX; });
-    canvas.addEventListener("pointerup", () => { from = null; });
+    const touching = new Map();
+    const spread = () => { const [a, b] = [...touching.values()]; return Math.abs(a - b) || 1; };
+    canvas.addEventListener("pointerdown", (e) => { touching.set(e.pointerId, e.offsetX); canvas.setPointerCapture(e.pointerId); });
+    canvas.addEventListener("pointermove", (e) => {
+      if (!touching.has(e.pointerId)) return;
+      const before = touching.size === 2 ? spread() : 0, from = touching.get(e.pointerId);
+      touching.set(e.pointerId, e.offsetX);
+      if (touching.size === 2) zoom(before / spread(), 0.5); else move((from - e.offsetX) / (canvas.clientWidth - 64));
+    });
+    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (e) => touching.delete(e.pointerId));
     canvas.addEventListener("dblclick", () => { view = [...whole]; draw(); });
     canvas.addEventListener("keydown", (e) => {
       const act = { "+": () => zoom(0.7, 0.5), "-": () => zoom(1.4, 0.5), ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), Home: () => { view = [...whole]; draw(); } }[e.key];
@@ -114,13 +122,25 @@
     return draw;
   }
 
-  const kinds = { lines, robot }, drawn = [];
-  for (const [kind, make] of Object.entries(kinds)) for (const figure of document.querySelectorAll("figure." + kind)) {
-    const canvas = figure.querySelector("canvas"), data = JSON.parse(figure.querySelector("script").textContent);
-    const draw = make(canvas, data, Number(canvas.getAttribute("height")));
-    draw(); drawn.push(draw);
+  const kinds = { lines, robot }, drawn = new Map();
+  const show = (figure) => {
+    if (!drawn.has(figure)) {
+      const canvas = figure.querySelector("canvas"), data = JSON.parse(figure.querySelector("script").textContent);
+      drawn.set(figure, kinds[figure.className](canvas, data, Number(canvas.dataset.height)));
+    }
+    drawn.get(figure)();
+  };
+  const figures = [...document.querySelectorAll("figure")];
+  for (const figure of figures) {  // room is kept from the start, so that nothing jumps when it is drawn
+    const canvas = figure.querySelector("canvas");
+    canvas.dataset.height = canvas.getAttribute("height"); canvas.style.height = canvas.dataset.height + "px";
   }
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) { watcher.unobserve(entry.target); show(entry.target); }
+  }, { rootMargin: "400px" });
+  figures.forEach((figure) => watcher.observe(figure));
   const again = () => drawn.forEach((draw) => draw());
   window.addEventListener("resize", again);
+  window.addEventListener("beforeprint", () => figures.forEach(show));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 })();

@@ -18,7 +18,7 @@ from dynid.report.load import LoadBox
 from dynid.report.page import Page, Section
 from dynid.report.parameters import Parameters
 from dynid.report.plan import Plan
-from dynid.report.provenance import Methods, Provenance
+from dynid.report.provenance import Methods, Provenance, Settings
 from dynid.report.replay import Replay
 from dynid.report.sections import Residuals, Torques, Verdict
 
@@ -40,21 +40,23 @@ def identification_page(
         fit: The identification; a saved one needs held-out data to draw.
         check: Its validation; without one the page says that nothing is proven.
         held_out: The runs of the validation; the first one is drawn, or else the first one of the identification.
-        extra: Further sections, after the parameters.
+        extra: Further sections, after the parameters; settings at the end.
         data: Facts of the data used, where the identification does not hold the data itself any more.
     """
     held = () if held_out is None else (held_out,) if isinstance(held_out, Experiment) else tuple(held_out)
     used = fit.problem.experiments
     drawn = (*held, *used)[0]
+    settings = [section for section in extra if isinstance(section, Settings)]
     sections = [
         Verdict(fit, check, held),
         Torques(fit, drawn, seen=not held),
         Residuals(fit, drawn),
         Parameters(fit),
         Coverage(fit, used),
-        *extra,
+        *(section for section in extra if not isinstance(section, Settings)),
         Replay(fit.identified, drawn),
         Provenance(fit, [data_facts(run) for run in used] if data is None else data),
+        *settings,
     ]
     return Page.of(f"{fit.robot.name}: identified dynamics", sections)
 

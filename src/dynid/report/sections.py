@@ -136,8 +136,8 @@ class Residuals(Section):
     def blocks(self) -> Sequence[Block]:
         """Histogram, autocorrelation and mean over speed of every joint."""
         text = (
-            "Left: how residuals are distributed. Middle: white residuals fall to zero at once; a slow fall means "
-            "model error rather than noise. Right: a shape over speed is friction that the model lacks."
+            "Of each joint, first: how residuals are distributed. Second: white residuals fall to zero at once; a slow "
+            "fall means model error rather than noise. Third: a shape over speed is friction that the model lacks."
         )
         plots: list[Block] = []
         for joint in joint_torques(self.fit, self.run):

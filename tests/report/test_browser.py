@@ -1,0 +1,72 @@
+"""The report in a real browser: no errors, everything drawn, nothing wider than a phone, reachable by keyboard."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynid.data.processing import process
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.estimation.least_squares import WLS
+from dynid.identification.links import identify
+from dynid.identification.validation import validate
+from dynid.report.report import report_html
+from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.robot.zoo import cylindrical
+from support.browser import CHROMIUM, Browser
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+LOOK = """new Promise((tell) => {
+  window.dispatchEvent(new Event("beforeprint"));
+  const canvases = [...document.querySelectorAll("canvas")];
+  const ink = (c) => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((v) => v);
+  canvases[0].focus();
+  const before = canvases[0].toDataURL();
+  canvases[0].dispatchEvent(new KeyboardEvent("keydown", { key: "+" }));
+  tell({ canvases: canvases.length, inked: canvases.filter(ink).length, zoomed: canvases[0].toDataURL() !== before,
+         focused: document.activeElement === canvases[0], wide: document.documentElement.scrollWidth,
+         room: window.innerWidth, paper: getComputedStyle(document.body).backgroundColor });
+})"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    robot = cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3))
+    runs = [
+        process(
+            simulate_experiment(robot, sum_of_sines(3, seed=k), rate_hz=200, duration_s=8, noise=Noise(effort=0.05))
+        )
+        for k in (0, 1)
+    ]
+    fit = identify(robot.with_parameters(1.1 * np.asarray(robot.parameter_vector)), runs[0], estimator=WLS())
+    text = report_html(fit, validate(fit, runs[1]), runs[1])
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (400, True)])
+def test_the_report_in_a_browser(page: Path, width: int, dark: bool) -> None:
+    with Browser(width, dark=dark) as browser:
+        browser.open(page)
+        seen = browser.ask(LOOK)
+        complaints = browser.complaints()
+    assert complaints == []
+    assert seen["canvases"] == seen["inked"] == 3 * 4 + 1
+    assert seen["focused"]
+    assert seen["zoomed"]
+    assert seen["room"] == width
+    assert seen["wide"] <= width
+    red, *_ = (int(part) for part in re.findall(r"\d+", seen["paper"]))
+    assert (red < 60) == dark
+
+
+def test_a_broken_script_would_be_noticed(page: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.html"
+    broken.write_text(page.read_text().replace("const kinds =", "missing(); const kinds ="))
+    with Browser() as browser:
+        browser.open(broken)
+        assert browser.complaints()
