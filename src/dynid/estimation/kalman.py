@@ -1,0 +1,273 @@
+"""Kalman filters for state and base parameters together, on line.
+
+The state is ``[q, dq, beta]``: measured torques move it by the forward dynamics (fourth-order Runge-Kutta), measured
+positions correct it. Reference methods: the direct dynamic model needs a good start, honest noise levels and a fast
+clock, where least squares needs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, DataError, EstimationError
+from dynid.estimation.belief import Belief
+from dynid.estimation.direct_model import DirectModel
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
+from dynid.estimation.motion_noise import position_noise
+from dynid.estimation.problem import Problem
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.robot.model import Robot
+
+__all__ = ["Kalman", "OnlineFilter"]
+
+Floats = NDArray[np.float64]
+LEAST_POSITION_STD = 1e-9
+"""Of positions without noise [rad or m], so that the filter's equations stay regular."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kalman(Estimator):
+    """Extended or unscented Kalman filter, with covariances or their square roots."""
+
+    kind: Literal["extended", "unscented"] = "extended"
+    square_root: bool = False
+    """Whether the covariance is propagated as its root."""
+    position_std: float | None = None
+    """Standard deviation of the positions' noise [rad or m]; None takes it from their spectrum."""
+    torque_std: float | tuple[float, ...] | None = None
+    """Standard deviation of the torques' noise [N m or N]; None takes it from the residuals of least squares."""
+    start: tuple[float, ...] | None = None
+    """(b,) base parameters to start from; the robot's own by default."""
+    start_std: float = 0.3
+    """Standard deviation of the start relative to its values; of zeros, relative to the mean size of their kind."""
+    torque_between: Literal["held", "smooth"] = "held"
+    """How torques go on between samples: held by a digital controller, or along cubics through them."""
+    drift: float = 0.0
+    """Standard deviation that parameters gain in one second, relative to that of the start."""
+    passes: int = 1
+    """How often the data are gone through, each time with the means of the last one and the uncertainty renewed."""
+    spread: float = 0.5
+    """Distance of sigma points from the mean [standard deviations]; far ones may be robots that cannot exist."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings without meaning."""
+        if self.kind not in ("extended", "unscented") or self.torque_between not in ("held", "smooth"):
+            raise ArgumentError(f"there is no such filter: {self}", remedy="Choose extended or unscented.")
+        if self.passes < 1 or not self.start_std > 0.0 or not self.spread > 0.0 or self.drift < 0.0:
+            raise ArgumentError(f"start_std, spread and passes must be positive, drift not negative: {self}")
+
+    def begin(
+        self,
+        robot: Robot,
+        q: ArrayLike,
+        dq: ArrayLike | None = None,
+        *,
+        rate_hz: float,
+        base: BaseParameters | None = None,
+    ) -> OnlineFilter:
+        """Start on line.
+
+        Args:
+            robot: Geometry, joint models, and the values to start from.
+            q: (n,) first measured positions [rad or m].
+            dq: (n,) velocities then; at rest by default.
+            rate_hz: Sampling rate [Hz].
+            base: The base parameters to estimate; those of every motion by default.
+        """
+        if self.position_std is None or self.torque_std is None:
+            raise ArgumentError("on line, noise levels must be known", remedy="Give position_std and torque_std.")
+        n, chosen = robot.dof, base or base_parameters(robot)
+        noise = np.broadcast_to(np.asarray(self.torque_std, dtype=float), (n,)).astype(float)
+        position = np.full(n, max(self.position_std, LEAST_POSITION_STD))
+        beta, spread = self._start(robot, chosen)
+        velocity = np.zeros(n) if dq is None else np.asarray(dq, dtype=float)
+        std = np.concatenate([position, 4.0 * position * rate_hz, spread])
+        mean = np.concatenate([np.asarray(q, dtype=float), velocity, beta])
+        return OnlineFilter(
+            settings=self,
+            model=DirectModel(robot, chosen),
+            belief=Belief.of(mean, std, square_root=self.square_root),
+            position_std=position,
+            torque_std=noise,
+            drift=self.drift * spread,
+            rate_hz=rate_hz,
+        )
+
+    def _start(self, robot: Robot, base: BaseParameters) -> tuple[Floats, Floats]:
+        """(b,) values and (b,) standard deviations at the start."""
+        beta = base.project(robot.parameter_vector) if self.start is None else np.asarray(self.start, dtype=float)
+        if beta.shape != (base.rank,):
+            raise ArgumentError(f"the start has shape {beta.shape}", remedy=f"Give {base.rank} base parameters.")
+        size = np.abs(beta)
+        for unit in set(base.units):
+            same = np.array(base.units) == unit
+            size[same] = np.maximum(size[same], size[same].mean())
+        return beta, self.start_std * np.where(size > 0.0, size, 1.0)
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Go through all experiments, one after the other; the parameters are those at the end."""
+        refuse_unsupported(problem)
+        if problem.features or problem.band_hz is not None:
+            raise ArgumentError(
+                "Kalman filters know links and joint models only", remedy="Leave features and band out."
+            )
+        plain = least_squares_estimate(problem, refined_weights(problem), f"{self._name} Kalman filter")
+        settings = self._resolved(problem, plain)
+        belief: Belief | None = None
+        for _ in range(self.passes):
+            belief = settings._one_pass(problem, belief)
+        assert belief is not None
+        states = 2 * problem.robot.dof
+        return replace(
+            plain,
+            values=belief.mean[states:],
+            covariance=belief.covariance[states:, states:],
+            undetermined=np.zeros(problem.base.rank, dtype=bool),
+            inflation=np.ones(problem.robot.dof),
+            notes=(f"positions taken as noisy by {settings.position_std:.2g}, start by {100 * self.start_std:.3g} %",),
+        )
+
+    @property
+    def _name(self) -> str:
+        return ("square-root " if self.square_root else "") + self.kind
+
+    def _resolved(self, problem: Problem, plain: Estimate) -> Kalman:
+        """The same with noise levels that are numbers."""
+        position = position_noise(problem.experiments) if self.position_std is None else self.position_std
+        torque = tuple(float(std) for std in plain.noise_std) if self.torque_std is None else self.torque_std
+        return replace(self, position_std=position, torque_std=torque)
+
+    def _one_pass(self, problem: Problem, before: Belief | None) -> Belief:
+        """The belief after all samples, from the means of an earlier pass where there was one."""
+        start = None if before is None else tuple(before.mean[2 * problem.robot.dof :].tolist())
+        settings = self if start is None else replace(self, start=start)
+        belief: Belief | None = None
+        for run, rows in _usable(problem):
+            filtered = settings.begin(
+                problem.robot, run.q[rows][0], run.dq[rows][0], rate_hz=run.rate_hz, base=problem.base
+            )
+            if belief is not None:
+                filtered = filtered.with_parameters_of(belief)
+            belief = filtered.run(run.q[rows], run.effort[rows]).belief
+        if belief is None:
+            raise DataError("no stretch has four samples with torques", remedy="See Experiment.dropped.")
+        return belief
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OnlineFilter:
+    """A filter at work. Immutable: `predict` and `update` return the next one."""
+
+    settings: Kalman
+    model: DirectModel
+    belief: Belief
+    """Of positions, velocities and base parameters (2 n + b,)."""
+    position_std: Floats
+    """(n,)"""
+    torque_std: Floats
+    """(n,)"""
+    drift: Floats
+    """(b,) standard deviation that the parameters gain in one second"""
+    rate_hz: float
+
+    @property
+    def values(self) -> Floats:
+        """(b,) base parameters."""
+        return self.belief.mean[2 * self.torque_std.size :]
+
+    @property
+    def stderr(self) -> Floats:
+        """(b,) standard deviation of each value."""
+        return np.asarray(np.sqrt(np.diagonal(self.belief.covariance)[2 * self.torque_std.size :]))
+
+    @property
+    def q(self) -> Floats:
+        """(n,) positions [rad or m]."""
+        return self.belief.mean[: self.torque_std.size]
+
+    @property
+    def dq(self) -> Floats:
+        """(n,) velocities."""
+        return self.belief.mean[self.torque_std.size : 2 * self.torque_std.size]
+
+    def predict(self, torque: ArrayLike) -> OnlineFilter:
+        """One sampling period on.
+
+        Args:
+            torque: (n,) measured torque that is held [N m or N], or (3, n) at the start, middle and end of the period.
+
+        Raises:
+            EstimationError: The model has run away.
+        """
+        tau = np.asarray(torque, dtype=float)
+        stages = np.broadcast_to(tau, (3, self.torque_std.size)) if tau.ndim == 1 else tau
+        h = 1.0 / self.rate_hz
+        mean, F, G = self.model.linear_step(self.belief.mean, stages, h)
+        noise = np.zeros((mean.size, G.shape[1] + self.drift.size * bool(self.drift.any())))
+        noise[:, : G.shape[1]] = G * self.torque_std
+        if self.drift.any():
+            noise[-self.drift.size :, G.shape[1] :] = np.diag(np.sqrt(h) * self.drift)
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, as an error
+            if self.settings.kind == "extended":
+                belief = self.belief.carried(mean, F, noise)
+            else:
+                belief = self.belief.carried_by_points(
+                    lambda points: self.model.steps(points, stages, h), noise, self.settings.spread
+                )
+        if not (np.isfinite(belief.mean).all() and np.isfinite(belief.matrix).all()):
+            raise EstimationError(
+                "the Kalman filter has run away",
+                remedy="Start from an estimate by least squares (start=...), with honest noise levels.",
+            )
+        return replace(self, belief=belief)
+
+    def update(self, q: ArrayLike) -> OnlineFilter:
+        """Corrected by measured positions (n,) [rad or m]; NaN where a joint's is missing."""
+        measured = np.asarray(q, dtype=float)
+        here = np.flatnonzero(np.isfinite(measured))
+        H = np.eye(self.torque_std.size, self.belief.mean.size)[here]
+        return replace(self, belief=self.belief.corrected(H, measured[here], self.position_std[here]))
+
+    def run(self, q: Floats, torque: Floats) -> OnlineFilter:
+        """Through a gap-free stretch of positions and torques (N, n), the first position already known."""
+        state = self
+        for k in range(len(q) - 1):
+            state = state.predict(self._between(torque, k)).update(q[k + 1])
+        return state
+
+    def with_parameters_of(self, belief: Belief) -> OnlineFilter:
+        """The same state with the parameters, and their uncertainty, of another belief."""
+        n = 2 * self.torque_std.size
+        mean = np.concatenate([self.belief.mean[:n], belief.mean[n:]])
+        P = np.zeros_like(self.belief.matrix)
+        P[:n, :n], P[n:, n:] = self.belief.covariance[:n, :n], belief.covariance[n:, n:]
+        matrix = np.asarray(np.linalg.cholesky(P), dtype=float) if self.belief.square_root else P
+        return replace(self, belief=replace(self.belief, mean=mean, matrix=matrix))
+
+    def _between(self, torque: Floats, k: int) -> Floats:
+        """(3, n) torque at the start, middle and end of period k."""
+        if self.settings.torque_between == "held":
+            return np.broadcast_to(torque[k], (3, torque.shape[1]))
+        before, after = torque[max(k - 1, 0)], torque[min(k + 2, len(torque) - 1)]
+        middle = (9.0 * (torque[k] + torque[k + 1]) - before - after) / 16.0
+        return np.stack([torque[k], middle, torque[k + 1]])
+
+
+def _usable(problem: Problem) -> Iterator[tuple[Experiment, slice]]:
+    """The gap-free stretches of at least four samples in which all torques are known."""
+    for run in problem.experiments:
+        known = np.asarray(np.isfinite(run.effort).all(axis=1))
+        number = np.cumsum((np.diff(run.segment, prepend=run.segment[0]) != 0) | ~known)
+        edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), run.samples]
+        for start, stop in pairwise(edges):
+            first = start if known[start] else start + 1
+            if stop - first >= 4:
+                yield run, slice(first, stop)

@@ -1,0 +1,86 @@
+"""Torques to first order about a motion: exact derivatives by the tape's forward mode, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.kernels import record_quantity
+from dynid.parameters.base import BaseParameters
+from dynid.robot.model import Robot
+from dynid.tape import Program, Tape, compile_single, compile_tape, jvp
+from dynid.tape.recorder import Recorder, replay
+
+__all__ = ["Linearisation", "linearisation"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Linearisation:
+    """The matrix ``[dtau/dq  dtau/ddq  dtau/dddq  Y]`` (n, 3 n + b) at a state and base parameters (b,)."""
+
+    tape: Tape
+    """(q, dq, ddq, beta) -> the matrix"""
+
+    @cached_property
+    def many(self) -> Program:
+        """For many states (N, n) and one set of parameters, or one each."""
+        return compile_tape(self.tape)
+
+    @cached_property
+    def single(self) -> Callable[..., Floats]:
+        """For one state."""
+        return compile_single(self.tape)
+
+
+def linearisation(robot: Robot, base: BaseParameters) -> Linearisation:
+    """The linearisation of a robot's torques; from the cache where an equal robot had it made."""
+    return _cached(_Key(robot, base.columns))
+
+
+class _Key:
+    """Two robots with the same equations share the result."""
+
+    def __init__(self, robot: Robot, columns: tuple[int, ...]) -> None:
+        self.robot, self.columns, self.fields = robot, columns, (robot.fingerprint, columns)
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.fields == other.fields
+
+
+@lru_cache(maxsize=32)
+def _cached(key: _Key) -> Linearisation:
+    robot, columns, n = key.robot, list(key.columns), key.robot.dof
+    recorder = Recorder()
+    states = [recorder.input(name, (n,)) for name in ("q", "dq", "ddq")]
+    beta = recorder.input("beta", (len(columns),))
+    theta = np.zeros(robot.parameter_vector.size, dtype=object)
+    theta[:] = 0.0
+    theta[columns] = beta
+    regressor = record_quantity(robot, "regressor")
+    matrix: Any = np.zeros((n, 3 * n + len(columns)), dtype=object)
+    matrix[:, 3 * n :] = _output(regressor, recorder, np.concatenate(states))[:, columns]
+    rate = jvp(record_quantity(robot, "inverse_dynamics", symbolic_parameters=True), "output", ("q", "dq", "ddq"))
+    for direction in range(3 * n):
+        along = np.zeros(3 * n, dtype=object)
+        along[:] = 0.0
+        along[direction] = 1.0
+        matrix[:, direction] = _output(rate, recorder, np.concatenate([*states, theta, along]))
+    return Linearisation(recorder.tape({"output": matrix}))
+
+
+def _output(tape: Tape, recorder: Recorder, inputs: Any) -> Any:
+    value = replay(tape, recorder, inputs)
+    elements = tape.output("output").elements
+    result = np.empty(elements.size, dtype=object)
+    result[:] = [value(int(element)) for element in elements.ravel()]
+    return result.reshape(elements.shape)

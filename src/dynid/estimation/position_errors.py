@@ -1,0 +1,173 @@
+"""Equations whose motion comes from noisy positions: their covariance, and the motion they make likely.
+
+About a motion q the torque is ``tau = Y beta + J (q_true - q) + e`` with the derivative J of the inverse dynamic model
+through the differentiation operator, ``J = dtau/dq D0 + dtau/ddq D1 + M D2``. Measured positions ``q_true + n`` then
+make ``tau - J (q_measured - q) = Y beta - J n + e``, of covariance ``s^2 J J^T + diag``: banded, because positions act
+on torques a few samples away only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve_banded, cholesky_banded
+
+from dynid.data.differentiation import Differentiation
+from dynid.data.filters import Butterworth, Smoothing
+from dynid.errors import EstimationError
+from dynid.estimation.coloured_noise import Autoregression
+from dynid.estimation.linearisation import Linearisation
+from dynid.estimation.motion_noise import impulse_responses
+
+__all__ = ["NoisyStretch", "Solution"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What one stretch says about the parameters, and about its motion and noise once they are chosen."""
+
+    information: Floats
+    """(b, b) Fisher information"""
+    score: Floats
+    """(b,)"""
+    solved: Floats
+    """(m n, b + 1) columns and target, divided by their covariance"""
+    trace: Floats
+    """(n,) of the inverse covariance, each joint's part"""
+    J: Floats
+    """(m, n, W n)"""
+    position_std: float
+
+    def _rest(self, beta: Floats) -> Floats:
+        """(m, n) ``S^-1 (t - Y beta)``."""
+        return (self.solved[:, -1] - self.solved[:, :-1] @ beta).reshape(self.J.shape[:2])
+
+    def shift(self, beta: Floats, samples: int) -> Floats:
+        """(N, n) by how much the motion is likely to differ from the measured positions, ``s^2 J^T S^-1 u``."""
+        n = self.J.shape[1]
+        back = np.einsum("ka,kaw->kw", self._rest(beta), self.J)
+        total = np.zeros((samples, n))
+        for place in range(self.J.shape[2] // n):
+            total[place : place + len(back)] += back[:, place * n : (place + 1) * n]
+        return self.position_std**2 * total
+
+    def squares(self, beta: Floats) -> Floats:
+        """(n,) to be held against `trace`: equal where each joint's torque variance is at the likelihood's peak."""
+        return np.asarray((self._rest(beta) ** 2).sum(axis=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyStretch:
+    """A gap-free stretch with measured positions."""
+
+    q: Floats
+    """(N, n) measured positions [rad or m]"""
+    effort: Floats
+    """(N, n) measured torques, zero where they do not count [N m or N]"""
+    valid: NDArray[np.bool_]
+    """(N, n)"""
+    rate_hz: float
+    differentiation: Differentiation
+
+    @property
+    def reach(self) -> int:
+        """Samples at each end that have no equations, and distance of positions that act on one."""
+        return self.differentiation.margin()
+
+    def motion(self, q: Floats) -> tuple[Floats, Floats, Floats]:
+        """(N - 2 reach, n) positions, velocities and accelerations where there are equations."""
+        smoothing = Smoothing(rate_hz=self.rate_hz, cutoff_hz=None, low_pass=Butterworth())
+        inner = slice(self.reach, len(q) - self.reach)
+        moved = self.differentiation.motion(q, None, smoothing)
+        return moved.q[inner], moved.dq[inner], moved.ddq[inner]
+
+    def equations(self, model: Linearisation, q: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Target (m, n), columns (m, n, b) and J (m, n, (2 reach + 1) n), position after position, about a motion q."""
+        n, inner = q.shape[1], slice(self.reach, len(q) - self.reach)
+        states = tuple(np.ascontiguousarray(x) for x in self.motion(q))
+        at = model.many(*states, beta)
+        taps = impulse_responses(self.differentiation, self.rate_hz, self.reach)
+        derivatives = at[:, :, : 3 * n].reshape(len(at), n, 3, n)
+        J = np.einsum("kade,dw->kawe", derivatives, taps).reshape(len(at), n, -1)
+        valid = self.valid[inner][..., None]
+        change = np.lib.stride_tricks.sliding_window_view(self.q - q, 2 * self.reach + 1, axis=0)
+        windows = np.swapaxes(change, 1, 2).reshape(len(at), -1)
+        target = self.effort[inner] - np.einsum("kaw,kw->ka", J, windows)
+        return target * valid[..., 0], at[:, :, 3 * n :] * valid, J * valid
+
+    def solve(
+        self,
+        equations: tuple[Floats, Floats, Floats],
+        position_std: float,
+        noise: Sequence[Autoregression],
+        probe: np.random.Generator,
+    ) -> Solution:
+        """Information and score of the parameters.
+
+        Args:
+            equations: See `equations`.
+            position_std: Of the positions [rad or m].
+            noise: Of each joint's torque.
+            probe: For the traces, which are found from one random vector.
+        """
+        target, Y, J = equations
+        n, b = target.shape[1], Y.shape[2]
+        order = max(model.order for model in noise)
+        target, Y = (_whitened(x, noise, order) for x in (target, Y))
+        wide = _widened(J, noise, order, n)
+        bands = position_std**2 * _bands(wide, n)
+        bands.reshape(len(bands), -1, n)[0] += np.array([model.variance for model in noise])
+        try:
+            factor = cholesky_banded(bands, lower=True, overwrite_ab=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            raise EstimationError(
+                "the likelihood's covariance is not positive definite",
+                remedy="Check that positions and torques are finite and of honest noise levels.",
+            ) from None
+        signs = probe.choice([-1.0, 1.0], target.size)
+        right = np.column_stack([Y.reshape(-1, b), target.reshape(-1), signs])
+        solved = cho_solve_banded((factor, True), right, check_finite=False)
+        return Solution(
+            information=right[:, :b].T @ solved[:, :b],
+            score=right[:, :b].T @ solved[:, b],
+            solved=solved[:, : b + 1],
+            trace=np.maximum((signs * solved[:, b + 1]).reshape(target.shape).sum(axis=0), 1e-300),
+            J=wide,
+            position_std=position_std,
+        )
+
+
+def _whitened(x: Floats, noise: Sequence[Autoregression], order: int) -> Floats:
+    """Rows (m - order, n, ...) through each joint's own filter."""
+    return np.stack([model.whitened(x[:, j])[order - model.order :] for j, model in enumerate(noise)], axis=1)
+
+
+def _widened(J: Floats, noise: Sequence[Autoregression], order: int, n: int) -> Floats:
+    """(m - order, n, (2 reach + 1 + order) n) J after the filters: row k reaches further back in time."""
+    rows, width = len(J) - order, J.shape[2]
+    wide = np.zeros((rows, n, width + order * n))
+    for joint, model in enumerate(noise):
+        for lag, tap in enumerate(model.taps):
+            first = (order - lag) * n
+            wide[:, joint, first : first + width] += tap * J[order - lag : order - lag + rows, joint]
+    return wide
+
+
+def _bands(J: Floats, n: int) -> Floats:
+    """Lower bands (width, m n) of ``J J^T``; row k of J (m, n, W n) acts on positions k to k + W - 1."""
+    rows, width = len(J), J.shape[2] // n
+    bands = np.zeros((width * n, rows * n))
+    view = bands.reshape(width * n, rows, n)
+    for lag in range(min(width, rows)):
+        later, earlier = J[lag:, :, : (width - lag) * n], J[: rows - lag, :, lag * n :]
+        block = later @ earlier.transpose(0, 2, 1)
+        for a in range(n):
+            for b in range(n):
+                if lag or a >= b:
+                    view[lag * n + a - b, : rows - lag, b] = block[:, a, b]
+    return bands

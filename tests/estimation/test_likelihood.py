@@ -1,0 +1,140 @@
+"""Maximum likelihood: identities, coloured torque noise, noise on positions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_toeplitz
+from scipy.signal import lfilter
+
+from dynid.data.differentiation import CentralDifferences
+from dynid.data.processing import process
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.coloured_noise import Autoregression, autocovariance
+from dynid.estimation.least_squares import OLS, WLS
+from dynid.estimation.likelihood import ML
+from dynid.estimation.motion_noise import impulse_responses, position_noise
+from dynid.estimation.position_errors import _bands
+from dynid.estimation.problem import Problem, build_problem
+from dynid.kernels import inverse_dynamics
+
+from .planted import arm, experiment, planted_run, problem_of, still, truth
+
+
+def noisy_positions(position: float, seed: int, torque: float = 0.1) -> Problem:
+    path = sum_of_sines(3, amplitude=0.8, period_s=6.0)
+    noise = Noise(position=position, effort=torque)
+    log = simulate_experiment(arm(), path, rate_hz=100.0, duration_s=8.0, noise=noise, with_velocity=False, seed=seed)
+    return build_problem(arm(), process(log, cutoff_hz=None))
+
+
+def test_white_noise_and_exact_positions_are_weighted_least_squares() -> None:
+    problem = problem_of(arm(), noise=(0.5, 0.2, 0.1))
+    likely, weighted = ML(position_std=0.0, most_order=0).solve(problem), WLS(rounds=20).solve(problem)
+    assert likely.values == pytest.approx(weighted.values, abs=1e-9)
+    assert likely.noise_std == pytest.approx([0.5, 0.2, 0.1], rel=0.1)
+
+
+def test_an_autoregression_solves_the_equations_of_yule_and_walker() -> None:
+    rng = np.random.default_rng(0)
+    taps = np.array([1.0, -1.2, 0.5])
+    x = lfilter([1.0], taps, rng.normal(size=20000))
+    covariances, count = autocovariance(x, np.ones(x.size, dtype=bool), 6)
+    model = Autoregression.fit(covariances, count)
+    assert model.order == 2
+    independent = -solve_toeplitz(covariances[:2], covariances[1:3])
+    assert model.taps[1:] == pytest.approx(independent, abs=1e-9)
+    assert model.taps == pytest.approx(taps, abs=0.03)
+    assert model.variance == pytest.approx(1.0, rel=0.05)
+    assert np.std(model.whitened(x)) == pytest.approx(1.0, rel=0.05)
+
+
+def test_coloured_noise_is_whitened_and_intervals_hold() -> None:
+    errors, inside = [], []
+    for seed in range(6):
+        run = planted_run(arm(), motion=seed)
+        rng = np.random.default_rng(seed)
+        colour = lfilter([1.0], [1.0, -0.9], rng.normal(scale=0.2, size=run.effort.shape), axis=0)
+        problem = build_problem(arm(), experiment(run.q, run.dq, run.ddq, run.effort + colour, run.rate_hz))
+        likely, weighted = ML(position_std=0.0).solve(problem), WLS().solve(problem)
+        errors.append([np.linalg.norm(e.values - truth(problem)) for e in (likely, weighted)])
+        interval = likely.interval()
+        inside.append(np.mean((interval[:, 0] <= truth(problem)) & (truth(problem) <= interval[:, 1])))
+        assert "[1, 1, 1]" in likely.notes[-1]
+    assert np.mean(errors, axis=0)[0] < 0.95 * np.mean(errors, axis=0)[1]
+    assert np.mean(inside) > 0.88
+
+
+def test_noise_on_positions_leaves_no_bias_and_honest_intervals() -> None:
+    ratios, plain = [], []
+    for seed in range(4):
+        problem = noisy_positions(1e-3, seed)
+        likely = ML(position_std=1e-3, torque_std=0.1).solve(problem)
+        ratios.append((likely.values - truth(problem)) / likely.stderr)
+        plain.append(np.linalg.norm(OLS().solve(problem).values - truth(problem)))
+        assert np.linalg.norm(likely.values - truth(problem)) < 0.1 * plain[-1]
+    assert 0.7 < np.sqrt(np.mean(np.square(ratios))) < 1.3
+
+
+def test_noise_levels_need_not_be_known() -> None:
+    problem = noisy_positions(1e-4, 1)
+    likely, known = ML().solve(problem), ML(position_std=1e-4, torque_std=0.1).solve(problem)
+    assert np.all(np.abs(likely.values - known.values) < 1.5 * known.stderr)
+    assert likely.noise_std[1:] == pytest.approx([0.1, 0.1], rel=0.4)
+
+
+def test_without_noise_the_truth_is_found() -> None:
+    run = planted_run(arm(), samples=600)
+    problem = build_problem(arm(), run)
+    assert ML(position_std=0.0).solve(problem).values == pytest.approx(truth(problem), abs=1e-7)
+
+
+def test_noise_of_positions_is_found() -> None:
+    assert position_noise(noisy_positions(1e-3, 0).experiments) == pytest.approx(1e-3, rel=0.2)
+
+
+def test_bands_are_those_of_the_dense_product() -> None:
+    rng = np.random.default_rng(0)
+    rows, n, width = 7, 2, 4
+    J = rng.normal(size=(rows, n, width * n))
+    dense = np.zeros((rows * n, (rows + width - 1) * n))
+    for k in range(rows):
+        dense[k * n : (k + 1) * n, k * n : (k + width) * n] = J[k]
+    product = dense @ dense.T
+    bands = _bands(J, n)
+    for offset in range(width * n):
+        assert bands[offset, : rows * n - offset] == pytest.approx(np.diagonal(product, -offset), abs=1e-12)
+
+
+def test_impulse_responses_differentiate() -> None:
+    rate, reach = 50.0, CentralDifferences().margin()
+    taps = impulse_responses(CentralDifferences(), rate, reach)
+    t = np.arange(-reach, reach + 1) / rate
+    assert taps @ t**3 == pytest.approx([0.0, 0.0, 0.0], abs=1e-9)
+    assert taps @ t == pytest.approx([0.0, 1.0, 0.0], abs=1e-9)
+    assert taps @ t**2 == pytest.approx([0.0, 0.0, 2.0], abs=1e-9)
+
+
+def test_the_equations_hold_for_disturbed_motion() -> None:
+    """What J says of a small change of positions is what inverse dynamics says."""
+    from dynid.estimation.linearisation import linearisation
+    from dynid.estimation.position_errors import NoisyStretch
+
+    run = planted_run(arm(), samples=80, rate_hz=50.0)
+    problem = build_problem(arm(), run)
+    change = 1e-6 * np.random.default_rng(0).normal(size=run.q.shape)
+    stretch = NoisyStretch(run.q + change, run.effort, run.valid, run.rate_hz, CentralDifferences())
+    target, Y, _ = stretch.equations(linearisation(arm(), problem.base), run.q, truth(problem))
+    moved = [np.ascontiguousarray(x) for x in stretch.motion(run.q + change)]
+    still_there = [np.ascontiguousarray(x) for x in stretch.motion(run.q)]
+    difference = inverse_dynamics(arm(), *moved) - inverse_dynamics(arm(), *still_there)
+    assert run.effort[8:-8] - target == pytest.approx(difference, abs=2e-5 * np.abs(difference).max() + 1e-6)
+    assert Y.shape == (64, 3, problem.base.rank)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(ArgumentError):
+        ML(rounds=0)
+    with pytest.raises(EstimationError, match="open"):
+        ML(position_std=0.0).solve(still(arm(), [1]))
