@@ -31,6 +31,7 @@ LAYERS = [
     ["control"],
     ["export"],
     ["report"],
+    ["plots"],
     ["papers"],
     ["benchmark"],
     ["__init__"],

@@ -51,9 +51,13 @@ from dynid.estimation.truncated_svd import TruncatedSVD as TruncatedSVD
 from dynid.excitation.design import design_excitation as design_excitation
 from dynid.excitation.excitation import Excitation as Excitation
 from dynid.excitation.fourier import FourierTrajectory as FourierTrajectory
+from dynid.excitation.hulls import Hull as Hull
+from dynid.excitation.hulls import hull_capsules as hull_capsules
 from dynid.excitation.limits import HalfSpace as HalfSpace
 from dynid.excitation.limits import MotionLimits as MotionLimits
 from dynid.excitation.limits import Workspace as Workspace
+from dynid.excitation.measured import LoadTorques as LoadTorques
+from dynid.excitation.measured import LoadWrench as LoadWrench
 from dynid.excitation.quintic import QuinticTrajectory as QuinticTrajectory
 from dynid.excitation.quintic import minimum_jerk as minimum_jerk
 from dynid.excitation.spline import SplineTrajectory as SplineTrajectory
@@ -107,6 +111,7 @@ from dynid.parameters.base import base_parameters as base_parameters
 from dynid.parameters.layout import Parameter as Parameter
 from dynid.parameters.layout import ParameterLayout as ParameterLayout
 from dynid.parameters.layout import parameters as parameters
+from dynid.plots import plot as plot
 from dynid.report.report import write_report as write_report
 from dynid.robot import zoo as robots
 from dynid.robot.check import check_robot as check_robot
