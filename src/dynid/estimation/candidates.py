@@ -77,7 +77,7 @@ def standard_candidates(
             )
             for part in SPEEDS
         ),
-        Candidate("drive gain", tuple(DriveGain(j, reference) for j in joints)),
+        Candidate("drive gain", tuple(DriveGain(j, reference) for j in joints if j != _most_loaded(experiments))),
         Candidate("drive curvature", tuple(SensorCurvature(j, reference) for j in joints)),
         Candidate(
             "cross-talk",
@@ -92,3 +92,9 @@ def standard_candidates(
     if np.any(robot.gravity):
         found.append(Candidate("base tilt", (BaseTilt(0, reference), BaseTilt(1, reference))))
     return tuple(found)
+
+
+def _most_loaded(experiments: Sequence[Experiment]) -> int:
+    """The joint of the largest torques: its drive sets the scale of masses, against which other gains are measured."""
+    squares = sum(np.where(run.valid, run.effort, 0.0).T ** 2 @ np.ones(run.samples) for run in experiments)
+    return int(np.argmax(squares))

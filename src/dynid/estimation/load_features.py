@@ -117,7 +117,7 @@ class CrossTalk(Feature):
 class DriveGain(Feature):
     """A drive or torque sensor whose gain is off by a part of itself: the torque of one joint.
 
-    All gains together cannot be told from the masses: there the prior decides.
+    All gains together cannot be told from the masses, so one drive has to set the scale.
     """
 
     joint: int
