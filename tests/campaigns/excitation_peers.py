@@ -1,18 +1,25 @@
-"""Designs against peers: equal robots, limits, period and harmonics; peers get ten times our time.
+"""Designs against peers: equal robots, limits, period and number of coefficients; peers get ten times our time.
 
 The baseline is what one writes with SciPy and Pinocchio: SLSQP over the same Fourier coefficients, gradients by finite
-differences, one constraint per joint and limit. Its result is made feasible by our own amplitude repair, and Pinocchio
-judges both. Run from the repository's root: ``OPENBLAS_NUM_THREADS=1 python tests/campaigns/excitation_peers.py
-[--seconds 4] [--robots puma560 ur10 panda]``; needs ``pin``. Ends with status 1 where a peer is better.
+differences, one constraint per joint and limit. Its result is made feasible by our own amplitude repair. FIGAROH and
+FloBaRoID's method run by an interpreter that has ``pin``, ``figaroh`` and ``cyipopt`` (`excitation_peer_worker.py`);
+FIGAROH knows no limit of acceleration and moves along splines from waypoint to waypoint. Times are processor times.
+Pinocchio judges all by column-scaled condition number and log det of the information of a sample; FIGAROH judges by its
+own cost. Run from the repository's root: ``OPENBLAS_NUM_THREADS=1 python tests/campaigns/excitation_peers.py
+[--seconds 4] [--robots puma560 ur10 panda] [--peers path/to/python]``; needs ``pin``. Ends with status 1 where a peer
+is better.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +33,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.feasibility import with_feasible_amplitude
 from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.measured import JointTorques
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.trajectory import LinearTrajectory
@@ -33,14 +41,20 @@ from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.joint_models import Coulomb, Viscous
 from dynid.robot.model import Robot
+from dynid.robot.parts import Joint
+from dynid.robot.urdf_writer import urdf_text
 from dynid.tables import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.pinocchio_oracle import pinocchio_model
 
 Array = np.ndarray
+Motion = tuple[Array, Array, Array]
+"""Positions, velocities and accelerations, each (N, n)."""
+WORKER = Path(__file__).with_name("excitation_peer_worker.py")
 PERIOD_S, HARMONICS, SAMPLES = 10.0, 5, 165
 CRITERIA = {"condition number": ColumnScaled(ConditionNumber()), "log det": DOptimality()}
+PARTS = ("q", "dq", "ddq")
 FROM_PINOCCHIO = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
 """Places of XX XY XZ YY YZ ZZ MX MY MZ M among Pinocchio's parameters of a body."""
 
@@ -103,14 +117,14 @@ def baseline(
     basis = [start.basis(times, order) for order in range(3)]
     scale = np.maximum(np.abs(start.coefficients), 0.05)
     centre, half = 0.5 * (limits.upper + limits.lower), 0.5 * (limits.upper - limits.lower)
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     best: tuple[float, LinearTrajectory] = (np.inf, start)
 
     def motion(x: Array) -> list[Array]:
         return [b @ (x.reshape(scale.shape) * scale) for b in basis]
 
     def objective(x: Array) -> float:
-        if time.monotonic() > end:
+        if time.process_time() > end:
             raise Late
         return value(criterion, peer.matrix(*(part[recorded] for part in motion(x))))
 
@@ -139,20 +153,36 @@ def baseline(
 
 
 def design(
-    robot: Robot, limits: MotionLimits, criterion: InformationCriterion, seconds: float
+    robot: Robot,
+    limits: MotionLimits,
+    criterion: InformationCriterion,
+    seconds: float,
+    observation: JointTorques | None = None,
 ) -> tuple[LinearTrajectory, float]:
     """Our design and the time it took [s]."""
-    begun = time.monotonic()
+    begun = time.process_time()
     plan = design_excitation(
-        robot, limits, period_s=PERIOD_S, harmonics=HARMONICS, criterion=criterion, starts=1, time_limit_s=seconds
+        robot,
+        limits,
+        period_s=PERIOD_S,
+        harmonics=HARMONICS,
+        criterion=criterion,
+        observation=observation,
+        starts=1,
+        time_limit_s=seconds,
     )
-    return plan.trajectory, time.monotonic() - begun
+    return plan.trajectory, time.process_time() - begun
 
 
-def judged(robot: Robot, trajectory: LinearTrajectory) -> dict[str, float]:
-    """Both criteria by Pinocchio's regressor at 1000 samples."""
-    times, recorded = trajectory.grid(1000)
-    W = Pinocchio(robot).matrix(*trajectory.evaluate(times[recorded]))
+def recorded(trajectory: LinearTrajectory) -> Motion:
+    """1000 samples of the recorded part."""
+    times, part = trajectory.grid(1000)
+    return trajectory.evaluate(times[part])
+
+
+def judged(robot: Robot, motion: Motion) -> dict[str, float]:
+    """Both criteria of the information per sample, by Pinocchio's regressor."""
+    W = Pinocchio(robot).matrix(*motion) / np.sqrt(len(motion[0]))
     return {
         "condition number": CRITERIA["condition number"].value(W),
         "log det": -CRITERIA["log det"].value(W),
@@ -185,20 +215,106 @@ def speed_ratio(robot: Robot, limits: MotionLimits) -> tuple[float, float, float
     return ours, theirs * (problem.size + 1), calls * (problem.size + 1)
 
 
-def report_figaroh() -> None:
-    """Say why FIGAROH has no row."""
-    missing = [name for name in ("figaroh", "cyipopt") if find_spec(name) is None]
-    sys.stdout.write(
-        f"FIGAROH: no result; not installed here: {', '.join(missing) or 'nothing'}. Version 1.0.2 itself installs by "
-        "pip, but its trajectories are solved by cyipopt, which has no wheel and whose build asks for an installed "
-        "IPOPT.\nFloBaRoID: no result; not tried, it needs IPOPT too.\n"
-    )
+class Peers:
+    """FIGAROH and FloBaRoID's method on one robot, run by their own interpreter."""
+
+    def __init__(self, python: str, robot: Robot, limits: MotionLimits) -> None:
+        self.python, self.robot, self.limits = python, robot, limits
+        self.folder = Path(tempfile.mkdtemp())
+        places = {name: j for j, name in enumerate(robot.joint_names)}
+        joints = [self._limited(joint, places.get(joint.name)) for joint in robot.joints]
+        (self.folder / "robot.urdf").write_text(urdf_text(replace(robot, joints=tuple(joints), source=None)))
+
+    def _limited(self, joint: Joint, j: int | None) -> Joint:
+        if j is None:
+            return joint
+        found = self.limits
+        bounds = {"lower": found.lower[j], "upper": found.upper[j], "velocity": found.velocity[j]}
+        return replace(joint, limits=replace(joint.limits, **bounds, effort=found.torque[j]))
+
+    def run(self, action: str, seconds: float = 0.0, **more: Any) -> dict[str, Array]:
+        """What the worker found."""
+        oracle = Pinocchio(self.robot)
+        problem: dict[str, Any] = {"urdf": str(self.folder / "robot.urdf"), "seconds": seconds, "seed": 0, **more}
+        problem |= {"period_s": PERIOD_S, "harmonics": HARMONICS, "samples": SAMPLES}
+        problem |= {"inertial": list(map(int, oracle.inertial)), "friction": oracle.friction.tolist()}
+        problem |= {"levels": oracle.parameters[10 * oracle.n :].tolist()}
+        for name in ("lower", "upper", "velocity", "acceleration", "torque"):
+            problem[name] = getattr(self.limits, name).tolist()
+        source, target = self.folder / "problem.json", self.folder / f"{action}.npz"
+        source.write_text(json.dumps(problem))
+        command = [self.python, str(WORKER), action, str(source), str(target)]
+        subprocess.run(command, check=True, capture_output=True, timeout=20 * seconds + 600)
+        return dict(np.load(target))
+
+    def motion(self, action: str, seconds: float) -> Motion | None:
+        """The motion a peer found in the time, None without one."""
+        found = self.run(action, seconds)
+        return (found["q"], found["dq"], found["ddq"]) if "q" in found else None
+
+    def figaroh_columns(self) -> JointTorques:
+        """FIGAROH's base parameters, as an observation of ours."""
+        n, places = self.robot.dof, np.argsort(FROM_PINOCCHIO)
+        columns = []
+        for c in self.run("columns")["columns"]:
+            kind, joint = divmod(int(c) - 10 * n, n)  # FV1 FV2 ... FS1 FS2 ...
+            columns.append(10 * (c // 10) + int(places[c % 10]) if c < 10 * n else 10 * n + 2 * joint + kind)
+        return JointTorques(tuple(columns), tuple(map(str, columns)))
+
+    def figaroh_costs(self, *motions: Motion) -> list[float]:
+        """FIGAROH's own cost of motions."""
+        path = self.folder / "motions.npz"
+        parts = {f"{name}{k}": p for k, motion in enumerate(motions) for name, p in zip(PARTS, motion, strict=True)}
+        np.savez(path, **parts)
+        return [float(cost) for cost in self.run("judge", motions=str(path), count=len(motions))["cost"]]
+
+    def beyond(self, motion: Motion) -> float:
+        """Largest excess over a limit, in units of the limit, by Pinocchio."""
+        centre, half = 0.5 * (self.limits.upper + self.limits.lower), 0.5 * (self.limits.upper - self.limits.lower)
+        torque = Pinocchio(self.robot).torque(*motion)
+        sizes = [(motion[0] - centre) / half, motion[1] / self.limits.velocity, motion[2] / self.limits.acceleration]
+        return float(max(np.abs(size).max() for size in (*sizes, torque / self.limits.torque)) - 1.0)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def compare(robot: Robot, limits: MotionLimits, seconds: float, python: str | None) -> list[list[Any]]:
+    """One row per goal: ours, then each peer."""
+    rows = []
+    start, _ = design(robot, limits, CRITERIA["condition number"], 0.0)
+    others: dict[str, Motion | None] = {}
+    peers = Peers(python, robot, limits) if python else None
+    for goal, criterion in CRITERIA.items():
+        best, spent = design(robot, limits, criterion, seconds)
+        if peers and not others:
+            others = {name: peers.motion(name, 10 * spent) for name in ("figaroh", "flobaroid")}
+            for name, motion in others.items():
+                say(f"  {name}: " + (f"beyond a limit by {peers.beyond(motion):.3g}" if motion else "no motion"))
+        peer = baseline(robot, limits, criterion, start, 10 * spent)
+        found = [judged(robot, recorded(t))[goal] for t in (best, peer)]
+        found += [judged(robot, motion)[goal] if motion else np.nan for motion in others.values()]
+        rows.append([robot.name, goal, *(round(f, 3) for f in found), *[None] * (4 - len(found)), round(spent, 1)])
+    if peers and (motion := others["figaroh"]):
+        best, spent = design(robot, limits, ConditionNumber(), seconds, peers.figaroh_columns())
+        costs = peers.figaroh_costs(recorded(best), motion)
+        rows.append([robot.name, "FIGAROH's cost", round(costs[0], 3), None, round(costs[1], 3), None, round(spent, 1)])
+    return rows
+
+
+def is_best(row: list[Any]) -> bool:
+    """Whether our figure is at least as good as every peer's."""
+    ours, *theirs = (x for x in row[2:6] if x is not None and np.isfinite(x))
+    return all(ours >= x if row[1] == "log det" else ours <= x for x in theirs)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="our time for each design")
     parser.add_argument("--robots", nargs="+", default=["puma560", "ur10", "panda"])
+    parser.add_argument("--peers", help="interpreter with pin, figaroh and cyipopt; without it SciPy alone is compared")
     options = parser.parse_args()
     rows, good = [], True
     for name in options.robots:
@@ -206,22 +322,15 @@ def main() -> int:
         limits = MotionLimits.from_robot(robot, acceleration=7.5)
         ours, theirs, calls = speed_ratio(robot, limits)
         good &= theirs > 200 * ours
-        sys.stdout.write(
+        say(
             f"{name}: value and gradient, 1000 samples: {1e3 * ours:.2f} ms; Pinocchio with finite differences "
-            f"{1e3 * theirs:.0f} ms: {theirs / ours:.0f} times (its regressor calls alone: {calls / ours:.0f} times)\n"
+            f"{1e3 * theirs:.0f} ms: {theirs / ours:.0f} times (its regressor calls alone: {calls / ours:.0f} times)"
         )
-        sys.stdout.flush()
-        start, _ = design(robot, limits, CRITERIA["condition number"], 0.0)
-        for goal, criterion in CRITERIA.items():
-            best, spent = design(robot, limits, criterion, options.seconds)
-            peer = baseline(robot, limits, criterion, start, 10 * spent)
-            found = [judged(robot, trajectory) for trajectory in (best, peer)]
-            rows.append([name, goal, *(round(f[goal], 3) for f in found), round(spent, 1), round(10 * spent, 1)])
-            ratio = found[0][goal] - found[1][goal]
-            good &= bool(ratio <= 0 if goal == "condition number" else ratio >= 0)
-    header = ["robot", "goal", "dynid", "SciPy + Pinocchio", "dynid, s", "SciPy, s"]
-    sys.stdout.write(Table.of(header, rows, digits=4).to_text() + "\n")
-    report_figaroh()
+        found = compare(robot, limits, options.seconds, options.peers)
+        good &= all(is_best(row) for row in found)
+        rows += found
+    header = ["robot", "goal", "dynid", "SciPy + Pinocchio", "FIGAROH", "FloBaRoID's method", "dynid, s"]
+    say(Table.of(header, rows, digits=4).to_text())
     return 0 if good else 1
 
 

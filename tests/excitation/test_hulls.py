@@ -1,4 +1,4 @@
-"""Hulls covered by capsules: they contain the hull, come closer with their number, and keep hulls apart by coal."""
+"""Hulls measured exactly, judged by coal; hulls covered by capsules that contain them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,54 @@ import pytest
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.capsules import Capsule
-from dynid.excitation.constraints import build_constraints
-from dynid.excitation.hulls import hull_capsules, overhang
+from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.criteria import DOptimality
+from dynid.excitation.design import design_excitation
+from dynid.excitation.hull_distance import hull_distances
+from dynid.excitation.hulls import Hull, hull_capsules, hull_pairs, overhang
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.optimiser import Settings
 from dynid.excitation.trajectory import Motion
+from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
+
+PANDA_HULLS = {
+    "link1": [[-0.06, 0.06], [-0.06, 0.06], [-0.33, 0.06]],
+    "link3": [[-0.05, 0.13], [-0.06, 0.06], [-0.12, 0.06]],
+    "link5": [[-0.05, 0.05], [-0.02, 0.12], [-0.26, 0.04]],
+    "link7": [[-0.05, 0.05], [-0.05, 0.05], [0.0, 0.2]],
+}
+"""Boxes about the bodies, as ranges of x, y and z [m]."""
+
+
+def boxes() -> tuple[Hull, ...]:
+    spans = PANDA_HULLS.items()
+    return tuple(Hull(link=k, corners=np.array(np.meshgrid(*span)).reshape(3, -1).T) for k, span in spans)
+
+
+def coal_shape(corners: np.ndarray):
+    coal = pytest.importorskip("coal")
+    vertices = coal.StdVec_Vec3s()
+    vertices.extend([np.array(corner) for corner in corners])
+    return coal.Convex.convexHull(vertices, True, "Qt")
+
+
+def coal_distance(shapes, poses: np.ndarray) -> float:
+    """Signed distance of two shapes at poses (2, 3, 4), by coal."""
+    coal = pytest.importorskip("coal")
+    frames = [coal.Transform3s(np.array(T[:, :3]), np.array(T[:, 3])) for T in poses]
+    request = coal.DistanceRequest()
+    request.gjk_tolerance = 1e-10
+    return coal.distance(shapes[0], frames[0], shapes[1], frames[1], request, coal.DistanceResult())
+
+
+def nearest_by_coal(robot: Robot, hulls: tuple[Hull, ...], q: np.ndarray) -> np.ndarray:
+    """Distances (N, pairs) of the hulls that can collide."""
+    shapes = [coal_shape(hull.corners) for hull in hulls]
+    poses = [[link_poses(robot, x)[hull.link][:3] for hull in hulls] for x in q]
+    pairs = hull_pairs(robot, hulls)
+    return np.array([[coal_distance((shapes[a], shapes[b]), (T[a], T[b])) for a, b in pairs] for T in poses])
+
 
 BOX = np.array(np.meshgrid([-0.1, 0.1], [-0.04, 0.04], [0.0, 0.4])).reshape(3, -1).T
 
@@ -60,7 +103,6 @@ def test_degenerate_hulls() -> None:
 
 
 def test_hulls_are_apart_wherever_their_capsules_are() -> None:
-    coal = pytest.importorskip("coal")
     robot = panda()
     hulls = {"link3": BOX - [0, 0, 0.3], "link7": 0.6 * BOX}
     capsules = tuple(c for link, corners in hulls.items() for c in hull_capsules(link, corners, 3))
@@ -68,18 +110,77 @@ def test_hulls_are_apart_wherever_their_capsules_are() -> None:
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (200, 7))
     zero = np.zeros_like(q)
     ours = -0.1 * build_constraints(robot, limits)[-1].excess(Motion(q, zero, zero, zero)).max(axis=1)
-    shapes = []
-    for corners in hulls.values():
-        vertices = coal.StdVec_Vec3s()
-        vertices.extend([np.array(corner) for corner in corners])
-        shapes.append(coal.Convex.convexHull(vertices, True, "Qt"))
-    theirs = []
-    for position in q:
-        poses = [link_poses(robot, position)[link] for link in hulls]
-        frames = [coal.Transform3s(np.array(T[:3, :3]), np.array(T[:3, 3])) for T in poses]
-        result = coal.DistanceResult()
-        theirs.append(coal.distance(shapes[0], frames[0], shapes[1], frames[1], coal.DistanceRequest(), result))
+    shapes = [coal_shape(corners) for corners in hulls.values()]
+    theirs = [coal_distance(shapes, [link_poses(robot, x)[link][:3] for link in hulls]) for x in q]
     assert np.all(ours <= np.array(theirs) + 1e-6)
     slack = sum(overhang(tuple(c for c in capsules if c.link == link), corners) for link, corners in hulls.items())
     apart = ours > 0
     assert np.all(np.array(theirs)[apart] <= ours[apart] + slack + 1e-6)
+
+
+def random_poses(rng: np.random.Generator, count: int, spread: float) -> np.ndarray:
+    """(count, 2, 3, 4)"""
+    poses = np.empty((count, 2, 3, 4))
+    poses[..., :3] = np.linalg.qr(rng.normal(size=(count, 2, 3, 3)))[0]
+    poses[..., :3] *= np.sign(np.linalg.det(poses[..., :3]))[..., None, None]
+    poses[..., 3] = spread * rng.normal(size=(count, 2, 3))
+    return poses
+
+
+def test_distances_and_depths_are_those_of_coal() -> None:
+    rng = np.random.default_rng(0)
+    clouds = [BOX, *(rng.normal(size=(k, 3)) * [0.3, 0.1, 0.2] for k in (4, 9, 40))]
+    hulls = [Hull(link="any", corners=cloud) for cloud in clouds]
+    shapes = [coal_shape(cloud) for cloud in clouds]
+    pairs, poses = rng.integers(0, len(hulls), (400, 2)), random_poses(rng, 400, 0.3)
+    near = hull_distances(tuple(hull.polytope for hull in hulls), pairs, poses)
+    theirs = np.array([coal_distance((shapes[a], shapes[b]), T) for (a, b), T in zip(pairs, poses, strict=True)])
+    apart = theirs > 0
+    assert 0.2 < apart.mean() < 0.9
+    assert np.abs(near.distance - theirs)[apart].max() < 1e-9
+    assert np.abs(near.distance - theirs)[~apart].max() < 1e-6
+    assert near.first - near.second == pytest.approx(near.distance[:, None] * near.direction, abs=1e-8)
+
+
+def test_flat_hulls() -> None:
+    plate = Hull(link="a", corners=[[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    point = Hull(link="b", corners=[[0.0, 0, 0]])
+    poses = np.array([[np.eye(3, 4), np.eye(3, 4)]] * 3)
+    poses[:, 1, :, 3] = [[0.3, 0.4, 0.5], [2, 0.5, 0], [0.5, 0.5, 0]]
+    near = hull_distances((plate.polytope, point.polytope), np.array([[0, 1]] * 3), poses)
+    assert near.distance == pytest.approx([0.5, 1.0, 0.0])
+
+
+def test_gradient_of_hull_distances() -> None:
+    robot = panda()
+    limits = MotionLimits.from_robot(robot).with_hulls(*boxes(), clearance=0.02)
+    constraint = build_constraints(robot, limits)[-1]
+    rng = np.random.default_rng(1)
+    q, zero = rng.uniform(-2.5, 2.5, (60, 7)), np.zeros((60, 7))
+    excess = constraint.excess(Motion(q, zero, zero, zero))
+    weight = rng.normal(size=excess.shape) * (excess > -0.4)
+    assert (excess > 0.3).sum() > 5  # some overlap
+    gradient = np.array(constraint.pullback(Motion(q, zero, zero, zero), weight).q)
+    direction, h = rng.normal(size=q.shape), 1e-6
+    ends = [constraint.excess(Motion(q + s * h * direction, zero, zero, zero)) for s in (1, -1)]
+    rates = np.sum(weight * (ends[0] - ends[1]), axis=1) / (2 * h)
+    assert np.sum(gradient * direction, axis=1) == pytest.approx(rates, rel=1e-4, abs=1e-5)
+
+
+def test_margins_of_hulls_are_exact_even_far_away() -> None:
+    robot, hulls = panda(), boxes()
+    limits = MotionLimits.from_robot(robot).with_hulls(*hulls)
+    q = np.random.default_rng(2).uniform(limits.lower, limits.upper, (60, 7))
+    zero = np.zeros_like(q)
+    found = [m for m in margins(build_constraints(robot, limits), Motion(q, zero, zero, zero)) if "hulls" in m.where]
+    assert [m.margin for m in found] == pytest.approx(nearest_by_coal(robot, hulls, q).min(axis=0), abs=1e-6)
+
+
+def test_hull_limit_is_active_and_kept_by_coal() -> None:
+    robot, hulls = panda(), tuple(hull for hull in boxes() if hull.link != "link3")
+    limits = MotionLimits.from_robot(robot, acceleration=10.0).with_hulls(*hulls, clearance=0.05)
+    options = {"starts": 1, "harmonics": 3, "seed": 1, "settings": Settings(iterations=25, outer=6)}
+    plan = design_excitation(robot, limits, criterion=DOptimality(), **options)
+    times, _ = plan.trajectory.grid(250)
+    nearest = nearest_by_coal(robot, hulls, plan.trajectory.evaluate(times)[0]).min()
+    assert 0.05 - 1e-4 < nearest < 0.07

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -15,7 +16,15 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import frozen_array
 from dynid.spatial import inverse_transform
 
-__all__ = ["Capsule", "Closest", "closest_points", "collision_pairs", "skeleton_capsules"]
+__all__ = [
+    "Capsule",
+    "Closest",
+    "closest_points",
+    "collision_pairs",
+    "distant_pairs",
+    "random_positions",
+    "skeleton_capsules",
+]
 
 Floats = NDArray[np.float64]
 
@@ -67,21 +76,30 @@ def collision_pairs(robot: Robot, capsules: tuple[Capsule, ...], clearance: floa
     Capsules that are closer than the clearance in every one of 50 random positions of the joints are taken to be so by
     design: the shoulder and the upper arm, say.
     """
-    if not capsules:
+    pairs = distant_pairs(robot, [capsule.link for capsule in capsules])
+    if not pairs:
         return ()
-    holders = [robot.link_body(capsule.link)[0] for capsule in capsules]
-    pairs = [
-        (a, b)
-        for a, b in combinations(range(len(capsules)), 2)
-        if holders[a] != holders[b] and not _neighbours(robot, holders[a], holders[b])
-    ]
-    positions = np.random.default_rng(0).uniform(-3, 3, (50, robot.dof))
-    ends = np.array([_capsule_ends(robot, capsules, q) for q in positions])
+    ends = np.array([_capsule_ends(robot, capsules, q) for q in random_positions(robot)])
 
     def reach(a: int, b: int) -> float:
         return capsules[a].radius + capsules[b].radius + clearance
 
     return tuple((a, b) for a, b in pairs if not _always_touch(ends[:, a], ends[:, b], reach(a, b)))
+
+
+def distant_pairs(robot: Robot, links: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of places in the list whose links belong to bodies that no joint connects."""
+    holders = [robot.link_body(link)[0] for link in links]
+    return [
+        (a, b)
+        for a, b in combinations(range(len(links)), 2)
+        if holders[a] != holders[b] and not _neighbours(robot, holders[a], holders[b])
+    ]
+
+
+def random_positions(robot: Robot) -> Floats:
+    """The positions (50, n) at which bodies show that they touch by design."""
+    return np.random.default_rng(0).uniform(-3, 3, (50, robot.dof))
 
 
 def _neighbours(robot: Robot, a: int, b: int) -> bool:

@@ -1,12 +1,7 @@
-"""Limits as functions of a motion, each with its gradient.
-
-A constraint maps a motion at N samples to its *excess* (N, m): how far each of m quantities is beyond its limit, in
-units of the limit; negative inside. Its pullback turns a cotangent (N, m) into one of the motion.
-"""
+"""Limits of the joints and of the tool as constraints, and all limits of a robot together."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +10,15 @@ from numpy.typing import NDArray
 
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, body_velocities
-from dynid.excitation.capsules import Closest, closest_points, collision_pairs
+from dynid.excitation.constraint import Constraint, RecordedConstraint
 from dynid.excitation.differentiable import Differentiable
 from dynid.excitation.limits import MotionLimits, Workspace
+from dynid.excitation.self_collision import self_collision
 from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.spatial import cross
 
-__all__ = ["Constraint", "JointConstraint", "Margin", "build_constraints", "margins"]
+__all__ = ["JointConstraint", "Margin", "build_constraints", "margins"]
 
 Floats = NDArray[np.float64]
 
@@ -40,27 +36,6 @@ class Margin:
     relative: float
     """The same in units of the limit."""
     unit: str
-
-
-@dataclass(frozen=True)
-class Constraint(ABC):
-    """One kind of limit."""
-
-    name: str
-    """What it limits."""
-    where: tuple[str, ...]
-    """(m,) the joint, wall or pair of each column."""
-    scale: Floats
-    """(m,) size of the limit: excess times scale is in ``unit``."""
-    unit: str
-
-    @abstractmethod
-    def excess(self, motion: Motion) -> Floats:
-        """(N, m), positive beyond the limit."""
-
-    @abstractmethod
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Gradient of ``sum(cotangent * excess)`` with respect to the motion; call `excess` on it first."""
 
 
 @dataclass(frozen=True)
@@ -88,88 +63,44 @@ class JointConstraint(Constraint):
 
 
 @dataclass(frozen=True)
-class _Recorded(Constraint):
-    """A constraint on a recorded function of the state."""
-
-    function: Differentiable
-
-    def _states(self, motion: Motion) -> tuple[Floats, ...]:
-        named = {"q": motion.q, "dq": motion.dq, "ddq": motion.ddq}
-        return tuple(named[state] for state in self.function.states)
-
-    def _values(self, motion: Motion) -> Floats:
-        return self.function(*self._states(motion))
-
-    def _pull(self, motion: Motion, cotangent: Floats) -> Motion:
-        gradient = self.function.pullback(cotangent, *self._states(motion))
-        zero = np.zeros_like(motion.q)
-        return Motion(gradient["q"], gradient.get("dq", zero), gradient.get("ddq", zero), zero)
-
-
-@dataclass(frozen=True)
-class _Torque(_Recorded):
+class _Torque(RecordedConstraint):
     joints: NDArray[np.int64]
 
     def excess(self, motion: Motion) -> Floats:
-        torque = self._values(motion)[:, self.joints] / self.scale[: len(self.joints)]
+        torque = self.values(motion)[:, self.joints] / self.scale[: len(self.joints)]
         return np.hstack([torque - 1.0, -torque - 1.0])
 
     def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
         k = len(self.joints)
         whole = np.zeros_like(motion.q)
         whole[:, self.joints] = (cotangent[:, :k] - cotangent[:, k:]) / self.scale[:k]
-        return self._pull(motion, whole)
+        return self.pull(motion, whole)
 
 
 @dataclass(frozen=True)
-class _Walls(_Recorded):
+class _Walls(RecordedConstraint):
     normals: Floats
     """(m, 3)"""
     offsets: Floats
     """(m,) [m]"""
 
     def excess(self, motion: Motion) -> Floats:
-        return (self._values(motion) @ self.normals.T - self.offsets) / self.scale
+        return (self.values(motion) @ self.normals.T - self.offsets) / self.scale
 
     def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        return self._pull(motion, (cotangent / self.scale) @ self.normals)
+        return self.pull(motion, (cotangent / self.scale) @ self.normals)
 
 
 @dataclass(frozen=True)
-class _ToolSpeed(_Recorded):
+class _ToolSpeed(RecordedConstraint):
     def excess(self, motion: Motion) -> Floats:
-        return np.asarray(np.linalg.norm(self._values(motion), axis=1, keepdims=True) / self.scale - 1.0)
+        return np.asarray(np.linalg.norm(self.values(motion), axis=1, keepdims=True) / self.scale - 1.0)
 
     def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        velocity = self._values(motion)
+        velocity = self.values(motion)
         speed = np.linalg.norm(velocity, axis=1, keepdims=True)
         direction = np.divide(velocity, speed, out=np.zeros_like(velocity), where=speed > 0.0)
-        return self._pull(motion, direction * (cotangent / self.scale))
-
-
-@dataclass(frozen=True)
-class _SelfCollision(_Recorded):
-    pairs: tuple[tuple[int, int], ...]
-    required: Floats
-    """(m,) smallest distance of the segments of each pair: radii and clearance [m]."""
-
-    def _closest(self, ends: Floats) -> list[Closest]:
-        return [closest_points(ends[:, a, 0], ends[:, a, 1], ends[:, b, 0], ends[:, b, 1]) for a, b in self.pairs]
-
-    def excess(self, motion: Motion) -> Floats:
-        distance = np.stack([near.distance for near in self._closest(self._values(motion))], axis=1)
-        return (self.required - distance) / self.scale
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        ends = self._values(motion)
-        whole = np.zeros_like(ends)
-        for k, ((a, b), near) in enumerate(zip(self.pairs, self._closest(ends), strict=True)):
-            # where the closest points move along the segments the distance does not change: only the ends matter
-            pull = -(cotangent[:, k] / self.scale[k])[:, None] * near.direction
-            for capsule, place, sign in ((a, near.first, 1.0), (b, near.second, -1.0)):
-                whole[:, capsule, 0] += sign * (1.0 - place)[:, None] * pull
-                whole[:, capsule, 1] += sign * place[:, None] * pull
-        return self._pull(motion, whole)
+        return self.pull(motion, direction * (cotangent / self.scale))
 
 
 def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, ...]:
@@ -179,9 +110,7 @@ def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, .
         constraints.append(_torque(robot, limits))
     for workspace in limits.workspaces:
         constraints.extend(_workspace(robot, workspace))
-    if pairs := collision_pairs(robot, limits.capsules, limits.clearance):
-        constraints.append(_self_collision(robot, limits, pairs))
-    return tuple(constraints)
+    return (*constraints, *self_collision(robot, limits))
 
 
 def _joint_constraints(limits: MotionLimits) -> list[Constraint]:
@@ -245,31 +174,11 @@ def _workspace(robot: Robot, workspace: Workspace) -> list[Constraint]:
     return found
 
 
-def _self_collision(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...]) -> Constraint:
-    used = sorted({index for pair in pairs for index in pair})
-    capsules = [limits.capsules[index] for index in used]
-
-    def ends(q: Any) -> Any:
-        poses = [*body_poses(robot, q), (np.eye(3), np.zeros(3))]  # index -1 is the base
-        rows = []
-        for capsule in capsules:
-            body, T = robot.link_body(capsule.link)
-            R, p = poses[body]
-            rows.append([p + R @ (T[:3, :3] @ x + T[:3, 3]) for x in (capsule.start, capsule.end)])
-        return np.array(rows)
-
-    local = tuple((used.index(a), used.index(b)) for a, b in pairs)
-    where = tuple(f"links '{limits.capsules[a].link}' and '{limits.capsules[b].link}'" for a, b in pairs)
-    required = np.array([limits.capsules[a].radius + limits.capsules[b].radius + limits.clearance for a, b in pairs])
-    scale = np.full(len(pairs), 0.1)
-    return _SelfCollision("self-collision", where, scale, "m", Differentiable(ends, robot.dof, "q"), local, required)
-
-
 def margins(constraints: tuple[Constraint, ...], motion: Motion) -> tuple[Margin, ...]:
     """The closest approach to every limit over a motion."""
     found = []
     for constraint in constraints:
-        worst = constraint.excess(motion).max(axis=0)
-        for where, relative, scale in zip(constraint.where, -worst, constraint.scale, strict=True):
+        closest = constraint.closest(motion)
+        for where, relative, scale in zip(constraint.where, -closest, constraint.scale, strict=True):
             found.append(Margin(constraint.name, where, float(relative * scale), float(relative), constraint.unit))
     return tuple(found)

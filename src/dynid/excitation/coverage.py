@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.constraints import Constraint
+from dynid.excitation.constraint import Constraint
 from dynid.excitation.trajectory import Motion
 
 __all__ = ["SpeedCoverage", "speed_coverage"]

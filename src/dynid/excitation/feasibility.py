@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ExcitationError
-from dynid.excitation.constraints import Constraint
+from dynid.excitation.constraint import Constraint
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectory import LinearTrajectory, Motion
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.excitation.capsules import Capsule
+from dynid.excitation.hulls import Hull
 from dynid.robot.model import Robot
 from dynid.robot.parts import frozen_array
 
@@ -94,8 +95,10 @@ class MotionLimits:
     """Limits of the tool."""
     capsules: tuple[Capsule, ...] = ()
     """The robot's body, kept free of itself."""
+    hulls: tuple[Hull, ...] = ()
+    """The robot's body as convex hulls, kept free of each other; capsules and hulls do not see each other."""
     clearance: float = 0.0
-    """Distance that capsules keep from each other [m]."""
+    """Distance that capsules, and hulls, keep from each other [m]."""
 
     def __post_init__(self) -> None:
         """Check and freeze."""
@@ -154,3 +157,7 @@ class MotionLimits:
     def with_capsules(self, *capsules: Capsule, clearance: float = 0.0) -> Self:
         """The same limits with the robot's body kept free of itself by ``clearance`` [m]."""
         return replace(self, capsules=capsules, clearance=clearance)
+
+    def with_hulls(self, *hulls: Hull, clearance: float = 0.0) -> Self:
+        """The same limits with the convex hulls of the robot's links kept ``clearance`` [m] apart, measured exactly."""
+        return replace(self, hulls=hulls, clearance=clearance)

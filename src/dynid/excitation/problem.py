@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.constraints import Constraint
+from dynid.excitation.constraint import Constraint
 from dynid.excitation.criteria import InformationCriterion
 from dynid.excitation.observation import Observation
 from dynid.excitation.trajectory import LinearTrajectory, Motion

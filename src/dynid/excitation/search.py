@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.constraints import Constraint, build_constraints
+from dynid.excitation.constraint import Constraint
+from dynid.excitation.constraints import build_constraints
 from dynid.excitation.coverage import SpeedCoverage
 from dynid.excitation.criteria import InformationCriterion
 from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
