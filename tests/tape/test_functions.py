@@ -73,3 +73,18 @@ def test_a_large_neighbour_changes_nothing(sincos: Any) -> None:
     rest = np.delete(np.arange(48), [7, 30])
     np.testing.assert_array_equal(alone["sin"][rest], beside["sin"][rest])
     assert beside["sin"][7, 0] == math.sin(1e9)
+
+
+def test_hyperbolic_tangent() -> None:
+    tanh = compile_tape(record(lambda x: np.tanh(x), x=(1,)), "llvm")
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-size, size, 300) for size in (1e-300, 1e-8, 0.1, 0.5, 1.0, 3.0, 20.0, 300.0)])
+    found = tanh(x[:, None])[:, 0]
+    getcontext().prec = 60
+    for value, ours in zip(x.tolist(), found.tolist(), strict=True):
+        e = (2 * abs(Decimal(value))).exp() - 1
+        true = (e / (e + 2)).copy_sign(Decimal(value)) if abs(value) > 1e-20 else Decimal(value)
+        assert abs(Decimal(ours) - true) <= 2 * Decimal(math.ulp(float(true)))
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e308])
+    np.testing.assert_array_equal(tanh(special[:, None])[:, 0], np.tanh(special))
+    assert np.signbit(tanh([-0.0]))[0]

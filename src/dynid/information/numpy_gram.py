@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.information.triangular import preconditioned
+from dynid.tape.adjoint import vjp
 from dynid.tape.program import compile_tape
 from dynid.tape.tape import Tape
 
-__all__ = ["NumpyGram"]
+__all__ = ["NumpyGram", "NumpyPullback"]
 
 Floats = NDArray[np.float64]
 
@@ -45,3 +46,37 @@ class NumpyGram:
                 Z = W.T if preconditioners is None else preconditioned(W, preconditioners[place])
                 total += Z @ Z.T
         return totals
+
+
+class NumpyPullback:
+    """Gradients of the same products."""
+
+    def __init__(self, tape: Tape, wrt: Sequence[str]) -> None:
+        """Record them.
+
+        Args:
+            tape: The program.
+            wrt: Names of the inputs to differentiate with respect to.
+        """
+        self._rows = NumpyGram(tape)
+        self._backwards = [compile_tape(vjp(tape, output.name, wrt), "numpy") for output in tape.outputs]
+        self._wrt = tuple(wrt)
+
+    def run(self, inputs: Sequence[Floats], matrices: Sequence[Floats], gradients: Sequence[Floats]) -> None:
+        """Fill the gradients.
+
+        Args:
+            inputs: One (N, size) array per input of the tape.
+            matrices: For each output the matrix (w, w) that its rows are multiplied by to be its cotangents.
+            gradients: One (N, size) array per differentiated input.
+        """
+        for start in range(0, len(inputs[0]), BLOCK):
+            part = slice(start, start + BLOCK)
+            states = [array[part] for array in inputs]
+            rows = self._rows.rows(states)
+            for gradient in gradients:
+                gradient[part] = 0.0
+            for W, M, backward in zip(rows, matrices, self._backwards, strict=True):
+                found = backward(*states, W @ M)
+                for gradient, name in zip(gradients, self._wrt, strict=True):
+                    gradient[part] += found[name] if isinstance(found, dict) else found

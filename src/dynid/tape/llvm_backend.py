@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from dynid.tape.llvm_blocks import BlockLayout, BlockPrinter
 from dynid.tape.llvm_engine import host, load_code
 from dynid.tape.tape import Tape
 
-__all__ = ["BlockKernel", "LlvmExecutor"]
+__all__ = ["BlockKernel", "LlvmExecutor", "address", "pointer_table"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,6 +67,7 @@ class BlockKernel:
         self._code = load_code(key, lambda: (BlockPrinter(layout, block, host()).text(dense), 0))
         self.address = self._code.address("run")
         self._entry = _ENTRY(self.address)
+        self._idle: list[tuple[Floats, Floats]] = []
 
     def new_work(self) -> Floats:
         """A work area for one thread."""
@@ -73,6 +76,18 @@ class BlockKernel:
     def new_block(self) -> Floats:
         """(columns, B) array for one block."""
         return _aligned(self.block_size).reshape(-1, self.block)
+
+    @contextmanager
+    def memory(self) -> Iterator[tuple[Floats, Floats]]:
+        """A work area and a block for the time being: those of an earlier call, as fresh pages cost more than zeros."""
+        try:
+            areas = self._idle.pop()
+        except IndexError:
+            areas = self.new_work(), self.new_block()
+        try:
+            yield areas
+        finally:
+            self._idle.append(areas)
 
     def run(self, arrays: Sequence[Floats], start: int, stop: int, work: Floats, block: Floats) -> None:
         """Process samples start to stop; other threads may run meanwhile.
@@ -85,8 +100,7 @@ class BlockKernel:
             work: from :meth:`new_work`.
             block: from :meth:`new_block`; afterwards it holds the last B (or fewer) samples.
         """
-        table = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
-        self._entry(table, start, stop, work.ctypes.data, block.ctypes.data)
+        self._entry(pointer_table(arrays), start, stop, address(work), address(block))
 
 
 class LlvmExecutor:
@@ -113,7 +127,21 @@ class LlvmExecutor:
             list(pool.map(lambda start: self._chunk(arrays, start, min(start + CHUNK, samples)), starts))
 
     def _chunk(self, arrays: Sequence[Floats], start: int, stop: int) -> None:
-        self._kernel.run(arrays, start, stop, self._kernel.new_work(), self._kernel.new_block())
+        with self._kernel.memory() as (work, block):
+            self._kernel.run(arrays, start, stop, work, block)
+
+
+def pointer_table(arrays: Sequence[Floats]) -> Any:
+    """The arrays' addresses, as machine code takes them."""
+    return (ctypes.c_void_p * len(arrays))(*map(address, arrays))
+
+
+def address(array: Any) -> int:
+    """Where an array's numbers are. NumPy's own answer takes microseconds, so it is the second choice."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):  # read-only, or empty
+        return int(array.ctypes.data)
 
 
 def _aligned(size: int) -> Floats:

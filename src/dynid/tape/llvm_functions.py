@@ -3,7 +3,8 @@
 Sine and cosine are our own: reduction by pi/2 in two parts with fused multiply-adds (Cody and Waite), then the
 polynomials of Sun's fdlibm on [-pi/4, pi/4]. The error stays below 1.5 units in the last place, 1.7e-16, for arguments
 up to :data:`LIMIT` (the last bit would cost a quarter of the time); larger ones, infinities and NaN are repaired one by
-one with the C library.
+one with the C library. The hyperbolic tangent is ``e / (e + 2)`` with ``e = exp(2 |x|) - 1``, whose series is taken
+between halves of powers of two; its error stays below 2 units in the last place.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ _COSINE: tuple[float, ...] = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
+_LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
+_FULL = 40.0  # twice an argument whose hyperbolic tangent is 1 to the last bit
+_SERIES: tuple[float, ...] = tuple(1.0 / math.factorial(n) for n in range(2, 14))
 
 
 GROUP = 8
@@ -55,11 +59,12 @@ def functions_module(fused: bool) -> str:
     It depends on the processor only, so one optimised copy serves every tape.
 
     Args:
-        fused: whether the processor has fused multiply-add; without it sine and cosine come from the C library.
+        fused: whether the processor has fused multiply-add; without it all functions come from the C library.
     """
     declared = "".join(f"declare double @dynid_{name}(double)\n" for name in LIBRARY)
     sincos = _sincos() if fused else _sincos_by_library()
-    passes = [_library_pass("tanh"), _library_pass("exp"), _repair(everywhere=not fused), sincos]
+    tanh = _tanh() if fused else _library_pass("tanh")
+    passes = [tanh, _library_pass("exp"), _repair(everywhere=not fused), sincos]
     return "\n".join([declared, declarations(1), declarations(GROUP), *passes])
 
 
@@ -154,7 +159,9 @@ define void @sincos_pass(ptr %x, ptr %sine, ptr %cosine, i64 %n) {
 
 def _sincos() -> str:
     """The vector loop; it notes whether any argument was beyond the limit and has those repaired at the end."""
-    w = _Loop(GROUP)  # LLVM splits this into several registers, whose operations then hide each other's latency
+    w = _Loop(
+        GROUP, "@sincos_addends"
+    )  # LLVM splits this into several registers, whose operations then hide each other's latency
     integers = vector(GROUP, "i64")
     pointers = [w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%sine", "%cosine")]
     x = w.load(pointers[0], 0)
@@ -193,6 +200,54 @@ ret void
 """
 
 
+def _tanh() -> str:
+    w = _Loop(GROUP, "@tanh_addends")
+    source, target = (w.value(f"getelementptr inbounds double, ptr {base}, i64 %i") for base in ("%x", "%y"))
+    integers = vector(GROUP, "i64")
+    x = w.load(source, 0)
+    size = w.unary("fabs", x)
+    sign = w.value(f"xor {integers} {_bits(w, x)}, {_bits(w, size)}")
+    doubled = w.binary("fadd", size, size)
+    beyond = w.value(f"fcmp ogt {w.kind} {doubled}, {w.constant(_FULL)}")
+    e = _exponential_less_one(w, w.choose(beyond, w.constant(_FULL), doubled))
+    quotient = w.binary("fdiv", e, w.binary("fadd", e, w.constant(2.0)))
+    signed = w.value(f"or {integers} {_bits(w, quotient)}, {sign}")
+    w.store(w.value(f"bitcast {integers} {signed} to {w.kind}"), target, 0)
+    return f"""
+{w.table()}
+define void @tanh_pass(ptr %x, ptr %y, i64 %n) {{
+entry:
+br label %loop
+loop:
+%i = phi i64 [ 0, %entry ], [ %next, %loop ]
+{w.text()}
+%next = add i64 %i, {GROUP}
+%more = icmp ult i64 %next, %n
+br i1 %more, label %loop, label %end
+end:
+ret void
+}}
+"""
+
+
+def _exponential_less_one(w: _Loop, y: str) -> str:
+    """exp(y) - 1 for y from 0 to :data:`_FULL`: with y = k ln 2 + r it is 2^k (exp(r) - 1) + (2^k - 1)."""
+    integers = vector(w.lanes, "i64")
+    shifted = w.fma(y, w.constant(1.0 / math.log(2.0)), w.addend(_SHIFT))
+    minus_k = w.negated(w.binary("fsub", shifted, w.constant(_SHIFT)))
+    r = w.fma(minus_k, w.constant(_LN_2[1]), w.fma(minus_k, w.constant(_LN_2[0]), y))
+    exponent = w.value(f"shl {integers} {_bits(w, shifted)}, {integer(52, w.lanes)}")
+    power_bits = w.value(f"add {integers} {exponent}, {integer(1023 << 52, w.lanes)}")
+    power = w.value(f"bitcast {integers} {power_bits} to {w.kind}")
+    square = w.binary("fmul", r, r)
+    less_one = w.fma(square, _polynomial(w, r, square, _SERIES), r)
+    return w.fma(power, less_one, w.binary("fsub", power, w.constant(1.0)))
+
+
+def _bits(w: Writer, value: str) -> str:
+    return w.value(f"bitcast {w.kind} {value} to {vector(w.lanes, 'i64')}")
+
+
 class _Loop(Writer):
     """The body of a loop that loads a constant each time it is to be added to.
 
@@ -200,21 +255,22 @@ class _Loop(Writer):
     compute; loads do not. They are volatile so that LLVM leaves them where they are.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, name: str) -> None:
         super().__init__(lanes)
+        self._name = name
         self._addends: list[float] = []
 
     def addend(self, value: float) -> str:
         """A constant that a fused multiply-add adds to."""
         if value not in self._addends:
             self._addends.append(value)
-        place = self.address("@addends", 8 * self.lanes * self._addends.index(value))
+        place = self.address(self._name, 8 * self.lanes * self._addends.index(value))
         return self.value(f"load volatile {self.kind}, ptr {place}, align 8")
 
     def table(self) -> str:
         """The constants."""
         values = ", ".join(f"{self.kind} {self.constant(value)}" for value in self._addends)
-        return f"@addends = internal constant [{len(self._addends)} x {self.kind}] [{values}], align 64"
+        return f"{self._name} = internal constant [{len(self._addends)} x {self.kind}] [{values}], align 64"
 
 
 def _any_lane(w: Writer, mask: str) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from dynid.errors import ArgumentError
-from dynid.tape.llvm_backend import REDUCE_BLOCK, BlockKernel
+from dynid.tape.llvm_backend import REDUCE_BLOCK, BlockKernel, address, pointer_table
 from dynid.tape.llvm_engine import Code, host, load_code
 from dynid.tape.llvm_tiles import TilePrinter
 from dynid.tape.tape import Tape
@@ -42,6 +43,8 @@ class LlvmGram:
         self._columns = [[column[element] for element in panel] for panel in panels]
         self._widths: Integers = np.array([len(panel) for panel in panels], dtype=np.int64)
         self._offsets: Integers = np.array([8 * kernel.block * c for cs in self._columns for c in cs], dtype=np.int64)
+        self._straight: Integers = 8 * kernel.block * np.arange(self._widths.max(initial=0), dtype=np.int64)
+        self._places = _places(self._widths.tolist(), _tile())
         self._reduce = _entry(_code())
 
     def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
@@ -52,11 +55,11 @@ class LlvmGram:
         """
         samples, kernel = len(inputs[0]), self._kernel
         values = np.empty((len(kernel.columns), samples))
-        work, block = kernel.new_work(), kernel.new_block()
-        for start in range(0, samples, kernel.block):
-            stop = min(start + kernel.block, samples)
-            kernel.run(inputs, start, stop, work, block)
-            values[:, start:stop] = block[:, : stop - start]
+        with kernel.memory() as (work, block):
+            for start in range(0, samples, kernel.block):
+                stop = min(start + kernel.block, samples)
+                kernel.run(inputs, start, stop, work, block)
+                values[:, start:stop] = block[:, : stop - start]
         return [values[columns].T for columns in self._columns]
 
     def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]:
@@ -66,30 +69,36 @@ class LlvmGram:
             inputs: One C-contiguous (N, size) array per input of the tape.
             preconditioners: For each output an upper triangular R0; the result is then that of ``W @ inv(R0)``.
         """
-        kernel, widest = self._kernel, int(self._widths.max(initial=0))
-        table = (ctypes.c_void_p * len(inputs))(*(array.ctypes.data for array in inputs))
         solvers = None if preconditioners is None else np.concatenate([_solver(R0) for R0 in preconditioners])
-        straight = 8 * kernel.block * np.arange(widest, dtype=np.int64)
         lanes = host().lanes
         sums = np.zeros(lanes * int(np.sum(self._widths * (self._widths + 1) // 2)))
-        buffers = (kernel.new_work(), kernel.new_block(), np.empty(widest * kernel.block))
-        work, block, scratch = (buffer.ctypes.data for buffer in buffers)
-        plan = (len(self._widths), self._widths.ctypes.data, self._offsets.ctypes.data)
-        solver = None if solvers is None else solvers.ctypes.data
-        reduction = (solver, scratch, straight.ctypes.data, sums.ctypes.data)
-        self._reduce(kernel.address, table, 0, len(inputs[0]), work, block, *plan, *reduction)
-        return self._unpacked(sums.reshape(-1, lanes).sum(axis=1))
+        plan = (len(self._widths), address(self._widths), address(self._offsets))
+        scratch = np.empty(self._straight.size * self._kernel.block)
+        solver = None if solvers is None else address(solvers)
+        reduction = (solver, address(scratch), address(self._straight), address(sums))
+        with self._kernel.memory() as areas:
+            work, block = map(address, areas)
+            table = pointer_table(inputs)
+            self._reduce(self._kernel.address, table, 0, len(inputs[0]), work, block, *plan, *reduction)
+        total = sums[::lanes].copy()
+        for lane in range(1, lanes):
+            total += sums[lane::lanes]
+        flat = total[self._places]
+        widths = self._widths.tolist()
+        ends = list(itertools.accumulate(width * width for width in widths))
+        return [flat[e - w * w : e].reshape(w, w) for w, e in zip(widths, ends, strict=True)]
 
-    def _unpacked(self, sums: Floats) -> list[Floats]:
-        """The sums in the order in which the tiles left them, as symmetric matrices."""
-        result, place = [], 0
-        for width in self._widths.tolist():
-            rows, columns = _tile_order(width, _tile())
-            G = np.zeros((width, width))
-            G[rows, columns] = G[columns, rows] = sums[place : place + len(rows)]
-            result.append(G)
-            place += len(rows)
-        return result
+
+def _places(widths: Sequence[int], tile: int) -> Integers:
+    """For each element of all panels' products, row-major, the number of the sum that tiles of columns leave it in."""
+    result, first = [np.zeros(0, dtype=np.int64)], 0
+    for width in widths:
+        rows, columns = _tile_order(width, tile)
+        square = np.zeros((width, width), dtype=np.int64)
+        square[rows, columns] = square[columns, rows] = first + np.arange(len(rows))
+        result.append(square.ravel())
+        first += len(rows)
+    return np.concatenate(result)
 
 
 def _solver(R0: Floats) -> Floats:

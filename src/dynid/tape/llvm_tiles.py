@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dynid.tape.llvm_ir import Writer, declarations
 
-__all__ = ["TilePrinter"]
+__all__ = ["TilePrinter", "element", "multiply_add", "pointers", "splats"]
 
 
 class TilePrinter:
@@ -50,14 +50,6 @@ class TilePrinter:
         entries = ", ".join(f"ptr @{name}{max(size, 1)}" for size in range(self._tile + 1))
         return f"@{name}s = private constant [{self._tile + 1} x ptr] [{entries}]\n"
 
-    def _multiply_add(self, w: Writer, name: str, left: str, right: str, addend: str) -> None:
-        """``name = left * right + addend``."""
-        if self._fused:
-            suffix = "f64" if self._lanes == 1 else f"v{self._lanes}f64"
-            w.line(f"{name} = call {w.kind} @llvm.fma.{suffix}({w.kind} {left}, {w.kind} {right}, {w.kind} {addend})")
-        else:
-            w.line(f"{name} = fadd {w.kind} {w.binary('fmul', left, right)}, {addend}")
-
     def _products(self, name: str, rows: int, columns: int, corner: bool) -> str:
         """``void name(base, left, right, sums)``: add the products of some columns with others to as many sums.
 
@@ -67,16 +59,16 @@ class TilePrinter:
         size = 8 * self._lanes
         pairs = [(r, c) for r in range(rows) for c in range(columns) if not corner or c >= r]
         w.line(f"define internal void @{name}(ptr %base, ptr %left, ptr %right, ptr noalias %sums) {{\nentry:")
-        left = _pointers(w, "%base", "%left", rows)
-        right = left if corner else _pointers(w, "%base", "%right", columns)
+        left = pointers(w, "%base", "%left", rows)
+        right = left if corner else pointers(w, "%base", "%right", columns)
         opening = [w.load("%sums", size * place) for place in range(len(pairs))]
         w.line("br label %loop\nloop:\n%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
         for place, start in enumerate(opening):
             w.line(f"%sum{place} = phi {w.kind} [ {start}, %entry ], [ %new{place}, %loop ]")
-        a = [w.load(_element(w, pointer, "%i"), 0) for pointer in left]
-        b = a if corner else [w.load(_element(w, pointer, "%i"), 0) for pointer in right]
+        a = [w.load(element(w, pointer, "%i"), 0) for pointer in left]
+        b = a if corner else [w.load(element(w, pointer, "%i"), 0) for pointer in right]
         for place, (r, c) in enumerate(pairs):
-            self._multiply_add(w, f"%new{place}", a[r], b[c], f"%sum{place}")
+            multiply_add(w, self._fused, f"%new{place}", a[r], b[c], f"%sum{place}")
         w.line(f"%next = add i64 %i, {self._lanes}\n%more = icmp ult i64 %next, {self._block}")
         w.line("br i1 %more, label %loop, label %end\nend:")
         for place in range(len(pairs)):
@@ -94,13 +86,13 @@ class TilePrinter:
         cells = [(g, c) for g in group for c in range(columns)]
         w.line(f"define internal void @solve{columns}(ptr %base, ptr %offsets, ptr %solver, i64 %k, i64 %width,")
         w.line("ptr noalias %scratch) {\nentry:")
-        sources = _pointers(w, "%base", "%offsets", columns)
+        sources = pointers(w, "%base", "%offsets", columns)
         w.line(f"%row_bytes = mul i64 %width, 8\n%place = mul i64 %k, {8 * self._block}")
         w.line("%target = getelementptr inbounds i8, ptr %scratch, i64 %place")
         w.line("%above = getelementptr inbounds double, ptr %solver, i64 %k\n%skip = mul i64 %k, %row_bytes")
         w.line("%corner = getelementptr inbounds i8, ptr %above, i64 %skip\n%some = icmp ugt i64 %k, 0")
         w.line("br label %samples\nsamples:\n%i = phi i64 [ 0, %entry ], [ %i_next, %finish ]")
-        here = [_element(w, pointer, "%i") for pointer in sources]
+        here = [element(w, pointer, "%i") for pointer in sources]
         opening = {(g, c): w.load(here[c], step * g) for g, c in cells}
         w.line("br i1 %some, label %earlier, label %finish\nearlier:")
         w.line("%j = phi i64 [ 0, %samples ], [ %j_next, %earlier ]")
@@ -108,10 +100,10 @@ class TilePrinter:
         w.line("%from = phi ptr [ %scratch, %samples ], [ %from_next, %earlier ]")
         for g, c in cells:
             w.line(f"%s{g}_{c} = phi {w.kind} [ {opening[g, c]}, %samples ], [ %t{g}_{c}, %earlier ]")
-        z = [w.load(_element(w, "%from", "%i"), step * g) for g in group]
-        factors = self._splats(w, "%row", columns)
+        z = [w.load(element(w, "%from", "%i"), step * g) for g in group]
+        factors = splats(w, "%row", columns)
         for g, c in cells:
-            self._multiply_add(w, f"%t{g}_{c}", z[g], factors[c], f"%s{g}_{c}")
+            multiply_add(w, self._fused, f"%t{g}_{c}", z[g], factors[c], f"%s{g}_{c}")
         w.line("%j_next = add i64 %j, 1\n%row_next = getelementptr inbounds i8, ptr %row, i64 %row_bytes")
         w.line(f"%from_next = getelementptr inbounds i8, ptr %from, i64 {8 * self._block}")
         w.line("%j_more = icmp ult i64 %j_next, %k\nbr i1 %j_more, label %earlier, label %finish\nfinish:")
@@ -125,33 +117,18 @@ class TilePrinter:
     def _finish(self, w: Writer, columns: int) -> None:
         """Substitution among the columns of the tile, whose values are ``%u``, and the stores."""
         values = {(g, c): f"%u{g}_{c}" for g in range(self._group) for c in range(columns)}
-        to, row = _element(w, "%target", "%i"), "%corner"
+        to, row = element(w, "%target", "%i"), "%corner"
         for pivot in range(columns):
-            factors = self._splats(w, row, columns, first=pivot)
+            factors = splats(w, row, columns, first=pivot)
             for g in range(self._group):
                 values[g, pivot] = w.binary("fmul", values[g, pivot], factors[0])
                 w.store(values[g, pivot], to, 8 * (self._block * pivot + self._lanes * g))
                 for c in range(pivot + 1, columns):
                     name = f"%v{g}_{pivot}_{c}"
-                    self._multiply_add(w, name, values[g, pivot], factors[c - pivot], values[g, c])
+                    multiply_add(w, self._fused, name, values[g, pivot], factors[c - pivot], values[g, c])
                     values[g, c] = name
             if pivot + 1 < columns:
                 row = w.value(f"getelementptr inbounds i8, ptr {row}, i64 %row_bytes")
-
-    def _splats(self, w: Writer, row: str, columns: int, first: int = 0) -> list[str]:
-        """Numbers ``first`` to ``columns`` of a row, each in every lane."""
-        result, place = [], first
-        while place < columns:
-            # With two lanes a pair is one load, and Arm multiplies by an element of a register at no cost.
-            pair = self._lanes == 2 and place + 1 < columns
-            kind = "<2 x double>" if pair else "<1 x double>"
-            loaded = w.value(f"load {kind}, ptr {w.address(row, 8 * place)}, align 8")
-            for lane in range(2 if pair else 1):
-                mask = ", ".join([f"i32 {lane}"] * self._lanes)
-                spread = f"shufflevector {kind} {loaded}, {kind} poison, <{self._lanes} x i32> <{mask}>"
-                result.append(w.value(spread))
-            place += 2 if pair else 1
-        return result
 
     def _gram(self) -> str:
         """``ptr gram(base, offsets, width, sums)``: all products of a panel's columns; returns the end of its sums."""
@@ -271,7 +248,32 @@ end:
 """
 
 
-def _pointers(w: Writer, base: str, offsets: str, count: int) -> list[str]:
+def multiply_add(w: Writer, fused: bool, name: str, left: str, right: str, addend: str) -> None:
+    """``name = left * right + addend``."""
+    if fused:
+        suffix = "f64" if w.lanes == 1 else f"v{w.lanes}f64"
+        w.line(f"{name} = call {w.kind} @llvm.fma.{suffix}({w.kind} {left}, {w.kind} {right}, {w.kind} {addend})")
+    else:
+        w.line(f"{name} = fadd {w.kind} {w.binary('fmul', left, right)}, {addend}")
+
+
+def splats(w: Writer, row: str, columns: int, first: int = 0) -> list[str]:
+    """Numbers ``first`` to ``columns`` of a row, each in every lane."""
+    result, place = [], first
+    while place < columns:
+        # With two lanes a pair is one load, and Arm multiplies by an element of a register at no cost.
+        pair = w.lanes == 2 and place + 1 < columns
+        kind = "<2 x double>" if pair else "<1 x double>"
+        loaded = w.value(f"load {kind}, ptr {w.address(row, 8 * place)}, align 8")
+        for lane in range(2 if pair else 1):
+            mask = ", ".join([f"i32 {lane}"] * w.lanes)
+            spread = f"shufflevector {kind} {loaded}, {kind} poison, <{w.lanes} x i32> <{mask}>"
+            result.append(w.value(spread))
+        place += 2 if pair else 1
+    return result
+
+
+def pointers(w: Writer, base: str, offsets: str, count: int) -> list[str]:
     """Pointers to the columns at the first offsets of a table."""
     result = []
     for place in range(count):
@@ -280,6 +282,6 @@ def _pointers(w: Writer, base: str, offsets: str, count: int) -> list[str]:
     return result
 
 
-def _element(w: Writer, pointer: str, index: str) -> str:
+def element(w: Writer, pointer: str, index: str) -> str:
     """Pointer to a number of an array."""
     return w.value(f"getelementptr inbounds double, ptr {pointer}, i64 {index}")

@@ -1,0 +1,105 @@
+"""Cross products of a recorded function's results over many samples, and their gradient, for the design of motions.
+
+The function's outputs are vectors, each the rows of a matrix W; neither these matrices nor their cotangents are ever in
+memory as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.information.numpy_gram import NumpyGram, NumpyPullback
+from dynid.tape.program import Backend, llvm_loads
+from dynid.tape.recorder import Recorder, replay
+from dynid.tape.tape import Tape
+
+__all__ = ["CrossProducts"]
+
+Floats = NDArray[np.float64]
+
+
+class CrossProducts:
+    """``W.T @ W`` for the rows W of each output of a tape, and the gradient of a weighted sum of these."""
+
+    def __init__(self, tape: Tape, backend: Backend = "auto") -> None:
+        """Compile the products; the gradient is compiled when first asked for.
+
+        Args:
+            tape: Its outputs are vectors (w,), whose elements may be constant but not structurally zero.
+            backend: As for `dynid.tape.compile_tape`.
+        """
+        if not all(tape.sparsity(output.name).all() for output in tape.outputs):
+            raise ArgumentError(
+                "an element of an output is structurally zero", remedy="Leave it out: see Tape.sparsity"
+            )
+        self.inputs = tuple(entry.name for entry in tape.inputs)
+        self._tape = _without_constants(tape)
+        self._sizes = [entry.size for entry in tape.inputs]
+        self._compiled = backend == "llvm" or (backend == "auto" and llvm_loads())
+        self._ones: Floats = np.ones((0, 1))
+
+    @cached_property
+    def _products(self) -> Any:
+        if not self._compiled:
+            return NumpyGram(self._tape)
+        from dynid.tape.llvm_gram import LlvmGram
+
+        return LlvmGram(self._tape)
+
+    @cached_property
+    def _gradient(self) -> Any:
+        if not self._compiled:
+            return NumpyPullback(self._tape, self.inputs)
+        from dynid.tape.llvm_pullback import LlvmPullback
+
+        return LlvmPullback(self._tape, self.inputs)
+
+    def __call__(self, *inputs: Floats) -> list[Floats]:
+        """For each output ``W.T @ W`` (w, w) over the samples; one (N, size) array per input of the tape."""
+        products: list[Floats] = self._products.grams(self._prepared(inputs))
+        return products
+
+    def pullback(self, weights: Sequence[Floats], *inputs: Floats) -> dict[str, Floats]:
+        """Gradient of ``sum(weights[k] * (W_k.T @ W_k))`` over all outputs k.
+
+        Args:
+            weights: For each output a matrix (w, w).
+            *inputs: One (N, size) array per input of the tape.
+
+        Returns:
+            For each input, by name, an array (N, size).
+        """
+        prepared = self._prepared(inputs)
+        gradients = [np.empty_like(array) for array in prepared[: len(self.inputs)]]
+        self._gradient.run(prepared, [weight + weight.T for weight in weights], gradients)
+        return dict(zip(self.inputs, gradients, strict=True))
+
+    def _prepared(self, inputs: Sequence[Floats]) -> list[Floats]:
+        """The inputs as C-contiguous arrays, and the one that constants are multiplied by."""
+        samples = len(inputs[0])
+        if len(self._ones) < samples:
+            self._ones = np.ones((samples, 1))
+        shaped = [np.asarray(array, float).reshape(samples, n) for array, n in zip(inputs, self._sizes, strict=True)]
+        return [*map(np.ascontiguousarray, shaped), self._ones[:samples]]
+
+
+def _without_constants(tape: Tape) -> Tape:
+    """The same program with a last input (1,), one for a sample, that its constant outputs are multiplied by.
+
+    The empty lanes of a block are zero in every input, and so in every column.
+    """
+    recorder = Recorder()
+    states = [np.ravel(recorder.input(entry.name, entry.shape)) for entry in tape.inputs]
+    one = recorder.input("one for a sample", (1,))[0]
+    value = replay(tape, recorder, np.concatenate(states))
+    outputs: dict[str, Any] = {}
+    for output in tape.outputs:
+        elements = [value(element) for element in output.elements.ravel().tolist()]
+        outputs[output.name] = np.array([e * one if isinstance(e, float) else e for e in elements], dtype=object)
+    return recorder.tape(outputs)
