@@ -6,6 +6,8 @@ moment about the same origin, both in the body frame.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dynid.spatial import Array, cross, skew
@@ -54,14 +56,26 @@ def body_wrench(theta: Array, w: Array, dw: Array, a: Array, spin: Array) -> tup
     h, m = theta[6:9], theta[9]
     force = a * m + spin @ h
     square = w * w  # not from the diagonal of spin, which need not be computed in full
+    x, y, z = _principal_moment(xx, yy, zz, w, dw, spin)
     moment = np.array(
         [
-            xx * dw[0] + (zz - yy) * (w[1] * w[2]) - xy * spin[2, 0] + xz * spin[1, 0] + yz * (square[1] - square[2]),
-            yy * dw[1] + (xx - zz) * (w[0] * w[2]) + xy * spin[2, 1] + xz * (square[2] - square[0]) - yz * spin[0, 1],
-            zz * dw[2] + (yy - xx) * (w[0] * w[1]) + xy * (square[0] - square[1]) - xz * spin[1, 2] + yz * spin[0, 2],
+            x - xy * spin[2, 0] + xz * spin[1, 0] + yz * (square[1] - square[2]),
+            y + xy * spin[2, 1] + xz * (square[2] - square[0]) - yz * spin[0, 1],
+            z + xy * (square[0] - square[1]) - xz * spin[1, 2] + yz * spin[0, 2],
         ]
     )
     return force, moment + cross(h, a)
+
+
+def _principal_moment(xx: Any, yy: Any, zz: Any, w: Array, dw: Array, spin: Array) -> tuple[Any, Any, Any]:
+    """``J dw + w x J w`` of a diagonal tensor; a body flat in z (``ZZ = XX + YY``) needs the entries of `spin` only."""
+    if all(isinstance(value, float) for value in (xx, yy, zz)) and zz == xx + yy:
+        return xx * spin[2, 1], -(yy * spin[2, 0]), yy * spin[1, 0] - xx * spin[0, 1]
+    return (
+        xx * dw[0] + (zz - yy) * (w[1] * w[2]),
+        yy * dw[1] + (xx - zz) * (w[0] * w[2]),
+        zz * dw[2] + (yy - xx) * (w[0] * w[1]),
+    )
 
 
 def body_momentum_regressor(w: Array, v: Array) -> Array:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.dynamics.energy import kinetic_energy_row, potential_energy_row
 from dynid.dynamics.inertia_matrix import (
     composite_inertia_matrix,
@@ -16,8 +15,9 @@ from dynid.dynamics.inertia_matrix import (
     motor_inertia_matrix,
     velocity_torque,
 )
-from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler
 from dynid.dynamics.regressor import torque_regressor
+from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.export.c_model import CodeModel
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
@@ -63,9 +63,7 @@ def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
 
 def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
     robot, rest = model.internal, np.zeros(model.robot.dof)
-    bias = rigid_body_torque(robot, model.motion_theta(theta), q, dq, rest) + joint_model_torque(
-        robot, theta, q, dq, rest
-    )
+    bias = newton_euler(robot, model.motion_theta(theta), q, dq, rest)
     return {"ddq": solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)}
 
 

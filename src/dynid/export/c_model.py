@@ -44,6 +44,8 @@ class CodeModel:
     load_map: Floats | None
     """(k, 10) change of the values read at run time per unit of each parameter of a load on the last body."""
 
+    motion_values: Floats
+    """(p,) the same torques of any motion, in values that make inverse dynamics shorter; like `values` otherwise."""
     names: tuple[str, ...]
     """(p,) names of the parameters in use: ``ZZR1`` where others were regrouped into ``ZZ1``."""
 
@@ -81,6 +83,10 @@ class CodeModel:
             theta[list(self.columns)] = runtime
         return theta
 
+    def motion_theta(self, theta: Any) -> Any:
+        """(p,) what inverse dynamics computes with, where `theta` is what everything else computes with."""
+        return theta if self.columns else self.motion_values
+
     def record(self, function: Callable[..., Any], **states: tuple[int, ...]) -> Tape:
         """Record ``function(theta, **states)``; the tape reads ``parameters`` (k,) last, where there are any."""
         if not self.columns:
@@ -110,9 +116,16 @@ def build_model(
         raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot, base)
-        names = parameter_layout(internal).names
+        flat = flattened(internal, values)
         return CodeModel(
-            robot=robot, internal=internal, values=values, columns=(), base=base, load_map=None, names=names
+            robot=robot,
+            internal=internal,
+            values=values,
+            motion_values=min((values, flat), key=lambda theta: count(_inverse_dynamics(internal, theta)).flops),
+            columns=(),
+            base=base,
+            load_map=None,
+            names=parameter_layout(internal).names,
         )
     regrouping = None if base is None and parameters == "struct" else _regrouping(robot, base)
     values = robot.parameter_vector if regrouping is None else regrouping.values(robot.parameter_vector)
@@ -123,6 +136,7 @@ def build_model(
         robot=robot,
         internal=robot,
         values=values,
+        motion_values=values,
         columns=columns,
         base=base,
         load_map=by_load[list(columns)] if load else None,
@@ -190,9 +204,37 @@ def _cheapest(robot: Robot, base: BaseParameters | None) -> tuple[Robot, Floats]
         changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=1e-12) for T in table.T_body_mdh)
         if changed and table.deviation <= 1e-14:
             candidates.append((table.robot, _regrouping(table.robot).values(table.robot.parameter_vector)))
-    return min(candidates, key=lambda candidate: _cost(*candidate))
+    return min(candidates, key=lambda candidate: count(_inverse_dynamics(*candidate)).flops)
 
 
-def _cost(robot: Robot, values: Floats) -> int:
+def flattened(robot: Robot, theta: Floats) -> Floats:
+    """(p,) parameters with the same torques in which bodies on revolute z axes are flat: ``ZZ = XX + YY``.
+
+    Mass spread along a joint's axis, without weight or balance, feels no turn about it: it may be counted to this body
+    or to the one that carries it. Tip to base, it is chosen so that Euler's equations need the fewest products.
+    """
+    flat = np.array(theta, dtype=float)
+    for j in reversed(range(robot.dof)):
+        body, own = robot.bodies[j], flat[10 * j : 10 * j + 6]  # XX XY XZ YY YZ ZZ
+        if body.prismatic or abs(body.axis[2]) != 1.0:
+            continue
+        spread = 0.5 * (own[5] - own[0] - own[3])
+        own[[0, 3]] = _cleaned(own[[0, 3]], np.full(2, spread))
+        own[5] = own[0] + own[3]
+        if body.parent >= 0:
+            along = body.R_parent_joint @ body.axis
+            effect = (np.eye(3) - np.outer(along, along))[np.triu_indices(3)]
+            carrier = slice(10 * body.parent, 10 * body.parent + 6)
+            flat[carrier] = _cleaned(flat[carrier], -spread * effect)
+    return flat
+
+
+def _cleaned(values: Floats, change: Floats) -> Floats:
+    """Sums in which what is zero but for rounding is zero."""
+    total = values + change
+    return np.where(np.abs(total) <= 4.0 * np.finfo(float).eps * np.abs(change), 0.0, total)
+
+
+def _inverse_dynamics(robot: Robot, values: Floats) -> Tape:
     shape = (robot.dof,)
-    return count(record(lambda q, dq, ddq: newton_euler(robot, values, q, dq, ddq), q=shape, dq=shape, ddq=shape)).flops
+    return record(lambda q, dq, ddq: newton_euler(robot, values, q, dq, ddq), q=shape, dq=shape, ddq=shape)

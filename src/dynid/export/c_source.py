@@ -10,7 +10,7 @@ from dynid.export.c_functions import FUNCTIONS
 from dynid.export.c_model import CodeModel
 from dynid.export.c_names import c_comment, unique_identifiers
 from dynid.export.c_preparation import PARAMETERS
-from dynid.export.c_printer import fast_function, sincos_text, uses_sincos
+from dynid.export.c_printer import fast_function, sincos_text
 from dynid.parameters.layout import parameters as parameter_layout
 from dynid.tables import Table
 from dynid.tape import Tape, count
@@ -61,8 +61,8 @@ class CodeText:
         return fast_function(tape, symbol, precision=self.precision, linkage=linkage, package=self.name)
 
     def sincos(self, tapes: Iterable[Tape]) -> list[str]:
-        """The shared sine and cosine, where some function calls it."""
-        return [sincos_text(self.name)] if self.precision == "double" and uses_sincos(tapes) else []
+        """The shared sines and cosines, where some function calls them."""
+        return sincos_text(self.name, tapes) if self.precision == "double" else []
 
     def setter(self, function: str, *, body: bool) -> str:
         """Declaration or definition of ``set_parameters`` or ``set_load``."""

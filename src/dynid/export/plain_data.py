@@ -25,6 +25,8 @@ _LEFT_OUT = {("Robot", "source")}
 
 def to_plain(value: Any) -> Any:
     """A value as JSON can hold it; numbers that are not finite become text, types are named in ``type``."""
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
     if isinstance(value, np.ndarray):
         return {"type": "array", "kind": value.dtype.kind, "shape": list(value.shape), "values": _list(value.ravel())}
     if is_dataclass(value) and not isinstance(value, type):

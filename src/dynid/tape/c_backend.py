@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dynid.errors import ArgumentError
-from dynid.tape.operations import SYMBOLS, Operation
+from dynid.tape.operations import SYMBOLS, Operation, is_binary
 from dynid.tape.tape import Tape
 
-__all__ = ["CStyle", "c_declaration", "c_function"]
+__all__ = ["CStyle", "c_declaration", "c_function", "idle_inputs"]
 
 _FUNCTIONS = {
     Operation.SIN: "sin",
@@ -67,7 +67,7 @@ def c_function(tape: Tape, name: str, style: CStyle | None = None) -> str:
     style = style or CStyle()
     operands = _Operands(tape, style)
     lines = [c_declaration(tape, name, style), "{"]
-    lines += [f"    (void){_argument(entry.name, style)};" for entry in tape.inputs if entry.name not in operands.used]
+    lines += idle_inputs(tape, style)
     for value, code, left, right in tape.steps():
         expression = _expression(Operation(code), operands, left, right)
         lines.append(f"    const {style.precision} {style.temporary}{value} = {expression};")
@@ -81,22 +81,29 @@ def c_function(tape: Tape, name: str, style: CStyle | None = None) -> str:
     return "\n".join([*lines, "}", ""])
 
 
+def idle_inputs(tape: Tape, style: CStyle | None = None) -> list[str]:
+    """Statements that name each input nothing reads, for the compiler's sake."""
+    read = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
+    for _, code, left, right in tape.steps():
+        read.update((left, right) if is_binary(code) else (left,))  # a function's second operand is no operand
+    lines, first = [], 0
+    for entry in tape.inputs:
+        if read.isdisjoint(range(first, first + entry.size)):
+            lines.append(f"    (void){_argument(entry.name, style or CStyle())};")
+        first += entry.size
+    return lines
+
+
 class _Operands:
     """How operands are written."""
 
     def __init__(self, tape: Tape, style: CStyle) -> None:
         self.suffix = "f" if style.precision == "float" else ""
-        self.used: set[str] = set()
         self._constants: list[float] = tape.constants.tolist()
         self._inputs: list[str] = []
         self._temporary = style.temporary
-        read = {operand for _, _, left, right in tape.steps() for operand in (left, right)}
-        read |= {element for output in tape.outputs for element in output.elements.ravel().tolist()}
         for entry in tape.inputs:
-            first = len(self._inputs)
             self._inputs += [f"{_argument(entry.name, style)}[{position}]" for position in range(entry.size)]
-            if any(number in read for number in range(first, len(self._inputs))):
-                self.used.add(entry.name)
 
     def text(self, operand: int) -> str:
         """One operand."""

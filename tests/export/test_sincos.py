@@ -1,0 +1,91 @@
+"""The sines and cosines of generated code against the C library, over all ranges, at corners, and beyond."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from dynid.export.c_check import FLAGS
+from dynid.export.c_printer import sincos_text
+from dynid.tape import record
+
+PROGRAM = """
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+TEXT
+static double worst = 0.0;
+static void compare(const double x[6])
+{
+    double s[6], c[6];
+    int i;
+    arm_sincos6(x, s, c);
+    for (i = 0; i < 6; i++) {
+        const double e = fmax(fabs(s[i] - sin(x[i])), fabs(c[i] - cos(x[i])));
+        worst = (e > worst) ? e : worst;
+    }
+}
+int main(void)
+{
+    static const double reach[] = {1e-9, 1e-3, 1.0, 4.0, 10.0, 1e3, 4e4};
+    static const double corner[] = {0.0, -0.0, 1e-310, 0.78539816339744828, 1.5707963267948966, 3.1415926535897931,
+                                    4.7123889803846897, 40000.5, 99999.0, 1e5};
+    uint64_t state = 1u;
+    double x[6], s[6], c[6];
+    size_t r;
+    long k;
+    int i;
+    for (r = 0; r < sizeof(reach) / sizeof(reach[0]); r++) {
+        for (k = 0; k < STATES; k++) {
+            for (i = 0; i < 6; i++) {
+                state = state * 6364136223846793005u + 1442695040888963407u;
+                x[i] = reach[r] * ((double)(int64_t)(state >> 11) / 4503599627370496.0 - 1.0);
+            }
+            compare(x);
+        }
+    }
+    for (r = 0; r < sizeof(corner) / sizeof(corner[0]); r++) {
+        for (i = 0; i < 6; i++) {
+            x[i] = (i < 3) ? corner[r] * (i - 1) : corner[(r + (size_t)i) % 8] * (5 - i);
+        }
+        compare(x);
+    }
+    printf("%.3e\\n", worst);
+    worst = 0.0;
+    for (i = 0; i < 6; i++) {
+        x[i] = 0.5 * i;
+    }
+    x[2] = 1e22; /* beyond the reduction: the C library takes over */
+    compare(x);
+    printf("%.3e\\n", worst);
+    x[2] = NAN;
+    arm_sincos6(x, s, c);
+    printf("%d\\n", (s[2] != s[2]) && (c[2] != c[2]) && (s[1] == sin(0.5)));
+    x[2] = INFINITY;
+    arm_sincos6(x, s, c);
+    printf("%d\\n", (s[2] != s[2]) && (c[2] != c[2]));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [["-O0"], ["-O3"], ["-O3", "-ffp-contract=fast"]])
+def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags):
+    tape = record(lambda q: [value for angle in q for value in (angle.sin(), angle.cos())], q=(6,))
+    (text,) = sincos_text("arm", [tape])
+    (tmp_path / "main.c").write_text(PROGRAM.replace("TEXT", text).replace("STATES", "20000"))
+    loose = [flag for flag in FLAGS if flag not in ("-O2", "-Wconversion")]
+    subprocess.run([compiler, *loose, *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    near, far, nan, infinite = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.split()
+    assert float(near) <= 2.5e-16
+    assert float(far) == 0.0
+    assert (nan, infinite) == (b"1", b"1")
+
+
+def test_an_odd_number_of_angles_is_rounded_up_where_there_is_room():
+    inner = record(lambda q: [q[1].sin() * q[2].cos() + q[3].sin()], q=(5,))
+    whole = record(lambda q: [q[0].sin() * q[1].cos() + q[2].sin()], q=(3,))
+    assert "arm_sincos4" in sincos_text("arm", [inner])[0]
+    assert "arm_sincos3" in sincos_text("arm", [whole])[0]
+    assert sincos_text("arm", [record(lambda q: [q[0] * 2.0], q=(3,))]) == []
