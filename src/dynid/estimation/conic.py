@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
 
-__all__ = ["ConeProgram", "solve_cone_program"]
+__all__ = ["ConeProgram", "is_contradictory", "solve_cone_program"]
 
 Floats = NDArray[np.float64]
 ACCEPTED_GAP = 1e-5
@@ -39,6 +39,8 @@ class ConeProgram:
     equal: Floats
     """(e, p) rows of ``equal @ y == value``"""
     value: Floats
+    cones: tuple[Floats, ...] = ()
+    """Each (k, p): ``(cone @ y)[0] >= |(cone @ y)[1:]|``"""
 
 
 def solve_cone_program(program: ConeProgram) -> tuple[Floats, float] | None:
@@ -51,7 +53,7 @@ def solve_cone_program(program: ConeProgram) -> tuple[Floats, float] | None:
     if not all(np.isfinite(array).all() for array in arrays):
         raise EstimationError("the cone program contains numbers that are not finite")
     solution, status = _call(program)
-    if "Infeasible" in status:
+    if _excluded(program, status):
         raise EstimationError(
             "no possible robot satisfies all bounds", remedy="Look for bounds that exclude each other."
         )
@@ -62,6 +64,16 @@ def solve_cone_program(program: ConeProgram) -> tuple[Floats, float] | None:
     if not np.isfinite(y).all() or gap > ACCEPTED_GAP or _violation(program, y) > ACCEPTED_GAP:
         return None
     return y, float(gap)
+
+
+def is_contradictory(program: ConeProgram) -> bool:
+    """Whether no y at all satisfies the constraints, by the solver's certificate."""
+    return _excluded(program, _call(program)[1])
+
+
+def _excluded(program: ConeProgram, status: str) -> bool:
+    """Without bounds there is always a possible robot, whatever the solver says."""
+    return "Infeasible" in status and bool(len(program.equal) or len(program.at_most) or program.cones)
 
 
 def _call(program: ConeProgram) -> tuple[Any, str]:
@@ -107,6 +119,8 @@ def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list
             clarabel.NonnegativeConeT(len(program.nonnegative)))  # fmt: skip
     if len(program.at_most):
         add(program.at_most, program.limit, clarabel.NonnegativeConeT(len(program.at_most)))
+    for cone in program.cones:
+        add(-cone, np.zeros(len(cone)), clarabel.SecondOrderConeT(len(cone)))
     smallest = np.zeros(10)
     smallest[[0, 2, 5, 9]] = program.margin
     for body in range(program.bodies):
@@ -115,12 +129,15 @@ def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list
 
 
 def _violation(program: ConeProgram, y: Floats) -> float:
-    """Largest violation of a linear constraint, relative to its side."""
+    """Largest violation of a bound, relative to its side."""
     worst = [0.0]
     if len(program.at_most):
         worst.append(float(np.max((program.at_most @ y - program.limit) / (1.0 + np.abs(program.limit)))))
     if len(program.equal):
         worst.append(float(np.max(np.abs(program.equal @ y - program.value) / (1.0 + np.abs(program.value)))))
+    for cone in program.cones:
+        first, *others = cone @ y
+        worst.append(float((np.linalg.norm(others) - first) / (1.0 + abs(first))))
     if program.nonnegative:
         worst.append(float(-np.min(y[list(program.nonnegative)])))
     return max(worst)

@@ -10,26 +10,34 @@ the solver says of itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.bounds import Bounds
-from dynid.estimation.conic import ConeProgram, solve_cone_program
+from dynid.estimation.bounds import Bounds, Constraint
+from dynid.estimation.conic import ConeProgram, is_contradictory, solve_cone_program
 from dynid.estimation.cross_validation import cross_validated_weight
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.prior import PriorCoordinates
+from dynid.estimation.prior_distance import Distance, check_distance, prior_residual
 from dynid.estimation.problem import Problem
 from dynid.estimation.pseudo_inertia import unsvec
 from dynid.information import Factor
+from dynid.robot.model import Robot
 
 __all__ = ["FeasibleWLS", "feasible_parameters"]
 
 Floats = NDArray[np.float64]
+GAUSS_NEWTON = 50
+"""Most rounds towards a distance that is not quadratic."""
+CONVERGED = 1e-9
+"""Relative decrease of the cost below which a round has changed nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +46,9 @@ class FeasibleWLS(Estimator):
 
     prior_weight: float | None = None
     """How strongly the prior draws: 1 trusts it to 100 % of itself, 100 to 10 %. None chooses by cross-validation."""
+    distance: Distance = "pull-back"
+    """How the distance from the prior is measured; see `dynid.estimation.prior_distance`. The weight is chosen with the
+    quadratic one, which all others resemble near the prior."""
     margin: float = 1e-4
     """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
     bounds: Bounds = field(default_factory=Bounds)
@@ -50,6 +61,7 @@ class FeasibleWLS(Estimator):
         """Refuse settings without meaning."""
         if not 0.0 <= self.margin < 1.0 or (self.prior_weight is not None and not self.prior_weight > 0.0):
             raise ArgumentError(f"margin must be in [0, 1) and the prior's weight positive, not {self}")
+        check_distance(self.distance)
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate all standard parameters; the base parameters are their combinations."""
@@ -91,21 +103,20 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
         EstimationError: No answer passes the check, or bounds contradict one another.
     """
     coordinates = PriorCoordinates.of(problem.robot, factor.scale[problem.base.rank :])
-    matrix = factor.R @ problem.grouping @ coordinates.from_scaled
-    bodies = problem.robot.dof
     hold_signs = not problem.features if settings.signs is None else settings.signs
     nonnegative = coordinates.nonnegative if hold_signs else ()
+    bodies = problem.robot.dof
     program = ConeProgram(
-        matrix=matrix,
+        matrix=factor.R @ problem.grouping @ coordinates.from_scaled,
         target=factor.z,
         centre=coordinates.centre,
         pull=weight * coordinates.pull,
         bodies=bodies,
         margin=settings.margin,
         nonnegative=nonnegative,
-        **settings.bounds.rows(problem.robot, coordinates.from_scaled),
+        **constraint_rows(settings.bounds.constraints(problem.robot), coordinates.from_scaled),
     )
-    y, gap, notes = _solved(program)
+    y, gap, notes = _solved(program, settings, coordinates, problem.robot, weight)
     held = [
         body.joint.child
         for j, body in enumerate(problem.robot.bodies)
@@ -121,12 +132,85 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
     )
 
 
-def _solved(program: ConeProgram) -> tuple[Floats, float, tuple[str, ...]]:
-    """The minimiser, its gap, and a note where the cone solver had to be replaced."""
-    answer = solve_cone_program(program)
-    if answer is not None:
+def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> dict[str, Any]:
+    """The constraints' part of a `ConeProgram` over scaled unknowns y."""
+    size = len(from_scaled)
+
+    def stacked(kind: str) -> tuple[Floats, Floats]:
+        mine = [c for c in constraints if c.kind == kind]
+        rows = [c.rows @ from_scaled[: c.rows.shape[1]] for c in mine]
+        return np.vstack([np.zeros((0, size)), *rows]), np.concatenate([np.zeros(0), *(c.side for c in mine)])
+
+    (at_most, limit), (equal, value) = stacked("at most"), stacked("equal")
+    cones = tuple(c.rows @ from_scaled[: c.rows.shape[1]] for c in constraints if c.kind == "cone")
+    return {"at_most": at_most, "limit": limit, "equal": equal, "value": value, "cones": cones}
+
+
+def _solved(
+    program: ConeProgram, settings: FeasibleWLS, coordinates: PriorCoordinates, robot: Robot, weight: float
+) -> tuple[Floats, float, tuple[str, ...]]:
+    """The minimiser, its gap, and a note where the cone solver had to be replaced.
+
+    Raises:
+        EstimationError: The bounds contradict one another; the message names the smallest set of them that does.
+    """
+    try:
+        answer = solve_cone_program(program)
+    except EstimationError:
+        names = _conflict(program, settings.bounds.constraints(robot), coordinates.from_scaled)
+        raise EstimationError(
+            f"no possible robot satisfies {' and '.join(names) or 'all bounds'}",
+            remedy="Weaken or remove one of them; signs of friction and possible bodies count as bounds too.",
+        ) from None
+    if answer is None:
+        note = "the cone solver failed: the log-Cholesky form was solved"
+        return solve_by_log_cholesky(program), float("nan"), (note,)
+    if settings.distance == "pull-back":
         return (*answer, ())
-    return solve_by_log_cholesky(program), float("nan"), ("the cone solver failed: the log-Cholesky form was solved",)
+    return _by_distance(program, answer[0], settings.distance, coordinates.from_scaled, weight)
+
+
+def _conflict(program: ConeProgram, constraints: list[Constraint], from_scaled: Floats) -> list[str]:
+    """Names of constraints that contradict one another, none of which can be left out (deletion filter)."""
+    left = list(constraints)
+    for candidate in constraints:
+        others = [c for c in left if c is not candidate]
+        if is_contradictory(replace(program, **constraint_rows(others, from_scaled))):
+            left = others
+    return [constraint.name for constraint in left]
+
+
+def _by_distance(
+    program: ConeProgram, y: Floats, distance: Distance, from_scaled: Floats, weight: float
+) -> tuple[Floats, float, tuple[str, ...]]:
+    """Gauss-Newton over cone programs, from the minimum for the quadratic distance."""
+    pull = program.pull.copy()
+    pull[: 10 * program.bodies] = 0.0
+    data, gap = replace(program, pull=pull), 0.0
+
+    def residual(y: Floats) -> tuple[Floats, Floats]:
+        rows, slopes = np.zeros(10 * program.bodies), np.zeros((10 * program.bodies, y.size))
+        for body in range(program.bodies):
+            part = slice(10 * body, 10 * body + 10)
+            rows[part], slopes[part, part] = prior_residual(distance, y[part], from_scaled[part, part])
+        return np.sqrt(weight) * rows, np.sqrt(weight) * slopes
+
+    def cost(y: Floats) -> float:
+        fit = float(np.sum((data.matrix @ y - data.target) ** 2) + np.sum(pull * (y - data.centre) ** 2))
+        return fit + float(np.sum(residual(y)[0] ** 2))
+
+    for _ in range(GAUSS_NEWTON):
+        r, J = residual(y)
+        matrix, target = np.vstack([data.matrix, J]), np.concatenate([data.target, J @ y - r])
+        answer = solve_cone_program(replace(data, matrix=matrix, target=target))
+        if answer is None:
+            return y, float("nan"), (f"the cone solver failed on the way to the {distance} distance",)
+        before, step, gap = cost(y), answer[0] - y, answer[1]
+        scale = next((s for s in 0.5 ** np.arange(20.0) if cost(y + s * step) <= before), 0.0)
+        y = y + scale * step
+        if before - cost(y) <= CONVERGED * before:
+            return y, gap, ()
+    return y, gap, (f"the {distance} distance had not converged after {GAUSS_NEWTON} rounds",)
 
 
 def _smallest(y: Floats, body: int) -> float:

@@ -26,13 +26,13 @@ def solve_by_log_cholesky(program: ConeProgram) -> Floats:
     """The minimiser y (p,).
 
     Raises:
-        EstimationError: The program has linear bounds, which this form cannot hold, or the search does not converge.
+        EstimationError: The program has bounds, which this form cannot hold, or the search does not converge.
     """
     from scipy.optimize import least_squares
 
-    if len(program.equal) or len(program.at_most):
+    if len(program.equal) or len(program.at_most) or program.cones:
         raise EstimationError(
-            "the cone solver failed, and the fallback holds no linear bounds", remedy="Weaken or remove the bounds."
+            "the cone solver failed, and the fallback holds no bounds", remedy="Weaken or remove the bounds."
         )
     pull = np.sqrt(program.pull)
 
