@@ -25,6 +25,7 @@ __all__ = [
     "JSON",
     "MAP",
     "OUT",
+    "POSITIVE",
     "PROFILE",
     "held_joints",
     "is_robot",
@@ -60,6 +61,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 EXISTING = ExistingPath()
+POSITIVE = click.FloatRange(min=0.0, min_open=True)
 FORCE = click.option("--force", is_flag=True, help="Overwrite what stands in the output folder.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 MAP = click.option("--map", "channel_map", type=EXISTING, help="Channel map (TOML); see dynid inspect.")

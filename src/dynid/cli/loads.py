@@ -22,7 +22,7 @@ from dynid.cli.common import (
     verb,
     with_usual_joint_models,
 )
-from dynid.cli.logs import read_experiments
+from dynid.cli.reading import LogSource, read_experiments
 from dynid.cli.run_folder import RunFolder, open_run
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def load(
     objects = () if library is None else read_library(library)
     run = None if out is None else open_run(out, ["load.json", "load.txt"], force=force)
     model = with_usual_joint_models(robot)
-    everything = read_experiments((*logs, *unloaded), model, channel_map, profile, run=run)
+    source = LogSource(model, channel_map, profile, torques=sensor is None)
+    everything = read_experiments((*logs, *unloaded), source, run)
     held, empty = everything[: len(logs)], everything[len(logs) :]
     if sensor is None:
         study = study_payload(model, loaded=held, unloaded=empty or None, tare=gripper, library=objects)

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from dynid.cli.common import (
     JSON,
     MAP,
     OUT,
+    POSITIVE,
     PROFILE,
     logs_argument,
     print_json,
@@ -27,14 +27,15 @@ from dynid.cli.common import (
     verb,
     with_usual_joint_models,
 )
-from dynid.cli.progress import progress, size_of
+from dynid.cli.progress import progress
+from dynid.cli.reading import LogSource, read_experiments
 from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
     from dynid.data.recording import Experiment
     from dynid.robot.model import Robot
 
-__all__ = ["identify", "inspect", "read_experiments", "validate"]
+__all__ = ["identify", "inspect", "validate"]
 
 ESTIMATORS = {
     "feasible": ("dynid.estimation.feasible", "FeasibleWLS"),
@@ -46,10 +47,11 @@ ESTIMATORS = {
     "svd": ("dynid.estimation.truncated_svd", "TruncatedSVD"),
     "link-by-link": ("dynid.estimation.link_by_link", "LinkByLink"),
 }
-LIMIT = click.option(
-    "--limit", default=15.0, show_default=True, help="Largest relative held-out error that passes [%]."
-)
-CUTOFF = click.option("--cutoff", type=float, help="Low-pass [Hz]; chosen from the data by default.")
+LIMIT = click.option("--limit", type=POSITIVE, default=15.0, show_default=True,
+                      help="Largest relative held-out error that passes [%].")  # fmt: skip
+CUTOFF = click.option("--cutoff", type=POSITIVE, help="Low-pass [Hz]; chosen from the data by default.")
+CHECK = click.option("--check/--no-check", default=True, show_default=True,
+                      help="Refuse logs in which dynid check finds an error.")  # fmt: skip
 
 
 @verb("dynid inspect run1.csv > map.toml", "dynid inspect run1.mcap --json")
@@ -82,6 +84,7 @@ def inspect(logs: tuple[str, ...], as_json: bool) -> None:
 @click.option("--select", is_flag=True, help="Add friction and drive terms that cross-validation approves.")
 @LIMIT
 @CUTOFF
+@CHECK
 @OUT
 @FORCE
 @JSON
@@ -95,6 +98,7 @@ def identify(
     select: bool,
     limit: float,
     cutoff: float | None,
+    check: bool,
     out: Path,
     force: bool,
     as_json: bool,
@@ -114,23 +118,24 @@ def identify(
     _refuse_twice(logs, held_out)
     run = open_run(out, ["result.json", "summary.txt"], force=force)
     model = with_usual_joint_models(robot)
-    everything = read_experiments((*logs, *held_out), model, channel_map, profile, cutoff, run)
+    source = LogSource(model, channel_map, profile, cutoff, gate=check)
+    everything = read_experiments((*logs, *held_out), source, run)
     used, proof = everything[: len(logs)], everything[len(logs) :]
     module, name = ESTIMATORS[estimator]
     rule = ForwardSelection() if select else None
     with progress("identifying", 1.0) as advance:
         advance(0.0, f"{sum(part.samples for part in used)} samples")
         fit = identify_links(model, used, estimator=getattr(import_module(module), name)(), select=rule)
-    check = judge(fit, proof, limit=limit) if proof else None
-    _write_identification(run, fit, check, proof)
-    code = 0 if check is None or check.passed else 1
+    proven = judge(fit, proof, limit=limit) if proof else None
+    _write_identification(run, fit, proven, proof)
+    code = 0 if proven is None or proven.passed else 1
     run.finish("result.json", code)
     if as_json:
-        print_json(result_json(fit, check))
+        print_json(result_json(fit, proven))
     else:
         click.echo(fit.summary() + "\n")
         open_end = "No held-out log was given, so nothing is proven."
-        say_verdict(check.summary() if check else open_end, good=check is not None and check.passed)
+        say_verdict(proven.summary() if proven else open_end, good=proven is not None and proven.passed)
         click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
     sys.exit(code)
 
@@ -144,41 +149,6 @@ def _refuse_twice(logs: Sequence[str], held_out: Sequence[str]) -> None:
                 f"--validate {log} has the same content as {twin}, which is identified from",
                 remedy="Keep one run aside: what was fitted proves nothing.",
             )
-
-
-def read_experiments(
-    paths: Sequence[str],
-    robot: Robot,
-    channel_map: str | None,
-    profile: str | None,
-    cutoff: float | None = None,
-    run: RunFolder | None = None,
-) -> list[Experiment]:
-    """Read and process logs; those that an interrupted run has done already come from its folder."""
-    from dynid.data.processing import process
-    from dynid.data.reading import read_recording
-
-    sizes = [size_of(path) for path in paths]
-    done = 0.0
-
-    def made(path: str, size: float) -> Experiment:
-        advance(done, f"reading {Path(path).name}")
-        recording = read_recording(path, robot, channel_map=channel_map, profile=profile)
-        advance(done + 0.5 * size, f"processing {Path(path).name}")
-        return process(recording, cutoff_hz=cutoff if cutoff is not None else "auto")
-
-    result = []
-    with progress("logs", sum(sizes), "MB") as advance:
-        for path, size in zip(paths, sizes, strict=True):
-            if run is None:
-                result.append(made(path, size))
-            else:
-                mapped = "" if channel_map is None else sha256(Path(channel_map))
-                key = [sha256(Path(path)), path, mapped, str(profile), str(cutoff), robot.fingerprint]
-                result.append(run.experiment(key, partial(made, path, size)))
-            done += size
-            advance(done, Path(path).name)
-    return result
 
 
 def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequence[Experiment]) -> None:
@@ -208,6 +178,7 @@ def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequen
 @PROFILE
 @LIMIT
 @CUTOFF
+@CHECK
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the verdict and a report.")
 @FORCE
 @JSON
@@ -218,6 +189,7 @@ def validate(
     profile: str | None,
     limit: float,
     cutoff: float | None,
+    check: bool,
     out: Path | None,
     force: bool,
     as_json: bool,
@@ -239,17 +211,17 @@ def validate(
                 f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
             )
     run = None if out is None else open_run(out, ["validation.json"], force=force)
-    runs = read_experiments(logs, fit.robot, channel_map, profile, cutoff, run)
-    check = judge(fit, runs, limit=limit)
-    code = 0 if check.passed else 1
+    runs = read_experiments(logs, LogSource(fit.robot, channel_map, profile, cutoff, gate=check), run)
+    verdict = judge(fit, runs, limit=limit)
+    code = 0 if verdict.passed else 1
     if run is not None:
-        run.write("validation.json", json.dumps(check.to_json(), indent=1) + "\n")
-        run.write_page(identification_page(fit, check, runs, [run.settings()], saved.content["data"]))
+        run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
+        run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"]))
         run.finish("validation.json", code)
     if as_json:
-        print_json(check.to_json())
+        print_json(verdict.to_json())
     else:
-        say_verdict(check.summary(), good=check.passed)
+        say_verdict(verdict.summary(), good=verdict.passed)
         if out is not None:
             click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
     sys.exit(code)
