@@ -33,6 +33,7 @@ LAYERS = [
     ["report"],
     ["plots"],
     ["papers"],
+    ["compare"],
     ["benchmark"],
     ["__init__"],
     ["demo"],

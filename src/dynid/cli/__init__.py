@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from dynid.cli import loads, logs, models, results, tools
+from dynid.cli import compare, loads, logs, models, results, tools
 from dynid.cli.group import EXIT_CODES, ErrorGroup
 
 __all__ = ["main"]
@@ -44,6 +44,7 @@ for command in (
     results.report,
     results.rerun,
     models.robots,
+    compare.compare,
     tools.bench,
     tools.demo,
     tools.doctor,

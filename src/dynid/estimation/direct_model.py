@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.linearisation import linearisation
-from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
 
@@ -25,6 +24,8 @@ class DirectModel:
 
     robot: Robot
     base: BaseParameters
+    friction_speed: float | None = None
+    """Dry friction is smoothed below this speed [rad/s or m/s]; None leaves its jump."""
 
     def steps(self, states: Floats, torque: Floats, h: float) -> Floats:
         """(m, 2 n + b) many states one period on.
@@ -37,7 +38,7 @@ class DirectModel:
         n = self.robot.dof
         theta = np.zeros((len(states), len(self.base.layout)))
         theta[:, list(self.base.columns)] = states[:, 2 * n :]
-        evaluate = kernel(self.robot, "inertia_and_bias", symbolic_parameters=True)
+        evaluate = linearisation(self.robot, self.base, self.friction_speed).terms
 
         def rate(x: Floats, tau: Floats) -> Floats:
             terms = evaluate(np.ascontiguousarray(x[:, :n]), np.ascontiguousarray(x[:, n:]), theta)
@@ -83,7 +84,7 @@ class DirectModel:
         """
         n, b = self.robot.dof, self.base.rank
         q, dq = np.ascontiguousarray(x[:n]), np.ascontiguousarray(x[n:])
-        single = linearisation(self.robot, self.base).single
+        single = linearisation(self.robot, self.base, self.friction_speed).single
         still = single(q, dq, np.zeros(n), beta)
         M = still[:, 2 * n : 3 * n]
         ddq = np.linalg.solve(M, torque - still[:, 3 * n :] @ beta)

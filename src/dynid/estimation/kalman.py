@@ -72,6 +72,7 @@ class Kalman(Estimator):
         *,
         rate_hz: float,
         base: BaseParameters | None = None,
+        friction_speed: float | None = None,
     ) -> OnlineFilter:
         """Start on line.
 
@@ -81,6 +82,7 @@ class Kalman(Estimator):
             dq: (n,) velocities then; at rest by default.
             rate_hz: Sampling rate [Hz].
             base: The base parameters to estimate; those of every motion by default.
+            friction_speed: Below this speed dry friction is smoothed [rad/s or m/s]; None leaves its jump.
         """
         if self.position_std is None or self.torque_std is None:
             raise ArgumentError("on line, noise levels must be known", remedy="Give position_std and torque_std.")
@@ -93,7 +95,7 @@ class Kalman(Estimator):
         mean = np.concatenate([np.asarray(q, dtype=float), velocity, beta])
         return OnlineFilter(
             settings=self,
-            model=DirectModel(robot, chosen),
+            model=DirectModel(robot, chosen, friction_speed),
             belief=Belief.of(mean, std, square_root=self.square_root),
             position_std=position,
             torque_std=noise,
@@ -152,7 +154,12 @@ class Kalman(Estimator):
         belief: Belief | None = None
         for run, rows in _usable(problem):
             filtered = settings.begin(
-                problem.robot, run.q[rows][0], run.dq[rows][0], rate_hz=run.rate_hz, base=problem.base
+                problem.robot,
+                run.q[rows][0],
+                run.dq[rows][0],
+                rate_hz=run.rate_hz,
+                base=problem.base,
+                friction_speed=None if run.loop is None else run.loop.friction_speed,
             )
             if belief is not None:
                 filtered = filtered.with_parameters_of(belief)

@@ -137,7 +137,9 @@ class _Search:
         self.stretches = _stretches(problem, settings.differentiation)
         layout = problem.base.layout
         self.dry = [k for k, column in enumerate(problem.base.columns) if layout[column].symbol in DRY]
-        self.model: Linearisation = linearisation(problem.robot, problem.base)
+        loop = problem.experiments[0].loop
+        speed = None if loop is None else loop.friction_speed
+        self.model: Linearisation = linearisation(problem.robot, problem.base, speed)
 
     def run(self) -> _Found:
         """Parameters, motion and noise, in turn."""

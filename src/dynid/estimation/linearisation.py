@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.closed_loop.friction import smoothed_friction
 from dynid.kernels import record_quantity
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
@@ -27,6 +28,13 @@ class Linearisation:
 
     tape: Tape
     """(q, dq, ddq, beta) -> the matrix"""
+    terms_tape: Tape
+    """(q, dq, theta) -> inertia matrix and bias, all standard parameters as inputs"""
+
+    @cached_property
+    def terms(self) -> Program:
+        """Inertia matrices and biases of many states, each with its own parameters."""
+        return compile_tape(self.terms_tape)
 
     @cached_property
     def many(self) -> Program:
@@ -39,16 +47,28 @@ class Linearisation:
         return compile_single(self.tape)
 
 
-def linearisation(robot: Robot, base: BaseParameters) -> Linearisation:
-    """The linearisation of a robot's torques; from the cache where an equal robot had it made."""
-    return _cached(_Key(robot, base.columns))
+def linearisation(robot: Robot, base: BaseParameters, friction_speed: float | None = None) -> Linearisation:
+    """The linearisation of a robot's torques; from the cache where an equal robot had it made.
+
+    Args:
+        robot: Geometry and joint models.
+        base: The base parameters.
+        friction_speed: Dry friction is smoothed below this speed (`dynid.closed_loop.friction`); None leaves its jump.
+    """
+    return _cached(_Key(robot, base.columns, friction_speed))
 
 
 class _Key:
     """Two robots with the same equations share the result."""
 
-    def __init__(self, robot: Robot, columns: tuple[int, ...]) -> None:
-        self.robot, self.columns, self.fields = robot, columns, (robot.fingerprint, columns)
+    def __init__(self, robot: Robot, columns: tuple[int, ...], speed: float | None) -> None:
+        self.robot, self.columns, self.speed = robot, columns, speed
+        self.fields = (robot.fingerprint, columns, speed)
+
+    def tape(self, quantity: str, *, symbolic: bool) -> Tape:
+        """A quantity's tape, dry friction smoothed where that is wanted."""
+        plain = record_quantity(self.robot, quantity, symbolic_parameters=symbolic)
+        return plain if self.speed is None else smoothed_friction(plain, self.speed)
 
     def __hash__(self) -> int:
         return hash(self.fields)
@@ -66,16 +86,16 @@ def _cached(key: _Key) -> Linearisation:
     theta = np.zeros(robot.parameter_vector.size, dtype=object)
     theta[:] = 0.0
     theta[columns] = beta
-    regressor = record_quantity(robot, "regressor")
+    regressor = key.tape("regressor", symbolic=False)
     matrix: Any = np.zeros((n, 3 * n + len(columns)), dtype=object)
     matrix[:, 3 * n :] = _output(regressor, recorder, np.concatenate(states))[:, columns]
-    rate = jvp(record_quantity(robot, "inverse_dynamics", symbolic_parameters=True), "output", ("q", "dq", "ddq"))
+    rate = jvp(key.tape("inverse_dynamics", symbolic=True), "output", ("q", "dq", "ddq"))
     for direction in range(3 * n):
         along = np.zeros(3 * n, dtype=object)
         along[:] = 0.0
         along[direction] = 1.0
         matrix[:, direction] = _output(rate, recorder, np.concatenate([*states, theta, along]))
-    return Linearisation(recorder.tape({"output": matrix}))
+    return Linearisation(recorder.tape({"output": matrix}), key.tape("inertia_and_bias", symbolic=True))
 
 
 def _output(tape: Tape, recorder: Recorder, inputs: Any) -> Any:

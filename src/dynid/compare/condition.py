@@ -1,0 +1,74 @@
+"""Under which conditions estimators are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+
+import numpy as np
+
+from dynid.errors import ArgumentError
+
+__all__ = ["Condition", "conditions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What the measurement spoils, and what the estimator is told wrongly."""
+
+    position_std: float = 1e-4
+    """White noise of the positions, seen by the controller too [rad or m]"""
+    torque_std: float = 0.02
+    """White noise of the measured torques, as a share of each joint's rms torque"""
+    rate_hz: float = 100.0
+    """Of the log [Hz]"""
+    quantisation: float = 0.0
+    """Step of the encoders [rad or m]"""
+    gain_error: float = 0.0
+    """Relative error of the controller gains that estimators are told"""
+    start_error: float = 0.1
+    """Relative error, up or down at random, of the parameters that estimators start from"""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        values = [getattr(self, entry.name) for entry in fields(self)]
+        if not np.isfinite(values).all() or self.rate_hz <= 0.0 or min(self.position_std, self.torque_std) < 0.0:
+            raise ArgumentError(f"no such condition: {self}", remedy="Noise is not negative, the rate positive.")
+        if self.quantisation < 0.0 or self.gain_error <= -1.0 or self.start_error < 0.0:
+            raise ArgumentError(f"no such condition: {self}", remedy="Steps are not negative, gains stay positive.")
+
+    @property
+    def known_position_std(self) -> float:
+        """Standard deviation of the positions' noise, steps of the encoder included [rad or m]."""
+        return float(np.hypot(self.position_std, self.quantisation / np.sqrt(12.0)))
+
+    @property
+    def label(self) -> str:
+        """What differs from the default, in short words."""
+        parts = [f"{self.position_std:g} rad", f"{self.rate_hz:g} Hz"]
+        if self.torque_std != Condition().torque_std:
+            parts.append(f"torque noise {100 * self.torque_std:g} %")
+        if self.quantisation:
+            parts.append(f"steps {self.quantisation:g} rad")
+        if self.gain_error:
+            parts.append(f"gains {100 * self.gain_error:+g} %")
+        if self.start_error != Condition().start_error:
+            parts.append(f"start {100 * self.start_error:g} % off")
+        return ", ".join(parts)
+
+
+def conditions(
+    *,
+    position_std: Sequence[float] = (1e-4,),
+    torque_std: Sequence[float] = (0.02,),
+    rate_hz: Sequence[float] = (100.0,),
+    quantisation: Sequence[float] = (0.0,),
+    gain_error: Sequence[float] = (0.0,),
+    start_error: Sequence[float] = (0.1,),
+) -> tuple[Condition, ...]:
+    """All combinations."""
+    return tuple(
+        Condition(position_std=a, torque_std=b, rate_hz=c, quantisation=d, gain_error=e, start_error=f)
+        for c, b, d, e, f, a in product(rate_hz, torque_std, quantisation, gain_error, start_error, position_std)
+    )

@@ -1,0 +1,166 @@
+"""A finished comparison as a table, as a page and as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynid.compare.condition import Condition
+from dynid.compare.methods import method
+from dynid.compare.study import Study, Summary
+from dynid.report.blocks import Block, Bullets, Plot, Rows, Text
+from dynid.report.chart import Chart, Line, grid
+from dynid.report.page import Page, Section
+from dynid.tables import Cell, Table
+
+__all__ = ["comparison_table", "study_page", "study_pictures"]
+
+FIGURES: tuple[tuple[str, Callable[[Summary], float]], ...] = (
+    ("parameter error [%]", lambda s: s.error),
+    ("torque error on another motion [%]", lambda s: s.torque_error),
+    ("position error on another motion [rad or m]", lambda s: s.position_error),
+    ("time over least squares", lambda s: s.relative_time),
+)
+SHOWN = 1e9
+"""Larger figures are not drawn: the robot found runs away."""
+
+
+def comparison_table(study: Study, conditions: Sequence[Condition] | None = None) -> Table:
+    """One row per condition and method."""
+    rows: list[tuple[Cell, ...]] = []
+    for condition in conditions or study.conditions:
+        for name in study.methods:
+            s = study.of(condition, name)
+            rows.append(
+                (
+                    condition.label,
+                    name,
+                    _finite(s.error),
+                    _finite(s.torque_error),
+                    _finite(s.position_error),
+                    _finite(s.bias),
+                    _finite(s.coverage),
+                    _finite(s.relative_time),
+                    _whole(s.iterations),
+                    _whole(s.simulations),
+                    _remark(s),
+                )
+            )
+    heads = [
+        "condition",
+        "method",
+        "parameters %",
+        "torque %",
+        "position rad",
+        "bias / std",
+        "covered %",
+        "time",
+        "iter.",
+        "sim.",
+        "",
+    ]
+    return Table.of(heads, rows, digits=3)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _whole(value: float) -> int | None:
+    return round(value) if np.isfinite(value) else None
+
+
+def _remark(s: Summary) -> str:
+    parts = [f"refused {s.refused} of {s.runs}"] if s.refused else []
+    if s.refused < s.runs and not np.isfinite(s.position_error):
+        parts.append("runs away")
+    return ", ".join([*parts, *([f"doubts the law in {s.warned}"] if s.warned else [])])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Overview(Section):
+    study: Study
+
+    @property
+    def title(self) -> str:
+        return "What was compared"
+
+    def blocks(self) -> Sequence[Block]:
+        study = self.study
+        text = (
+            f"{study.robot}, {study.parameters} base parameters, {study.runs} logs of {study.duration_s:g} s per "
+            "condition; medians over the logs. Times are over that of ordinary least squares on the same log, both "
+            "without compilation. Bias is the largest mean error of a parameter over its stated standard deviation."
+        )
+        return [Text(text), Bullets(tuple((name, method(name).title) for name in study.methods))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Results(Section):
+    study: Study
+
+    @property
+    def title(self) -> str:
+        return "Figures"
+
+    def blocks(self) -> Sequence[Block]:
+        table = comparison_table(self.study)
+        return [Rows(table.header, table.rows)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curves(Section):
+    study: Study
+
+    @property
+    def title(self) -> str:
+        return "Against the noise of positions"
+
+    def blocks(self) -> Sequence[Block]:
+        found = []
+        for series in _series(self.study):
+            for label, x, lines in _curves(self.study, series):
+                found.append(Plot.of(label, "log10 noise of positions", "log10", x, lines, small=True))
+        return found
+
+
+def study_page(study: Study) -> Page:
+    """The comparison as one page."""
+    return Page.of(f"Estimators compared: {study.robot}", [_Overview(study), _Results(study), _Curves(study)])
+
+
+def study_pictures(study: Study) -> str:
+    """The curves as one SVG picture; empty where only one noise level was tried."""
+    charts = [
+        Chart(label, tuple(Line.of(name, x, y) for name, y in lines), "log10 noise of positions", "log10")
+        for series in _series(study)
+        for label, x, lines in _curves(study, series)
+    ]
+    return grid(charts) if charts else ""
+
+
+def _series(study: Study) -> list[list[Condition]]:
+    """Conditions that differ in the noise of the positions only, at least two each."""
+    groups: dict[Condition, list[Condition]] = {}
+    for condition in study.conditions:
+        if condition.position_std > 0.0:
+            groups.setdefault(replace(condition, position_std=0.0), []).append(condition)
+    return [sorted(group, key=lambda c: c.position_std) for group in groups.values() if len(group) > 1]
+
+
+def _curves(study: Study, series: list[Condition]) -> list[tuple[str, list[float], list[tuple[str, list[float]]]]]:
+    """For each figure of merit its title, the axis, and one curve per method."""
+    x = [float(np.log10(condition.position_std)) for condition in series]
+    rest = series[0].label.partition(", ")[2]
+    found = []
+    for title, figure in FIGURES:
+        lines = []
+        for name in study.methods:
+            values = [figure(study.of(condition, name)) for condition in series]
+            y = [float(np.log10(v)) if 0.0 < v < SHOWN else float("nan") for v in values]
+            if np.isfinite(y).any():
+                lines.append((name, y))
+        found.append((f"{title}, {rest}", x, lines))
+    return found
