@@ -24,7 +24,11 @@ _COMPONENTS = ("force", "force", "force", "torque", "torque", "torque")
 class Converter:
     """Applies one map to the tables of one run."""
 
-    def __init__(self, channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None) -> None:
+    def __init__(
+        self, channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None, first_row: int = 0
+    ) -> None:
+        """Prepare; tables that go on where others ended begin at `first_row` of the run."""
+        self._first_row = first_row
         self._map = channel_map
         self._tables = tables
         self._robot = robot
@@ -109,7 +113,7 @@ class Converter:
         if len({len(array) for array in wide}) > 1:
             lengths = ", ".join(f"{name} {len(array)}" for name, array in zip(picked.names, wide))
             raise DataError(f"the columns of {quantity} have different lengths: {lengths}", place=f"[{quantity}]")
-        raw = np.concatenate(wide, axis=1) if len(wide) > 1 else wide[0]
+        raw = _side_by_side(wide)
         if signal.width is None:
             return raw
         width = signal.width or (self._robot.dof if self._robot else len(self._joints))
@@ -255,7 +259,8 @@ class Converter:
                 remedy='Declare it: [time] column = "..." and unit, or sample_time = 1 and unit = "ms".',
             )
         self._notes.append(f"time counted from the declared sample time of {clock.sample_time:g} {clock.unit}")
-        return np.arange(rows, dtype=np.float64) * (clock.sample_time * parse_unit(clock.unit, "time").factor)
+        counted = np.arange(self._first_row, self._first_row + rows, dtype=np.float64)
+        return counted * (clock.sample_time * parse_unit(clock.unit, "time").factor)
 
     def _clocks(self, times: Mapping[str, Floats]) -> dict[str, Floats | None]:
         """Time of the positions, and the clocks that differ from it."""
@@ -306,3 +311,17 @@ class Converter:
         left = [name for table in self._tables.values() for name in table.names if name not in used | clocks]
         shown = ", ".join(left[:12]) + (f" and {len(left) - 12} more" if len(left) > 12 else "")
         return (f"columns not used: {shown}",) if left else ()
+
+
+def _side_by_side(columns: list[Floats]) -> Floats:
+    """(N, k) of columns (N, 1) or wider; neighbours in one array are taken together, which is several times as fast."""
+    owner, first = columns[0].base, columns[0]
+    apart = [column.__array_interface__["data"][0] - first.__array_interface__["data"][0] for column in columns]
+    neighbours = isinstance(owner, np.ndarray) and all(
+        column.base is owner and column.shape[1] == 1 and column.strides == first.strides and place == 8 * k
+        for k, (column, place) in enumerate(zip(columns, apart, strict=True))
+    )
+    if len(columns) == 1 or not neighbours:
+        return np.concatenate(columns, axis=1) if len(columns) > 1 else first
+    wide = np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (first.strides[0], 8), writeable=False)
+    return np.ascontiguousarray(wide)

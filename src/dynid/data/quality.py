@@ -28,7 +28,7 @@ from dynid.data.signal_checks import check_clock, check_signals, check_velocitie
 from dynid.errors import ArgumentError, DataError
 from dynid.robot.model import Robot
 
-__all__ = ["Finding", "QualityReport", "check_recording"]
+__all__ = ["Finding", "QualityReport", "check_recording", "check_samples"]
 
 
 def check_recording(recording: Recording, robot: Robot | None = None) -> QualityReport:
@@ -98,13 +98,17 @@ def _against_model(
     if any(f.code in ("unit", "time unit") for f in known):
         return  # nothing the equations say would be to the point
     samples = Samples.of(robot, experiment)
-    if samples is None:
-        return
+    if samples is not None:
+        yield from check_samples(robot, samples, None if recording.isolated else experiment)
+
+
+def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
+    """Samples against the robot's equations; with the experiment also the time between torques and motion."""
     units = list(check_gravity_and_units(robot, samples))
     yield from units
     late: list[Finding] = []
     if not units:
-        late = [] if recording.isolated else list(check_delay(robot, experiment))
+        late = [] if experiment is None else list(check_delay(robot, experiment))
         yield from late
     if not units and not _explained(late):
         causes = list(check_hypotheses(robot, samples, search=gravity_is_odd(robot, samples)))

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from dynid.data.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.data.conversion import Converter
-from dynid.data.readers import Options, Table, read_table
+from dynid.data.readers import Options, Table, read_pieces, read_table
 from dynid.data.recording import Recording
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.robot.model import Robot
 
-__all__ = ["matching_profiles", "read_recording", "read_tables"]
+__all__ = ["Progress", "matching_profiles", "read_recording", "read_stream", "read_tables"]
 
 Paths = str | Path | Sequence[str | Path]
+Progress = Callable[[float, str], None]
+"""Told the share that is done, 0 to 1, and a word on it."""
+ROWS = 122_880
+"""Rows of a piece: long against the memory of any filter, small against that of the machine."""
 
 
 def read_recording(
@@ -28,6 +33,7 @@ def read_recording(
     channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None,
     profile: str | None = None,
     strict: bool = False,
+    progress: Progress | None = None,
 ) -> Recording:
     """Read the log of one run.
 
@@ -37,6 +43,7 @@ def read_recording(
         channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
         profile: Name of a ready map instead (`profile_names`).
         strict: Refuse a damaged file instead of keeping what can be verified.
+        progress: Told the share of the files that was read, and the name of the next.
 
     Returns:
         The log in SI units on the joint side. `Recording.notes` says what was salvaged, converted and left out.
@@ -45,26 +52,88 @@ def read_recording(
         LogReadError: If a file cannot be read.
         DataError: If the map does not fit the file, or leaves a unit undeclared.
     """
-    if channel_map is not None and profile is not None:
-        raise ArgumentError("give a channel map or a profile, not both", remedy='Put profile = "..." into the map.')
-    chosen = read_profile(profile) if profile else None if channel_map is None else read_channel_map(channel_map)
+    chosen = _chosen(channel_map, profile)
     files = _find_files(path, chosen)
     options = replace(chosen.options if chosen else Options(), strict=strict)
-    tables = read_tables(files, options)
-    if chosen is None:
-        chosen = _self_describing(tables, files)
+    tables = read_tables(files, options, progress)
+    recording = _convert(chosen or _self_describing(tables, files), tables, files, robot)
+    return replace(recording, sha256=_digest(files))
+
+
+def read_stream(
+    path: Paths,
+    robot: Robot | None = None,
+    *,
+    channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None,
+    profile: str | None = None,
+    strict: bool = False,
+    rows: int = ROWS,
+    progress: Progress | None = None,
+) -> Iterator[Recording]:
+    """Read the log of one run piece by piece, for `process_stream`; npy, Parquet and Arrow files in bounded memory.
+
+    Other formats are read whole and handed on in pieces. No digest is made of the source.
+
+    Args:
+        path: As for `read_recording`; so are robot, channel_map, profile and strict.
+        robot: See there.
+        channel_map: See there.
+        profile: See there.
+        strict: See there.
+        rows: Rows of a piece.
+        progress: Told the share of the file that was handed on, where its number of rows is known.
+
+    Raises:
+        LogReadError: If a file cannot be read.
+        DataError: If the map does not fit the file, or leaves a unit undeclared.
+    """
+    chosen = _chosen(channel_map, profile)
+    files = _find_files(path, chosen)
+    options = replace(chosen.options if chosen else Options(), strict=strict)
+    total = sum(file.stat().st_size for file in files.values())
+    sources = [read_pieces(file, options, rows=rows) for file in files.values()]
+    first_row = 0
+    for number, pieces in enumerate(zip_longest(*sources)):
+        if any(piece is None for piece in pieces):
+            raise DataError("the files of the run have different numbers of rows", path=str(path))
+        tables = dict(zip(files, pieces, strict=True))
+        chosen = chosen or _self_describing(tables, files)
+        recording = _convert(chosen, tables, files, robot, first_row)
+        first_row += recording.time.size
+        yield recording if number == 0 else replace(recording, notes=())
+        if progress is not None:
+            numbers = sum(column.size for table in pieces for column in table.columns.values())
+            done = first_row * 8.0 * numbers / max(recording.time.size, 1)
+            progress(min(done / max(total, 1), 1.0), f"{first_row} rows")
+
+
+def _chosen(channel_map: ChannelMap | Mapping[str, Any] | str | Path | None, profile: str | None) -> ChannelMap | None:
+    """The map to read with, if one is given."""
+    if channel_map is not None and profile is not None:
+        raise ArgumentError("give a channel map or a profile, not both", remedy='Put profile = "..." into the map.')
+    return read_profile(profile) if profile else None if channel_map is None else read_channel_map(channel_map)
+
+
+def _convert(
+    chosen: ChannelMap, tables: Mapping[str, Table], files: Mapping[str, Path], robot: Robot | None, first_row: int = 0
+) -> Recording:
+    """The recording of some tables; errors name the files."""
     source = ", ".join(str(file) for file in files.values())
     try:
-        return Recording(**Converter(chosen, tables, robot).fields(), source=source, sha256=_digest(files))
+        fields = Converter(chosen, tables, robot, first_row).fields()
+        return Recording(**fields, source=source)
     except DataError as error:
         raise type(error)(error.reason, path=error.path or source, place=error.place, remedy=error.remedy) from error
-    except OSError as error:
-        raise LogReadError(f"it cannot be opened ({error.strerror})", path=source) from error
 
 
-def read_tables(files: Mapping[str, Path], options: Options) -> dict[str, Table]:
+def read_tables(files: Mapping[str, Path], options: Options, progress: Progress | None = None) -> dict[str, Table]:
     """Read each file of a run."""
-    return {key: read_table(file, options) for key, file in files.items()}
+    tables = {}
+    for number, (key, file) in enumerate(files.items()):
+        if progress is not None:
+            progress(number / len(files), file.name)
+        tables[key] = read_table(file, options)
+    return tables
 
 
 def matching_profiles(tables: Mapping[str, Table]) -> tuple[str, ...]:
@@ -122,6 +191,9 @@ def _digest(files: Mapping[str, Path]) -> str:
     """SHA-256 of the file's bytes; for several files, of their digests in order."""
     digests = []
     for file in files.values():
-        with file.open("rb") as stream:
-            digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+        try:
+            with file.open("rb") as stream:
+                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+        except OSError as error:
+            raise LogReadError(f"it cannot be opened ({error.strerror})", path=file) from error
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,6 +123,13 @@ class Recording:
     def duration(self) -> float:
         """Time from the first to the last position sample [s]."""
         return float(self.time[-1] - self.time[0]) if self.time.size else 0.0
+
+    def rows(self, rows: slice) -> Recording:
+        """Some rows of a recording whose channels share one clock."""
+        channels = ("time", "q", "dq", "effort", "current", "wrench")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in channels}
+        cut: dict[str, Any] = {name: None if x is None else x[rows] for name, x in parts.items()}
+        return replace(self, **cut)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,36 @@ import numpy as np
 from dynid.data.readers.base import MAX_COLUMNS, Floats, Options, Table, as_column, bounded
 from dynid.errors import LogReadError
 
-__all__ = ["read"]
+__all__ = ["pieces", "read"]
 
 _TICKS = {"s": "s", "ms": "ms", "us": "us", "ns": "ns"}
 
 
 def read(path: Path, options: Options) -> Table:
     """Read every numeric column; lists of equal length become (N, k), structs become ``struct.field``."""
-    table = _load(path)
+    return _table(_load(path), {})
+
+
+def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
+    """The same, so many rows at a time: Parquet by row groups, Arrow by record batches."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    origins: dict[str, int] = {}
+    with pa.OSFile(str(path), "rb") as source:
+        if _is_parquet(path):
+            file = pq.ParquetFile(source, pre_buffer=False)
+            _check_sizes(file.metadata, path)
+            batches = file.iter_batches(batch_size=rows, use_threads=False)
+        else:
+            stored = pa.ipc.open_file(source)
+            batches = (stored.get_batch(k) for k in range(stored.num_record_batches))
+        for batch in batches:
+            yield _table(pa.Table.from_batches([batch]), origins)
+
+
+def _table(table: Any, origins: dict[str, int]) -> Table:
+    """An Arrow table as ours; instants count from the first of their column, kept in `origins`."""
     table.validate(full=True)
     while any(_is_struct(kind) for kind in table.schema.types):
         table = table.flatten()
@@ -27,7 +50,7 @@ def read(path: Path, options: Options) -> Table:
     units: dict[str, str] = {}
     skipped = []
     for name, chunked in zip(table.column_names, table.columns):
-        values = _values(chunked)
+        values = _values(chunked, name, origins)
         label = name if name not in columns else f"{name}#{len(columns) + 1}"
         if values is None:
             skipped.append(name)
@@ -45,17 +68,24 @@ def _load(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with path.open("rb") as stream:
-        parquet = stream.read(4) == b"PAR1"
     with pa.OSFile(str(path), "rb") as source:  # not the path: readers would take a folder or an address, too
-        if not parquet:
+        if not _is_parquet(path):
             return pa.ipc.open_file(source).read_all()
         file = pq.ParquetFile(source, pre_buffer=False)
-        meta = file.metadata
-        groups = [meta.row_group(k).total_byte_size for k in range(meta.num_row_groups)]
-        bounded("the file", sum(groups), path.stat().st_size)
-        bounded("the table", 8 * meta.num_rows, 1000 * path.stat().st_size)
+        _check_sizes(file.metadata, path)
         return file.read(use_threads=False)
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"PAR1"
+
+
+def _check_sizes(meta: Any, path: Path) -> None:
+    """Refuse declared sizes that the file cannot hold."""
+    groups = [meta.row_group(k).total_byte_size for k in range(meta.num_row_groups)]
+    bounded("the file", sum(groups), path.stat().st_size)
+    bounded("the table", 8 * meta.num_rows, 1000 * path.stat().st_size)
 
 
 def _is_struct(kind: Any) -> bool:
@@ -64,7 +94,7 @@ def _is_struct(kind: Any) -> bool:
     return bool(pa.types.is_struct(kind))
 
 
-def _values(chunked: Any) -> Floats | None:
+def _values(chunked: Any, name: str = "", origins: dict[str, int] | None = None) -> Floats | None:
     """A column's numbers, (N,) or (N, k), NaN for nulls; None if it holds none."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -73,6 +103,7 @@ def _values(chunked: Any) -> Floats | None:
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         ticks = chunked.cast(pa.int64())
         first = next((value.as_py() for value in ticks[:1] if value.is_valid), 0)
+        first = first if origins is None else origins.setdefault(name, first)
         shifted = pc.subtract(ticks, first)  # an epoch in nanoseconds does not fit into a double
         return as_column(shifted.cast(pa.float64(), safe=False).to_numpy())
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):

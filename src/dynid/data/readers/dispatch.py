@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from dynid.data.readers.base import Options, Table
-from dynid.data.readers.registry import detect_format, log_read_error, read_in_process
+from dynid.data.readers.registry import Format, detect_format, log_read_error, pieces_in_process
 from dynid.data.readers.safe_child import SafeChild
 from dynid.errors import LogReadError
 
-__all__ = ["read_table"]
+__all__ = ["read_pieces", "read_table"]
 
 
 def read_table(path: str | Path, options: Options | None = None) -> Table:
@@ -22,15 +24,49 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
     Raises:
         LogReadError: For any file that cannot be read, with place, reason and remedy.
     """
+    return next(iter([*_tables(Path(path), options or Options(), 0)]))
+
+
+def read_pieces(path: str | Path, options: Options | None = None, *, rows: int) -> Iterator[Table]:
+    """Read one log file, so many rows at a time; in bounded memory where the format allows it (npy, Parquet, Arrow).
+
+    Args:
+        path: The file; nothing else is opened.
+        options: How to read it.
+        rows: Rows of a piece.
+
+    Raises:
+        LogReadError: As soon as something cannot be read.
+    """
     file, chosen = Path(path), options or Options()
-    try:
-        found = detect_format(file)
-    except (OSError, ValueError, LogReadError) as error:
-        raise log_read_error(error, "text", file) from error
+    if _format(file).streams:
+        yield from _tables(file, chosen, rows)
+        return
+    table = read_table(file, chosen)
+    lengths = {len(column) for column in table.columns.values()}
+    if len(lengths) != 1:  # channels with clocks of their own cannot be cut at the same row
+        yield table
+        return
+    for first in range(0, lengths.pop(), rows):
+        columns = {name: column[first : first + rows] for name, column in table.columns.items()}
+        yield replace(table, columns=columns)
+
+
+def _tables(file: Path, options: Options, rows: int) -> Iterator[Table]:
+    """The file in pieces of so many rows, or whole for 0 rows."""
+    found = _format(file)
     if not found.isolated:
-        return read_in_process(found.name, file, chosen)
+        yield from pieces_in_process(found.name, file, options, rows)
+        return
     try:
         with SafeChild() as child:
-            return child.read(found.name, file, chosen)
+            yield from child.pieces(found.name, file, options, rows)
     except OSError as error:
         raise log_read_error(error, found.name, file) from error
+
+
+def _format(file: Path) -> Format:
+    try:
+        return detect_format(file)
+    except (OSError, ValueError, LogReadError) as error:
+        raise log_read_error(error, "text", file) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from dynid.data.readers.base import Options, Table, bounded, flatten_array
 from dynid.errors import LogReadError
 
-__all__ = ["read", "read_array"]
+__all__ = ["pieces", "read", "read_array"]
 
 MAX_HEADER = 65_536
 """Longest array header [bytes]; a record type of a thousand fields takes half of it."""
@@ -26,12 +27,37 @@ def read(path: Path, options: Options) -> Table:
     return Table(columns=flatten_array(name, array))
 
 
+def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
+    """The same, so many rows at a time; each is mapped into memory when its turn comes, and let go with its table."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        shape, fortran, dtype = _header(stream, size)
+        start = stream.tell()
+    name = "" if dtype.names else "array"
+    count = shape[0] if shape else 0
+    stride = dtype.itemsize * math.prod(shape[1:])
+    for first in range(0, count, rows):
+        length = min(rows, count - first)
+        if fortran:
+            part = np.memmap(path, dtype, "r", start, shape, "F")[first : first + length]
+        else:
+            part = np.memmap(path, dtype, "r", start + first * stride, (length, *shape[1:]))
+        yield Table(columns=flatten_array(name, np.asarray(part)))
+
+
 def read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
     """Read an array that fills `size` bytes of a stream exactly.
 
     Raises:
         LogReadError: If it holds Python objects, or if its shape does not agree with the size.
     """
+    shape, fortran, dtype = _header(stream, size)
+    flat = np.frombuffer(stream.read(math.prod(shape) * dtype.itemsize), dtype=dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type of the array that fills a stream of `size` bytes; the stream stands at its numbers then."""
     version = np.lib.format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise LogReadError(f"array format {version} is not supported", place="byte 6")
@@ -52,5 +78,4 @@ def read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
             remedy="The file is truncated or damaged: record or export it again.",
         )
     bounded("the array", declared, declared)
-    flat = np.frombuffer(stream.read(declared), dtype=dtype)
-    return flat.reshape(shape, order="F" if fortran else "C")
+    return shape, fortran, dtype

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
@@ -11,7 +12,7 @@ from typing import Protocol, cast
 from dynid.data.readers.base import Options, Table
 from dynid.errors import DynidError, LogReadError
 
-__all__ = ["FORMATS", "Format", "detect_format", "log_read_error", "read_in_process"]
+__all__ = ["FORMATS", "Format", "detect_format", "log_read_error", "pieces_in_process", "read_in_process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,16 @@ class Format:
     """Whether native code reads it, so that it must run in a limited child process."""
     extra: str = ""
     """The optional dependency it needs, as in ``pip install dynid[extra]``."""
+    streams: bool = False
+    """Whether the adapter also gives ``pieces(path, options, rows)``, for files larger than memory."""
 
 
 FORMATS = (
-    Format("npy", (".npy",), ((0, b"\x93NUMPY"),)),
+    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), streams=True),
     Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"))),
     Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), True, "hdf5"),
     Format("mat", (".mat",), ((0, b"MATLAB 5.0"),), True),
-    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), True, "parquet"),
+    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), True, "parquet", True),
     Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), extra="ros"),
     Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), extra="ros"),
     Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),)),
@@ -48,6 +51,9 @@ class Adapter(Protocol):
 
     def read(self, path: Path, options: Options) -> Table:
         """Read one file."""
+
+    def pieces(self, path: Path, options: Options, rows: int) -> Iterator[Table]:
+        """The same, so many rows at a time; only of formats that stream."""
 
 
 def detect_format(path: Path) -> Format:
@@ -65,10 +71,18 @@ def detect_format(path: Path) -> Format:
 
 def read_in_process(name: str, path: Path, options: Options) -> Table:
     """Read with the named adapter here; whatever goes wrong leaves as `LogReadError` with the file's path."""
+    return next(pieces_in_process(name, path, options, 0))
+
+
+def pieces_in_process(name: str, path: Path, options: Options, rows: int) -> Iterator[Table]:
+    """The same, so many rows at a time; the whole file for 0 rows."""
     try:
         adapter = cast(Adapter, importlib.import_module(f"dynid.data.readers.{name}"))
-        return adapter.read(path, options)
-    except (KeyboardInterrupt, SystemExit):
+        if rows:
+            yield from adapter.pieces(path, options, rows)
+        else:
+            yield adapter.read(path, options)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
         raise log_read_error(error, name, path) from error

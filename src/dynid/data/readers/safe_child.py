@@ -1,7 +1,8 @@
 """Native readers in a disposable process with bounded memory and time, so that a corrupt file can only fail.
 
-Parent to child: one line of JSON per file. Child to parent: the length of a JSON header (8 bytes), the header, then the
-columns' doubles as raw bytes. Nothing is pickled and nothing that comes back is executed.
+Parent to child: one line of JSON per file. Child to parent, for every table of it: the length of a JSON header (8
+bytes), the header, then the columns' doubles as raw bytes; an empty header ends the file, one with an error breaks it
+off. Nothing is pickled and nothing that comes back is executed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +24,7 @@ from typing import IO, Any, Self
 import numpy as np
 
 from dynid.data.readers.base import Floats, Options, Table
-from dynid.data.readers.registry import read_in_process
+from dynid.data.readers.registry import pieces_in_process
 from dynid.errors import LogReadError
 
 __all__ = ["SafeChild", "main"]
@@ -75,32 +77,48 @@ class SafeChild:
         Raises:
             LogReadError: What the adapter said, or that it crashed or ran out of memory or time.
         """
+        return next(iter([*self.pieces(name, path, options, 0)]))
+
+    def pieces(self, name: str, path: Path, options: Options, rows: int) -> Iterator[Table]:
+        """The same, so many rows at a time; the whole file for 0 rows."""
         size = path.stat().st_size
         seconds = BASE_SECONDS + size / BYTES_PER_SECOND
-        limits = {"size": size, "seconds": seconds}
+        limits = {"size": size, "seconds": seconds, "rows": rows}
         request = {"format": name, "path": str(path.absolute()), "options": asdict(options), **limits}
         process = self._process = self._process or _start()
+        complete = False
+        try:
+            question: dict[str, Any] | None = request
+            while not complete:
+                header, columns = self._answer(process, question, f"the {name} reader", path, seconds)
+                question, complete = None, "table" not in header
+                if "error" in header:
+                    raise LogReadError(path=path, **header["error"])
+                if not complete:
+                    yield Table(columns=columns, **{**header["table"], "notes": tuple(header["table"]["notes"])})
+        finally:
+            if not complete:  # what the child still has to say must not answer the next question
+                self.close()
+
+    def _answer(
+        self, process: subprocess.Popen[bytes], request: dict[str, Any] | None, who: str, path: Path, seconds: float
+    ) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """The next answer, after a request if there is one."""
         late = threading.Event()
         watchdog = threading.Timer(seconds * (PATIENCE if _LIMITED else 1.0), _give_up, (process, late))
         watchdog.start()
         try:
-            header, columns = _exchange(process, request)
+            return _exchange(process, request)
         except (EOFError, OSError, ValueError) as error:
             self.close()
             out_of_time = late.is_set() or process.returncode == -_OUT_OF_TIME
             what = f"took longer than {seconds:.0f} s" if out_of_time else f"crashed ({_cause(process.returncode)})"
             raise LogReadError(
-                f"the {name} reader {what} on it", path=path, remedy="The file is damaged: record or export it again."
+                f"{who} {what} on it", path=path, remedy="The file is damaged: record or export it again."
             ) from error
-        except BaseException:
-            self.close()
-            raise
         finally:
             watchdog.cancel()
             watchdog.join()
-        if "error" in header:
-            raise LogReadError(path=path, **header["error"])
-        return Table(columns=columns, **{**header["table"], "notes": tuple(header["table"]["notes"])})
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -118,12 +136,15 @@ def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
     process.kill()
 
 
-def _exchange(process: subprocess.Popen[bytes], request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Send one request; receive its header and columns."""
+def _exchange(
+    process: subprocess.Popen[bytes], request: dict[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """Send a request, if there is one; receive the next header and its columns."""
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps(request).encode() + b"\n")
-    process.stdin.flush()
+    if request is not None:
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
     length = int.from_bytes(_receive(process.stdout, 8), "little")
     if length > MAX_HEADER:
         raise EOFError("the child's answer is not one")
@@ -178,8 +199,9 @@ def main() -> None:
         path = Path(request["path"])
         _limit(BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
         try:
-            table = read_in_process(request["format"], path, Options(**request["options"]))
-            _send(answers, _header(table), table)
+            for table in pieces_in_process(request["format"], path, Options(**request["options"]), request["rows"]):
+                _send(answers, _header(table), table)
+            _send(answers, {}, None)
         except LogReadError as error:
             evidence = {"reason": error.reason, "place": error.place, "remedy": error.remedy}
             _send(answers, {"error": evidence}, None)
@@ -196,7 +218,7 @@ def _send(stream: IO[bytes], header: dict[str, Any], table: Table | None) -> Non
     text = json.dumps(header).encode()
     stream.write(len(text).to_bytes(8, "little") + text)
     for column in table.columns.values() if table else ():
-        stream.write(np.ascontiguousarray(column, dtype=np.float64).tobytes())
+        stream.write(np.ascontiguousarray(column, dtype=np.float64).reshape(-1).view(np.uint8).data)
     stream.flush()
 
 

@@ -1,0 +1,160 @@
+"""The quality gate for logs larger than memory: what `check_recording` looks for, in the one pass that processes them.
+
+The first piece is checked like a whole log. Of the others, counts of faults are kept, and some averaged samples, spread
+over the whole log, on which the robot's equations are judged at the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.findings import Finding, QualityReport
+from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples
+from dynid.data.quality import check_recording, check_samples
+from dynid.data.quick_fit import Samples
+from dynid.data.recording import Experiment, Recording, all_finite
+from dynid.data.timing import read_clock
+from dynid.errors import DataError
+from dynid.robot.model import Robot
+
+__all__ = ["StreamCheck"]
+
+Floats = NDArray[np.float64]
+
+PICKS = 48
+"""Samples taken of a piece."""
+MOST_PICKS = 3000
+"""Samples kept; beyond, every second one goes."""
+FIRST_ROWS = 20_000
+"""Rows of the first piece that are checked like a whole log."""
+THIN = 64
+"""Every how-many-th row tells the range of a joint."""
+_OF_ALL = ("frozen", "low excitation", "rest", "unexplained", "change")
+"""Findings about the log as a whole, which its beginning cannot give."""
+
+
+class StreamCheck:
+    """Hand it to `process_stream`; when the stream is exhausted, ask for its `report`."""
+
+    def __init__(self, robot: Robot | None = None) -> None:
+        """A check without a model, or against a robot."""
+        self._robot = robot
+        self._first: QualityReport | None = None
+        self._experiment: Experiment | None = None
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._rows = 0
+        self._last_s: float | None = None
+        self._low: Floats | None = None
+        self._high: Floats | None = None
+        self._names: tuple[str, ...] = ()
+        self._picked: list[Floats] = []
+        self._every = 1
+        self._pieces = 0
+
+    def raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
+        """Look at the next raw piece; `suspect` where cleaning it found spikes or clipped torques."""
+        if self._first is None:
+            self._first = check_recording(piece.rows(slice(FIRST_ROWS)), self._robot)
+            self._names = piece.joint_names
+        self._rows += piece.time.size
+        self._clock(piece, period_s)
+        longest = longest_spike(piece.time)
+        for channel, values in (("q", piece.q), ("dq", piece.dq), ("effort", piece.effort)):
+            if values is None:
+                continue
+            if not all_finite(values):
+                self._count("not finite", channel, ~np.isfinite(values))
+            if suspect:
+                self._count("spikes", channel, absurd_samples(values, longest))
+            if suspect and channel == "effort":
+                self._count("saturated", channel, saturated_samples(values))
+        thin = piece.q[::THIN]
+        low, high = np.nanmin(thin, axis=0), np.nanmax(thin, axis=0)
+        self._low = low if self._low is None else np.fmin(low, self._low)
+        self._high = high if self._high is None else np.fmax(high, self._high)
+
+    def processed(self, experiment: Experiment, cutoff_hz: float | None) -> None:
+        """Take samples of the next processed piece, each the mean over a quarter of the shortest period in it."""
+        self._experiment = self._experiment or experiment
+        self._pieces += 1
+        if self._pieces % self._every:
+            return
+        half = 0 if cutoff_hz is None else int(0.125 * experiment.rate_hz / cutoff_hz)
+        for row in np.linspace(half, experiment.samples - 1 - half, PICKS).astype(int):
+            rows = slice(max(row - half, 0), row + half + 1)
+            if experiment.valid[rows].all() and experiment.segment[rows.start] == experiment.segment[rows.stop - 1]:
+                dq = experiment.dq[rows]
+                parts = (experiment.q[rows], dq, experiment.ddq[rows], experiment.effort[rows], np.sign(dq))
+                self._picked.append(np.stack([part.mean(axis=0) for part in parts]))
+        if len(self._picked) > MOST_PICKS:
+            self._picked, self._every = self._picked[::2], 2 * self._every
+
+    def report(self) -> QualityReport:
+        """What was found in all that was seen."""
+        if self._first is None:
+            raise DataError("no piece of the log was seen", remedy="Exhaust the stream before asking for the report.")
+        findings = [f for f in self._first.findings if (f.code, f.channel, f.joint or "") not in self._counts]
+        findings = [f for f in findings if f.code not in _OF_ALL and f.channel != "time"]
+        findings += [self._counted(*key, count) for key, count in self._counts.items()]
+        findings += self._frozen()
+        samples = self._samples()
+        if self._robot is not None and samples is not None and not any(f.code == "unit" for f in findings):
+            known = {(f.code, f.joint) for f in findings}
+            news = check_samples(self._robot, samples, None)
+            findings += [f for f in news if (f.code, f.joint) not in known]
+        return QualityReport.of(self._first.source, findings)
+
+    def _clock(self, piece: Recording, period_s: float) -> None:
+        faults: dict[str, int] = {}
+        try:
+            faults |= read_clock(piece.time, period_s=period_s).faults if piece.time.size > 1 else {}
+        except DataError:
+            faults["backward jump"] = int(np.count_nonzero(np.diff(piece.time) <= 0.0))
+        if self._last_s is not None and not 0.0 < piece.time[0] - self._last_s <= 3.0 * period_s:
+            faults["gap"] = faults.get("gap", 0) + 1
+        self._last_s = float(piece.time[-1])
+        for fault, count in faults.items():
+            self._counts[fault, "time", ""] += count
+
+    def _count(self, code: str, channel: str, found: NDArray[np.bool_]) -> None:
+        for joint in np.flatnonzero(found.any(axis=0)).tolist():
+            self._counts[code, channel, self._names[joint]] += int(np.count_nonzero(found[:, joint]))
+
+    def _counted(self, code: str, channel: str, joint: str, count: int) -> Finding:
+        share = count / max(self._rows, 1)
+        return Finding(
+            code={"time not finite": "not finite", "backward jump": "backward time"}.get(code, code),
+            severity="error" if share > 0.05 else "note" if code == "stamp out of order" else "warning",
+            channel=channel,
+            joint=joint or None,
+            message=f"{code}: {count} times",
+            evidence={"count": count, "share": share},
+            remedy="Handled: dropped, sorted or cut there, and counted; look for the cause in the logger.",
+        )
+
+    def _frozen(self) -> list[Finding]:
+        if self._low is None or self._high is None:
+            return []
+        return [
+            Finding(
+                code="frozen",
+                severity="warning",
+                channel="q",
+                joint=name,
+                message="the joint does not move",
+                evidence={"range [rad or m]": float(span)},
+                remedy="Its own parameters cannot be identified from this log; move it.",
+            )
+            for name, span in zip(self._names, self._high - self._low, strict=True)
+            if span <= 2e-3
+        ]
+
+    def _samples(self) -> Samples | None:
+        if len(self._picked) < 60 or self._robot is None:
+            return None
+        q, dq, ddq, effort, sign = np.ascontiguousarray(np.stack(self._picked).swapaxes(0, 1))
+        used = np.ones(q.shape[1], dtype=bool)
+        return Samples(q=q, dq=dq, ddq=ddq, effort=effort, sign=sign, used=used, gravity=self._robot.gravity)

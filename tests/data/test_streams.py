@@ -1,0 +1,182 @@
+"""Logs in pieces: the same numbers as in one go, the same findings, errors in their turn; and the compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import signal
+
+import dynid
+from dynid.data import filters
+from dynid.data.differentiation import CentralDifferences, difference, two_differences
+from dynid.data.filters import Butterworth, Smoothing
+from dynid.data.native import cascade
+from dynid.data.processing import Processing, process
+from dynid.data.readers import read_pieces
+from dynid.data.readers.base import Options
+from dynid.data.readers.safe_child import SafeChild
+from dynid.data.reading import read_recording, read_stream
+from dynid.data.recording import Recording
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.data.stream_check import StreamCheck
+from dynid.data.streaming import process_stream
+from dynid.errors import DataError, LogReadError
+from dynid.robot.joint_models import Coulomb, Viscous
+
+ROBOT = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+MAPS: dict[str, dict[str, Any]] = {
+    suffix: {
+        "time": {"column": columns[0], "unit": "ms"},
+        "position": {"columns": columns[1], "unit": "rad"},
+        "effort": {"columns": columns[2], "unit": "N m"},
+    }
+    for suffix, columns in {
+        ".npy": ("array[0]", "array[{1..6}]", "array[{7..12}]"),
+        ".parquet": ("t", "q{0..5}", "tau{0..5}"),
+        ".csv": ("t", "q{0..5}", "tau{0..5}"),
+    }.items()
+}
+
+
+@pytest.fixture(scope="module")
+def log() -> Recording:
+    path = sum_of_sines(6, period_s=6.0, amplitude=0.7, seed=1)
+    noise = Noise(position=1e-5, effort=0.2)
+    return simulate_experiment(ROBOT, path, rate_hz=500.0, duration_s=40.0, noise=noise, seed=1, with_velocity=False)
+
+
+def write(log: Recording, path: Path) -> None:
+    """The log as a file of the suffix's format."""
+    assert log.effort is not None
+    values = np.column_stack([1e3 * log.time, log.q, log.effort])
+    names = ["t", *(f"q{j}" for j in range(6)), *(f"tau{j}" for j in range(6))]
+    if path.suffix == ".npy":
+        np.save(path, values)
+    elif path.suffix == ".csv":
+        np.savetxt(path, values, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
+    else:
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.table(dict(zip(names, values.T, strict=True))), path, row_group_size=3000)
+
+
+def pieces(log: Recording, rows: int) -> Iterator[Recording]:
+    return (log.rows(slice(start, start + rows)) for start in range(0, log.time.size, rows))
+
+
+@pytest.mark.parametrize("suffix", MAPS)
+def test_pieces_of_a_file_make_up_the_file(log: Recording, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"log{suffix}"
+    write(log, path)
+    whole = read_recording(path, channel_map=MAPS[suffix])
+    told: list[float] = []
+    parts = list(
+        read_stream(path, channel_map=MAPS[suffix], rows=7000, progress=lambda share, note: told.append(share))
+    )
+    assert len(parts) > 2
+    assert told == sorted(told)
+    assert 0.0 < told[-1] <= 1.0
+    for name in ("time", "q", "effort"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+
+
+def test_a_fortran_array_and_a_counted_clock(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=(1000, 4))
+    np.save(tmp_path / "log.npy", np.asfortranarray(values))
+    channel_map = {
+        "time": {"sample_time": 2, "unit": "ms"},
+        "position": {"columns": "array[{0..1}]", "unit": "rad"},
+        "effort": {"columns": "array[{2..3}]", "unit": "N m"},
+    }
+    parts = list(read_stream(tmp_path / "log.npy", channel_map=channel_map, rows=300))
+    np.testing.assert_array_equal(np.concatenate([part.q for part in parts]), values[:, :2])
+    np.testing.assert_allclose(np.concatenate([part.time for part in parts]), 2e-3 * np.arange(1000))
+
+
+def test_a_reader_left_early_answers_the_next_question(log: Recording, tmp_path: Path) -> None:
+    write(log, tmp_path / "log.parquet")
+    with SafeChild() as child:
+        for _ in child.pieces("arrow", tmp_path / "log.parquet", Options(), 1000):
+            break
+        assert len(child.read("arrow", tmp_path / "log.parquet", Options()).columns) == 13
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "log.parquet").read_bytes()[:-40])
+    with pytest.raises(LogReadError):
+        list(read_pieces(tmp_path / "cut.parquet", rows=100))
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_a_stream_gives_what_the_whole_gives(log: Recording, ahead: int) -> None:
+    whole = process(log, cutoff_hz=6.0)
+    parts = list(process_stream(pieces(log, 4000), Processing(cutoff_hz=6.0), ahead=ahead))
+    assert len(parts) > 3
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("time", "q", "dq", "ddq")}
+    inner = (whole.time > 2.0) & (whole.time < 38.0)
+    places = np.searchsorted(joined["time"], whole.time[inner] - 1e-6)
+    for name in joined:
+        np.testing.assert_allclose(joined[name][places], getattr(whole, name)[inner], atol=1e-6)
+
+
+def test_an_error_ahead_comes_in_its_turn(log: Recording) -> None:
+    def broken() -> Iterator[Recording]:
+        yield from pieces(log.rows(slice(12_000)), 4000)
+        raise DataError("the end is missing")
+
+    taken = []
+    with pytest.raises(DataError, match="the end is missing"):
+        taken.extend(process_stream(broken(), Processing(cutoff_hz=6.0), ahead=1))
+    assert sum(part.samples for part in process_stream(pieces(log, 4000), Processing(cutoff_hz=6.0))) > 15_000
+
+
+def test_leaving_a_stream_early_ends_its_thread(log: Recording) -> None:
+    import threading
+
+    before = threading.active_count()
+    stream = process_stream(pieces(log, 2500), Processing(cutoff_hz=6.0), ahead=1)
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+
+
+def test_the_gate_of_a_stream_counts_and_names(log: Recording) -> None:
+    clean = StreamCheck(ROBOT)
+    list(process_stream(pieces(log, 4000), check=clean))
+    assert clean.report().clean, str(clean.report())
+    assert log.effort is not None
+    q, effort = log.q.copy(), -log.effort
+    q[[4100, 9000, 15_000], 2] += 3.0
+    effort[5000:5007, 4] = np.nan
+    faulty = replace(log, q=q, effort=effort)
+    check = StreamCheck(ROBOT)
+    list(process_stream(pieces(faulty, 4000), check=check))
+    report = check.report()
+    assert [f.evidence["count"] for f in report.about("spikes")] == [3]
+    assert report.about("spikes")[0].joint == "joint3"
+    assert [(f.joint, f.evidence["count"]) for f in report.about("not finite")] == [("joint5", 7)]
+    assert "flipped" in report.codes
+    with pytest.raises(DataError, match="no piece"):
+        StreamCheck().report()
+
+
+@pytest.mark.parametrize("joints", [1, 2, 6, 7, 16, 17])
+def test_compiled_filter_and_differences_equal_the_plain_ones(joints: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(joints).normal(size=(900, joints)).cumsum(axis=0)
+    sections = signal.butter(4, 12.0, fs=500.0, output="sos")
+    native = cascade(sections, joints)
+    if joints <= 16 and native is not None:
+        y, state = np.empty_like(x), np.zeros((2, 2, joints))
+        native.run(x[:300], y[:300], state)
+        native.run(x[300:], y[300:], state)
+        np.testing.assert_allclose(y, signal.sosfilt(sections, x, axis=0), rtol=1e-11, atol=1e-11)
+    compiled = Butterworth().apply(x, 500.0, 12.0)
+    motion = CentralDifferences().motion(x, None, Smoothing(rate_hz=500.0, cutoff_hz=None, low_pass=Butterworth()))
+    monkeypatch.setattr(filters, "cascade", lambda sections, width: None)
+    np.testing.assert_allclose(Butterworth().apply(x, 500.0, 12.0), compiled, rtol=1e-10, atol=1e-10)
+    slope = difference(x, 500.0, 8)
+    np.testing.assert_allclose(motion.dq, slope, rtol=1e-10, atol=1e-8)
+    np.testing.assert_allclose(motion.ddq, difference(slope, 500.0, 8), rtol=1e-10, atol=1e-5)
+    np.testing.assert_array_equal(two_differences(x[:20], 500.0, 8)[0], difference(x[:20], 500.0, 8))
