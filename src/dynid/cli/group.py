@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn, TextIO
@@ -37,6 +38,12 @@ _CODES: list[tuple[type[errors.DynidError], int]] = [
 
 class ErrorGroup(click.Group):
     """Turns errors into messages and exit codes."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))  # narrow ones, too
+        return super().make_context(info_name, args, parent, **extra)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

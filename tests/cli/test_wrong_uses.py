@@ -1,0 +1,302 @@
+"""Wrong uses of the command line: each gets one helpful message and the right exit code, and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dynid.cli import main
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.urdf_writer import write_urdf
+from dynid.robot.zoo import cylindrical
+
+MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = ["q1", "q2", "q3"]
+unit = ["rad", "m", "m"]
+[effort]
+columns = ["tau1", "tau2", "tau3"]
+unit = ["N m", "N", "N"]
+"""
+PLAIN_URDF = """<robot name="{name}"><link name="a"/><link name="b">{inertial}</link>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint></robot>"""
+MAPS = {
+    "map": MAP,
+    "no_torque": MAP[: MAP.index("[effort]")],
+    "not_toml": "[time\n",
+    "odd_unit": MAP.replace('"rad"', '"furlong"'),
+    "odd_column": MAP.replace('"q3"', '"q9"'),
+    "odd_key": MAP + "[efort]\ncolumns = []\n",
+    "odd_joints": MAP.replace('["q1", "q2", "q3"]', '["{joint}_pos"]'),
+    "two": MAP.replace(', "q3"', "").replace(', "tau3"', "").replace('"rad", "m", "m"', '"rad", "m"'),
+}
+
+
+def write_log(path: Path, seed: int, scale: float = 1.0, joints: int = 3) -> list[str]:
+    robot = cylindrical().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+    run = simulate_experiment(
+        robot, sum_of_sines(3, seed=seed), rate_hz=100, duration_s=8, noise=Noise(effort=0.05), seed=seed
+    )
+    assert run.effort is not None
+    names = ["t", *(f"q{j + 1}" for j in range(joints)), *(f"tau{j + 1}" for j in range(joints))]
+    rows = np.column_stack([run.time, scale * run.q[:, :joints], run.effort[:, :joints]])
+    np.savetxt(path, rows, delimiter=",", header=",".join(names), comments="")
+    return path.read_text().splitlines()
+
+
+def standing(row: str) -> str:
+    """A line of a log with the positions of a robot at rest."""
+    time, *numbers = row.split(",")
+    return ",".join([time, "0.1", "0.2", "0.3", *numbers[3:]])
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a robot, good and bad logs and maps, and a finished run."""
+    folder = tmp_path_factory.mktemp("desk")
+    write_urdf(cylindrical(), folder / "arm.urdf")
+    lines = write_log(folder / "run1.csv", 0)
+    write_log(folder / "run2.csv", 1)
+    write_log(folder / "degrees.csv", 0, scale=np.rad2deg(1.0))
+    write_log(folder / "two.csv", 0, joints=2)
+    head, first = lines[0], lines[1]
+    tables = {
+        "empty": "",
+        "header": head,
+        "sample": f"{head}\n{first}",
+        "nan": "\n".join([head, *(f"{0.01 * k}" + ",nan" * 6 for k in range(500))]),
+        "rest": "\n".join([head, *(f"{0.01 * k},0.1,0.2,0.3,1,2,3" for k in range(800))]),
+        "still": "\n".join([head, *(standing(row) for row in lines[1:])]),
+        "backwards": "\n".join([head, *lines[:0:-1]]),
+    }
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(text and text + "\n")
+    for name, text in MAPS.items():
+        (folder / f"{name}.toml").write_text(text)
+    (folder / "junk.csv").write_bytes(np.random.default_rng(0).bytes(5000))
+    np.savez(folder / "whole.npz", t=np.arange(100.0))
+    (folder / "cut.npz").write_bytes((folder / "whole.npz").read_bytes()[:200])
+    (folder / "folder").mkdir()
+    (folder / "massless.urdf").write_text(PLAIN_URDF.format(name="r", inertial=""))
+    (folder / "broken.urdf").write_text("<robot")
+    (folder / "arm.urdf.xacro").write_text("<robot/>")
+    (folder / "xacro.urdf").write_text('<robot name="r" xmlns:xacro="x"><xacro:macro name="m"/></robot>')
+    with inside(folder):
+        made = CliRunner().invoke(main, ["identify", "arm.urdf", "run1.csv", "--map", "map.toml", "--out", "res"])
+        assert made.exit_code == 0, made.output
+    text = (folder / "res" / "result.json").read_text()
+    for name, changed in {
+        "newer": json.dumps({**json.loads(text), "schema": 99}),
+        "half": text[: len(text) // 2],
+        "edited": text.replace('"value": ', '"value": 1', 1),
+    }.items():
+        (folder / f"{name}.json").write_text(changed)
+    return folder
+
+
+@contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def identify(log: str, *options: str, robot: str = "arm.urdf", chart: str = "map", out: str = "new") -> list[str]:
+    return ["identify", robot, log, "--map", f"{chart}.toml", "--out", out, *options]
+
+
+VALIDATE = ["--map", "map.toml"]
+WRONG: dict[str, tuple[list[str], int, str]] = {
+    # files
+    "missing log": (identify("nothing_like_it.dat"), 3, "there is no such file"),
+    "log with a typing error": (identify("run3.csv"), 3, "Is it run"),
+    "missing map": (identify("run1.csv", chart="mop"), 3, "Is it map.toml?"),
+    "missing robot file": (["base", "missing.urdf"], 3, "missing.urdf"),
+    "missing result": (["validate", "ras", "run2.csv"], 3, "there is no such file"),
+    "folder for a log": (identify("folder"), 3, "Give the log itself"),
+    "folder for a robot": (["base", "folder"], 2, "Built-in robots"),
+    "output is a file": (identify("run1.csv", out="arm.urdf"), 5, "Choose another with --out"),
+    "output cannot be made": (identify("run1.csv", out="/proc/dynid"), 5, "Choose another with --out"),
+    "output holds a run": (identify("run1.csv", out="res"), 5, "Add --force"),
+    # robots
+    "unknown robot": (["base", "pand"], 2, "Did you mean panda?"),
+    "broken robot file": (["base", "broken.urdf"], 3, "line 1"),
+    "xacro": (["base", "arm.urdf.xacro"], 3, "xacro arm.urdf.xacro > arm.urdf"),
+    "xacro named urdf": (["base", "xacro.urdf"], 3, "xacro in.xacro > out.urdf"),
+    "robot without inertials": (["check", "massless.urdf"], 0, "Give the body its mass"),
+    "unknown joint to hold": (["base", "arm.urdf", "--hold", "nose"], 2, "Its joints are: joint1"),
+    "hold without a number": (["base", "arm.urdf", "--hold", "joint1=far"], 2, "--hold JOINT=0.02"),
+    "hold of a built-in robot": (["base", "panda", "--hold", "joint1"], 2, "robots from files"),
+    # logs
+    "degrees": (identify("degrees.csv"), 3, "degrees taken for radians?"),
+    "degrees in a check": (["check", "degrees.csv", "--map", "map.toml", "--robot", "arm.urdf"], 1, "degrees"),
+    "no torque channel": (identify("run1.csv", chart="no_torque"), 3, "[effort]"),
+    "empty log": (identify("empty.csv"), 3, "it is empty"),
+    "header alone": (identify("header.csv"), 3, "no line of numbers"),
+    "one sample": (identify("sample.csv"), 3, "sample.csv"),
+    "nothing but NaN": (identify("nan.csv"), 3, "missing or not finite"),
+    "dead channels": (identify("rest.csv"), 3, "the torque never changes"),
+    "robot at rest": (identify("still.csv", "--no-check"), 4, "while all joints move"),
+    "time runs backwards": (identify("backwards.csv"), 3, "never increase"),
+    "binary rubbish": (identify("junk.csv"), 3, "it is not text"),
+    "truncated npz": (identify("cut.npz"), 3, "damaged"),
+    "too few joints": (identify("two.csv", chart="two"), 3, "2 columns"),
+    "log without a map": (["identify", "arm.urdf", "run1.csv", "--out", "new"], 3, "dynid inspect run1.csv"),
+    "rubbish to inspect": (["inspect", "junk.csv"], 3, "it is not text"),
+    # maps
+    "no TOML": (identify("run1.csv", chart="not_toml"), 3, "line 1"),
+    "unknown unit": (identify("run1.csv", chart="odd_unit"), 3, "furlong"),
+    "unknown column": (identify("run1.csv", chart="odd_column"), 3, "Columns like it: q3"),
+    "unknown section": (identify("run1.csv", chart="odd_key"), 3, "efort"),
+    "wrong joint names": (identify("run1.csv", chart="odd_joints"), 3, "List the log's names"),
+    "unknown profile": (["identify", "arm.urdf", "run1.csv", "--profile", "x", "--out", "new"], 3, "libfranka"),
+    # options
+    "unknown verb": (["identfy"], 2, "Did you mean 'identify'?"),
+    "no arguments": (["identify"], 2, "Missing argument"),
+    "unknown option": (identify("run1.csv", "--estimater", "wls"), 2, "--estimator"),
+    "unknown estimator": (identify("run1.csv", "--estimator", "lsq"), 2, "'wls'"),
+    "no number": (identify("run1.csv", "--limit", "much"), 2, "much"),
+    "negative cutoff": (identify("run1.csv", "--cutoff", "-1"), 2, "--cutoff"),
+    "cutoff beyond half the rate": (identify("run1.csv", "--cutoff", "500"), 2, "half the sampling rate"),
+    "map and profile": (identify("run1.csv", "--profile", "libfranka"), 2, "not both"),
+    "own proof": (identify("run1.csv", "--validate", "run1.csv"), 2, "Keep one run aside"),
+    "sign without sensor": (["load", "arm.urdf", "run1.csv", *VALIDATE, "--sign", "-1"], 2, "--sensor"),
+    "sensor and unloaded": (
+        ["load", "arm.urdf", "run1.csv", *VALIDATE, "--sensor", "link3", "--unloaded", "run2.csv"], 2, "--unloaded"
+    ),
+    "no wrench": (["load", "arm.urdf", "run1.csv", *VALIDATE, "--sensor", "link3"], 3, "wrench"),
+    "no such period": (["excite", "arm.urdf", "--period", "0", "--out", "new"], 2, "--period"),
+    "counts as JSON": (["base", "arm.urdf", "--counts", "--json"], 2, "--format text"),
+    "unknown function": (["codegen", "arm.urdf", "--functions", "fly", "--out", "new"], 2, "inverse_dynamics"),
+    "unknown paper": (["reproduce", "nobody1990", "--out", "new"], 2, "gautier1990"),
+    "unknown shell": (["completion", "tcsh"], 2, "'bash'"),
+    # results
+    "result of a newer version": (["validate", "newer.json", "run2.csv", *VALIDATE], 3, "newer dynid"),
+    "half a result": (["validate", "half.json", "run2.csv", *VALIDATE], 3, "no JSON"),
+    "edited result": (["validate", "edited.json", "run2.csv", *VALIDATE], 3, "checksum"),
+    "folder without a result": (["validate", "folder", "run2.csv", *VALIDATE], 3, "dynid identify wrote"),
+    "validation on the data used": (["validate", "res", "run1.csv", *VALIDATE], 2, "has not seen"),
+    "rerun of nothing": (["rerun", "folder"], 3, "no run is here"),
+    "report of nothing": (["report", "folder"], 3, "no run is here"),
+    "three runs on a page": (["report", "res", "res", "res"], 2, "one run, or two"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_use(desk: Path, arguments: list[str], code: int, words: str) -> None:
+    with inside(desk):
+        result = CliRunner().invoke(main, arguments)
+    text = " ".join(result.output.split())
+    assert result.exit_code == code, text
+    assert words in text
+    assert "Traceback" not in text
+    assert "fault of dynid" not in text
+    if code > 1:
+        assert len([line for line in result.stderr.splitlines() if line.startswith(("dynid:", "Error:"))]) == 1
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(WRONG) >= 30
+
+
+# --- what only a process of its own shows ---
+
+
+def run(
+    desk: Path, *arguments: str, before: Callable[[], None] | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dynid", *arguments]
+    return subprocess.run(
+        command, cwd=desk, env={**os.environ, **environment}, preexec_fn=before, capture_output=True, text=True,
+        timeout=120, check=False, encoding="utf-8", errors="replace",
+    )  # fmt: skip
+
+
+def test_a_full_disk(desk: Path) -> None:
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    result = run(desk, *identify("run1.csv", out="full"), before=small_files)
+    assert result.returncode == 5, result.stderr
+    assert "File too large" in result.stderr
+    assert "has room" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not json.loads((desk / "full" / "run.json").read_text())["finished"]
+    assert not list((desk / "full").glob("*.part"))
+
+
+def test_an_output_that_is_full(desk: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "dynid", "robots"]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert result.returncode == 5
+    assert "No space left" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_output_that_nobody_reads(desk: Path) -> None:
+    command = f"{sys.executable} -m dynid base puma560 --format json | head -c 10; echo ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
+    assert result.stdout.endswith("0\n")
+    assert result.stderr == ""
+
+
+def test_no_compiler(desk: Path) -> None:
+    result = run(desk, "codegen", "arm.urdf", "--out", "code", PATH="/nowhere", CC="")
+    assert result.returncode == 0
+    assert "no C compiler was found; install gcc or clang" in result.stdout
+
+
+def test_forty_columns(desk: Path) -> None:
+    result = run(desk, "validate", "--help", COLUMNS="40")
+    text, _, examples = result.stdout.partition("Examples:")
+    assert max(map(len, text.splitlines())) <= 40
+    assert "dynid validate result/ run9.csv" in examples
+    assert run(desk, "frobnicate", COLUMNS="40").returncode == 2
+
+
+def test_a_locale_without_letters(desk: Path) -> None:
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (desk / "letters.urdf").write_text(PLAIN_URDF.format(name="Größe→✓", inertial=inertial), encoding="utf-8")
+    for encoding in ("ascii", "latin-1"):
+        plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": encoding}
+        result = run(desk, "base", "letters.urdf", **plain)
+        assert result.returncode == 0, result.stderr
+        assert "base parameters" in result.stdout
+        assert result.stderr == ""
+
+
+def test_no_home_and_no_cache(desk: Path) -> None:
+    result = run(desk, "doctor", HOME="", XDG_CACHE_HOME="/proc/nothing", DYNID_CACHE="/proc/nothing")
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_interrupted(desk: Path) -> None:
+    command = [sys.executable, "-m", "dynid", "reproduce", "all", "--out", "papers"]
+    process = subprocess.Popen(command, cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3.0)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+    assert "Traceback" not in said
