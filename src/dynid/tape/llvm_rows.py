@@ -1,12 +1,12 @@
 """Moving samples between rows in the caller's arrays and columns of a block, as LLVM's text.
 
-As many rows as a register has lanes are moved at once, by transposing squares of registers. The last rows of a block
+Registers hold the same element of several rows, and several elements of a row, in turn. The last rows of a block
 overlap the ones before them, so that only blocks shorter than a register need the scalar loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dynid.tape.llvm_ir import Writer, number
 from dynid.tape.tape import Tape
@@ -72,69 +72,81 @@ def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: in
 def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
     """The function ``store(table, start, count, block)``: columns of a finished block into rows of the outputs.
 
+    Each row is written from its beginning to its end, and then the next. Processors see such a stream and do not read
+    the memory that is about to be overwritten; two rows at a time would take more than twice as long.
+
     Args:
         tape: the program.
         columns: column of each computed output element.
         block: samples per block.
         lanes: numbers per register.
     """
-    w = Writer(lanes)
     constants: list[float] = tape.constants.tolist()
-    w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {\nentry:")
-    targets: list[tuple[str, list[int | float]]] = []
+    parts = []
     for place, output in enumerate(tape.outputs, len(tape.inputs)):
         elements = [columns[e] if e >= 0 else constants[~e] for e in output.elements.ravel().tolist()]
-        targets.append((rows_of(w, place, output.size), elements))
-        if _is_sparse(elements):
-            size = w.value(f"mul i64 %count, {8 * output.size}")
-            w.line(f"call void @llvm.memset.p0.i64(ptr {targets[-1][0]}, i8 0, i64 {size}, i1 false)")
+        parts.append(_store_output(f"store{place}", place, elements, block, lanes))
+    w = Writer(lanes)
+    w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {")
+    for place in range(len(tape.inputs), len(tape.inputs) + len(tape.outputs)):
+        w.line(f"call void @store{place}(ptr %table, i64 %start, i64 %count, ptr %block)")
+    w.line("ret void\n}\n")
+    return "\n".join([*parts, w.text()])
+
+
+def _store_output(name: str, place: int, elements: Sequence[int | float], block: int, lanes: int) -> str:
+    """The same for one output; each of its elements is a column (int), or a value (float) where it is constant."""
+    w = Writer(lanes)
+    w.line(f"define internal void @{name}(ptr %table, i64 %start, i64 %count, ptr noalias %block) {{\nentry:")
+    pointer = rows_of(w, place, len(elements))
 
     def move() -> None:
         source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
-        for pointer, elements in targets:
-            _store_rows(w, _row_pointers(w, pointer, len(elements)), elements, source, 8 * block)
+        for lane, row in enumerate(_row_pointers(w, pointer, len(elements))):
+            _store_row(w, row, lane, elements, source, 8 * block)
 
     _wide_loop(w, move)
     w.line("br label %one\none:\n%single = phi i64 [ 0, %narrow ], [ %following, %one ]")
     source = w.value("getelementptr inbounds double, ptr %block, i64 %single")
-    for pointer, elements in targets:
-        _store_rows(w, [_row_pointer(w, pointer, len(elements), "%single")], elements, source, 8 * block)
+    _store_numbers(w, _row_pointer(w, pointer, len(elements), "%single"), enumerate(elements), source, 8 * block)
     w.line("%following = add i64 %single, 1\n%others = icmp ult i64 %following, %count")
     w.line("br i1 %others, label %one, label %end\n}\n")
     return w.text()
 
 
-def _is_sparse(elements: Sequence[int | float]) -> bool:
-    """Whether rows have many structural zeros.
-
-    Such rows are cleared first: the C library does so without reading the memory, which then need not be read for the
-    other elements either, and that saves more than writing some of them twice costs.
-    """
-    return 4 * sum(map(_is_zero, elements)) > len(elements)
-
-
-def _is_zero(element: int | float) -> bool:
-    return isinstance(element, float) and number(element) == number(0.0)
-
-
-def _store_rows(w: Writer, rows: Sequence[str], elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill consecutive rows; each element is a column (int), or a value (float) where it is constant."""
-    lanes, size = len(rows), len(elements)
-    is_cleared = _is_sparse(elements)
-    square = size - size % lanes if lanes > 1 else 0
-    for start in range(0, square, lanes):
-        group = elements[start : start + lanes]
-        if not (is_cleared and all(map(_is_zero, group))):
+def _store_row(w: Writer, row: str, lane: int, elements: Sequence[int | float], source: str, stride: int) -> None:
+    """Fill one row from a lane of the columns."""
+    whole = len(elements) - len(elements) % w.lanes if w.lanes > 1 else 0
+    for start in range(0, whole, w.lanes):
+        group = elements[start : start + w.lanes]
+        if any(isinstance(e, int) for e in group):
             registers = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
-            for row, register in zip(rows, _transposed(w, registers), strict=True):
-                w.store(register, row, 8 * start)
-    for position in range(square, size):
-        element = elements[position]
-        for lane, row in enumerate(rows):
-            value = number(element)
-            if isinstance(element, int):
-                value = w.value(f"load double, ptr {w.address(source, stride * element + 8 * lane)}, align 8")
-            w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
+            w.store(_gathered(w, registers, lane), row, 8 * start)
+        else:
+            w.store(f"<{', '.join(f'double {number(e)}' for e in group)}>", row, 8 * start)
+    rest = ((position, elements[position]) for position in range(whole, len(elements)))
+    _store_numbers(w, row, rest, w.address(source, 8 * lane), stride)
+
+
+def _gathered(w: Writer, registers: Sequence[str], lane: int) -> str:
+    """The numbers that several registers have in one lane, side by side; ever longer pieces are joined."""
+    pieces, size = list(registers), 1
+    while len(pieces) > 1:
+        first = lane if size == 1 else 0
+        order = [*range(first, first + size), *range(w.lanes + first, w.lanes + first + size)]
+        order += [0] * (w.lanes - len(order))
+        pieces = [_shuffled(w, pair, order) for pair in zip(pieces[::2], pieces[1::2], strict=True)]
+        size *= 2
+    return pieces[0]
+
+
+def _store_numbers(w: Writer, row: str, elements: Iterable[tuple[int, int | float]], source: str, stride: int) -> None:
+    """Store elements one by one at their positions in a row."""
+    for position, element in elements:
+        value = number(element)
+        if isinstance(element, int):
+            value = w.value(f"load double, ptr {w.address(source, stride * element)}, align 8")
+        w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
 
 
 def print_clear(columns: int, block: int) -> str:
