@@ -52,7 +52,7 @@ def load_experiment(path: Path) -> Experiment:
     from dynid.data.recording import Experiment
 
     try:
-        with np.load(path, allow_pickle=False) as content:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:
             facts = json.loads(str(content["facts"]))
             arrays = {name: content[name] for name in content.files if name != "facts"}
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:

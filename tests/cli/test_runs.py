@@ -1,0 +1,212 @@
+"""Run folders: what they hold, validation of saved results, reports made again, reruns, interrupted runs that go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from dynid.cli import main
+from dynid.cli.experiment_file import load_experiment, save_experiment
+from dynid.data.processing import process
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import DataError
+from dynid.export.result_file import read_result
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.urdf_writer import write_urdf
+from dynid.robot.zoo import cylindrical
+
+MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = ["q1", "q2", "q3"]
+unit = ["rad", "m", "m"]
+[effort]
+columns = ["tau1", "tau2", "tau3"]
+unit = ["N m", "N", "N"]
+"""
+
+
+def write_log(path: Path, seed: int) -> None:
+    robot = cylindrical().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+    run = simulate_experiment(
+        robot, sum_of_sines(3, seed=seed), rate_hz=100, duration_s=8, noise=Noise(effort=0.05), seed=seed
+    )
+    names = ["t", *(f"q{j + 1}" for j in range(3)), *(f"tau{j + 1}" for j in range(3))]
+    rows = np.column_stack([run.time, run.q, run.effort])  # type: ignore[list-item]
+    np.savetxt(path, rows, delimiter=",", header=",".join(names), comments="")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A robot, three logs, a map and a finished identification."""
+    folder = tmp_path_factory.mktemp("bench")
+    write_urdf(cylindrical(), folder / "arm.urdf")
+    for seed in (1, 2, 3):
+        write_log(folder / f"run{seed}.csv", seed)
+    (folder / "map.toml").write_text(MAP)
+    assert identify(folder, "res").exit_code == 0
+    return folder
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def identify(folder: Path, out: str, *options: str) -> Result:
+    logs = folder / "run1.csv", "--validate", folder / "run2.csv", "--map", folder / "map.toml"
+    return run("identify", folder / "arm.urdf", *logs, "--out", folder / out, *options)
+
+
+def test_a_run_folder_says_how_it_was_made(bench: Path) -> None:
+    facts = json.loads((bench / "res" / "run.json").read_text())
+    assert facts["finished"]
+    assert facts["options"]["estimator"] == "feasible"
+    assert facts["options"]["limit"] == 15.0
+    assert {Path(entry["path"]).name for entry in facts["inputs"]} == {"arm.urdf", "run1.csv", "run2.csv", "map.toml"}
+    for entry in facts["inputs"]:
+        assert entry["sha256"] == hashlib.sha256(Path(entry["path"]).read_bytes()).hexdigest()
+    for name, digest in facts["outputs"].items():
+        assert digest == hashlib.sha256((bench / "res" / name).read_bytes()).hexdigest()
+    assert {"result.json", "report.html", "report.md", "report.json", "summary.txt"} <= set(facts["outputs"])
+    assert "numpy" in facts["versions"]
+    assert "finished, exit code 0" in (bench / "res" / "log.txt").read_text()
+    assert not (bench / "res" / "cache").exists()
+    page = (bench / "res" / "report.html").read_text()
+    assert facts["inputs"][0]["sha256"] in page
+    assert "Lee, P. M. Wensing" in page
+
+
+def test_nothing_is_overwritten_without_force(bench: Path) -> None:
+    before = {file.name: file.read_bytes() for file in (bench / "res").iterdir()}
+    assert identify(bench, "res").exit_code == 5
+    assert {file.name: file.read_bytes() for file in (bench / "res").iterdir()} == before
+    (bench / "mine").mkdir(exist_ok=True)
+    (bench / "mine" / "summary.txt").write_text("my own notes")
+    assert identify(bench, "mine").exit_code == 5
+    assert (bench / "mine" / "summary.txt").read_text() == "my own notes"
+
+
+def test_a_saved_result_is_judged_on_new_logs(bench: Path) -> None:
+    arguments = ("validate", bench / "res", bench / "run3.csv", "--map", bench / "map.toml")
+    result = run(*arguments, "--json", "--out", bench / "proof")
+    assert result.exit_code == 0, result.output
+    verdict = json.loads(result.stdout)
+    assert verdict["passed"]
+    assert verdict == json.loads((bench / "proof" / "validation.json").read_text())
+    # the same log as held-out data of a new identification gives the same figure
+    again = run("identify", bench / "arm.urdf", bench / "run1.csv", "--validate", bench / "run3.csv", "--map",
+                bench / "map.toml", "--out", bench / "other", "--json", "--force")  # fmt: skip
+    expected = json.loads(again.stdout)["validation"]
+    assert verdict["relative_error_percent"] == pytest.approx(expected["relative_error_percent"], rel=1e-6)
+    assert verdict["per_joint_percent"] == pytest.approx(expected["per_joint_percent"], rel=1e-6)
+    strict = run(*arguments, "--limit", "1e-6")
+    assert strict.exit_code == 1
+    assert "exceeds the limit" in strict.output
+
+
+def test_reports_are_made_again_and_runs_compared(bench: Path) -> None:
+    page = (bench / "res" / "report.html").read_bytes()
+    (bench / "res" / "report.html").unlink()
+    assert run("report", bench / "res").exit_code == 0
+    assert (bench / "res" / "report.html").read_bytes() == page
+    assert identify(bench, "plain", "--estimator", "wls", "--force").exit_code == 0
+    assert run("report", bench / "res", bench / "plain", "--out", bench / "both").exit_code == 0
+    text = (bench / "both" / "report.md").read_text()
+    assert "feasible" in text
+    assert "wls" in text
+    for name in read_result(bench / "res").identification().estimate.names:
+        assert name in text
+    assert run("report", bench / "res", bench / "plain", "--out", bench / "both").exit_code == 5
+
+
+def test_a_rerun_gives_the_same_result_and_sees_changed_inputs(bench: Path, tmp_path: Path) -> None:
+    result = run("rerun", bench / "res", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["same"]
+    assert found["inputs_changed"] == []
+    for name in ("arm.urdf", "run1.csv", "run2.csv", "map.toml"):
+        (tmp_path / name).write_bytes((bench / name).read_bytes())
+    assert identify(tmp_path, "res").exit_code == 0
+    lines = (tmp_path / "run1.csv").read_text().splitlines()
+    (tmp_path / "run1.csv").write_text("\n".join(lines[:-100]) + "\n")
+    changed = run("rerun", tmp_path / "res", "--out", tmp_path / "again")
+    assert changed.exit_code == 1
+    assert f"changed since: {tmp_path / 'run1.csv'}" in changed.output
+    assert (tmp_path / "again" / "result.json").exists()
+    (tmp_path / "run1.csv").unlink()
+    gone = run("rerun", tmp_path / "res")
+    assert gone.exit_code == 3
+    assert "Put it back" in gone.output
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dynid.data.reading as reading
+    import dynid.identification.links as links
+
+    read, solve, seen = reading.read_recording, links.identify, []
+
+    def interrupt(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reading, "read_recording", lambda path, *a, **o: (seen.append(path), read(path, *a, **o))[1])
+    monkeypatch.setattr(links, "identify", interrupt)
+    assert identify(bench, "broken").exit_code == 130
+    assert len(seen) == 2
+    assert len(list((bench / "broken" / "cache").iterdir())) == 2
+    assert not json.loads((bench / "broken" / "run.json").read_text())["finished"]
+    monkeypatch.setattr(links, "identify", solve)
+    result = identify(bench, "broken")
+    assert result.exit_code == 0, result.output
+    assert "going on with the interrupted run" in result.stderr
+    assert len(seen) == 2  # nothing was read again
+    values = [read_result(bench / name).standard for name in ("res", "broken")]
+    assert np.allclose(*values, rtol=1e-6, atol=1e-9)
+
+
+def test_experiments_come_back_from_their_files_and_damage_is_noticed(tmp_path: Path) -> None:
+    recording = simulate_experiment(cylindrical(), sum_of_sines(3, seed=0), rate_hz=50, duration_s=8)
+    run = process(recording, cutoff_hz=5)
+    save_experiment(run, tmp_path / "run.npz")
+    again = load_experiment(tmp_path / "run.npz")
+    for name in ("time", "q", "dq", "ddq", "effort", "valid", "segment"):
+        assert np.array_equal(getattr(again, name), getattr(run, name), equal_nan=name == "effort")
+    assert (again.recipe, again.dropped, again.source) == (run.recipe, run.dropped, run.source)
+    (tmp_path / "run.npz").write_bytes((tmp_path / "run.npz").read_bytes()[:-50])
+    with pytest.raises(DataError):
+        load_experiment(tmp_path / "run.npz")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    script = run("completion", shell).output
+    assert "_DYNID_COMPLETE" in script
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=20)
+
+
+def test_completion_knows_robots_and_verbs() -> None:
+    environment = {**os.environ, "_DYNID_COMPLETE": "bash_complete", "COMP_WORDS": "dynid base pu", "COMP_CWORD": "2"}
+    result = CliRunner(env=environment).invoke(main, [], prog_name="dynid")
+    assert "puma560" in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments", [["robots"], ["doctor"], ["base", "scara"], ["check", "panda"]], ids=lambda words: words[0]
+)
+def test_json_for_other_programs(arguments: list[str]) -> None:
+    assert isinstance(json.loads(run(*arguments, "--json").stdout), dict | list)
+
+
+def test_every_verb_has_examples_and_the_exit_codes_are_told() -> None:
+    assert "Exit codes:" in run("--help").output
+    for name in main.commands:
+        assert f"dynid {name}" in run(name, "--help").output.partition("Examples:")[2], name
