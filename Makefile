@@ -2,6 +2,7 @@
 # make test   set up and run the tests
 # make check  what continuous integration runs: tests, linter, formatter, types, architecture
 # make bench  our speed beside the peers', as ratios
+# make site   the docs as a web site in out/site
 # make campaigns lists the long ones: fuzzing, kills, memory, real data, the papers' tables
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ DEMO_STAMP := $(VENV)/.ready
 
 CAMPAIGN := $(BIN)/python tests/campaigns
 
-.PHONY: demo test lint types architecture check bench campaigns clean picture \
+.PHONY: demo test lint types architecture check bench campaigns clean picture site \
 	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots real-data coverage
 
 demo: $(DEMO_STAMP)
@@ -70,6 +71,11 @@ coverage: $(STAMP)
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py
+
+site: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check mkdocs
+	$(BIN)/mkdocs build --quiet --strict
+	@echo "out/site/index.html"
 
 picture: $(DEMO_STAMP)
 	$(BIN)/dynid demo --out out/demo

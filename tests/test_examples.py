@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from pathlib import Path
 
@@ -22,3 +23,14 @@ def test_example_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert names["check"].passed
     if "load" in names:
         assert names["load"].mass == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_notebook_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    for number, cell in enumerate(cell for cell in cells if cell["cell_type"] == "code"):
+        exec(compile("".join(cell["source"]), f"{path.name} cell {number}", "exec"), names)
+    assert capsys.readouterr().out
+    assert names["check"].passed  # type: ignore[attr-defined]
+    assert names["inside"] > 0.8  # type: ignore[operator]

@@ -1,5 +1,15 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
+from dynid.closed_loop.laws import ComputedTorqueLaw as ComputedTorqueLaw
+from dynid.closed_loop.laws import PD as PD
+from dynid.closed_loop.laws import PID as PID
+from dynid.closed_loop.laws import UserLaw as UserLaw
+from dynid.closed_loop.laws import assumed_law as assumed_law
+from dynid.closed_loop.laws import read_law as read_law
+from dynid.closed_loop.loop import Loop as Loop
+from dynid.closed_loop.loop import Reference as Reference
+from dynid.closed_loop.simulate import LoopSimulation as LoopSimulation
+from dynid.closed_loop.simulate import simulate_loop as simulate_loop
 from dynid.data.channel_map import ChannelMap as ChannelMap
 from dynid.data.channel_map import read_channel_map as read_channel_map
 from dynid.data.differentiation import CentralDifferences as CentralDifferences
@@ -27,16 +37,21 @@ from dynid.errors import GeneratedCodeMismatch as GeneratedCodeMismatch
 from dynid.errors import IdentifiabilityError as IdentifiabilityError
 from dynid.errors import LogReadError as LogReadError
 from dynid.estimation.bounds import Bounds as Bounds
+from dynid.estimation.controller_check import check_controller as check_controller
 from dynid.estimation.energy import Energy as Energy
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
 from dynid.estimation.feasible import FeasibleWLS as FeasibleWLS
+from dynid.estimation.instrumental import InstrumentalVariables as InstrumentalVariables
 from dynid.estimation.kalman import Kalman as Kalman
 from dynid.estimation.least_squares import OLS as OLS
 from dynid.estimation.least_squares import WLS as WLS
 from dynid.estimation.likelihood import ML as ML
 from dynid.estimation.link_by_link import LinkByLink as LinkByLink
 from dynid.estimation.momentum import Momentum as Momentum
+from dynid.estimation.output_error import CLIE as CLIE
+from dynid.estimation.output_error import CLOE as CLOE
+from dynid.estimation.output_error import DIDIM as DIDIM
 from dynid.estimation.power import Power as Power
 from dynid.estimation.problem import Problem as Problem
 from dynid.estimation.problem import build_problem as build_problem

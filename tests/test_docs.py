@@ -1,0 +1,145 @@
+"""README and docs keep their promises: every snippet and every command runs, every link resolves."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dynid
+from dynid.cli import main
+from dynid.data.simulation import sum_of_sines
+from support.api_reference import reference
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
+LONG = {"bench": "minutes", "demo": "run by make demo", "compare": "a Monte-Carlo study", "reproduce": "tests/papers"}
+"""Commands not run here, and why."""
+QUICKER = {"excite": ["--time-limit", "2", "--harmonics", "3"]}
+"""Options that shorten what stands in the docs."""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    lines = [line for block in blocks(page, "") for line in block.splitlines()]
+    return [line.partition("  #")[0].strip() for line in lines if line.startswith("dynid ")]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_snippets_run_in_order(page: Path) -> None:
+    namespace: dict[str, object] = {}
+    for number, block in enumerate(blocks(page, "python")):
+        exec(compile(block, f"{page.name} block {number}", "exec"), namespace)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place where the files exist that the docs speak of: a robot and logs of it, simulated."""
+    here = tmp_path_factory.mktemp("docs")
+    robot = dynid.robots.ur10()
+    dynid.write_urdf(robot, here / "arm.urdf")
+    friction = (dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset(0.1))
+    real = robot.with_joint_models(*friction)
+    block = dynid.Inertia.from_com(2.0, [0.0, 0.02, 0.06], 4e-3 * np.eye(3))
+    holding = real.with_body("block", parent=robot.bodies[-1].joint.child, inertia=block)
+    for seed, name in enumerate(("run1", "run2", "run3", "empty", "held")):
+        log = dynid.simulate_experiment(
+            holding if name == "held" else real,
+            sum_of_sines(6, period_s=10.0, amplitude=0.9, seed=1 if name in ("empty", "held") else seed),
+            duration_s=20.0,
+            rate_hz=200.0,
+            noise=dynid.Noise(position=2e-6, effort=0.4),
+            with_velocity=False,
+            seed=seed,
+        )
+        assert log.effort is not None
+        header = ",".join(["time", *(f"q{j}" for j in range(6)), *(f"effort{j}" for j in range(6))])
+        table = np.column_stack([log.time, log.q, log.effort])
+        np.savetxt(here / f"{name}.csv", table, delimiter=",", header=header, comments="")
+    (here / "channel_maps").symlink_to(ROOT / "channel_maps")
+    if DATASETS.is_dir():
+        (here / "datasets").symlink_to(DATASETS)
+    return here
+
+
+MAP = """[time]
+column = "time"
+unit = "s"
+[position]
+columns = "q{0..5}"
+unit = "rad"
+[effort]
+columns = "effort{0..5}"
+unit = "N m"
+"""
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.name)
+def test_commands_run_in_order(page: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for entry in folder.iterdir():
+        (tmp_path / entry.name).symlink_to(entry)
+    (tmp_path / "map.toml").write_text(MAP)
+    monkeypatch.chdir(tmp_path)
+    for command in commands(page):
+        words = shlex.split(command)[1:]
+        if words[0] in LONG:
+            assert CliRunner().invoke(main, [words[0], "--help"]).exit_code == 0, command
+            continue
+        if "datasets/" in command and not DATASETS.is_dir():
+            pytest.skip("the data sets are not here")
+        target = None
+        if ">" in words:
+            target = tmp_path / words[words.index(">") + 1]
+            words = words[: words.index(">")]
+        result = CliRunner().invoke(main, [*words, *QUICKER.get(words[0], [])])
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+        if target is not None:
+            assert "TODO" not in result.stdout
+            target.write_text(MAP)  # as a reader would complete the proposal
+
+
+def test_the_proposed_map_is_a_map(folder: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(folder / "run1.csv")])
+    assert result.exit_code == 0
+    (tmp_path / "map.toml").write_text(result.stdout)
+    proposed = dynid.read_channel_map(tmp_path / "map.toml")
+    assert {"position", "effort"} <= set(proposed.signals)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_resolve(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if not target.startswith(("http://", "https://")):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "toml")], ids=lambda p: p.name)
+def test_toml_is_understood(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "toml"):
+        path = tmp_path / "page.toml"
+        path.write_text(block)
+        assert dynid.read_library(path) if "[[object]]" in block else dynid.read_channel_map(path).signals
+
+
+def test_every_make_target_of_the_docs_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for page in PAGES:
+        for target in re.findall(
+            r"\bmake ([a-z][a-z-]+)\b(?=`|\s+#|$)", page.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            assert re.search(rf"^(?:[a-z -]+ )?{target}(?: [a-z -]+)?:", makefile, re.MULTILINE), (page.name, target)
+
+
+def test_public_names_are_those_of_the_reference() -> None:
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == reference(), (
+        "run PYTHONPATH=tests python tests/support/api_reference.py"
+    )
