@@ -11,6 +11,9 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOME = {
+    "dynid.closed_loop.laws": ["PD", "PID", "ComputedTorqueLaw", "UserLaw", "assumed_law", "read_law"],
+    "dynid.closed_loop.loop": ["Loop", "Reference"],
+    "dynid.closed_loop.simulate": ["LoopSimulation", "simulate_loop"],
     "dynid.data.channel_map": ["ChannelMap", "read_channel_map"],
     "dynid.data.differentiation": [
         "CentralDifferences",
@@ -39,14 +42,17 @@ _HOME = {
         "LogReadError",
     ],
     "dynid.estimation.bounds": ["Bounds"],
+    "dynid.estimation.controller_check": ["check_controller"],
     "dynid.estimation.energy": ["Energy"],
     "dynid.estimation.estimate": ["Estimate", "Estimator"],
     "dynid.estimation.feasible": ["FeasibleWLS"],
     "dynid.estimation.kalman": ["Kalman"],
+    "dynid.estimation.instrumental": ["InstrumentalVariables"],
     "dynid.estimation.least_squares": ["OLS", "WLS"],
     "dynid.estimation.likelihood": ["ML"],
     "dynid.estimation.link_by_link": ["LinkByLink"],
     "dynid.estimation.momentum": ["Momentum"],
+    "dynid.estimation.output_error": ["CLIE", "CLOE", "DIDIM"],
     "dynid.estimation.power": ["Power"],
     "dynid.estimation.problem": ["Problem", "build_problem"],
     "dynid.estimation.recursive": ["Recursive"],

@@ -18,7 +18,7 @@ from dynid.robot.model import Robot
 from dynid.tape import Tape, jvp, record
 from dynid.tape.recorder import Recorder, replay
 
-__all__ = ["Arm", "control_tape"]
+__all__ = ["Arm", "control_tape", "law_slopes"]
 
 Floats = NDArray[np.float64]
 
@@ -95,16 +95,10 @@ def _linearised(arm: Arm, width: int) -> Tape:
         return newton_euler(robot, arm.standard(parameters), q, dq, ddq)
 
     torques = smoothed_friction(record(torque, **shapes), arm.friction_speed)
-    along = jvp(torques, "output", wrt=["q", "dq"])
     recorder = Recorder()
     inputs = {name: recorder.input(name, shape) for name, shape in shapes.items()}
     flat = np.concatenate([np.ravel(array) for array in inputs.values()])
-    slopes: Any = np.full((n, 2 * n), 0.0, dtype=object)
-    for direction in range(2 * n):
-        unit = np.zeros(2 * n)
-        unit[direction] = 1.0
-        value = replay(along, recorder, np.concatenate([flat, unit.astype(object)]))
-        slopes[:, direction] = [value(e) for e in along.outputs[0].elements.tolist()]
+    slopes = _slopes(torques, "output", ("q", "dq"), recorder, flat)
     rows = _columns(arm)
     value = replay(rows, recorder, flat[: 3 * n])
     table: Any = np.full((n, width), 0.0, dtype=object)
@@ -129,3 +123,30 @@ def control_tape(law: ControlLaw, dof: int, period: float) -> Tape:
         return {"held": torque + wanted[4], "memory": later}
 
     return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=(5 * dof,))
+
+
+def law_slopes(law: Tape, dof: int) -> Tape:
+    """``(state, memory, sample) -> (n + m, 2 n + m)``: held inputs and new memory per position, velocity and memory."""
+    recorder = Recorder()
+    flat = np.concatenate([np.ravel(recorder.input(entry.name, entry.shape)) for entry in law.inputs])
+    blocks = [_slopes(law, name, ("state", "memory"), recorder, flat) for name in ("held", "memory")]
+    table = np.delete(np.concatenate(blocks), 2 * dof, axis=1)  # no law sees the work done
+    return recorder.tape({"output": table})
+
+
+def _slopes(tape: Tape, output: str, wrt: tuple[str, ...], recorder: Recorder, flat: Any) -> Any:
+    """(outputs, inputs) derivatives of a tape's output, recorded on the tape's inputs (flat), unit by unit."""
+    elements = tape.output(output).elements.ravel().tolist()
+    count = sum(entry.size for entry in tape.inputs if entry.name in wrt)
+    slopes: Any = np.full((len(elements), count), 0.0, dtype=object)
+    if not elements:
+        return slopes
+    along = jvp(tape, output, wrt=list(wrt))
+    targets = along.outputs[0].elements.ravel().tolist()
+    for direction in range(count):
+        unit = np.zeros(count, dtype=object)
+        unit[:] = 0.0
+        unit[direction] = 1.0
+        value = replay(along, recorder, np.concatenate([flat, unit]))
+        slopes[:, direction] = [value(e) for e in targets]
+    return slopes

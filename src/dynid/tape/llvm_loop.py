@@ -107,8 +107,8 @@ def loop_module(control: Tape, rate: Tape, sizes: LoopSizes, lanes: int, host: H
         print_function("control", control, lanes, host),
         print_function("rate", rate, lanes, host),
         _sample(sizes.sample, lanes),
-        _axpy(sizes.state, lanes),
-        _finish(sizes.state, lanes),
+        _axpy(sizes.state, lanes, host.fused),
+        _finish(sizes.state, lanes, host.fused),
         _run(sizes, lanes),
     ]
     return "\n".join(parts)
@@ -222,18 +222,18 @@ def _sample(size: int, lanes: int) -> str:
     return w.text()
 
 
-def _axpy(size: int, lanes: int) -> str:
+def _axpy(size: int, lanes: int, fused: bool) -> str:
     w = Writer(lanes)
     w.line("define internal void @axpy(ptr %x, ptr %step, ptr %rate, ptr %to) {\nentry:")
     h = w.load("%step", 0)
     for k in range(size):
         offset = 8 * lanes * k
-        w.store(w.fma(h, w.load("%rate", offset), w.load("%x", offset)), "%to", offset)
+        w.store(_multiply_add(w, fused, h, w.load("%rate", offset), w.load("%x", offset)), "%to", offset)
     w.line("ret void\n}")
     return w.text()
 
 
-def _finish(size: int, lanes: int) -> str:
+def _finish(size: int, lanes: int, fused: bool) -> str:
     """``x + h/6 (k1 + k4) + h/3 (k2 + k3)``."""
     w = Writer(lanes)
     w.line("define internal void @finish(ptr %x, ptr %step, ptr %k1, ptr %k2, ptr %k3, ptr %k4) {\nentry:")
@@ -242,6 +242,11 @@ def _finish(size: int, lanes: int) -> str:
         o = 8 * lanes * k
         outer = w.binary("fadd", w.load("%k1", o), w.load("%k4", o))
         inner = w.binary("fadd", w.load("%k2", o), w.load("%k3", o))
-        w.store(w.fma(third, inner, w.fma(sixth, outer, w.load("%x", o))), "%x", o)
+        total = _multiply_add(w, fused, sixth, outer, w.load("%x", o))
+        w.store(_multiply_add(w, fused, third, inner, total), "%x", o)
     w.line("ret void\n}")
     return w.text()
+
+
+def _multiply_add(w: Writer, fused: bool, left: str, right: str, addend: str) -> str:
+    return w.fma(left, right, addend) if fused else w.binary("fadd", w.binary("fmul", left, right), addend)

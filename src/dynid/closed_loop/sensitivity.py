@@ -1,0 +1,141 @@
+"""Exact derivatives of the simulated closed loop with respect to the robot's parameters.
+
+They are derivatives of the very steps that the simulation takes, not differences of simulations: the run is recorded
+stage by stage, the equations are linearised there in batches, and the derivatives follow in one more pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.closed_loop.arm import Arm, law_slopes
+from dynid.closed_loop.simulate import LoopSimulator
+from dynid.tape import Program, Tape, compile_tape
+from dynid.tape.program import Backend
+from dynid.tape.rollout import Runs
+from dynid.tape.variation import Linearisation, Variation, padded
+
+__all__ = ["LoopDerivatives", "bias_slopes", "differentiate_loop"]
+
+Floats = NDArray[np.float64]
+STEPS = 128
+"""Runge-Kutta steps linearised at a time: what they need stays near the cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoopDerivatives:
+    """A run and its derivatives at the K logged instants."""
+
+    q: Floats
+    """(K, n) [rad or m]"""
+    dq: Floats
+    """(K, n)"""
+    ddq: Floats
+    """(K, n)"""
+    torque: Floats
+    """(K, n) [N m or N]"""
+    q_slopes: Floats
+    """(K, n, b) of the positions with respect to the arm's input parameters"""
+    torque_slopes: Floats
+    """(K, n, b) of the torques"""
+
+
+def differentiate_loop(
+    simulator: LoopSimulator, parameters: Floats, *, every: int = 1, ticks: int | None = None, backend: Backend = "auto"
+) -> LoopDerivatives:
+    """Simulate and differentiate.
+
+    Args:
+        simulator: Of one run.
+        parameters: (b,) values of the arm's input parameters.
+        every: Control periods per logged instant.
+        ticks: Control periods; all by default.
+        backend: As for `dynid.tape.compile_tape`.
+
+    Raises:
+        EstimationError: The robot runs away.
+    """
+    runs = simulator.run(parameters, ticks=ticks, trace=True)
+    n, b = simulator.loop.dof, len(simulator.arm.columns)
+    memory = runs.memory.shape[2]
+    variation = Variation(n, memory, padded(b), backend)
+    S = np.zeros((2 * n + memory, padded(b)))
+    chunk = max(1, STEPS // simulator.substeps)
+    records = [
+        variation.run(
+            S,
+            _linearised(simulator, runs, parameters, slice(start, start + chunk), backend),
+            period=simulator.loop.period_s,
+            first=start,
+            every=every,
+        )
+        for start in range(0, runs.state.shape[1], chunk)
+    ]
+    slopes = np.concatenate(records)[:, :, :b]
+    state, rate = runs.state[0, ::every], runs.rate[0, ::every]
+    return LoopDerivatives(
+        q=state[:, :n],
+        dq=state[:, n : 2 * n],
+        ddq=rate[:, n : 2 * n],
+        torque=runs.held[0, ::every],
+        q_slopes=slopes[:, :n],
+        torque_slopes=slopes[:, n:],
+    )
+
+
+def _linearised(
+    simulator: LoopSimulator, runs: Runs, parameters: Floats, ticks: slice, backend: Backend
+) -> Linearisation:
+    n, reference = simulator.loop.dof, simulator.loop.reference
+    state, memory = runs.state[0, ticks], runs.memory[0, ticks]
+    samples = np.zeros((len(state), 5 * n))
+    for place, values in enumerate((reference.q, reference.dq, reference.ddq)):
+        samples[:, place * n : (place + 1) * n] = values[ticks][: len(state)]
+    laws = _law_program(_Key(simulator.law, n), backend)(state, memory, samples)
+    assert runs.stages is not None
+    stages = runs.stages[0, ticks.start * simulator.substeps : ticks.stop * simulator.substeps]
+    q, dq, ddq = (
+        np.ascontiguousarray(stages[:, :, which, part].reshape(-1, n))
+        for which, part in ((0, slice(n)), (0, slice(n, 2 * n)), (1, slice(n, 2 * n)))
+    )
+    found = _arm_program(simulator.arm, backend)(q, dq, ddq, parameters)
+    shaped = {name: values.reshape(len(stages), 4, n, -1) for name, values in found.items()}
+    return Linearisation(laws=laws, **shaped)
+
+
+def bias_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, parameters: Floats) -> tuple[Floats, Floats]:
+    """(N, n, n) derivatives of the inverse dynamics with respect to positions and to velocities, friction smoothed."""
+    found = _slopes_program(arm)(q, dq, ddq, parameters)
+    return found["stiffness"], found["damping"]
+
+
+@lru_cache(maxsize=16)
+def _slopes_program(arm: Arm) -> Program:
+    return compile_tape(arm.linearised(padded(len(arm.columns))).select({"stiffness": ..., "damping": ...}))
+
+
+class _Key:
+    """A tape as a key."""
+
+    def __init__(self, tape: Tape, dof: int) -> None:
+        self.tape, self.fields = tape, (tape.fingerprint, dof)
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.fields == other.fields
+
+
+@lru_cache(maxsize=32)
+def _law_program(key: _Key, backend: Backend) -> Program:
+    return compile_tape(law_slopes(key.tape, key.fields[1]), backend)
+
+
+@lru_cache(maxsize=16)
+def _arm_program(arm: Arm, backend: Backend) -> Program:
+    return compile_tape(arm.linearised(padded(len(arm.columns))), backend)

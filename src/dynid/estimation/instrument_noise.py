@@ -1,0 +1,95 @@
+"""How noise of torques and positions reaches the instrumental-variable estimate.
+
+With position noise v the residual is ``e = w - (A0 v + A1 dv/dt + A2 ddv/dt^2)``: torque noise w, and the inverse
+dynamics' derivatives A with respect to positions, velocities and accelerations. Nearly all of e is far above the band
+of the instruments Z, so its autocovariances say little about ``sum Z' W e``. Summed by parts the derivatives act on the
+instruments, which are smooth:
+
+    sum_t Z' W e = sum_t Z' W w - (A0' W Z - d/dt (A1' W Z) + d^2/dt^2 (A2' W Z))' v
+
+and what is left of noise, w and v, is measured minus simulated torques and positions.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.closed_loop.sensitivity import bias_slopes
+from dynid.data.recording import Experiment
+from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
+from dynid.kernels import kernel
+
+__all__ = ["faded", "noise_scores"]
+
+Floats = NDArray[np.float64]
+RISE_S = 0.5
+"""Time within which instruments fade in and out [s], at most a tenth of the stretch."""
+
+
+def faded(run: Experiment) -> Floats:
+    """(N,) window that rises and falls smoothly at the ends of every gap-free stretch."""
+    window = np.ones(run.samples)
+    edges: list[int] = [0, *(np.flatnonzero(np.diff(run.segment)) + 1).tolist(), run.samples]
+    for start, stop in pairwise(edges):
+        rise = int(min(RISE_S * run.rate_hz, 0.1 * (stop - start)))
+        ramp = 0.5 - 0.5 * np.cos(np.pi * (np.arange(rise) + 0.5) / max(rise, 1))
+        window[start : start + rise] = ramp
+        window[stop - rise : stop] = ramp[::-1]
+    return window
+
+
+def noise_scores(
+    runs: LoopRuns, motions: Motions, beta: Floats, instruments: list[Floats], weights: Floats
+) -> tuple[list[Floats], list[Floats]]:
+    """(N, b) scores of every run after summation by parts, and (N, 2 n) the noise of torques and positions in them.
+
+    Args:
+        runs: The experiments in their loops.
+        motions: Simulated with the estimate.
+        beta: (b,) the estimate.
+        instruments: (N, n, b) of each run.
+        weights: (n,) of the joints.
+    """
+    scores, noise = [], []
+    for run, motion, Z in zip(runs.runs, motions, instruments, strict=True):
+        C = Z * weights[None, :, None]
+        w = run.torque_residual(motion)
+        v = run.run.q - motion.q
+        G = _carried(run, motion, _links_only(runs, beta), C)
+        scores.append(np.einsum("tnb,tn->tb", C, w) - np.einsum("tnb,tn->tb", G, v))
+        noise.append(np.concatenate([w, v], axis=1))
+    return scores, noise
+
+
+def _links_only(runs: LoopRuns, beta: Floats) -> Floats:
+    """The base parameters without the joint models', whose columns carry no measured motion."""
+    inertial = np.array(runs.problem.base.columns) < 10 * runs.problem.robot.dof
+    return np.where(inertial, beta, 0.0)
+
+
+def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats) -> Floats:
+    """(N, n, b) what one unit of position noise adds to the (negative) score."""
+    q, dq, ddq = (np.ascontiguousarray(x) for x in (motion.q, motion.dq, motion.ddq))
+    stiffness, damping = bias_slopes(run.simulator.arm, q, dq, ddq, beta)
+    theta = np.zeros(run.simulator.arm.robot.parameter_vector.size)
+    theta[list(run.simulator.arm.columns)] = beta
+    inertia = kernel(run.simulator.arm.robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
+    G = np.einsum("tji,tjb->tib", stiffness, C)
+    edges: list[int] = [0, *(np.flatnonzero(np.diff(run.run.segment)) + 1).tolist(), run.run.samples]
+    for start, stop in pairwise(edges):
+        if stop - start >= 3:
+            part, h = slice(start, stop), 1.0 / run.run.rate_hz
+            G[part] -= np.gradient(np.einsum("tji,tjb->tib", damping[part], C[part]), h, axis=0)
+            G[part] += _second(np.einsum("tji,tjb->tib", inertia[part], C[part]), h)
+    return np.asarray(G)
+
+
+def _second(x: Floats, h: float) -> Floats:
+    """Second derivative of rows (N, ...) at a spacing h; the ends repeat their neighbours."""
+    result = np.empty_like(x)
+    result[1:-1] = (x[2:] - 2.0 * x[1:-1] + x[:-2]) / h**2
+    result[0], result[-1] = result[1], result[-2]
+    return result

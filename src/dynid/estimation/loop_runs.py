@@ -1,0 +1,253 @@
+"""The experiments of a problem simulated in their loops, sample by sample beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.closed_loop.arm import Arm
+from dynid.closed_loop.loop import Loop
+from dynid.closed_loop.simulate import LoopSimulator
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.least_squares import refined_weights
+from dynid.estimation.problem import Problem
+from dynid.kernels import kernel
+from dynid.tape import Program, compile_tape
+
+__all__ = ["LoopRun", "LoopRuns", "Motions", "SimulatedMotion", "Start", "joint_weights"]
+
+Floats = NDArray[np.float64]
+ALIGNED = 1e-3
+"""Largest distance of a sample from a control instant, in control periods."""
+CHECKED = 64
+"""Samples of a run at which the inertia matrix is checked."""
+WORSE = 2.0
+"""Steps that raise the misfit by more than this factor are shortened."""
+ENOUGH = (0.02, 0.5, np.inf)
+"""Misfits below which a start is good enough not to try the next."""
+HALVINGS = 6
+"""How often a step is halved before it is given up."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedMotion:
+    """What the simulated robot did at an experiment's samples; every field (N, n)."""
+
+    q: Floats
+    dq: Floats
+    ddq: Floats
+    torque: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopRun:
+    """One experiment, the simulator of its loop, and where its samples are among the control instants."""
+
+    run: Experiment
+    simulator: LoopSimulator
+    every: int
+    """Control periods per record of the simulation"""
+    rows: NDArray[np.int64]
+    """(N,) record of each sample"""
+
+    @property
+    def ticks(self) -> int:
+        """Control periods up to the last sample."""
+        return int(self.rows[-1]) * self.every + 1
+
+    @property
+    def loop(self) -> Loop:
+        """The experiment's loop."""
+        return self.simulator.loop
+
+    def simulate(self, beta: Floats) -> SimulatedMotion:
+        """The motion with base parameters (b,).
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        runs, n = self.simulator.run(beta, every=self.every, ticks=self.ticks), self.loop.dof
+        state, rate = runs.state[0, self.rows], runs.rate[0, self.rows]
+        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows])
+
+    def columns(self, motion: SimulatedMotion) -> Floats:
+        """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
+        program = _columns(self.simulator.arm)
+        result: Floats = program(*(np.ascontiguousarray(x) for x in (motion.q, motion.dq, motion.ddq)))
+        return self.filtered(result)
+
+    def torque_residual(self, motion: SimulatedMotion) -> Floats:
+        """(N, n) measured minus simulated torque, zero where it does not count [N m or N]."""
+        return np.where(self.run.valid, np.nan_to_num(self.run.effort) - self.filtered(motion.torque), 0.0)
+
+    def filtered(self, rows: Floats) -> Floats:
+        """Rows (N, ...) through the low-pass that the measured torques went through."""
+        if self.run.smoothing is None or self.run.smoothing.cutoff_hz is None:
+            return rows
+        return self.run.smooth(rows.reshape(len(rows), -1)).reshape(rows.shape)
+
+
+@lru_cache(maxsize=32)
+def _columns(arm: Arm) -> Program:
+    return compile_tape(arm.motion_columns())
+
+
+Motions = tuple[SimulatedMotion, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where an iteration begins."""
+
+    beta: Floats
+    """(b,)"""
+    motions: Motions
+    """Of the experiments with these parameters"""
+    notes: tuple[str, ...]
+    """What was not as usual"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopRuns:
+    """All experiments of a problem in their loops."""
+
+    problem: Problem
+    runs: tuple[LoopRun, ...]
+
+    @classmethod
+    def of(cls, problem: Problem) -> LoopRuns:
+        """Prepare the simulators.
+
+        Raises:
+            ArgumentError: The problem has experiments without a loop, features, or low-passed equations.
+        """
+        if problem.features or problem.band_hz is not None:
+            raise ArgumentError(
+                "the simulated loop knows links and joint models only", remedy="Build the problem without features."
+            )
+        return cls(problem, tuple(_prepared(problem, run) for run in problem.experiments))
+
+    def simulate(self, beta: Floats) -> Motions:
+        """The motion of every experiment with base parameters (b,)."""
+        return tuple(run.simulate(beta) for run in self.runs)
+
+    def start(self) -> Start:
+        """Where to begin: with weighted least squares, if that robot's torques are near the measured ones.
+
+        Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
+        hardly moves as it should. The robot's own values, and a physically possible fit, are then tried too, and the
+        nearest to the measured torques is taken.
+
+        Raises:
+            EstimationError: None of them follows the references.
+        """
+        problem = self.problem
+        tries: tuple[tuple[str, Callable[[], Floats]], ...] = (
+            ("", lambda: problem.information.weight(refined_weights(problem)).solve(minimum_norm=True)),
+            ("the robot's own values", lambda: problem.base.project(problem.robot.parameter_vector)),
+            ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(problem).values),
+        )
+        best, lowest = None, np.inf
+        for (note, values), enough in zip(tries, ENOUGH, strict=True):
+            beta = values()
+            motions = self.attempt(beta)
+            if motions is not None and self.misfit(motions) < lowest:
+                lowest = self.misfit(motions)
+                best = Start(beta, motions, (f"started from {note}",) if note else ())
+            if best is not None and lowest < enough:
+                return best
+        if best is None:
+            raise EstimationError(
+                "no start follows the references: neither a fit nor the robot's own values",
+                remedy="Check the control law and the reference, or give the robot better prior values.",
+            )
+        return best
+
+    def advance(
+        self, beta: Floats, wanted: Floats, motions: Motions, merit: Callable[[Motions], float] | None = None
+    ) -> tuple[Floats, Motions]:
+        """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.
+
+        Args:
+            beta: (b,) where it is.
+            wanted: (b,) where to go.
+            motions: Simulated with beta.
+            merit: What must not grow much; the misfit of torques by default.
+
+        Raises:
+            EstimationError: Not even a small step is possible.
+        """
+        judge = merit or self.misfit
+        step, limit = wanted - beta, WORSE * judge(motions) + 1e-12
+        for halvings in range(HALVINGS):
+            values = beta + step * 0.5**halvings
+            found = self.attempt(values)
+            if found is not None and judge(found) <= limit:
+                return values, found
+        raise EstimationError(
+            "the simulated robot stops following its reference as soon as the estimate improves",
+            remedy="Check the control law, or start from better prior values.",
+        )
+
+    def misfit(self, motions: Motions) -> float:
+        """Squares of measured minus simulated torques over those of the measured ones, summed over the joints."""
+        squares, total = np.zeros(self.problem.robot.dof), np.zeros(self.problem.robot.dof)
+        for run, motion in zip(self.runs, motions, strict=True):
+            rest = run.torque_residual(motion)
+            squares += (rest**2).sum(axis=0)
+            total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
+        return float((squares / np.maximum(total, 1e-300)).sum())
+
+    def attempt(self, beta: Floats) -> Motions | None:
+        """The motion of every experiment; None where the inertia is impossible or the robot leaves its reference."""
+        evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
+        theta = self.problem.representative(beta)
+        for run in self.runs:
+            q = run.run.q[:: max(1, run.run.samples // CHECKED)]
+            if np.linalg.eigvalsh(evaluate(np.ascontiguousarray(q), theta))[:, 0].min() <= 0.0:
+                return None
+        try:
+            motions = self.simulate(beta)
+        except EstimationError:
+            return None
+        pairs = zip(self.runs, motions, strict=True)
+        near = all(np.abs(m.q - run.run.q).max() < 1.0 + np.ptp(run.run.q, axis=0).max() for run, m in pairs)
+        return motions if near else None
+
+
+def _prepared(problem: Problem, run: Experiment) -> LoopRun:
+    loop = run.loop
+    if loop is None:
+        raise ArgumentError(
+            f"the loop of '{run.source}' is not known",
+            remedy="Give it: dataclasses.replace(experiment, loop=dynid.Loop(law=..., reference=...)).",
+        )
+    place = (run.time - loop.start_s) * loop.reference.rate_hz
+    ticks = np.round(place).astype(np.int64)
+    if ticks.size == 0 or ticks[0] < 0 or ticks[-1] >= len(loop.reference.q) or np.any(np.diff(ticks) <= 0):
+        raise ArgumentError(
+            f"the samples of '{run.source}' are not within its reference motion",
+            remedy="Check Loop.start_s and that the log's rate does not exceed the control rate.",
+        )
+    if np.abs(place - ticks).max() > ALIGNED:
+        raise ArgumentError(
+            f"the samples of '{run.source}' are not taken at control instants",
+            remedy="Give Loop.start_s, or a reference whose rate is a multiple of the log's.",
+        )
+    every = int(np.gcd.reduce(ticks))
+    every = every if every > 0 else 1
+    simulator = LoopSimulator(Arm(problem.robot, problem.base.columns, loop.friction_speed), loop)
+    return LoopRun(run, simulator, every, ticks // every)
+
+
+def joint_weights(residuals: list[Floats], counts: NDArray[np.int64]) -> Floats:
+    """(n,) inverse variance of each joint's residuals (N, n) over all runs, of which so many counted."""
+    squares = sum((residual**2).sum(axis=0) for residual in residuals)
+    variances = np.asarray(squares / np.maximum(counts, 1), dtype=float)
+    return np.asarray(1.0 / np.maximum(variances, 1e-20 * max(float(variances.max()), 1e-280)))

@@ -1,0 +1,259 @@
+"""Output error: parameters for which the simulated loop does what the real one did.
+
+- `DIDIM` ([Gautier2013]): simulated against measured torques. Along the simulated motion the torques are linear in the
+  parameters, ``tau_sim = Y(q_sim) beta``; the motion itself hardly depends on them where the loop is stiff. So every
+  round is a linear least-squares problem, without derivatives.
+- `CLOE`: simulated against measured positions; `CLIE`: torques, the loop's input. Both by Gauss-Newton with the exact
+  derivatives of the simulation, which are renewed only while that pays.
+
+None of them differentiates measured positions, so none is biased by their noise.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.closed_loop.sensitivity import differentiate_loop
+from dynid.errors import ArgumentError
+from dynid.estimation.controller_check import check_controller, controller_mismatch
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.least_squares import refuse_unsupported
+from dynid.estimation.loop_runs import LoopRuns, Motions, joint_weights
+from dynid.estimation.possible import possible_estimate
+from dynid.estimation.problem import Problem
+from dynid.estimation.scores import resolvable, scaled_solution, solution_covariance
+
+__all__ = ["CLIE", "CLOE", "DIDIM"]
+
+Floats = NDArray[np.float64]
+SLOW = 0.5
+"""A step that is not shorter than this share of the one before calls for new derivatives."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """Parameters, and what the simulation with them leaves over."""
+
+    beta: Floats
+    motions: Motions
+    slopes: list[Floats]
+    """(N, n, b) of each run: derivatives of the outputs"""
+    residuals: list[Floats]
+    """(N, n) of each run: measured minus simulated output"""
+    weights: Floats
+    """(n,)"""
+
+    normal: Floats
+    """(b, b) sum of J' W J"""
+
+    @classmethod
+    def of(cls, runs: LoopRuns, beta: Floats, motions: Motions, slopes: list[Floats], residuals: list[Floats]) -> _Fit:
+        """Weigh the joints by the inverse variance of their residuals."""
+        weights = joint_weights(residuals, runs.problem.equations)
+        b = beta.size
+        normal = np.zeros((b, b))
+        for J in slopes:
+            rows = (J * np.sqrt(weights)[None, :, None]).reshape(-1, b)
+            normal += rows.T @ rows
+        return cls(beta, motions, slopes, residuals, weights, normal)
+
+    def scores(self) -> list[Floats]:
+        """(N, b) of each run."""
+        pairs = zip(self.slopes, self.residuals, strict=True)
+        return [np.einsum("tnb,tn->tb", J, residual * self.weights) for J, residual in pairs]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LoopFit(Estimator):
+    """What the three have in common; needs experiments with a `dynid.Loop`."""
+
+    iterations: int = 15
+    """Most rounds."""
+    tolerance: float = 1e-2
+    """Changes smaller than this share of the standard deviation end the iteration."""
+    consistent: bool = False
+    """Whether the result must be a physically possible robot, the nearest one in the sense of the data."""
+
+    def __post_init__(self) -> None:
+        """Refuse to iterate less than once."""
+        if self.iterations < 1 or not self.tolerance > 0.0:
+            raise ArgumentError(f"one iteration or more and a positive tolerance, not {self}")
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Name of the method."""
+
+    @abstractmethod
+    def fit(self, runs: LoopRuns) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+        """Iterate; notes and counts come with the result."""
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate the base parameters.
+
+        Raises:
+            ArgumentError: An experiment has no loop.
+            IdentifiabilityError: The motion does not determine all parameters.
+            EstimationError: No start follows the references.
+        """
+        refuse_unsupported(problem)
+        runs = LoopRuns.of(problem)
+        fit, notes, counts = self.fit(runs)
+        normal = fit.normal
+        covariance, lags = solution_covariance(normal, fit.scores(), fit.residuals)
+        findings = check_controller(runs, fit.beta, fit.motions)
+        torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
+        estimate = Estimate(
+            names=problem.names,
+            units=problem.units,
+            values=fit.beta,
+            covariance=covariance,
+            undetermined=np.zeros(fit.beta.size, dtype=bool),
+            noise_std=1.0 / np.sqrt(joint_weights(torque_rest, problem.equations)),
+            inflation=np.ones(problem.robot.dof),
+            samples=problem.equations,
+            condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
+            method=self.title,
+            notes=(*notes, *(str(finding) for finding in findings)),
+            extras={**counts, "correlated_samples": float(lags), "controller_mismatch": controller_mismatch(findings)},
+        )
+        return possible_estimate(problem, estimate, normal) if self.consistent else estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DIDIM(_LoopFit):
+    """Direct and inverse dynamic identification: torques of the simulated loop against the measured ones."""
+
+    @property
+    def title(self) -> str:
+        return "DIDIM"
+
+    def fit(self, runs: LoopRuns) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+        start = runs.start()
+        fit = _linear_fit(runs, start.beta, start.motions)
+        for count in range(1, self.iterations + 1):
+            wanted = fit.beta + _step(fit)
+            beta, motions = runs.advance(fit.beta, wanted, fit.motions)
+            change = np.abs(beta - fit.beta)
+            fit = _linear_fit(runs, beta, motions)
+            if _settled(change, fit, self.tolerance):
+                return fit, start.notes, {"iterations": float(count), "simulations": float(count + 1)}
+        note = f"not settled after {self.iterations} simulations"
+        return fit, (*start.notes, note), {"iterations": float(self.iterations), "simulations": float(count + 1)}
+
+
+def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
+    """The torques' residual, with the regressor of the simulated motion as their derivative."""
+    slopes, residuals = [], []
+    for run, motion in zip(runs.runs, motions, strict=True):
+        valid = run.run.valid
+        slopes.append(run.columns(motion) * valid[:, :, None])
+        residuals.append(run.torque_residual(motion))
+    return _Fit.of(runs, beta, motions, slopes, residuals)
+
+
+def _step(fit: _Fit) -> Floats:
+    right = np.sum([score.sum(axis=0) for score in fit.scores()], axis=0)
+    return scaled_solution(fit.normal, right)[0]
+
+
+def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
+    normal = fit.normal
+    stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(normal)), 0.0))
+    squares = sum(((J @ fit.beta) ** 2).sum(axis=0) for J in fit.slopes)
+    return bool(np.all(change <= tolerance * stderr + resolvable(normal, float(fit.weights @ squares))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GaussNewton(_LoopFit):
+    """Gauss-Newton with exact derivatives."""
+
+    @abstractmethod
+    def outputs(self, q: Floats, torque: Floats) -> Floats:
+        """Which of positions and torques are compared."""
+
+    def fit(self, runs: LoopRuns) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+        near, notes, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs)
+        fit = self._simulated(runs, near.beta, near.motions, self._slopes(runs, near.beta))
+        simulations, derivatives, last = counts["simulations"], 1, np.inf
+
+        def merit(motions: Motions) -> float:
+            return sum(float((rest**2 @ fit.weights).sum()) for rest in self._residuals(runs, motions))
+
+        count = 0
+        while True:
+            count += 1
+            beta, motions = runs.advance(fit.beta, fit.beta + _step(fit), fit.motions, merit)
+            simulations += 1
+            change = np.abs(beta - fit.beta)
+            length = float(np.sqrt(change @ fit.normal @ change))
+            fit = self._simulated(runs, beta, motions, fit.slopes)
+            if _settled(change, fit, self.tolerance):
+                break
+            if length > SLOW * last:
+                fit = _Fit.of(runs, beta, motions, self._slopes(runs, beta), fit.residuals)
+                derivatives += 1
+            last = length
+            if count == self.iterations:
+                notes = (*notes, f"not settled after {count} simulations")
+                break
+        counts = {"iterations": float(count), "simulations": simulations, "derivatives": float(derivatives)}
+        return fit, tuple(n for n in notes if not n.startswith("not settled after 3")), counts
+
+    def _slopes(self, runs: LoopRuns, beta: Floats) -> list[Floats]:
+        found = []
+        for run in runs.runs:
+            along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
+            slopes = self.outputs(along.q_slopes, along.torque_slopes)[run.rows]
+            found.append(self._masked(run.filtered(slopes), run.run.valid[:, :, None]))
+        return found
+
+    def _simulated(self, runs: LoopRuns, beta: Floats, motions: Motions, slopes: list[Floats]) -> _Fit:
+        return _Fit.of(runs, beta, motions, slopes, self._residuals(runs, motions))
+
+    def _residuals(self, runs: LoopRuns, motions: Motions) -> list[Floats]:
+        """(N, n) measured minus simulated output of each run."""
+        residuals = []
+        for run, motion in zip(runs.runs, motions, strict=True):
+            measured = self.outputs(run.run.q, np.where(run.run.valid, run.run.effort, 0.0))
+            simulated = self.outputs(motion.q, run.filtered(motion.torque))
+            residuals.append(self._masked(measured - simulated, run.run.valid))
+        return residuals
+
+    @abstractmethod
+    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+        """Rows (N, n, ...) without samples that do not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CLOE(_GaussNewton):
+    """Closed-loop output error: positions of the simulated loop against the measured ones."""
+
+    @property
+    def title(self) -> str:
+        return "closed-loop output error"
+
+    def outputs(self, q: Floats, torque: Floats) -> Floats:
+        return q
+
+    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+        return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CLIE(_GaussNewton):
+    """Closed-loop input error: torques of the simulated loop against the measured ones, with exact derivatives."""
+
+    @property
+    def title(self) -> str:
+        return "closed-loop input error"
+
+    def outputs(self, q: Floats, torque: Floats) -> Floats:
+        return torque
+
+    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+        return rows * valid

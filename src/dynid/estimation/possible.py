@@ -1,0 +1,54 @@
+"""The physically possible robot nearest to an estimate, in the sense of the estimate's own uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.feasible import FeasibleWLS, feasible_parameters
+from dynid.estimation.problem import Problem
+from dynid.information import Factor
+
+__all__ = ["possible_estimate"]
+
+Floats = NDArray[np.float64]
+TIE = 1e-3
+"""Weight of the prior: it decides what the data leave open and hardly moves anything else."""
+
+
+def possible_estimate(problem: Problem, estimate: Estimate, information: Floats) -> Estimate:
+    """The estimate moved to the nearest possible robot; its standard parameters come with it.
+
+    Minimises ``(beta - estimate)' information (beta - estimate)`` over possible bodies, friction and rotor inertia not
+    negative: a convex program, whose answer is that of a log-Cholesky parametrisation without its local minima. Where
+    the estimate is possible already, only the choice among equivalent standard parameters remains.
+
+    Args:
+        problem: The problem; its robot is the prior among equivalent robots.
+        estimate: Of the base parameters.
+        information: (b, b) second derivative of half the weighted squares at the estimate.
+    """
+    scale = 1.0 / np.sqrt(np.diagonal(information))
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    root = (vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))) @ vectors.T / scale
+    R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
+    factor = Factor(
+        columns=problem.information.columns,
+        R=R,
+        z=R @ estimate.values,
+        residual=0.0,
+        samples=int(estimate.samples.sum()),
+        resolution=1e-11,
+    )
+    found = feasible_parameters(problem, factor, TIE, FeasibleWLS(prior_weight=TIE))
+    return replace(
+        estimate,
+        values=problem.grouping @ found.theta,
+        standard=found.theta[: len(problem.base.layout)],
+        method=f"physically consistent {estimate.method}",
+        notes=(*estimate.notes, *found.notes),
+        at_bound=found.at_bound,
+    )

@@ -1,0 +1,128 @@
+"""Output error and instrumental variables against planted truths, finite differences and wrong control laws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.closed_loop.arm import Arm
+from dynid.closed_loop.sensitivity import differentiate_loop
+from dynid.closed_loop.simulate import LoopSimulator
+from dynid.errors import ArgumentError, IdentifiabilityError
+from support.closed_loops import EVERY, Scene, scene
+
+ESTIMATORS = [dynid.InstrumentalVariables(), dynid.DIDIM(), dynid.CLOE(), dynid.CLIE()]
+NAMES = ["iv", "didim", "cloe", "clie"]
+made = cache(scene)
+
+
+def three() -> Scene:
+    return made("gautier_khalil_3r")
+
+
+def simulator(chosen: Scene, law: dynid.PD | dynid.PID | None = None) -> LoopSimulator:
+    loop = chosen.loop if law is None else replace(chosen.loop, law=law)
+    return LoopSimulator(Arm(chosen.robot, chosen.base.columns, loop.friction_speed), loop)
+
+
+@pytest.mark.parametrize("law", [None, dynid.PID(4000.0, 8000.0, 200.0)], ids=["pd", "pid"])
+def test_sensitivities_are_the_derivatives_of_the_simulation(law: dynid.PID | None) -> None:
+    run, beta, n = simulator(three(), law), three().values, 3
+    exact = differentiate_loop(run, beta, every=EVERY, ticks=600)
+    for k in range(0, beta.size, 4):
+        step = np.zeros(beta.size)
+        step[k] = 1e-5
+        ahead, behind = (run.run(beta + sign * step, every=EVERY, ticks=600) for sign in (1.0, -1.0))
+        q = (ahead.state[0, :, :n] - behind.state[0, :, :n]) / 2e-5
+        torque = (ahead.held[0] - behind.held[0]) / 2e-5
+        np.testing.assert_allclose(exact.q_slopes[:, :, k], q, atol=1e-5 * np.abs(q).max())
+        np.testing.assert_allclose(exact.torque_slopes[:, :, k], torque, atol=1e-5 * np.abs(torque).max())
+
+
+def test_numpy_and_machine_code_give_the_same_sensitivities() -> None:
+    run, beta = simulator(three(), dynid.PID(4000.0, 8000.0, 200.0)), three().values
+    first, second = (differentiate_loop(run, beta, every=3, ticks=40, backend=name) for name in ("auto", "numpy"))
+    np.testing.assert_allclose(first.q_slopes, second.q_slopes, atol=1e-14)
+    np.testing.assert_allclose(first.torque_slopes, second.torque_slopes, atol=1e-11)
+
+
+@pytest.mark.parametrize("estimator", [dynid.OLS(), *ESTIMATORS], ids=["ols", *NAMES])
+def test_all_agree_without_noise(estimator: dynid.Estimator) -> None:
+    chosen = three()
+    found = estimator.solve(chosen.problem(chosen.clean()))
+    assert np.linalg.norm(found.values - chosen.values) < 1e-8 * np.linalg.norm(chosen.values)
+
+
+def test_noise_biases_least_squares() -> None:
+    chosen = three()
+    found = dynid.OLS().solve(chosen.problem(chosen.noisy(0, cutoff_hz=None)))
+    assert np.abs((found.values - chosen.values) / found.stderr).max() > 10.0
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
+def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.Estimator) -> None:
+    chosen = three()
+    found = [estimator.solve(chosen.problem(chosen.noisy(seed))) for seed in range(4)]
+    away = np.array([(estimate.values - chosen.values) / estimate.stderr for estimate in found])
+    assert np.abs(away.mean(axis=0)).max() < 2.0  # of four: four standard deviations
+    assert np.mean(np.abs(away) < 1.96) > 0.85
+    assert np.abs(away).max() < 5.0
+    assert not any("control law" in note for estimate in found for note in estimate.notes)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
+@pytest.mark.parametrize("share", [0.8, 1.25])
+def test_a_wrong_control_law_is_said(estimator: dynid.Estimator, share: float) -> None:
+    chosen = three()
+    law = chosen.loop.law
+    assert isinstance(law, dynid.PD)
+    wrong = replace(chosen.loop, law=dynid.PD(share * np.asarray(law.kp), law.kd))
+    found = estimator.solve(chosen.problem(replace(chosen.noisy(0), loop=wrong)))
+    assert any("control law" in note for note in found.notes)
+    assert found.extras["controller_mismatch"] > 0.1
+
+
+def test_a_right_control_law_is_not_accused() -> None:
+    chosen = three()
+    for seed in range(6):
+        assert not dynid.check_controller(chosen.problem(chosen.noisy(seed)), chosen.values)
+
+
+def test_consistent_estimates_are_possible_robots() -> None:
+    chosen = made("puma560", 5.0)
+    found = dynid.DIDIM(consistent=True).solve(chosen.problem(chosen.noisy(0)))
+    plain = dynid.DIDIM().solve(chosen.problem(chosen.noisy(0)))
+    assert found.standard is not None
+    robot = chosen.prior.with_parameters(found.standard)
+    assert all(body.inertia.is_physical for body in robot.bodies)
+    np.testing.assert_allclose(chosen.base.project(found.standard), found.values, atol=1e-9)
+    assert np.median(np.abs(found.values - plain.values) / plain.stderr) < 1.0
+
+
+def test_the_loop_is_asked_for() -> None:
+    chosen = three()
+    problem = chosen.problem(replace(chosen.clean(), loop=None))
+    for estimator in ESTIMATORS:
+        with pytest.raises(ArgumentError, match="loop"):
+            estimator.solve(problem)
+    late = replace(chosen.clean(), loop=replace(chosen.loop, start_s=0.0007))
+    with pytest.raises(ArgumentError, match="control instants"):
+        dynid.DIDIM().solve(chosen.problem(late))
+    outside = replace(chosen.clean(), loop=replace(chosen.loop, start_s=5.0))
+    with pytest.raises(ArgumentError, match="reference"):
+        dynid.DIDIM().solve(chosen.problem(outside))
+
+
+def test_a_motion_that_shows_too_little_is_refused() -> None:
+    chosen = three()
+    still = np.repeat(chosen.loop.reference.q[:1], 1000, axis=0)
+    reference = dynid.Reference(q=still, dq=0 * still, ddq=0 * still, rate_hz=500.0)
+    loop = replace(chosen.loop, reference=reference)
+    run = dynid.simulate_loop(chosen.robot, loop, every=EVERY)
+    rest = replace(Scene(chosen.robot, chosen.prior, loop, run, chosen.base).clean(), valid=np.ones(run.q.shape, bool))
+    with pytest.raises(IdentifiabilityError):
+        dynid.DIDIM().solve(chosen.problem(rest))
