@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,12 @@ from dynid.cli.common import (
     JSON,
     MAP,
     OUT,
+    POSITIVE,
     PROFILE,
     held_joints,
     is_robot,
     load_robot,
+    make_folder,
     print_json,
     robot_argument,
     verb,
@@ -31,6 +33,7 @@ from dynid.cli.progress import progress, size_of
 from dynid.cli.run_folder import open_run
 
 if TYPE_CHECKING:
+    from dynid.excitation.optimiser import Step
     from dynid.robot.model import Robot
 
 __all__ = ["base", "check", "codegen", "excite", "robots"]
@@ -127,12 +130,18 @@ def base(
 @verb("dynid excite ur10 --out plan", "dynid excite arm.urdf --scale 0.5 --period 20 --time-limit 60 --out plan")
 @robot_argument
 @OUT
-@click.option("--period", default=10.0, show_default=True, help="Period of the motion [s].")
-@click.option("--harmonics", default=5, show_default=True, help="Number of harmonics.")
-@click.option("--scale", default=0.8, show_default=True, help="Share of the robot's limits that may be used.")
-@click.option("--rate", default=500.0, show_default=True, help="Rate of the written trajectory [Hz].")
+@click.option("--period", type=POSITIVE, default=10.0, show_default=True, help="Period of the motion [s].")
+@click.option("--harmonics", type=click.IntRange(min=1), default=5, show_default=True, help="Number of harmonics.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    default=0.8,
+    show_default=True,
+    help="Share of the robot's limits that may be used.",
+)
+@click.option("--rate", type=POSITIVE, default=500.0, show_default=True, help="Rate of the written trajectory [Hz].")
 @click.option("--seed", default=0, show_default=True, help="Of the random starts.")
-@click.option("--time-limit", default=30.0, show_default=True, help="Seconds to search.")
+@click.option("--time-limit", type=POSITIVE, default=30.0, show_default=True, help="Seconds to search.")
 @FORCE
 @JSON
 def excite(
@@ -149,40 +158,46 @@ def excite(
 ) -> None:
     """Design the motion that reveals the parameters best, within the robot's limits."""
     from dynid.excitation.design import design_excitation
+    from dynid.excitation.fourier import FourierTrajectory
     from dynid.excitation.limits import MotionLimits
+    from dynid.excitation.plan_files import (
+        PLAN_FILES,
+        plan_contents,
+        read_coefficients,
+        write_coefficients,
+        write_plan,
+    )
     from dynid.report.report import plan_page
 
-    run = open_run(out, ["trajectory.csv", "plan.txt", "plan.json"], force=force)
+    run = open_run(out, PLAN_FILES, force=force)
     model = with_usual_joint_models(robot)
     limits = MotionLimits.from_robot(model, scale=scale)
+    family = FourierTrajectory.still(model.dof, period_s=period, harmonics=harmonics)
+    kept, best = out / "cache" / "best.json", math.inf
+    make_folder(kept.parent)
+
+    def note(step: Step) -> None:
+        nonlocal best
+        if step.trajectory is not None and step.value < best:
+            best = step.value
+            write_coefficients(step.trajectory, kept)
+        advance(step.elapsed_s, f"start {step.start + 1}, condition {best:.1f}")
+
     with progress("searching", time_limit) as advance:
         plan = design_excitation(
-            model, limits, period_s=period, harmonics=harmonics, seed=seed, time_limit_s=time_limit,
-            progress=lambda step: advance(step.elapsed_s, f"condition {step.value:.1f}"),
+            model, limits, family=family, seed=seed, initial=read_coefficients(kept, family), time_limit_s=time_limit,
+            progress=note,
         )  # fmt: skip
-    content = {
-        "robot": plan.robot,
-        "condition_number": plan.condition_number,
-        "criterion": type(plan.criterion).__name__,
-        "value": plan.value,
-        "duration_s": plan.trajectory.duration,
-        "recorded_s": list(plan.trajectory.recorded),
-        "joint_names": list(plan.limits.joint_names),
-        "coefficients": plan.trajectory.coefficients.tolist(),
-        "speed_coverage": plan.coverage.tolist(),
-        "predicted_deviation": dict(zip(plan.parameter_names, plan.predicted_deviation.tolist(), strict=True)),
-        "margins": [dataclasses.asdict(margin) for margin in plan.margins],
-    }
-    plan.sample(rate).to_csv(out / "trajectory.csv", force=run.overwrite)
-    run.write("plan.txt", plan.summary() + "\n")
-    run.write("plan.json", json.dumps(content, indent=1) + "\n")
-    run.write_page(plan_page(plan, [run.settings()]))
+    files = write_plan(plan, out, rate_hz=rate, force=run.overwrite)
+    run.write_page(plan_page(plan, [run.settings()], model))
     run.finish("plan.json", 0)
+    if plan.interrupted:
+        click.echo("interrupted: this is the best motion found until then", err=True)
     if as_json:
-        print_json(content)
+        print_json(plan_contents(plan))
     else:
         click.echo(plan.summary())
-        click.echo(f"written: {out / 'trajectory.csv'}, {out / 'plan.txt'}, {out / 'report.html'}")
+        click.echo(f"written: {', '.join(map(str, (*files, out / 'report.html')))}")
 
 
 @verb(

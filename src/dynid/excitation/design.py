@@ -22,7 +22,7 @@ from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
 from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques, Measured
-from dynid.excitation.optimiser import Candidate, Settings, Step
+from dynid.excitation.optimiser import Settings, Step
 from dynid.excitation.search import DesignTask, search
 from dynid.excitation.trajectory import LinearTrajectory
 from dynid.parameters.base import base_parameters
@@ -83,6 +83,8 @@ def design_excitation(
         settings: Effort of each start.
         progress: Called after every outer iteration (with one process only).
 
+    An interrupt (Ctrl-C) after the first step ends the search; the best so far is returned as `Excitation.interrupted`.
+
     Raises:
         ExcitationError: No motion keeps all limits, or none reveals the parameters; the message names the causes.
     """
@@ -110,8 +112,8 @@ def design_excitation(
         begun=begun,
         deadline=begun + time_limit_s,
     )
-    candidates, history = search(task, starts, processes, progress or (lambda step: None))
-    return _verified(task, sorted(candidates, key=lambda c: c.value), tuple(history))
+    history, interrupted = search(task, starts, processes, progress or (lambda step: None))
+    return _verified(task, tuple(history), interrupted)
 
 
 def _measured(robot: Robot, base: BaseParameters | None, noise: ArrayLike | None, given: Measured | None) -> Measured:
@@ -124,18 +126,19 @@ def _measured(robot: Robot, base: BaseParameters | None, noise: ArrayLike | None
     return given
 
 
-def _verified(task: DesignTask, candidates: list[Candidate], history: tuple[Step, ...]) -> Excitation:
-    """The best candidate that keeps all limits of the robot itself, friction not smoothed, at ten times the samples."""
+def _verified(task: DesignTask, history: tuple[Step, ...], interrupted: bool) -> Excitation:
+    """The best motion that keeps all limits of the robot itself, friction not smoothed, at ten times the samples."""
     constraints = build_constraints(task.robot, task.limits)
     times, _ = task.family.grid(10 * task.samples)
+    candidates = _best_of_starts(history)
     repaired = (
-        with_feasible_amplitude(candidate.trajectory, constraints, times, reserve)
+        with_feasible_amplitude(candidate, constraints, times, reserve)
         for reserve in (_BETWEEN_SAMPLES, 0.0)
         for candidate in candidates
     )
     trajectory = next((trajectory for trajectory in repaired if trajectory is not None), None)
     if trajectory is None:
-        raise _no_motion(margins(constraints, candidates[0].trajectory.motion(times)))
+        raise _no_motion(margins(constraints, candidates[0].motion(times)))
     information = _information(task, trajectory)
     found = margins(constraints, trajectory.motion(times))
     try:
@@ -154,7 +157,17 @@ def _verified(task: DesignTask, candidates: list[Candidate], history: tuple[Step
         coverage=speed_coverage_of(trajectory.motion(times), task.limits.velocity),
         seed=task.seed,
         history=history,
+        interrupted=interrupted,
     )
+
+
+def _best_of_starts(history: tuple[Step, ...]) -> list[LinearTrajectory]:
+    """The best motion of every start, the best of all first."""
+    best: dict[int, Step] = {}
+    for step in sorted(history, key=lambda step: step.value):
+        if step.trajectory is not None:
+            best.setdefault(step.start, step)
+    return [step.trajectory for step in best.values() if step.trajectory is not None]
 
 
 def _information(task: DesignTask, trajectory: LinearTrajectory) -> Floats:

@@ -46,6 +46,8 @@ class Excitation:
     """Of the random starts."""
     history: tuple[Step, ...]
     """Every outer iteration of every start."""
+    interrupted: bool = False
+    """Whether the search was ended by hand before its time."""
 
     @property
     def condition_number(self) -> float:

@@ -1,4 +1,4 @@
-"""One descent: augmented Lagrangian outside, L-BFGS inside, best feasible motion kept.
+"""One descent: augmented Lagrangian outside, L-BFGS inside, every step made feasible.
 
 A limit at every sample is cheap for the Lagrangian, which needs one gradient whatever their number. SLSQP, given one
 smooth maximum per limit, was measured beside it (Panda from two starts, PUMA 560; one Neoverse core): condition numbers
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from dynid.excitation.feasibility import with_feasible_amplitude
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.trajectory import LinearTrajectory
 
-__all__ = ["Candidate", "Settings", "Step", "descend"]
+__all__ = ["Settings", "Step", "descend"]
 
 Floats = NDArray[np.float64]
 
@@ -38,14 +38,8 @@ class Step:
     """Largest excess over a limit before that, in units of the limit."""
     elapsed_s: float
     """Since the design began [s]."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A feasible trajectory and its criterion."""
-
-    trajectory: LinearTrajectory
-    value: float
+    trajectory: LinearTrajectory | None = field(default=None, compare=False, repr=False)
+    """That motion; None where no amplitude is feasible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +64,12 @@ def descend(
     begun: float,
     deadline: float,
     progress: Callable[[Step], None],
-) -> Candidate:
-    """Improve one feasible start until the settings or the deadline (by `time.monotonic`) end it."""
+) -> None:
+    """Improve one start until the settings or the deadline (by `time.monotonic`) end it; every step is reported."""
     from scipy.optimize import minimize
 
     times, _ = problem.family.grid(problem.samples)
-    best = Candidate(start, _value(problem, start, criterion))
-    progress(Step(number, 0, best.value, 0.0, time.monotonic() - begun))
+    progress(Step(number, 0, _value(problem, start, criterion), 0.0, time.monotonic() - begun, start))
     problem.forget_multipliers()
     x = problem.variables(start)
 
@@ -100,10 +93,7 @@ def descend(
         excess = problem.update_multipliers(x, settings.weight)
         repaired = with_feasible_amplitude(problem.trajectory(x), problem.constraints, times)
         value = np.inf if repaired is None else _value(problem, repaired, criterion)
-        progress(Step(number, iteration, value, excess, time.monotonic() - begun))
-        if repaired is not None and value < best.value:
-            best = Candidate(repaired, value)
-    return best
+        progress(Step(number, iteration, value, excess, time.monotonic() - begun, repaired))
 
 
 def _value(problem: DesignProblem, trajectory: LinearTrajectory, criterion: InformationCriterion) -> float:

@@ -16,7 +16,7 @@ from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
 from dynid.excitation.observation import with_smooth_friction
-from dynid.excitation.optimiser import Candidate, Settings, Step, descend
+from dynid.excitation.optimiser import Settings, Step, descend
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.trajectory import LinearTrajectory
 from dynid.robot.model import Robot
@@ -58,52 +58,65 @@ class DesignTask:
         return self.rate_hz * (end - start) / self.samples
 
 
-def search(
-    task: DesignTask, starts: int, processes: int, progress: Callable[[Step], None]
-) -> tuple[list[Candidate], list[Step]]:
-    """The best candidate of every start, and all steps."""
+def search(task: DesignTask, starts: int, processes: int, progress: Callable[[Step], None]) -> tuple[list[Step], bool]:
+    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
     numbers = list(range(starts if task.initial is None else starts + 1))
     if processes > 1 and len(numbers) > 1:
-        results = _in_processes(task, numbers, processes)
-    else:
-        problem = _problem(task)
-        results = [_run(task, problem, number, progress) for number in numbers]
-    return [candidate for candidate, _ in results], [step for _, steps in results for step in steps]
+        return _in_processes(task, numbers, processes)
+    return _run(task, numbers, progress)
 
 
-def _in_processes(task: DesignTask, numbers: list[int], processes: int) -> list[tuple[Candidate, list[Step]]]:
+def _in_processes(task: DesignTask, numbers: list[int], processes: int) -> tuple[list[Step], bool]:
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import ProcessPoolExecutor, wait
 
     context = multiprocessing.get_context("spawn")  # forking a process with running threads is unsafe
+    early = False
     with ProcessPoolExecutor(min(processes, len(numbers)), mp_context=context) as pool:
-        return list(pool.map(_run_alone, [task] * len(numbers), numbers))
+        results = [pool.submit(_run, task, [number], _ignore) for number in numbers]
+        try:
+            wait(results)
+        except KeyboardInterrupt:  # a terminal sends it to the other processes too: they hand over what they have
+            early = True
+            for result in results:
+                result.cancel()
+            wait(results)
+    ended = [result for result in results if not (early and (result.cancelled() or result.exception()))]
+    if not ended:
+        raise KeyboardInterrupt
+    found = [result.result() for result in ended]
+    return [step for steps, _ in found for step in steps], early or any(cut for _, cut in found)
 
 
-def _run_alone(task: DesignTask, number: int) -> tuple[Candidate, list[Step]]:
-    return _run(task, _problem(task), number, lambda step: None)
+def _ignore(step: Step) -> None:
+    """Progress of other processes is not shown."""
 
 
-def _run(
-    task: DesignTask, problem: DesignProblem, number: int, progress: Callable[[Step], None]
-) -> tuple[Candidate, list[Step]]:
+def _run(task: DesignTask, numbers: list[int], progress: Callable[[Step], None]) -> tuple[list[Step], bool]:
     steps: list[Step] = []
 
     def note(step: Step) -> None:
         steps.append(step)
         progress(step)
 
-    best = descend(
-        problem,
-        _first_trajectory(task, problem, number),
-        task.criterion,
-        settings=task.settings,
-        number=number,
-        begun=task.begun,
-        deadline=task.deadline,
-        progress=note,
-    )
-    return best, steps
+    try:
+        problem = _problem(task)
+        for number in numbers:
+            descend(
+                problem,
+                _first_trajectory(task, problem, number),
+                task.criterion,
+                settings=task.settings,
+                number=number,
+                begun=task.begun,
+                deadline=task.deadline,
+                progress=note,
+            )
+    except KeyboardInterrupt:
+        if not steps:
+            raise
+        return steps, True
+    return steps, False
 
 
 def _problem(task: DesignTask) -> DesignProblem:

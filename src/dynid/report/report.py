@@ -17,10 +17,11 @@ from dynid.report.coverage import Coverage
 from dynid.report.load import LoadBox
 from dynid.report.page import Page, Section
 from dynid.report.parameters import Parameters
-from dynid.report.plan import Plan
+from dynid.report.plan import Plan, PlannedMotion, Search
 from dynid.report.provenance import Methods, Provenance, Settings
 from dynid.report.replay import Replay
 from dynid.report.sections import Residuals, Torques, Verdict
+from dynid.robot.model import Robot
 
 __all__ = ["identification_page", "load_page", "plan_page", "report_html", "write_report"]
 
@@ -67,9 +68,11 @@ def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = ()) 
     return Page.of(f"{study.robot.name}: what it holds", sections)
 
 
-def plan_page(plan: Excitation, extra: Sequence[Section] = ()) -> Page:
-    """The page of a designed motion."""
-    return Page.of(f"{plan.robot}: exciting motion", [Plan(plan), *extra, Methods(("excitation",))])
+def plan_page(plan: Excitation, extra: Sequence[Section] = (), robot: Robot | None = None) -> Page:
+    """The page of a designed motion; with the robot it shows torques and plays the motion."""
+    moving = [PlannedMotion(plan, robot)] if robot is not None else []
+    sections = [Plan(plan, robot), *moving, Search(plan), *extra, Methods(("excitation",))]
+    return Page.of(f"{plan.robot}: exciting motion", sections)
 
 
 def report_html(

@@ -1,0 +1,122 @@
+"""Plans on disk and on the command line: complete, read back, interrupted and gone on with."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dynid.cli import main
+from dynid.excitation.constraints import build_constraints
+from dynid.excitation.design import design_excitation
+from dynid.excitation.excitation import Excitation
+from dynid.excitation.feasibility import is_feasible
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.optimiser import Settings, Step
+from dynid.excitation.plan_files import PLAN_FILES, plan_contents, read_coefficients, write_coefficients, write_plan
+from dynid.report.report import plan_page
+from dynid.robot.model import Robot
+from dynid.robot.zoo import ur10
+
+QUICK = Settings(iterations=5, outer=3)
+ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1"]
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return ur10()
+
+
+@pytest.fixture(scope="module")
+def plan(robot: Robot) -> Excitation:
+    return design_excitation(robot, MotionLimits.from_robot(robot, acceleration=7.5), starts=1, settings=QUICK)
+
+
+def test_every_format_holds_the_same_motion(plan: Excitation, tmp_path: Path) -> None:
+    files = write_plan(plan, tmp_path, rate_hz=20)
+    assert [file.name for file in files] == list(PLAN_FILES)
+    with (tmp_path / "trajectory.csv").open() as stream:
+        rows = np.array([[float(x) for x in row] for row in list(csv.reader(stream))[1:]])
+    expected = plan.trajectory.evaluate(rows[:, 0])
+    assert rows[:, 1:] == pytest.approx(np.hstack(expected), abs=1e-12)
+    assert json.loads((tmp_path / "trajectory.json").read_text())["q"] == rows[:, 1:7].tolist()
+    assert (tmp_path / "trajectory.script").read_text().count("servoj(") == len(rows)
+    assert (tmp_path / "trajectory.yaml").read_text().count("positions:") == len(rows)
+    contents = json.loads((tmp_path / "plan.json").read_text())
+    assert contents == json.loads(json.dumps(plan_contents(plan)))
+    assert list(contents["predicted_deviation"]) == list(plan.parameter_names)
+    again = read_coefficients(tmp_path / "plan.json", plan.trajectory)
+    assert again is not None
+    assert np.array_equal(again.coefficients, plan.trajectory.coefficients)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"coefficients": "x"}', '{"coefficients": [[NaN]]}'])
+def test_what_does_not_fit_is_no_trajectory(text: str, tmp_path: Path) -> None:
+    family = FourierTrajectory.still(1, period_s=1.0, harmonics=0, lead_s=0.1)
+    assert read_coefficients(tmp_path / "none.json", family) is None
+    (tmp_path / "bad.json").write_text(text)
+    assert read_coefficients(tmp_path / "bad.json", family) is None
+    write_coefficients(family, tmp_path / "good.json")
+    assert read_coefficients(tmp_path / "good.json", family) is not None
+
+
+def test_an_interrupt_keeps_the_best_so_far(robot: Robot) -> None:
+    steps: list[Step] = []
+
+    def stop(step: Step) -> None:
+        steps.append(step)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+
+    limits = MotionLimits.from_robot(robot, acceleration=7.5)
+    plan = design_excitation(robot, limits, starts=5, settings=QUICK, progress=stop)
+    assert plan.interrupted
+    assert plan.history == tuple(steps)
+    assert plan.value < 1.05 * min(step.value for step in steps)
+    times, _ = plan.trajectory.grid(500)
+    assert is_feasible(build_constraints(robot, limits), plan.trajectory.motion(times))
+
+
+def test_an_interrupt_before_the_first_step_is_one(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dynid.excitation.search.rest_positions", stop)
+    with pytest.raises(KeyboardInterrupt):
+        design_excitation(robot, starts=1, settings=QUICK)
+
+
+def test_page_shows_curves_limits_search_and_motion(plan: Excitation, robot: Robot) -> None:
+    page = plan_page(plan, robot=robot)
+    assert [chapter.title for chapter in page.chapters[:3]] == ["Motion to record", "How it moves", "Search"]
+    html = page.to_html()
+    assert html.count('class="robot"') == 1
+    for what in ("position of joint1", "torque of all joints", "criterion over time", '"label":"to"'):
+        assert what in html
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "plan"
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dynid.excitation.plan_files.write_plan", stop)
+        assert CliRunner().invoke(main, [*ARGUMENTS, "--out", str(out)]).exit_code == 130
+    before = json.loads((out / "cache" / "best.json").read_text())["coefficients"]
+    result = CliRunner().invoke(main, [*ARGUMENTS, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "going on" in result.output
+    contents = json.loads((out / "plan.json").read_text())
+    starts = {row[0] for row in contents["history"]["rows"]}
+    assert len(starts) == 3  # two random ones and the motion found before
+    assert np.shape(contents["coefficients"]) == np.shape(before)
+    assert not (out / "cache").exists()
+    assert not (out / "trajectory.script").exists()  # three joints
+    assert "How it moves" in (out / "report.html").read_text()
