@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import math
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from dynid import errors
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from dynid.robot.model import Robot
 
 __all__ = [
@@ -56,6 +56,8 @@ class ExistingPath(click.Path):
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most like a given one, if any is."""
+    import difflib
+
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
     return found[0] if found else None
 
@@ -90,6 +92,8 @@ def is_robot(name: str) -> bool:
 
 def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Built-in robots, and files by the shell's own rules."""
+    from click.shell_completion import CompletionItem
+
     from dynid.robot import zoo
 
     names = [CompletionItem(name) for name in zoo.names() if name.startswith(incomplete)]

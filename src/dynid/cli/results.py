@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +85,8 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
 
     Exit code 0 when the result is the same, 1 when it differs.
     """
+    import tempfile
+
     facts = read_run(Path(folder))
     if not facts["finished"]:
         remedy = f"Give its own command again, it goes on where it stopped: {facts['command']} --out {folder}"

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import shlex
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -220,6 +218,9 @@ def sha256(path: Path) -> str:
 
 def versions() -> dict[str, str]:
     """Of everything that shapes the numbers."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in ("dynid", "numpy", "scipy", "llvmlite", "clarabel"):
         with suppress(PackageNotFoundError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -69,6 +68,8 @@ def doctor(as_json: bool) -> None:
 @click.option("--json", "path", type=click.Path(dir_okay=False), help="Also write the table as JSON.")
 def bench(path: str | None) -> None:
     """Print our speed beside the peers' that are installed, as ratios measured in one run."""
+    import subprocess
+
     # a process of its own: the number of threads of numerical libraries is fixed when they are loaded
     options = ["--json", path] if path else []
     sys.exit(subprocess.run([sys.executable, "-m", "dynid.benchmark", *options], check=False).returncode)

@@ -137,7 +137,7 @@
   }
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { watcher.unobserve(entry.target); show(entry.target); }
-  }, { rootMargin: "400px" });
+  }, { rootMargin: "150px" });
   figures.forEach((figure) => watcher.observe(figure));
   const again = () => drawn.forEach((draw) => draw());
   window.addEventListener("resize", again);
