@@ -163,6 +163,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(bench: Path, monkeypatch: p
     assert len(seen) == 2
     assert len(list((bench / "broken" / "cache").iterdir())) == 2
     assert not json.loads((bench / "broken" / "run.json").read_text())["finished"]
+    assert "stopped: KeyboardInterrupt" in (bench / "broken" / "log.txt").read_text()
     monkeypatch.setattr(links, "identify", solve)
     result = identify(bench, "broken")
     assert result.exit_code == 0, result.output

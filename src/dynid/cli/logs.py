@@ -61,7 +61,7 @@ def inspect(logs: tuple[str, ...], as_json: bool) -> None:
     """Look into a log and propose a channel map for it, with the reasons of every guess."""
     from dynid.data.inspect import inspect_log
 
-    with progress("inspecting", 1.0) as advance:
+    with progress("inspecting") as advance:
         advance(0.0, Path(logs[0]).name)
         proposal = inspect_log(logs[0] if len(logs) == 1 else list(logs))
     if as_json:
@@ -123,7 +123,7 @@ def identify(
     used, proof = everything[: len(logs)], everything[len(logs) :]
     module, name = ESTIMATORS[estimator]
     rule = ForwardSelection() if select else None
-    with progress("identifying", 1.0) as advance:
+    with progress("identifying") as advance:
         advance(0.0, f"{sum(part.samples for part in used)} samples")
         fit = identify_links(model, used, estimator=getattr(import_module(module), name)(), select=rule)
     proven = judge(fit, proof, limit=limit) if proof else None

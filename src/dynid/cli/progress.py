@@ -17,12 +17,12 @@ Advance = Callable[[float, str], None]
 
 
 @contextlib.contextmanager
-def progress(what: str, total: float, unit: str = "") -> Iterator[Advance]:
+def progress(what: str, total: float | None = None, unit: str = "") -> Iterator[Advance]:
     """A progress bar.
 
     Args:
         what: What is being done.
-        total: When it is finished, in ``unit``.
+        total: When it is finished, in ``unit``; None where nobody can tell.
         unit: Of the rate that is shown: ``MB``, ``parts``; none for work that is measured in seconds.
     """
     from rich.console import Console

@@ -10,6 +10,7 @@ import hashlib
 import json
 import shlex
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -50,6 +51,12 @@ class RunFolder:
         """Add a line to ``log.txt``; a log that cannot be written stops nothing."""
         with suppress(OSError), (self.path / "log.txt").open("a", encoding="utf-8") as stream:
             stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+
+    def note_failure(self) -> None:
+        """Add to the log why the run did not finish, where it ends in an error."""
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, SystemExit):
+            self.note(f"stopped: {type(error).__name__} {error}".rstrip())
 
     def write(self, name: str, content: str) -> None:
         """Write a file of the run, whole or not at all."""
@@ -128,6 +135,7 @@ def open_run(out: Path, files: Sequence[str], *, force: bool) -> RunFolder:
     write_atomically(out / "run.json", json.dumps({**facts, "finished": False}, indent=1) + "\n", force=True)
     run = RunFolder(path=out, facts=facts, overwrite=force or resumed)
     run.note(f"{'resumed' if resumed else 'started'}: {facts['command']}")
+    click.get_current_context().call_on_close(run.note_failure)
     if resumed and (out / "cache").exists():
         click.echo(f"going on with the interrupted run in {out}", err=True)
     return run
