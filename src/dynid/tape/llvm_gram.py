@@ -45,7 +45,8 @@ class LlvmGram:
         self._offsets: Integers = np.array([8 * kernel.block * c for cs in self._columns for c in cs], dtype=np.int64)
         self._straight: Integers = 8 * kernel.block * np.arange(self._widths.max(initial=0), dtype=np.int64)
         self._places = _places(self._widths.tolist(), _tile())
-        self._reduce = _entry(_code())
+        self._code = _code()  # lives as long as what it is called from
+        self._reduce = _entry(self._code)
 
     def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
         """For each output the matrix (N, w) of its values.

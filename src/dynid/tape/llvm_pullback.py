@@ -55,7 +55,8 @@ class LlvmPullback:
         self._backward = BlockKernel(vjp(joined(tape), "output", wrt), BLOCK, dense=True, tiled=("cotangent",))
         self._widths = np.array([output.size for output in tape.outputs], dtype=np.int64)
         self._offsets = np.array([8 * BLOCK * column[e] for e in elements], dtype=np.int64)
-        self._entry = _entry(_code())
+        self._code = _code()  # lives as long as what it is called from
+        self._entry = _entry(self._code)
 
     def run(self, inputs: Sequence[Floats], matrices: Sequence[Floats], gradients: Sequence[Floats]) -> None:
         """Fill the gradients.
