@@ -7,16 +7,20 @@ models and weights, and constraints that hold in the end hardly change the order
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.estimate import Estimate
 from dynid.estimation.features import Feature
+from dynid.estimation.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.prior import PriorCoordinates
 from dynid.estimation.problem import Problem
+from dynid.information import Factor
 
-__all__ = ["Folds", "cross_validated_weight"]
+__all__ = ["Folds", "Weighing", "weighed"]
 
 Floats = NDArray[np.float64]
 WEIGHTS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
@@ -148,7 +152,38 @@ def _groups(problem: Problem, segments: Sequence[int], count: int) -> list[NDArr
     return list(np.array_split(np.array(segments, dtype=np.int64), min(count, len(segments))))
 
 
-def cross_validated_weight(problem: Problem, weights: Floats) -> tuple[float, tuple[str, ...]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighing:
+    """Data and prior against each other: what the data alone say, and how much the prior counts beside them."""
+
+    plain: Estimate
+    """By weighted least squares, no prior."""
+    weights: Floats
+    """(n,) of the joints' squared residuals: the inverse of their variance."""
+    factor: Factor
+    """Of all equations, weighted so that samples correlated in time do not outweigh the prior."""
+    prior_weight: float
+    notes: tuple[str, ...]
+    """How the prior's weight was chosen; empty where it was given."""
+
+
+def weighed(problem: Problem, prior_weight: float | None, rounds: int, method: str) -> Weighing:
+    """Weigh data and prior.
+
+    Args:
+        problem: The problem.
+        prior_weight: Of the prior; None chooses it by cross-validation.
+        rounds: How often the joints' weights are refined.
+        method: Name of the estimator.
+    """
+    weights = refined_weights(problem, rounds)
+    plain = least_squares_estimate(problem, weights, method)
+    scaled = weights / plain.inflation
+    chosen, notes = (prior_weight, ()) if prior_weight is not None else _cross_validated_weight(problem, scaled)
+    return Weighing(plain, weights, problem.information.weight(scaled), chosen, notes)
+
+
+def _cross_validated_weight(problem: Problem, weights: Floats) -> tuple[float, tuple[str, ...]]:
     """The prior's weight by cross-validation over blocks of time, and a note that says so."""
     if np.count_nonzero(problem.information.samples.any(axis=1)) < 3:
         return 1.0, ("too few blocks of time to choose the prior's weight by cross-validation: 1 was taken",)

@@ -44,6 +44,8 @@ class Estimate:
     """What the reader must know: fallbacks taken, weights chosen, bounds met."""
     at_bound: tuple[str, ...] = ()
     """Bodies or parameters held by a constraint."""
+    prior_dominated: tuple[str, ...] = ()
+    """Parameters that the prior determines more than the data do."""
     extras: dict[str, float] = field(default_factory=dict)
     """Figures of merit of the method."""
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.bounds import Bounds, Constraint
 from dynid.estimation.conic import ConeProgram, is_contradictory, solve_cone_program
-from dynid.estimation.cross_validation import cross_validated_weight
+from dynid.estimation.constrained_spread import prior_dominated, shifted_estimate, within_equalities
+from dynid.estimation.cross_validation import weighed
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.prior import PriorCoordinates
 from dynid.estimation.prior_distance import Distance, check_distance, prior_residual
@@ -65,21 +65,19 @@ class FeasibleWLS(Estimator):
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate all standard parameters; the base parameters are their combinations."""
-        weights = refined_weights(problem, self.rounds)
-        plain = least_squares_estimate(problem, weights, "physically consistent weighted least squares")
-        scaled = weights / plain.inflation  # so that correlated samples do not outweigh the prior
-        weight, notes = self.prior_weight, tuple[str, ...]()
-        if weight is None:
-            weight, notes = cross_validated_weight(problem, scaled)
-        factor = problem.information.weight(scaled)
-        solution = feasible_parameters(problem, factor, weight, self)
+        method = "physically consistent weighted least squares"
+        weighing = weighed(problem, self.prior_weight, self.rounds, method)
+        plain = weighing.plain
+        solution = feasible_parameters(problem, weighing.factor, weighing.prior_weight, self)
+        program, to_base = solution.program, problem.grouping @ solution.from_scaled
+        data = within_equalities(problem, plain, weighing.weights, to_base, program.equal, program.value)
         return replace(
-            plain,
-            values=problem.grouping @ solution.theta,
+            shifted_estimate(data, problem.grouping @ solution.theta),
             standard=solution.theta[: len(problem.base.layout)],
-            notes=(*plain.notes, *solution.notes, *notes),
+            notes=(*plain.notes, *solution.notes, *weighing.notes),
             at_bound=solution.at_bound,
-            extras={"prior_weight": weight, "solver_gap": solution.gap},
+            prior_dominated=prior_dominated(data, program.matrix, to_base, program.pull),
+            extras={"prior_weight": weighing.prior_weight, "solver_gap": solution.gap},
         )
 
 
@@ -94,6 +92,10 @@ class FeasibleSolution:
     notes: tuple[str, ...]
     gap: float
     """Relative gap between primal and dual objective, computed here."""
+    program: ConeProgram
+    """What was solved, over scaled unknowns."""
+    from_scaled: Floats
+    """(p + k, p + k) theta = from_scaled @ y"""
 
 
 def feasible_parameters(problem: Problem, factor: Factor, weight: float, settings: FeasibleWLS) -> FeasibleSolution:
@@ -128,7 +130,12 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
         raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")
     y[list(nonnegative)] = np.maximum(y[list(nonnegative)], 0.0)
     return FeasibleSolution(
-        theta=coordinates.from_scaled @ y, at_bound=tuple(held), notes=(*coordinates.notes, *notes), gap=gap
+        theta=coordinates.from_scaled @ y,
+        at_bound=tuple(held),
+        notes=(*coordinates.notes, *notes),
+        gap=gap,
+        program=program,
+        from_scaled=coordinates.from_scaled,
     )
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.cross_validation import cross_validated_weight
+from dynid.estimation.constrained_spread import prior_dominated, shifted_estimate
+from dynid.estimation.cross_validation import weighed
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.prior import PriorCoordinates
 from dynid.estimation.problem import Problem
 
@@ -39,21 +39,16 @@ class PriorWLS(Estimator):
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate all standard parameters, possible or not; the base parameters are their combinations."""
-        weights = refined_weights(problem, self.rounds)
-        plain = least_squares_estimate(problem, weights, "weighted least squares with a prior")
-        scaled = weights / plain.inflation  # so that correlated samples do not outweigh the prior
-        weight, notes = self.prior_weight, tuple[str, ...]()
-        if weight is None:
-            weight, notes = cross_validated_weight(problem, scaled)
-        factor = problem.information.weight(scaled)
+        weighing = weighed(problem, self.prior_weight, self.rounds, "weighted least squares with a prior")
+        factor, plain = weighing.factor, weighing.plain
         coordinates = PriorCoordinates.of(problem.robot, factor.scale[problem.base.rank :])
-        pull = np.sqrt(weight * coordinates.pull)
-        rows = np.vstack([factor.R @ problem.grouping @ coordinates.from_scaled, np.diag(pull)])
-        y = np.linalg.lstsq(rows, np.concatenate([factor.z, pull * coordinates.centre]), rcond=None)[0]
-        theta = coordinates.from_scaled @ y
+        to_base = problem.grouping @ coordinates.from_scaled
+        pull = weighing.prior_weight * coordinates.pull
+        rows = np.vstack([factor.R @ to_base, np.diag(np.sqrt(pull))])
+        y = np.linalg.lstsq(rows, np.concatenate([factor.z, np.sqrt(pull) * coordinates.centre]), rcond=None)[0]
         return replace(
-            plain,
-            values=problem.grouping @ theta,
-            notes=(*plain.notes, *coordinates.notes, *notes),
-            extras={"prior_weight": weight},
+            shifted_estimate(plain, to_base @ y),
+            notes=(*plain.notes, *coordinates.notes, *weighing.notes),
+            prior_dominated=prior_dominated(plain, factor.R @ to_base, to_base, pull),
+            extras={"prior_weight": weighing.prior_weight},
         )

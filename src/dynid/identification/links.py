@@ -74,11 +74,12 @@ class Identification:
 
     @property
     def prior_dominated(self) -> tuple[str, ...]:
-        """Standard parameters that the data determine only in combination with others, or not at all."""
+        """Standard parameters that the data determine only in combination, less than the prior does, or not at all."""
         alone = set(self.base.identifiable)
         names = [self.base.layout[column].name for column in self.base.columns]
         left_open = self.estimate.undetermined[: self.base.rank]
         open_ones = {name for name, free in zip(names, left_open, strict=True) if free}
+        open_ones |= set(self.estimate.prior_dominated)
         return tuple(name for name in self.base.layout.names if name not in alone or name in open_ones)
 
     @property

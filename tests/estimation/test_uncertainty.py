@@ -1,0 +1,139 @@
+"""Intervals hold on planted truth: with wrong priors, active constraints, known bodies, and by the block bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.bootstrap import BlockBootstrap
+from dynid.estimation.bounds import Bounds
+from dynid.estimation.estimate import Estimator
+from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.least_squares import OLS, WLS
+from dynid.estimation.prior_wls import PriorWLS
+from dynid.estimation.problem import build_problem
+from dynid.identification.links import identify
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.robot.model import Robot
+from estimation.planted import planted_run
+
+TRUTH = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+LINKS = [body.joint.child for body in TRUTH.bodies]
+RUNS = 20
+BASE = base_parameters(TRUTH)
+
+
+def wrong_prior(off: float, seed: int = 0) -> Robot:
+    """The robot with every body's density, and every friction, off by a random factor."""
+    rng = np.random.default_rng(seed)
+    scale = np.exp(off * rng.normal(size=TRUTH.parameter_vector.size))
+    for j in range(TRUTH.dof):
+        scale[10 * j : 10 * j + 10] = scale[10 * j]
+    return TRUTH.with_parameters(TRUTH.parameter_vector * scale)
+
+
+def hits(prior: Robot, estimator: Estimator, noise: float) -> np.ndarray:
+    """(runs, b) whether the 95 % interval held the planted value."""
+    found = []
+    for seed in range(RUNS):
+        problem = build_problem(prior, planted_run(TRUTH, samples=300, noise=noise, seed=seed), base=BASE)
+        interval, planted = estimator.solve(problem).interval(), problem.base.project(TRUTH.parameter_vector)
+        found.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("off", [0.1, 0.6])
+@pytest.mark.parametrize("estimator", [FeasibleWLS(), PriorWLS()], ids=["feasible", "prior"])
+def test_intervals_survive_a_wrong_prior(off: float, estimator: Estimator) -> None:
+    share = hits(wrong_prior(off), estimator, noise=0.5)
+    assert share.mean() > 0.94
+    assert share.mean(axis=0).min() >= 0.75, "no parameter is left out in the cold"
+
+
+def test_intervals_survive_active_constraints() -> None:
+    """The second link is a rod of no thickness, its friction zero: the truth lies on the border of what is possible."""
+    theta = TRUTH.parameter_vector.copy()
+    theta[10:20] = [0.0, 0.0, 0.0, 0.1, 0.0, 0.1, 0.3, 0.0, 0.0, 1.0]
+    theta[10 * TRUTH.dof :] = 0.0
+    robot = TRUTH.with_parameters(theta)
+    held, found = 0, []
+    for seed in range(RUNS):
+        problem = build_problem(robot, planted_run(robot, samples=300, noise=0.3, seed=seed), base=BASE)
+        estimate = FeasibleWLS(prior_weight=1e-3).solve(problem)
+        interval, planted = estimate.interval(), problem.base.project(theta)
+        found.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
+        held += bool(estimate.at_bound)
+    assert held > 0.9 * RUNS
+    assert np.mean(found) > 0.94
+
+
+def test_known_bodies_leave_less_uncertain() -> None:
+    problem = build_problem(TRUTH, planted_run(TRUTH, samples=400, noise=0.5))
+    free = FeasibleWLS(prior_weight=1e-3).solve(problem)
+    bounds = Bounds(known=tuple(LINKS[1:]))
+    held = FeasibleWLS(prior_weight=1e-3, bounds=bounds).solve(problem)
+    assert np.all(held.stderr <= free.stderr * (1.0 + 1e-6) + np.abs(held.values - free.values))
+    links = [k for k, name in enumerate(held.names) if not name.startswith(("FV", "FC", "OFF", "ZZ", "IA"))]
+    assert np.all(held.stderr[links] < 1e-6), "what known bodies determine is certain"
+    found = []
+    for seed in range(RUNS):
+        one = build_problem(TRUTH, planted_run(TRUTH, samples=300, noise=0.5, seed=seed), base=BASE)
+        interval = FeasibleWLS(prior_weight=1e-3, bounds=bounds).solve(one).interval()
+        planted = one.base.project(TRUTH.parameter_vector)
+        found.append((interval[:, 0] - 1e-6 <= planted) & (planted <= interval[:, 1] + 1e-6))
+    assert np.mean(found) > 0.94
+
+
+def test_what_the_prior_says_is_flagged() -> None:
+    run = planted_run(TRUTH, samples=400, noise=0.5)
+    weak = identify(TRUTH, run, estimator=FeasibleWLS(prior_weight=1e-4))
+    strong = identify(TRUTH, run, estimator=FeasibleWLS(prior_weight=1e8))
+    assert weak.estimate.prior_dominated == ()
+    links = {n for n in strong.estimate.names if not n.startswith(("FV", "FC", "OFF"))}
+    assert links <= set(strong.estimate.prior_dominated)
+    assert set(weak.prior_dominated) < set(strong.prior_dominated)
+
+
+def test_bootstrap_agrees_with_the_formula_on_white_noise() -> None:
+    problem = build_problem(TRUTH, planted_run(TRUTH, samples=1500, noise=0.3))
+    formula = OLS().solve(problem)
+    drawn = BlockBootstrap(estimator=OLS(), replicates=60, blocks=30).solve(problem)
+    np.testing.assert_array_equal(drawn.values, formula.values)
+    ratio = drawn.stderr / formula.stderr
+    assert 0.7 < np.median(ratio) < 1.4
+    assert "replicates" in drawn.notes[-1]
+
+
+def test_bootstrap_sees_correlated_noise() -> None:
+    run = planted_run(TRUTH, samples=2000)
+    rng = np.random.default_rng(3)
+    white = rng.normal(size=(run.samples + 50, TRUTH.dof))
+    slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(51) / 51.0, mode="valid"), 0, white)
+    problem = build_problem(TRUTH, replace(run, effort=run.effort + slow))
+    white_formula = WLS().solve(problem)
+    naive = white_formula.stderr / np.sqrt(np.median(white_formula.inflation))
+    drawn = BlockBootstrap(replicates=40, blocks=20).solve(problem)
+    assert np.median(drawn.stderr / naive) > 2.0
+
+
+def test_bootstrap_of_constrained_estimates() -> None:
+    problem = build_problem(TRUTH, planted_run(TRUTH, samples=600, noise=0.3))
+    estimate = BlockBootstrap(estimator=FeasibleWLS(prior_weight=1.0), replicates=20).solve(problem)
+    assert estimate.standard is not None
+    assert np.isfinite(estimate.stderr).all()
+
+
+def test_bootstraps_that_say_nothing_are_refused() -> None:
+    with pytest.raises(ArgumentError):
+        BlockBootstrap(replicates=1)
+    run = planted_run(TRUTH, samples=40, noise=0.1)
+    valid = np.zeros(run.q.shape, dtype=bool)
+    valid[:8] = True
+    problem = build_problem(TRUTH, replace(run, valid=valid))
+    with pytest.raises(IdentifiabilityError, match="replicates"):
+        BlockBootstrap(blocks=20, replicates=10).solve(problem)
