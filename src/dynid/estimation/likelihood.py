@@ -43,6 +43,8 @@ RESCALED = 12
 """Rounds in which variances are improved; torques much less noisy than what positions do to them say little of it."""
 SETTLED = 0.05
 """Relative change of variances at which the search may end before."""
+NEARLY = 1.0
+"""A last step of this many standard deviations is still an answer, with a note."""
 ROUNDING = 1e-11
 """Steps below this part of the largest parameter are rounding."""
 DRY = ("FC", "FCM")
@@ -88,13 +90,14 @@ class ML(Estimator):
             )
         found = _Search(self, problem, std).run() if std > 0.0 else self._exact_positions(problem, plain)
         orders = [model.order for model in found.noise]
+        unsettled = (f"the search still moves by {found.moved:.2g} standard deviations",) if found.moved else ()
         return replace(
             plain,
             values=found.beta,
             covariance=np.asarray(np.linalg.inv(found.information), dtype=float),
             noise_std=np.sqrt([_marginal(model) for model in found.noise]),
             inflation=np.ones(problem.robot.dof),
-            notes=(*plain.notes, f"noise of positions {std:.2g}, orders of torque noise {orders}"),
+            notes=(*plain.notes, *unsettled, f"noise of positions {std:.2g}, orders of torque noise {orders}"),
             extras={"iterations": float(found.rounds), "position_std": std},
         )
 
@@ -122,6 +125,8 @@ class _Found:
     information: Floats
     noise: list[Autoregression]
     rounds: int
+    moved: float = 0.0
+    """Last step, in standard deviations, where it is still large."""
 
 
 class _Search:
@@ -173,7 +178,10 @@ class _Search:
                 and (change < SETTLED or turn > RESCALED)
             ):
                 return _Found(beta, information, noise, turn)
-        raise _endless(self.settings.rounds)
+        moved = float(np.abs(step * np.sqrt(np.diagonal(information))).max())
+        if moved > NEARLY:
+            raise _endless(self.settings.rounds)
+        return _Found(beta, information, noise, self.settings.rounds, moved)
 
     def _start(self, motions: list[Floats]) -> tuple[Floats, list[Autoregression]]:
         """Least squares on smoothed motions, and what it leaves over as white noise."""
