@@ -1,0 +1,206 @@
+"""Estimators on the real logs: does anything beat weighted least squares with good filtering?
+
+Run ``python tests/campaigns/compare_real.py [data set ...]``; it reads ../shared/datasets and writes
+docs/compare-real.md. All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to
+the same training rows; the held-out error is that of `real_data`. No log tells its control law. The methods of the loop
+therefore assume a stiff PD law that follows the measured motion, low-passed; for kuka_kr300 the commanded motion is
+known and is used as well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
+
+import numpy as np
+from real_data import position_cutoff
+from real_logs import DATA, ROOT, SETS, DataSet, Floats, held_out_error, split
+from scipy.interpolate import CubicSpline
+from scipy.io import loadmat
+
+import dynid
+from dynid.closed_loop.laws import assumed_law
+from dynid.closed_loop.loop import Loop, Reference
+from dynid.data.recording import Experiment
+from dynid.estimation.estimate import Estimator
+from dynid.estimation.problem import build_problem
+from dynid.robot.model import Robot
+from dynid.tables import Table
+
+CONTROL_HZ = 4000.0
+BANDWIDTH_HZ = 8.0
+SHORTEST_S = 1.0
+KUKA_OFFSET = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
+
+Rows = list[tuple[str, float | None, float, str]]
+
+
+def segments(run: Experiment) -> list[Experiment]:
+    """The gap-free stretches of a run, each as an experiment."""
+    borders = np.flatnonzero(np.diff(run.segment)) + 1
+    parts = []
+    for rows in np.split(np.arange(run.samples), borders):
+        if len(rows) > SHORTEST_S * run.rate_hz:
+            arrays = {name: getattr(run, name)[rows] for name in ("time", "q", "dq", "ddq", "effort", "valid")}
+            parts.append(replace(run, segment=np.zeros(len(rows), dtype=np.int64), wrench=None, **arrays))
+    return parts
+
+
+def followed(robot: Robot, run: Experiment) -> Experiment:
+    """The run in an assumed loop that follows its own measured motion."""
+    factor = max(1, round(CONTROL_HZ / run.rate_hz))
+    rate = factor * run.rate_hz
+    time_s = np.arange((run.samples - 1) * factor + 1) / rate
+    spline = CubicSpline(np.arange(run.samples) / run.rate_hz, run.q)
+    reference = Reference(q=spline(time_s), dq=spline(time_s, 1), ddq=spline(time_s, 2), rate_hz=rate)
+    law = assumed_law(robot, BANDWIDTH_HZ, q=run.q[:: max(1, run.samples // 50)])
+    start = {"q0": run.q[0], "dq0": run.dq[0]}
+    loop = Loop(law=law, reference=reference, start_s=float(run.time[0]), **start)
+    return replace(run, time=run.time[0] + np.arange(run.samples) / run.rate_hz, loop=loop)
+
+
+def commanded(robot: Robot, run: Experiment, file: Path) -> Experiment:
+    """A run of kuka_kr300 in an assumed loop that follows the commanded motion of its file."""
+    content = loadmat(file, squeeze_me=True, struct_as_record=False)
+    kinematics, clock = content["ref_kin"], content["rec"].time_cont
+    inside = slice(*np.searchsorted(clock, [run.time[0] - 1e-6, run.time[-1] + 1e-6]))
+    names = ("phi_r_all", "phi_r_all_d1", "phi_r_all_d2")
+    q, dq, ddq = (np.asarray(getattr(kinematics, name), dtype=float)[inside] for name in names)
+    wanted = replace(run, q=q + KUKA_OFFSET, dq=dq, ddq=ddq)
+    loop = followed(robot, wanted).loop
+    assert loop is not None
+    return replace(followed(robot, run), loop=replace(loop, q0=run.q[0], dq0=run.dq[0]))
+
+
+def methods() -> list[tuple[str, str, Estimator]]:
+    """(name, kind of data, estimator)."""
+    return [
+        ("WLS, positions not low-passed", "raw", dynid.WLS()),
+        ("WLS, positions low-passed", "smooth", dynid.WLS()),
+        ("WLS, both sides low-passed", "band", dynid.WLS()),
+        ("TLS", "smooth", dynid.TLS()),
+        ("ML, coloured torque noise", "smooth", dynid.ML(position_std=0.0)),
+        ("ML, motion unknown", "raw", dynid.ML()),
+        ("IV, assumed loop", "loop", dynid.InstrumentalVariables()),
+        ("DIDIM, assumed loop", "loop", dynid.DIDIM()),
+        ("CLOE, assumed loop", "loop", dynid.CLOE()),
+        ("CLIE, assumed loop", "loop", dynid.CLIE()),
+        ("IV, commanded motion", "commanded", dynid.InstrumentalVariables()),
+        ("DIDIM, commanded motion", "commanded", dynid.DIDIM()),
+    ]
+
+
+def evaluate(data: DataSet) -> Rows:
+    """Held-out error of every method on a data set."""
+    robot = data.robot()
+    training, log, held = split(data, data.recordings(robot))
+    band = data.cutoffs_hz[0]
+    cutoff = position_cutoff(data, training[0], max(data.cutoffs_hz))
+    smooth = [data.processed(part, cutoff, training=True) for part in training]
+    motion = data.processed(log, cutoff, training=False)
+    base = dynid.base_parameters(robot)
+    # laws and simulations are scaled by a possible robot near the data, not by the maker's frictionless one
+    possible = dynid.FeasibleWLS(prior_weight=1.0).solve(build_problem(robot, smooth, base=base)).standard
+    assert possible is not None
+    robot = robot.with_parameters(possible)
+    sets: dict[str, Callable[[], list[Experiment]]] = {
+        "smooth": lambda: smooth,
+        "band": lambda: smooth,
+        "raw": lambda: [data.processed(part, None, training=True) for part in training],
+        "loop": lambda: [followed(robot, piece) for run in smooth for piece in segments(run)],
+        "commanded": lambda: [
+            commanded(robot, piece, DATA / data.name / file)
+            for run, file in zip(smooth, data.files, strict=False)
+            for piece in segments(run)
+        ],
+    }
+    found: Rows = []
+    for name, kind, estimator in methods():
+        if kind == "commanded" and data.name != "kuka_kr300":
+            continue
+        started = time.process_time()
+        try:
+            problem = build_problem(robot, sets[kind](), base=base, band_hz=band if kind == "band" else None)
+            estimate = estimator.solve(problem)
+            error = held_out_error(data, log, held, motion, _torque(problem, estimate.values, motion), band)
+            remark = next((note for note in estimate.notes if "law" in note or "controller" in note), "")
+        except (dynid.DynidError, np.linalg.LinAlgError) as problem_found:
+            error, remark = None, f"refused: {problem_found}"
+        found.append((name, error, time.process_time() - started, remark))
+        print(f"{data.name:14s} {name:32s} {error if error is None else round(error, 2)} {remark[:110]}", flush=True)
+    return found
+
+
+def _torque(problem: dynid.Problem, values: Floats, motion: Experiment) -> Floats:
+    return problem.torque(values, motion)
+
+
+HEADER = """# Estimators on real logs
+
+Held-out torque error [%] as in [real-data.md](real-data.md), of one plain model (links, rotor inertia, viscous and dry
+friction, offsets) fitted by different estimators to the same training rows. Written by `make compare-real`.
+
+No log tells its control law, so the methods of the loop assume a stiff PD law (8 Hz, 4 kHz) that follows the measured motion,
+low-passed; for kuka_kr300 the commanded motion is in the log and is used as well. *refused* says why below the table.
+
+"""
+
+
+def page(results: dict[str, Rows]) -> str:
+    """The Markdown page."""
+    names = list(dict.fromkeys(name for rows in results.values() for name, *_ in rows))
+    by_set = {data: {name: (error, remark) for name, error, _, remark in rows} for data, rows in results.items()}
+    table = [(name, *(_cell(by_set[data].get(name)) for data in results)) for name in names]
+    lines = [HEADER + Table.of(["method", *results], table).to_markdown(), "", verdict(by_set), ""]
+    remarks = [
+        f"- {data}, {name}: {remark}" for data, rows in by_set.items() for name, (_, remark) in rows.items() if remark
+    ]
+    return "\n".join([*lines, *remarks]) + "\n"
+
+
+def _cell(entry: tuple[float | None, str] | None) -> str:
+    if entry is None:
+        return ""
+    return "refused" if entry[0] is None else f"{entry[0]:.2f}"
+
+
+def verdict(by_set: dict[str, dict[str, tuple[float | None, str]]]) -> str:
+    """For each log whether anything beats weighted least squares with good filtering by more than 5 %."""
+    lines = []
+    for data, rows in by_set.items():
+        plain = {n: e for n, (e, _) in rows.items() if n.startswith("WLS, ") and "not" not in n and e is not None}
+        others = {n: e for n, (e, _) in rows.items() if not n.startswith("WLS") and e is not None}
+        if not plain or not others:
+            continue
+        good, best = min(plain, key=lambda n: plain[n]), min(others, key=lambda n: others[n])
+        gain = 100.0 * (1.0 - others[best] / plain[good])
+        words = (
+            f"{best} is better by {gain:.0f} %"
+            if gain > 5.0
+            else f"plain weighted least squares is as good as anything (next: {best}, {-gain:+.1f} %)"
+        )
+        lines.append(f"- **{data}**: {good}, {plain[good]:.2f}; {words}.")
+    return "\n".join(lines)
+
+
+def main(names: list[str]) -> None:
+    """Evaluate the named data sets, all with a clock by default; write the page when all were."""
+    if not DATA.is_dir():
+        print(f"no data sets in {DATA}")
+        return
+    chosen = [data for data in SETS if not data.quasi_static and (not names or data.name in names)]
+    results = {data.name: evaluate(data) for data in chosen}
+    text = page(results)
+    print(text)
+    if not names:
+        (ROOT / "docs" / "compare-real.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

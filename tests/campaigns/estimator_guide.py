@@ -1,0 +1,155 @@
+"""The tables of docs/choosing-an-estimator.md, measured: estimators on simulated loops of known truth.
+
+Run ``python tests/campaigns/estimator_guide.py [--runs 10] [--jobs 2] [--only TITLE]``; it replaces what stands between
+the markers of the page and leaves the prose around it. A finished study is kept in ``out/guide`` and not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
+
+from dynid.compare.condition import Condition, conditions
+from dynid.compare.methods import method
+from dynid.compare.study import run_study
+from dynid.compare.trial import Setting, planted_robot
+from dynid.files import write_atomically
+from dynid.robot import zoo
+from dynid.tables import Table
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "choosing-an-estimator.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+ALL = ("ols", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie", "ekf", "srukf")
+FAST = ("ols", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one table answers."""
+
+    title: str
+    robot: str
+    conditions: tuple[Condition, ...]
+    methods: tuple[str, ...]
+
+
+def questions() -> tuple[Question, ...]:
+    """All tables of the page, in order."""
+    noises = conditions(position_std=(1e-5, 1e-4, 1e-3, 1e-2))
+    return (
+        Question("noise of the positions, 3R arm", "gautier_khalil_3r", noises, ALL),
+        Question("noise of the positions, PUMA 560", "puma560", noises[:3], ALL[:-1]),
+        Question("noise of the positions, TX40", "tx40", noises[1:3], FAST),
+        Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST),
+        Question("coarse encoders", "gautier_khalil_3r", conditions(quantisation=(1e-4, 1e-3, 5e-3)), FAST),
+        Question(
+            "wrong gains of the controller",
+            "gautier_khalil_3r",
+            conditions(position_std=(1e-3,), gain_error=(0.0, 0.05, 0.3)),
+            ("wls+f", "ml", "iv", "didim", "cloe", "clie"),
+        ),
+        Question(
+            "bad start",
+            "gautier_khalil_3r",
+            conditions(start_error=(0.1, 0.3, 0.6)),
+            ("wls+f", "didim", "cloe", "ekf", "srukf"),
+        ),
+    )
+
+
+def measured(question: Question, runs: int, jobs: int) -> dict[str, Any]:
+    """The study's numbers, from its file where it was run before with as many runs."""
+    path = ROOT / "out" / "guide" / f"{question.title.replace(' ', '_').replace(',', '')}.json"
+    if path.exists():
+        kept: dict[str, Any] = json.loads(path.read_text())
+        if kept["runs"] >= runs and set(kept["methods"]) == set(question.methods):
+            return kept
+    setting = Setting(robot=planted_robot(zoo.get(question.robot)))
+    study = run_study(
+        setting,
+        question.conditions,
+        question.methods,
+        runs=runs,
+        jobs=jobs,
+        tell=lambda done, total, note: print(f"{question.title}: {done}/{total} {note}", flush=True),
+    ).to_json()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(study), force=True)
+    return study
+
+
+def section(question: Question, study: dict[str, Any]) -> str:
+    """Heading, table, and what to read off it."""
+    results = {(Condition(**r["condition"]), r["method"]): r for r in study["results"]}
+    rows = [
+        (f"`{name}`", *(_cell(results[c, name]) for c in question.conditions), _time(results, question, name))
+        for name in question.methods
+    ]
+    heads = ["method", *(c.label for c in question.conditions), "time"]
+    about = (
+        f"{study['robot']}, {study['parameters']} base parameters, {study['runs']} logs of {study['duration_s']:g} s."
+    )
+    lines = [f"### {question.title.capitalize()}", "", about, "", Table.of(heads, rows).to_markdown(), ""]
+    return "\n".join([*lines, *_best(question, results), ""])
+
+
+def _cell(result: dict[str, Any]) -> str:
+    if result["refused"] == result["runs"]:
+        return "refused"
+    torque, covered = result["torque_error"], result["coverage"]
+    marks = f", refused {result['refused']} of {result['runs']}" if result["refused"] else ""
+    marks += f", doubts the law in {result['warned']}" if result["warned"] else ""
+    return f"{torque:.2g} % ({covered:.0f} %){marks}"
+
+
+def _time(results: dict[tuple[Condition, str], dict[str, Any]], question: Question, name: str) -> str:
+    times = [results[c, name]["relative_time"] for c in question.conditions]
+    known = [t for t in times if t == t]
+    return f"{min(known):.2g}-{max(known):.2g}" if known else ""
+
+
+def _best(question: Question, results: dict[tuple[Condition, str], dict[str, Any]]) -> list[str]:
+    """For each condition the methods within a fifth of the smallest torque error, quickest first."""
+    lines = []
+    for condition in question.conditions:
+        here = {n: results[condition, n] for n in question.methods if results[condition, n]["refused"] == 0}
+        sound = {n: r for n, r in here.items() if r["torque_error"] == r["torque_error"]}
+        if not sound:
+            continue
+        least = min(r["torque_error"] for r in sound.values())
+        near = sorted(
+            (n for n, r in sound.items() if r["torque_error"] <= 1.2 * least), key=lambda n: sound[n]["relative_time"]
+        )
+        lines.append(f"- {condition.label}: {', '.join(f'`{n}`' for n in near)} ({least:.2g} %)")
+    return ["Smallest torque error, within a fifth, quickest first:", "", *lines] if lines else []
+
+
+def main() -> None:
+    """Measure what is missing and write the page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    parts = []
+    for question in questions():
+        if options.only in question.title:
+            parts.append(section(question, measured(question, options.runs, options.jobs)))
+    names = list(dict.fromkeys(name for question in questions() for name in question.methods))
+    legend = "\n".join(f"- `{name}`: {method(name).title}" for name in names)
+    text = PAGE.read_text()
+    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
+    if not options.only:
+        write_atomically(PAGE, f"{before}\n\n{legend}\n\n" + "\n".join(parts) + f"\n{after}", force=True)
+    print("\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()
