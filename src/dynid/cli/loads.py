@@ -52,6 +52,7 @@ __all__ = ["load"]
               help="With accelerations, by intervals without them, or gravity only; else the data decide.")  # fmt: skip
 @click.option("--tare", type=EXISTING, help="load.json of the gripper alone, subtracted with its uncertainty.")
 @click.option("--library", type=EXISTING, help="Known objects (TOML) to recognise the load among.")
+@click.option("--flange", help="Link whose frame the controllers mean; the frame of the load by default.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the load, the URDF with it and a report.")
 @FORCE
 @JSON
@@ -70,6 +71,7 @@ def load(
     form: Literal["differential", "integral", "static"] | None,
     tare: str | None,
     library: str | None,
+    flange: str | None,
     out: Path | None,
     force: bool,
     as_json: bool,
@@ -82,6 +84,7 @@ def load(
     from dynid.identification.load_files import read_library, read_load
     from dynid.identification.load_study import study_load, study_payload
     from dynid.identification.wrist import Sensing
+    from dynid.report.load import flange_pose, frame_hint
 
     sensing = Sensing(
         sign=int(sign), axes=axes, drift=drift, find_orientation=find_orientation, find_gravity=find_gravity
@@ -100,10 +103,12 @@ def load(
         study = study_load(robot, held, sensor_frame=sensor, sensing=sensing, form=form, tare=gripper, library=objects)
     text = study.summary()
     if study.verdict != "doubtful":
-        text += "\n\n" + "\n".join(str(dialog) for dialog in payload_dialogs(study.load))
+        pose = None if flange is None else flange_pose(robot, study.load.frame, flange)
+        dialogs = payload_dialogs(study.load, T_flange_frame=pose)
+        text += "\n\n" + "\n".join([frame_hint(study, flange), *(str(dialog) for dialog in dialogs)])
     code = 1 if study.verdict == "doubtful" else 0
     if run is not None:
-        _write(run, study, held[0], text)
+        _write(run, study, held[0], text, flange)
         run.finish("load.json", code)
     if as_json:
         print_json(study.to_dict())
@@ -128,11 +133,11 @@ def _refuse_contradictions(sensor: str | None, unloaded: tuple[str, ...], about_
         )
 
 
-def _write(run: RunFolder, study: Any, held: Any, text: str) -> None:
+def _write(run: RunFolder, study: Any, held: Any, text: str, flange: str | None) -> None:
     from dynid.report.report import load_page
     from dynid.robot.urdf_writer import write_urdf
 
     run.write("load.txt", text + "\n")
     run.write("load.json", json.dumps(study.to_dict(), indent=1) + "\n")
     write_urdf(study.robot_with_load, run.path / f"{study.robot.name}_with_load.urdf", force=run.overwrite)
-    run.write_page(load_page(study, held, [run.settings()]))
+    run.write_page(load_page(study, held, [run.settings()], flange))

@@ -6,15 +6,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dynid.errors import ExportError
+from dynid.errors import ArgumentError, ExportError
 from dynid.export.payload_dialogs import payload_dialogs
 from dynid.identification.load import NAMES, UNITS
 from dynid.identification.load_study import LoadStudy
 from dynid.report.blocks import Block, Bullets, Cards, Code, Heading, Rows, Text
 from dynid.report.page import Section
+from dynid.robot.model import Robot
 
-__all__ = ["LoadBox"]
+__all__ = ["LoadBox", "flange_pose", "frame_hint"]
+
+
+def flange_pose(robot: Robot, frame: str, flange: str) -> NDArray[np.float64]:
+    """(4, 4) pose of the load's frame in the flange's.
+
+    Raises:
+        ArgumentError: The two links move against each other.
+    """
+    (body, T_body_frame), (other, T_body_flange) = robot.link_body(frame), robot.link_body(flange)
+    if body != other:
+        raise ArgumentError(
+            f"link '{flange}' moves against '{frame}', which carries the load", remedy="Name the flange of the arm."
+        )
+    return np.asarray(np.linalg.solve(T_body_flange, T_body_frame))
+
+
+def frame_hint(study: LoadStudy, flange: str | None) -> str:
+    """In whose frame a controller's dialogs are."""
+    if flange is not None:
+        return f"In the frame of '{flange}'."
+    return (
+        f"In the frame of '{study.load.frame}', taken for the controller's flange. Where that is another link, "
+        "name it with --flange: a wrong frame shifts the centre of mass."
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +48,8 @@ class LoadBox(Section):
     """A load with its evidence and the controllers' dialogs."""
 
     study: LoadStudy
+    flange: str | None = None
+    """Link whose frame the controllers mean; the frame of the load by default."""
 
     @property
     def title(self) -> str:
@@ -64,10 +92,14 @@ class LoadBox(Section):
         if self.study.verdict == "doubtful" or not np.isfinite(self.study.load.mass):
             return []
         try:
-            dialogs = payload_dialogs(self.study.load)
+            pose = None if self.flange is None else flange_pose(self.study.robot, self.study.load.frame, self.flange)
+            dialogs = payload_dialogs(self.study.load, T_flange_frame=pose)
         except ExportError as error:
             return [Text(str(error), "hint")]
-        blocks: list[Block] = [Heading("To type into the controller")]
+        blocks: list[Block] = [
+            Heading("To type into the controller"),
+            Text(frame_hint(self.study, self.flange), "hint"),
+        ]
         for dialog in dialogs:
             blocks += [Text(dialog.controller), Code(dialog.text), Bullets(tuple(("", note) for note in dialog.notes))]
         return blocks

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const COLOURS = ["#3b82c4", "#d9683f", "#4aa871", "#9670c4", "#c09a2d"];
+  const COLOURS = ["#3b82c4", "#d9683f", "#4aa871", "#9670c4", "#c09a2d", "#c2527f", "#3aa6a6", "#7d8b99"];
   const floats = (text) => {
     const raw = atob(text), bytes = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
@@ -37,11 +37,11 @@
       for (const t of ticks(low, high, 5)) { pen.beginPath(); pen.moveTo(box[0], Y(t)); pen.lineTo(box[0] + box[2], Y(t)); pen.stroke(); pen.textAlign = "right"; pen.fillText(String(t), box[0] - 5, Y(t) + 4); }
       pen.textAlign = "center"; pen.fillText(data.xlabel, box[0] + box[2] / 2, height - 4); pen.textAlign = "left"; pen.fillText(data.ylabel, 4, 14);
       let at = box[0] + box[2]; pen.textAlign = "right";
-      curves.map((c, k) => [c, k]).reverse().forEach(([c, k]) => { pen.fillStyle = COLOURS[k % 5]; pen.fillText(c.label, at, 14); at -= pen.measureText(c.label).width + 14; });
+      curves.map((c, k) => [c, k]).reverse().forEach(([c, k]) => { pen.fillStyle = COLOURS[k % COLOURS.length]; pen.fillText(c.label, at, 14); at -= pen.measureText(c.label).width + 14; });
       pen.save(); pen.beginPath(); pen.rect(...box); pen.clip(); pen.lineWidth = 1.4;
       const several = curves.length > 1, inOrder = curves.map((c, k) => [c, k]).sort((a, b) => Number(a[0].dashed) - Number(b[0].dashed));
       inOrder.forEach(([curve, k]) => {
-        pen.strokeStyle = COLOURS[k % 5]; pen.setLineDash(curve.dashed ? [6, 3] : []); pen.lineWidth = curve.dashed ? 2 : 1.4;
+        pen.strokeStyle = COLOURS[k % COLOURS.length]; pen.setLineDash(curve.dashed ? [6, 3] : []); pen.lineWidth = curve.dashed ? 2 : 1.4;
         pen.globalAlpha = several && !curve.dashed ? 0.7 : 1; pen.beginPath(); let down = false;
         for (let i = 0; i < x.length; i++) {
           if (!isFinite(curve.y[i]) || x[i] < view[0] - 1 || x[i] > view[1] + 1) { down = false; continue; }

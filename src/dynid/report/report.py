@@ -62,9 +62,14 @@ def identification_page(
     return Page.of(f"{fit.robot.name}: identified dynamics", sections)
 
 
-def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = ()) -> Page:
+def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), flange: str | None = None) -> Page:
     """The page of a load, with the motion that was recorded."""
-    sections = [LoadBox(study), Replay(study.robot_with_load, run), *extra, Methods((study.load.method, "load"))]
+    sections = [
+        LoadBox(study, flange),
+        Replay(study.robot_with_load, run),
+        *extra,
+        Methods((study.load.method, "load")),
+    ]
     return Page.of(f"{study.robot.name}: what it holds", sections)
 
 

@@ -1,0 +1,56 @@
+"""The load box: what controllers are told is in the flange's frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError
+from dynid.identification.load import Load
+from dynid.identification.load_study import LoadStudy
+from dynid.report.load import LoadBox, flange_pose
+from dynid.report.report import load_page
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.robot.zoo import panda
+
+
+def arm() -> Robot:
+    """The Panda has a flange, 107 mm in front of the last moving link's frame."""
+    return panda()
+
+
+def study(robot: Robot) -> LoadStudy:
+    inertia = Inertia.from_com(1.5, [0.02, 0.01, 0.187], np.diag([0.01, 0.012, 0.006]))
+    load = Load.of(inertia, robot.bodies[-1].joint.child, stderr=1e-5)
+    return LoadStudy(robot=robot, load=load, proposals=(), advice=())
+
+
+def test_dialogs_are_in_the_flanges_frame() -> None:
+    text = "".join(block.to_html() for block in LoadBox(study(arm()), "flange").blocks())
+    assert "set_target_payload(1.5000, [0.02000, 0.01000, 0.08000]" in text
+    assert "In the frame of &#x27;flange&#x27;." in text
+    plain = "".join(block.to_html() for block in LoadBox(study(arm())).blocks())
+    assert "[0.02000, 0.01000, 0.18700]" in plain
+    assert "--flange" in plain
+
+
+def test_the_flange_must_move_with_the_load() -> None:
+    robot = arm()
+    with pytest.raises(ArgumentError, match="moves against"):
+        flange_pose(robot, "flange", robot.bodies[2].joint.child)
+
+
+def test_a_doubtful_load_is_not_to_be_typed() -> None:
+    found = study(arm())
+    doubtful = replace(found, load=replace(found.load, covariance=np.diag(np.full(10, 1.0))))
+    robot = found.robot
+    rows = np.zeros((10, robot.dof))
+    run = Experiment(time=np.arange(10.0), q=rows, dq=rows, ddq=rows, effort=rows, valid=rows == 0.0,
+                     segment=np.zeros(10, dtype=np.int64), rate_hz=1.0)  # fmt: skip
+    text = load_page(doubtful, run).to_markdown()
+    assert "do not use these numbers" in text
+    assert "setLoad" not in text
