@@ -64,15 +64,22 @@ def doctor(as_json: bool) -> None:
     click.echo(f"C compiler: {compiler or 'none found (only needed to verify generated code)'}")
 
 
-@verb("dynid bench --json bench.json")
-@click.option("--json", "path", type=click.Path(dir_okay=False), help="Also write the table as JSON.")
-def bench(path: str | None) -> None:
+@verb("dynid bench", "dynid bench --out bench.json")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the rows as JSON to a file.")
+@JSON
+def bench(out: Path | None, as_json: bool) -> None:
     """Print our speed beside the peers' that are installed, as ratios measured in one run."""
     import subprocess
+    import tempfile
 
     # a process of its own: the number of threads of numerical libraries is fixed when they are loaded
-    options = ["--json", path] if path else []
-    sys.exit(subprocess.run([sys.executable, "-m", "dynid.benchmark", *options], check=False).returncode)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "bench.json" if out is None else out
+        command = [sys.executable, "-m", "dynid.benchmark", "--json", str(rows)]
+        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL if as_json else None)
+        if as_json and done.returncode == 0:
+            click.echo(rows.read_text(encoding="utf-8"))
+    sys.exit(done.returncode)
 
 
 @verb("dynid reproduce gautier1990 --out papers", "dynid reproduce all --quick")
