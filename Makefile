@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture site \
-	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots real-data coverage
+	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots real-data coverage compare-real estimator-guide
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -45,6 +45,8 @@ campaigns:
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
+	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
+	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "excitation-robots       100 random robots under tight limits"
 
@@ -68,6 +70,12 @@ excitation-robots: $(STAMP)
 
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
+
+compare-real: $(STAMP)
+	$(CAMPAIGN)/compare_real.py
+
+estimator-guide: $(STAMP)
+	$(CAMPAIGN)/estimator_guide.py --runs 20 --jobs 2
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py

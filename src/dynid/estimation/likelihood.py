@@ -110,8 +110,9 @@ class ML(Estimator):
         """Generalised least squares with the residuals' own colour, until neither changes."""
         beta = plain.values
         for turn in range(1, self.rounds + 1):
-            noise = _residual_colours(problem, beta, self.most_order)
-            A, g = _filtered_equations(problem, noise)
+            if turn <= max(COLOURED):
+                noise = _residual_colours(problem, beta, self.most_order)
+                A, g = _filtered_equations(problem, noise)
             step = np.linalg.solve(A, g) - beta
             beta = beta + step
             if self._ends(step, beta, A):
