@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -12,51 +12,49 @@ from numpy.typing import NDArray
 from dynid.tape import Program, compile_tape, record
 from dynid.tape.adjoint import gradient
 
-__all__ = ["Differentiable", "DifferentiableParts"]
+__all__ = ["Differentiable"]
 
 Floats = NDArray[np.float64]
 
 
-class DifferentiableParts:
-    """A recorded function of q, dq, ddq (or of some of them) with several named results, run forwards and backwards.
+class Differentiable:
+    """A recorded function of q, dq, ddq (or of some of them), run forwards and backwards.
 
     Results are written into memory that is kept between calls with the same number of samples: a design calls the same
     function thousands of times, and fresh pages cost more than the arithmetic. Use or copy them before the next call.
     """
 
-    def __init__(self, function: Callable[..., Mapping[str, Any]], dof: int, *states: str) -> None:
+    def __init__(self, function: Callable[..., Any], dof: int, *states: str) -> None:
         """Record and compile.
 
         Args:
-            function: Called with one array of scalars (n,) per state; returns named arrays.
+            function: Called with one array of scalars (n,) per state; returns an array.
             dof: Number of joints n.
             *states: The states it depends on, named like its arguments.
         """
         self.states = states
         self._function = function
         self._shapes: dict[str, tuple[int, ...]] = {state: (dof,) for state in states}
-        self._forward = compile_tape(record(lambda **x: dict(function(**x)), **self._shapes))
+        self._forward = compile_tape(record(function, **self._shapes))
         self._memory: dict[Program, dict[str, Floats]] = {}
 
-    def __call__(self, *states: Floats) -> dict[str, Floats]:
-        """Values (N, *shape), by name, at states (N, n)."""
-        return self._run(self._forward, states)
+    def __call__(self, *states: Floats) -> Floats:
+        """Values (N, *shape) at states (N, n)."""
+        return self._run(self._forward, states)["output"]
 
-    def pullback(self, cotangents: Mapping[str, Floats], *states: Floats) -> dict[str, Floats]:
-        """Gradient (N, n), by state, of the sum of all ``cotangent * value``; each cotangent (N, *shape)."""
-        weights = (cotangents[output.name] for output in self._forward.tape.outputs)
-        return self._run(self._backward, (*states, *weights))
+    def pullback(self, cotangent: Floats, *states: Floats) -> dict[str, Floats]:
+        """Gradient (N, n), by state, of ``sum(cotangent * value)``; cotangent (N, *shape)."""
+        return self._run(self._backward, (*states, cotangent))
 
     @cached_property
     def _backward(self) -> Program:
-        outputs = self._forward.tape.outputs
-        weights = {f"cotangent of {output.name}": output.shape for output in outputs}
+        (output,) = self._forward.tape.outputs
 
-        def weighted(**inputs: Any) -> Any:
-            values = self._function(**{state: inputs[state] for state in self.states})
-            return sum(np.sum(inputs[f"cotangent of {name}"] * value) for name, value in values.items())
+        def weighted(cotangent: Any, **states: Any) -> Any:
+            return np.sum(cotangent * self._function(**states))
 
-        return compile_tape(gradient(record(weighted, **self._shapes, **weights), "output", self.states))
+        tape = record(weighted, **self._shapes, cotangent=output.shape)
+        return compile_tape(gradient(tape, "output", self.states))
 
     def _run(self, program: Program, inputs: tuple[Floats, ...]) -> dict[str, Floats]:
         samples = len(inputs[0])
@@ -66,20 +64,3 @@ class DifferentiableParts:
             self._memory[program] = memory
         program(*inputs, out=memory)
         return memory
-
-
-class Differentiable:
-    """The same for a function with one result."""
-
-    def __init__(self, function: Callable[..., Any], dof: int, *states: str) -> None:
-        """Record and compile; see `DifferentiableParts`."""
-        self.states = states
-        self._parts = DifferentiableParts(lambda **x: {"output": function(**x)}, dof, *states)
-
-    def __call__(self, *states: Floats) -> Floats:
-        """Values (N, *shape) at states (N, n)."""
-        return self._parts(*states)["output"]
-
-    def pullback(self, cotangent: Floats, *states: Floats) -> dict[str, Floats]:
-        """Gradient (N, n), by state, of ``sum(cotangent * value)``; cotangent (N, *shape)."""
-        return self._parts.pullback({"output": cotangent}, *states)

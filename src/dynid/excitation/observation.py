@@ -8,8 +8,9 @@ observation matrix.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
-from dynid.excitation.differentiable import DifferentiableParts
+from dynid.information.cross_products import CrossProducts
 from dynid.robot.joint_models import Coulomb
 from dynid.robot.model import Robot
-from dynid.tape import record
+from dynid.tape import Program, compile_tape, record
 
 __all__ = ["Observation", "SmoothCoulomb", "TorqueObservation", "with_smooth_friction"]
 
 Floats = NDArray[np.float64]
-Pullback = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
 
 class SmoothCoulomb(Coulomb):
@@ -62,14 +62,14 @@ class Observation(ABC):
             raise ArgumentError("noise must be given as positive standard deviations", remedy="In N m or N.")
         self.robot = robot
         self.noise = noise
-        states = ("q", "dq", "ddq")
-        used = record(self.rows, **{state: (robot.dof,) for state in states}).sparsity("output")
+        states = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
+        used = record(self.rows, **states).sparsity("output")
         self._quantities, self.size = len(used), used.shape[1]
         self._blocks = _blocks(used)
         self._places = np.concatenate([(b.kept[:, None] * self.size + b.kept).ravel() for b in self._blocks])
         self._weights = np.concatenate([np.full(len(b.kept) ** 2, noise[b.row] ** -2) for b in self._blocks])
-        self._function = DifferentiableParts(self._compact, robot.dof, *states)
-        self._cotangents: dict[str, Floats] = {}
+        self._tape = record(self._compact, **states)
+        self._products = CrossProducts(self._tape)
 
     @abstractmethod
     def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
@@ -79,38 +79,27 @@ class Observation(ABC):
         rows = self.rows(q, dq, ddq)
         return {block.name: rows[block.row, block.kept] for block in self._blocks}
 
+    @cached_property
+    def _program(self) -> Program:
+        return compile_tape(self._tape)
+
     def information(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
         """Information (b, b) of a motion given at N samples, each (N, n)."""
-        return self._gram(self._function(q, dq, ddq))
-
-    def _gram(self, parts: dict[str, Floats]) -> Floats:
-        packed = np.empty(len(self._places))
-        for block in self._blocks:
-            Y = parts[block.name]
-            np.matmul(Y.T, Y, out=packed[block.square].reshape(Y.shape[1], -1))
+        packed = np.concatenate([product.ravel() for product in self._products(q, dq, ddq)])
         A = np.bincount(self._places, packed * self._weights, self.size**2)
         return np.asarray(A, dtype=float).reshape(self.size, self.size)
 
-    def information_and_pullback(self, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Pullback]:
-        """Information (b, b), and the function from a symmetric cotangent (b, b) to the gradients of q, dq, ddq."""
-        parts = self._function(q, dq, ddq)
-        if any(len(cotangent) != len(q) for cotangent in self._cotangents.values()) or not self._cotangents:
-            self._cotangents = {name: np.empty_like(part) for name, part in parts.items()}
-
-        def pullback(G: Floats) -> tuple[Floats, Floats, Floats]:
-            packed = 2.0 * self._weights * G.take(self._places)
-            for block in self._blocks:
-                Y = parts[block.name]
-                np.matmul(Y, packed[block.square].reshape(Y.shape[1], -1), out=self._cotangents[block.name])
-            gradient = self._function.pullback(self._cotangents, q, dq, ddq)
-            return gradient["q"], gradient["dq"], gradient["ddq"]
-
-        return self._gram(parts), pullback
+    def pullback(self, G: Floats, q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Floats, Floats]:
+        """Gradients of ``sum(G * information)`` with respect to q, dq, ddq, each (N, n), for a cotangent G (b, b)."""
+        packed = self._weights * G.take(self._places)
+        weights = [packed[block.square].reshape(len(block.kept), -1) for block in self._blocks]
+        gradient = self._products.pullback(weights, q, dq, ddq)
+        return gradient["q"], gradient["dq"], gradient["ddq"]
 
     def matrix(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
         """Weighted observation matrix W (N m, b), sample after sample; the information is ``W.T @ W``."""
         W = np.zeros((len(q), self._quantities, self.size))
-        parts = self._function(q, dq, ddq)
+        parts = self._program(q, dq, ddq)
         for block in self._blocks:
             W[:, block.row, block.kept] = parts[block.name] / self.noise[block.row]
         return W.reshape(-1, self.size)

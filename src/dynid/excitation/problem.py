@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,6 +57,7 @@ class DesignProblem:
         self.repetitions = repetitions
         times, self._recorded = family.grid(samples)
         self._basis = [family.basis(times, order) for order in range(4)]
+        self._seen = np.vstack([basis[self._recorded] for basis in self._basis[:3]])
         self.scale = np.min([_reach(b, size) for b, size in zip(self._basis[:3], sizes, strict=True)], axis=0)
         self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self._heeded]
 
@@ -90,8 +89,11 @@ class DesignProblem:
 
     def information(self, x: Floats) -> Floats:
         """Information (b, b) of the recorded part and of earlier experiments."""
-        q, dq, ddq, _ = (part[self._recorded] for part in self.motion(x))
-        return self._total(self.observation.information(q, dq, ddq))
+        return self._total(self.observation.information(*self._states(x)))
+
+    def _states(self, x: Floats) -> Floats:
+        """Positions, velocities and accelerations (3, N, n) of the recorded part."""
+        return (self._seen @ self._coefficients(x)).reshape(3, self.samples, -1)
 
     def _total(self, A: Floats) -> Floats:
         A = A * self.repetitions
@@ -99,41 +101,35 @@ class DesignProblem:
 
     def objective(self, x: Floats, criterion: InformationCriterion) -> tuple[float, Floats]:
         """Criterion (its logarithm where it is positive) and gradient."""
-        C = self._coefficients(x)
-        value, parts = self._objective([basis @ C for basis in self._basis[:3]], criterion)
-        return value, self._chain(parts)
-
-    def _objective(self, motion: Sequence[Floats], criterion: InformationCriterion) -> tuple[float, list[Floats]]:
-        here = self._recorded
-        A, pullback = self.observation.information_and_pullback(*(part[here] for part in motion[:3]))
-        parts = [np.zeros_like(part) for part in motion]
+        states = self._states(x)
+        A = self.observation.information(*states)
         try:
             value, G = criterion.of_information(self._total(A))
         except np.linalg.LinAlgError:
-            return _HOPELESS, parts
+            return _HOPELESS, np.zeros_like(x)
         if criterion.positive:
             value, G = float(np.log(value)), G / value
         else:
             value, G = value / len(A), G / len(A)
-        for part, gradient in zip(parts, pullback(G * self.repetitions), strict=False):
-            part[here] = gradient
-        return value, parts
+        gradient = np.vstack(self.observation.pullback(G * self.repetitions, *states))
+        return value, self._chain(self._seen, gradient)
 
-    def _chain(self, parts: list[Floats]) -> Floats:
-        gradient = sum(basis.T @ part for basis, part in zip(self._basis, parts, strict=False))
-        return np.asarray((gradient * self.scale).ravel())
+    def _chain(self, basis: Floats, gradient: Floats) -> Floats:
+        """Gradient with respect to the variables from that of ``basis @ coefficients``."""
+        return np.asarray((basis.T @ gradient * self.scale).ravel())
 
     def lagrangian(self, x: Floats, criterion: InformationCriterion, weight: float) -> tuple[float, Floats]:
         """Augmented Lagrangian of objective and limits (Powell, Hestenes, Rockafellar) and its gradient."""
+        value, slope = self.objective(x, criterion)
         motion = self.motion(x)
-        value, parts = self._objective(motion, criterion)
+        parts = [np.zeros_like(part) for part in motion]
         for constraint, multiplier in zip(self._heeded, self._multipliers, strict=True):
             force = np.maximum(multiplier + weight * constraint.excess(motion), 0.0)
             value += float(np.vdot(force, force) - np.vdot(multiplier, multiplier)) / (2.0 * weight)
             if force.any():
                 for part, gradient in zip(parts, constraint.pullback(motion, force), strict=True):
                     part += gradient
-        return value, self._chain(parts)
+        return value, slope + sum(self._chain(*pair) for pair in zip(self._basis, parts, strict=True))
 
     def update_multipliers(self, x: Floats, weight: float) -> float:
         """One step of the method of multipliers; returns the largest excess over a limit."""
