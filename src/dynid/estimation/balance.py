@@ -7,6 +7,7 @@ non-negative least squares, and weight the next round.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -14,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from dynid.errors import IdentifiabilityError
-from dynid.estimation.estimate import Estimate
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import sandwich
 from dynid.estimation.problem import Problem
-from dynid.estimation.samples import folded, spectral_overlap
+from dynid.estimation.samples import check_samples, folded, spectral_overlap
 from dynid.information import Factor
 
-__all__ = ["Balance", "solve_balances"]
+__all__ = ["Balance", "IntervalEstimator", "solve_balances"]
 
 Floats = NDArray[np.float64]
 ROUNDS = 4
@@ -49,6 +50,34 @@ class Balance:
         return np.asarray(np.maximum(values, NEAR_REST * values.sum() / max(values.size, 1) + 1e-200))
 
 
+@dataclass(frozen=True, slots=True)
+class IntervalEstimator(Estimator, ABC):
+    """Least squares on balances over consecutive intervals of time. Accelerations are not used."""
+
+    interval_s: float = 0.05
+    """Length of the intervals [s]: short against the motion, long against the sampling time."""
+
+    def __post_init__(self) -> None:
+        """Refuse intervals without length."""
+        if not (np.isfinite(self.interval_s) and self.interval_s > 0.0):
+            raise ArgumentError(f"the interval is {self.interval_s} s", remedy="Give a positive time.")
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate from the balances of all intervals whose samples all count."""
+        check_samples(problem)
+        balances = self._balances(problem)
+        return solve_balances(problem, lambda: balances, f"least squares on {self._quantity} differences")
+
+    @property
+    @abstractmethod
+    def _quantity(self) -> str:
+        """What is balanced."""
+
+    @abstractmethod
+    def _balances(self, problem: Problem) -> list[Balance]:
+        """The equations."""
+
+
 Balances = Callable[[], Iterable[Balance]]
 """The equations, stretch after stretch; called once for every pass over them."""
 
@@ -68,11 +97,8 @@ def solve_balances(problem: Problem, balances: Balances, method: str) -> Estimat
     factor = _folded(problem, balances, variances)
     beta = factor.solve(minimum_norm=True)
     covariance, undetermined = sandwich(factor, _folded(problem, balances, variances, inflation))
-    open_names = [name for name, free in zip(problem.names, undetermined, strict=True) if free]
-    note = f"these equations leave {len(open_names)} parameters open: {', '.join(open_names)}"
-    return Estimate(
-        names=problem.names,
-        units=problem.units,
+    return Estimate.of(
+        problem,
         values=beta,
         covariance=covariance,
         undetermined=undetermined,
@@ -81,7 +107,6 @@ def solve_balances(problem: Problem, balances: Balances, method: str) -> Estimat
         samples=counts,
         condition=factor.condition,
         method=method,
-        notes=(note,) if open_names else (),
         extras={"equations": float(factor.samples)},
     )
 

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError
-from dynid.estimation.balance import Balance, solve_balances
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.balance import Balance, IntervalEstimator
 from dynid.estimation.intervals import Intervals, intervals, model_momentum, model_rows, split_columns
 from dynid.estimation.problem import Problem
-from dynid.estimation.samples import check_samples
 from dynid.kernels import kernel
 
 __all__ = ["Energy", "energy_balances"]
@@ -25,22 +22,15 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Energy(Estimator):
+class Energy(IntervalEstimator):
     """Least squares on energy differences between instants. Accelerations are not used."""
 
-    interval_s: float = 0.05
-    """Time between two instants [s]: short against the motion, long against the sampling time."""
+    @property
+    def _quantity(self) -> str:
+        return "energy"
 
-    def __post_init__(self) -> None:
-        """Refuse intervals without length."""
-        if not (np.isfinite(self.interval_s) and self.interval_s > 0.0):
-            raise ArgumentError(f"the interval is {self.interval_s} s", remedy="Give a positive time.")
-
-    def solve(self, problem: Problem) -> Estimate:
-        """Estimate from the energy balances of all intervals in which every joint counts."""
-        check_samples(problem)
-        balances = energy_balances(problem, self.interval_s)
-        return solve_balances(problem, lambda: balances, "least squares on energy differences")
+    def _balances(self, problem: Problem) -> list[Balance]:
+        return energy_balances(problem, self.interval_s)
 
 
 def energy_balances(problem: Problem, interval_s: float) -> list[Balance]:

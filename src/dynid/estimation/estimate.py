@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,21 @@ class Estimate:
     """Parameters that the prior determines more than the data do."""
     extras: dict[str, float] = field(default_factory=dict)
     """Figures of merit of the method."""
+
+    @classmethod
+    def of(cls, problem: Problem, **fields: Any) -> Estimate:
+        """The estimate of a problem: its names and units, and a note on what the data leave open, are filled in.
+
+        Args:
+            problem: The problem.
+            **fields: All other fields, by name; samples default to the problem's own.
+        """
+        undetermined, notes = fields["undetermined"], tuple(fields.pop("notes", ()))
+        left = [name for name, free in zip(problem.names, undetermined, strict=True) if free]
+        if left:
+            notes = (*notes, f"the motion leaves {len(left)} parameters open: {', '.join(left)}")
+        fields.setdefault("samples", problem.equations)
+        return cls(names=problem.names, units=problem.units, notes=notes, **fields)
 
     @property
     def stderr(self) -> Floats:

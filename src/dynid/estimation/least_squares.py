@@ -82,18 +82,13 @@ def least_squares_estimate(problem: Problem, weights: Floats, method: str, notes
     inflation = correlation_inflation(problem, beta)
     spread = problem.information.weight(weights**2 * variances * inflation)
     covariance, undetermined = sandwich(factor, spread)
-    open_names = [name for name, free in zip(problem.names, undetermined, strict=True) if free]
-    if open_names:
-        notes = (*notes, f"the motion leaves {len(open_names)} parameters open: {', '.join(open_names)}")
-    return Estimate(
-        names=problem.names,
-        units=problem.units,
+    return Estimate.of(
+        problem,
         values=beta,
         covariance=covariance,
         undetermined=undetermined,
         noise_std=np.sqrt(variances),
         inflation=inflation,
-        samples=problem.equations,
         condition=factor.condition,
         method=method,
         notes=notes,

@@ -59,15 +59,13 @@ class LinkByLink(Estimator):
         undetermined = ~chain.known
         covariance[undetermined, undetermined] = np.inf
         conditions = {f"condition {step.joint}": step.condition for step in chain.steps}
-        return Estimate(
-            names=problem.names,
-            units=problem.units,
+        return Estimate.of(
+            problem,
             values=chain.beta,
             covariance=covariance,
             undetermined=undetermined,
             noise_std=chain.noise,
             inflation=inflation,
-            samples=problem.equations,
             condition=max(conditions.values()),
             method="link-by-link least squares",
             notes=tuple(_notes(problem, chain)),
@@ -146,7 +144,4 @@ def _pseudo_inverse(A: Floats, resolution: float) -> tuple[Floats, NDArray[np.bo
 def _notes(problem: Problem, chain: _Chain) -> list[str]:
     idle = [step.joint for step in chain.steps if not step.persistently_exciting]
     notes = [f"the motion is not persistently exciting for joint {', '.join(idle)}"] if idle else []
-    open_names = [name for name, known in zip(problem.names, chain.known, strict=True) if not known]
-    if open_names:
-        notes.append(f"the motion leaves {len(open_names)} parameters open: {', '.join(open_names)}")
     return notes

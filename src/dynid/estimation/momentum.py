@@ -18,12 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError
-from dynid.estimation.balance import Balance, solve_balances
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.balance import Balance, IntervalEstimator
 from dynid.estimation.intervals import Intervals, intervals, model_momentum, model_rows, split_columns
 from dynid.estimation.problem import Problem
-from dynid.estimation.samples import check_samples
 from dynid.kernels import kernel, regressor
 
 __all__ = ["Momentum", "lagrangian_slope", "momentum_balances"]
@@ -32,25 +29,18 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Momentum(Estimator):
+class Momentum(IntervalEstimator):
     """Least squares on the impulses of each joint over consecutive intervals. Accelerations are not used.
 
     It weighs slow errors more than the torque equations do: the paper found it worse where sensors drift.
     """
 
-    interval_s: float = 0.05
-    """Length T of the intervals [s]: short against the motion, long against the sampling time."""
+    @property
+    def _quantity(self) -> str:
+        return "momentum"
 
-    def __post_init__(self) -> None:
-        """Refuse intervals without length."""
-        if not (np.isfinite(self.interval_s) and self.interval_s > 0.0):
-            raise ArgumentError(f"the interval is {self.interval_s} s", remedy="Give a positive time.")
-
-    def solve(self, problem: Problem) -> Estimate:
-        """Estimate from the momentum balances of all joints."""
-        check_samples(problem)
-        balances = momentum_balances(problem, self.interval_s)
-        return solve_balances(problem, lambda: balances, "least squares on momentum differences")
+    def _balances(self, problem: Problem) -> list[Balance]:
+        return momentum_balances(problem, self.interval_s)
 
 
 def momentum_balances(problem: Problem, interval_s: float) -> list[Balance]:

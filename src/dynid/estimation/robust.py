@@ -107,18 +107,13 @@ class _Robust(Estimator, ABC):
         bread = problem.information.weight(slopes / scales**2)
         filling = problem.information.weight(squares / scales**2 * inflation / (1.0 - beta.size / total))
         covariance, undetermined = sandwich(bread, filling)
-        open_names = [name for name, free in zip(problem.names, undetermined, strict=True) if free]
-        if open_names:
-            notes = (*notes, f"the motion leaves {len(open_names)} parameters open: {', '.join(open_names)}")
-        return Estimate(
-            names=problem.names,
-            units=problem.units,
+        return Estimate.of(
+            problem,
             values=beta,
             covariance=covariance,
             undetermined=undetermined,
             noise_std=scales,
             inflation=inflation,
-            samples=problem.equations,
             condition=factor.condition,
             method=f"{type(self).__name__}'s robust least squares",
             notes=notes,
