@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "dynid.closed_loop.laws": ["PD", "PID", "ComputedTorqueLaw", "UserLaw", "assumed_law", "read_law"],
-    "dynid.closed_loop.loop": ["Loop", "Reference"],
+    "dynid.closed_loop.loop": ["Loop", "ReferenceMotion"],
     "dynid.closed_loop.simulate": ["LoopSimulation", "simulate_loop"],
     "dynid.data.channel_map": ["ChannelMap", "read_channel_map"],
     "dynid.data.differentiation": [

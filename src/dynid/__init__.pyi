@@ -7,7 +7,7 @@ from dynid.closed_loop.laws import UserLaw as UserLaw
 from dynid.closed_loop.laws import assumed_law as assumed_law
 from dynid.closed_loop.laws import read_law as read_law
 from dynid.closed_loop.loop import Loop as Loop
-from dynid.closed_loop.loop import Reference as Reference
+from dynid.closed_loop.loop import ReferenceMotion as ReferenceMotion
 from dynid.closed_loop.simulate import LoopSimulation as LoopSimulation
 from dynid.closed_loop.simulate import simulate_loop as simulate_loop
 from dynid.data.channel_map import ChannelMap as ChannelMap

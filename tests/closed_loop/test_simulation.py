@@ -12,7 +12,7 @@ import dynid
 from dynid.closed_loop.arm import Arm
 from dynid.closed_loop.friction import smooth_sign
 from dynid.closed_loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law, read_law
-from dynid.closed_loop.loop import Loop, Reference
+from dynid.closed_loop.loop import Loop, ReferenceMotion
 from dynid.closed_loop.simulate import LoopSimulator, simulate_loop
 from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError, EstimationError
@@ -24,8 +24,10 @@ def arm(coulomb: float = 0.0) -> dynid.Robot:
     return dynid.robots.puma560().with_joint_models(*models)
 
 
-def motion(robot: dynid.Robot, duration: float = 1.0, rate_hz: float = 500.0) -> Reference:
-    return Reference.of(sum_of_sines(robot.dof, period_s=4.0, amplitude=0.6), rate_hz=rate_hz, duration_s=duration)
+def motion(robot: dynid.Robot, duration: float = 1.0, rate_hz: float = 500.0) -> ReferenceMotion:
+    return ReferenceMotion.of(
+        sum_of_sines(robot.dof, period_s=4.0, amplitude=0.6), rate_hz=rate_hz, duration_s=duration
+    )
 
 
 def test_it_moves_as_mujoco_does() -> None:

@@ -120,7 +120,7 @@ def test_the_loop_is_asked_for() -> None:
 def test_a_motion_that_shows_too_little_is_refused() -> None:
     chosen = three()
     still = np.repeat(chosen.loop.reference.q[:1], 1000, axis=0)
-    reference = dynid.Reference(q=still, dq=0 * still, ddq=0 * still, rate_hz=500.0)
+    reference = dynid.ReferenceMotion(q=still, dq=0 * still, ddq=0 * still, rate_hz=500.0)
     loop = replace(chosen.loop, reference=reference)
     run = dynid.simulate_loop(chosen.robot, loop, every=EVERY)
     rest = replace(Scene(chosen.robot, chosen.prior, loop, run, chosen.base).clean(), valid=np.ones(run.q.shape, bool))

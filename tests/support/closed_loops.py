@@ -74,7 +74,7 @@ def scene(name: str, duration_s: float = 10.0, seed: int = 0) -> Scene:
     if not any(joint.models for joint in robot.moving_joints):
         robot = robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
         bandwidth, motion = 6.0, sum_of_sines(robot.dof, amplitude=0.8, seed=seed)
-    reference = dynid.Reference.of(motion, rate_hz=500.0, duration_s=duration_s)
+    reference = dynid.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
     loop = dynid.Loop(law=dynid.assumed_law(robot, bandwidth), reference=reference)
     shares = np.random.default_rng(3).uniform(-0.2, 0.2, robot.parameter_vector.size)
     prior = robot.with_parameters(robot.parameter_vector * (1.0 + shares))

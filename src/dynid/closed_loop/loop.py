@@ -12,14 +12,14 @@ from dynid.closed_loop.laws import ControlLaw
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectory import Trajectory
 
-__all__ = ["Loop", "Reference"]
+__all__ = ["Loop", "ReferenceMotion"]
 
 Floats = NDArray[np.float64]
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reference:
+class ReferenceMotion:
     """The commanded motion at the M control instants."""
 
     q: Floats
@@ -44,7 +44,9 @@ class Reference:
             raise ArgumentError("a reference needs a rate above zero and one row or more")
 
     @classmethod
-    def of(cls, motion: Trajectory | TimeFunction, *, rate_hz: float, duration_s: float | None = None) -> Reference:
+    def of(
+        cls, motion: Trajectory | TimeFunction, *, rate_hz: float, duration_s: float | None = None
+    ) -> ReferenceMotion:
         """A trajectory, or a function of time (N,) that returns (q, dq, ddq), at the control instants.
 
         Args:
@@ -66,7 +68,7 @@ class Loop:
     """A law, what it was to follow, and how closely the arm between the instants is computed."""
 
     law: ControlLaw
-    reference: Reference
+    reference: ReferenceMotion
     q0: Floats | None = None
     """(n,) positions at the first instant; the reference's by default"""
     dq0: Floats | None = None
@@ -94,3 +96,7 @@ class Loop:
         q0 = self.reference.q[0] if self.q0 is None else np.asarray(self.q0, dtype=float)
         dq0 = self.reference.dq[0] if self.dq0 is None else np.asarray(self.dq0, dtype=float)
         return np.concatenate([q0, dq0, [0.0]])
+
+
+Reference = ReferenceMotion
+"""Shorter, within the package."""

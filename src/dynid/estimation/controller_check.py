@@ -63,9 +63,9 @@ def _shares(runs: LoopRuns, motions: tuple[SimulatedMotion, ...], joint: int) ->
     pairs = list(zip(runs.runs, motions, strict=True))
     tracking = [_tracking(run, motion, joint) for run, motion in pairs]
     shift = [(run.run.q - motion.q)[:, joint] for run, motion in pairs]
-    position = _regressed(tracking, shift)
+    position = _regressed(tracking, shift, runs.rate_hz)
     torque = [(run.filtered(motion.torque) * run.run.valid)[:, [joint]] for run, motion in pairs]
-    effort = _regressed(torque, [run.torque_residual(motion)[:, joint] for run, motion in pairs])
+    effort = _regressed(torque, [run.torque_residual(motion)[:, joint] for run, motion in pairs], runs.rate_hz)
     names = ("tracking error", "rate of the tracking error")
     found = [(name, *pair) for name, pair in zip(names, position, strict=False)]
     return [*found, ("torque", *effort[0])]
@@ -82,7 +82,7 @@ def _tracking(run: LoopRun, motion: SimulatedMotion, joint: int) -> Floats:
     return np.column_stack([error, rate * (level / size if size > 0.0 else 0.0), np.full(len(error), level)])
 
 
-def _regressed(columns: list[Floats], targets: list[Floats]) -> list[tuple[float, float]]:
+def _regressed(columns: list[Floats], targets: list[Floats], rate_hz: float) -> list[tuple[float, float]]:
     """Coefficients of a least-squares fit with their standard deviations; zeros where the columns say nothing."""
     slope = sum((X.T @ X for X in columns), np.zeros((columns[0].shape[1],) * 2))
     if not np.isfinite(np.linalg.cond(slope)) or np.linalg.cond(slope) > 1e12:
@@ -90,6 +90,6 @@ def _regressed(columns: list[Floats], targets: list[Floats]) -> list[tuple[float
     right = sum((X.T @ y for X, y in zip(columns, targets, strict=True)), np.zeros(len(slope)))
     values = np.linalg.solve(slope, right)
     rest = [y - X @ values for X, y in zip(columns, targets, strict=True)]
-    scores = [X * r[:, None] for X, r in zip(columns, rest, strict=True)]
-    covariance, _ = solution_covariance(slope, scores, [r[:, None] for r in rest])
+    rows = [X[:, None, :] for X in columns]
+    covariance, _ = solution_covariance(slope, rows, [r[:, None] for r in rest], rate_hz)
     return list(zip(values.tolist(), np.sqrt(np.maximum(np.diagonal(covariance), 0.0)).tolist(), strict=True))

@@ -2,8 +2,8 @@
 
 With position noise v the residual is ``e = w - (A0 v + A1 dv/dt + A2 ddv/dt^2)``: torque noise w, and the inverse
 dynamics' derivatives A with respect to positions, velocities and accelerations. Nearly all of e is far above the band
-of the instruments Z, so its autocovariances say little about ``sum Z' W e``. Summed by parts the derivatives act on the
-instruments, which are smooth:
+of the instruments Z, so that its own spectrum says little about ``sum Z' W e``. Summed by parts the derivatives act on
+the instruments, which are smooth:
 
     sum_t Z' W e = sum_t Z' W w - (A0' W Z - d/dt (A1' W Z) + d^2/dt^2 (A2' W Z))' v
 
@@ -22,7 +22,7 @@ from dynid.data.recording import Experiment
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.kernels import kernel
 
-__all__ = ["faded", "noise_scores"]
+__all__ = ["faded", "noise_rows"]
 
 Floats = NDArray[np.float64]
 RISE_S = 0.5
@@ -41,10 +41,10 @@ def faded(run: Experiment) -> Floats:
     return window
 
 
-def noise_scores(
+def noise_rows(
     runs: LoopRuns, motions: Motions, beta: Floats, instruments: list[Floats], weights: Floats
 ) -> tuple[list[Floats], list[Floats]]:
-    """(N, b) scores of every run after summation by parts, and (N, 2 n) the noise of torques and positions in them.
+    """(N, 2 n, b) what noise of torques and positions adds to the estimating equations, and (N, 2 n) that noise.
 
     Args:
         runs: The experiments in their loops.
@@ -53,15 +53,15 @@ def noise_scores(
         instruments: (N, n, b) of each run.
         weights: (n,) of the joints.
     """
-    scores, noise = [], []
+    rows, noise = [], []
     for run, motion, Z in zip(runs.runs, motions, instruments, strict=True):
         C = Z * weights[None, :, None]
         w = run.torque_residual(motion)
         v = run.run.q - motion.q
         G = _carried(run, motion, _links_only(runs, beta), C)
-        scores.append(np.einsum("tnb,tn->tb", C, w) - np.einsum("tnb,tn->tb", G, v))
+        rows.append(np.concatenate([C, -G], axis=1))
         noise.append(np.concatenate([w, v], axis=1))
-    return scores, noise
+    return rows, noise
 
 
 def _links_only(runs: LoopRuns, beta: Floats) -> Floats:

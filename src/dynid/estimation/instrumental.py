@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.estimation.controller_check import check_controller, controller_mismatch
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.instrument_noise import faded, noise_scores
+from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, joint_weights
 from dynid.estimation.problem import Problem
@@ -71,8 +71,8 @@ class InstrumentalVariables(Estimator):
             if count == self.iterations:
                 notes = (*notes, f"not settled after {count} simulations")
                 break
-        scores, rest = noise_scores(runs, motions, found.beta, found.instruments, found.weights)
-        covariance, lags = solution_covariance(found.slope, scores, rest, problem.robot.dof)
+        rows, noise = noise_rows(runs, motions, found.beta, found.instruments, found.weights)
+        covariance, band = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
         findings = check_controller(runs, found.beta, motions)
         return Estimate(
             names=problem.names,
@@ -89,7 +89,7 @@ class InstrumentalVariables(Estimator):
             extras={
                 "iterations": float(count),
                 "simulations": float(count + 1),
-                "correlated_samples": float(lags),
+                "noise_band_hz": band,
                 "controller_mismatch": controller_mismatch(findings),
             },
         )
@@ -161,9 +161,10 @@ class _Round:
         """(b,) standard deviation as if residuals were white."""
         inverse = np.linalg.inv(self.slope)
         spread = np.zeros_like(inverse)
-        for Z, residual in zip(self.instruments, self.residuals, strict=True):
-            scores = np.einsum("tnb,tn->tb", Z, residual * self.weights)
-            spread += scores.T @ scores
+        for Z in self.instruments:
+            rows = Z * (np.sqrt(self.variances) * self.weights)[None, :, None]
+            rows = rows.reshape(-1, len(inverse))
+            spread += rows.T @ rows
         return np.asarray(np.sqrt(np.maximum(np.diagonal(inverse @ spread @ inverse.T), 0.0)))
 
 

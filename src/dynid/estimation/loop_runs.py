@@ -133,6 +133,11 @@ class LoopRuns:
             )
         return cls(problem, tuple(_prepared(problem, run) for run in problem.experiments))
 
+    @property
+    def rate_hz(self) -> float:
+        """Sampling rate of the longest experiment [Hz]."""
+        return max(self.runs, key=lambda run: run.run.samples).run.rate_hz
+
     def simulate(self, beta: Floats) -> Motions:
         """The motion of every experiment with base parameters (b,)."""
         return tuple(run.simulate(beta) for run in self.runs)

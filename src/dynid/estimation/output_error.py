@@ -61,10 +61,13 @@ class _Fit:
             normal += rows.T @ rows
         return cls(beta, motions, slopes, residuals, weights, normal)
 
-    def scores(self) -> list[Floats]:
-        """(N, b) of each run."""
+    @property
+    def step(self) -> Floats:
+        """(b,) to the minimum of the squares, if the slopes stay."""
+        b = self.beta.size
         pairs = zip(self.slopes, self.residuals, strict=True)
-        return [np.einsum("tnb,tn->tb", J, residual * self.weights) for J, residual in pairs]
+        right = np.sum([(rest * self.weights).reshape(-1) @ J.reshape(-1, b) for J, rest in pairs], axis=0)
+        return scaled_solution(self.normal, right)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +107,8 @@ class _LoopFit(Estimator):
         runs = LoopRuns.of(problem)
         fit, notes, counts = self.fit(runs)
         normal = fit.normal
-        covariance, lags = solution_covariance(normal, fit.scores(), fit.residuals)
+        rows = [J * fit.weights[None, :, None] for J in fit.slopes]
+        covariance, band = solution_covariance(normal, rows, fit.residuals, runs.rate_hz)
         findings = check_controller(runs, fit.beta, fit.motions)
         torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
         estimate = Estimate(
@@ -119,7 +123,7 @@ class _LoopFit(Estimator):
             condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
             method=self.title,
             notes=(*notes, *(str(finding) for finding in findings)),
-            extras={**counts, "correlated_samples": float(lags), "controller_mismatch": controller_mismatch(findings)},
+            extras={**counts, "noise_band_hz": band, "controller_mismatch": controller_mismatch(findings)},
         )
         return possible_estimate(problem, estimate, normal) if self.consistent else estimate
 
@@ -136,7 +140,7 @@ class DIDIM(_LoopFit):
         start = runs.start()
         fit = _linear_fit(runs, start.beta, start.motions)
         for count in range(1, self.iterations + 1):
-            wanted = fit.beta + _step(fit)
+            wanted = fit.beta + fit.step
             beta, motions = runs.advance(fit.beta, wanted, fit.motions)
             change = np.abs(beta - fit.beta)
             fit = _linear_fit(runs, beta, motions)
@@ -154,11 +158,6 @@ def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
         slopes.append(run.columns(motion) * valid[:, :, None])
         residuals.append(run.torque_residual(motion))
     return _Fit.of(runs, beta, motions, slopes, residuals)
-
-
-def _step(fit: _Fit) -> Floats:
-    right = np.sum([score.sum(axis=0) for score in fit.scores()], axis=0)
-    return scaled_solution(fit.normal, right)[0]
 
 
 def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
@@ -187,7 +186,7 @@ class _GaussNewton(_LoopFit):
         count = 0
         while True:
             count += 1
-            beta, motions = runs.advance(fit.beta, fit.beta + _step(fit), fit.motions, merit)
+            beta, motions = runs.advance(fit.beta, fit.beta + fit.step, fit.motions, merit)
             simulations += 1
             change = np.abs(beta - fit.beta)
             length = float(np.sqrt(change @ fit.normal @ change))

@@ -1,9 +1,9 @@
-"""How uncertain the solution of estimating equations is when residuals are correlated in time and between joints.
+"""How uncertain the solution of estimating equations is when noise is correlated in time and between channels.
 
-The solution of ``sum_t s_t(theta) = 0`` with scores ``s_t = Z_t' W e_t`` has covariance ``A^-1 B A^-T``: A is the slope
-of the sum and B its covariance, the sum of the scores' autocovariances. How many lags count is read off the residuals'
-autocorrelations, and the sum is tapered beyond (Politis' flat-top kernel): residuals of differentiated positions are
-correlated over a few samples, some of them negatively, which a kernel that falls at once would overrate.
+The solution of ``sum_t H_t' v_t(theta) = 0`` has covariance ``A^-1 B A^-T``: A is the slope of the sum and B its
+covariance. H is smooth, so only the noise v within H's band matters; filters may have cut what is above, and
+differentiation raised it. Within that band its spectrum is taken to be flat: v's periodograms averaged over the band
+give one (m, m) matrix S, and ``B = sum_t H_t' S H_t``.
 """
 
 from __future__ import annotations
@@ -15,83 +15,70 @@ from numpy.typing import NDArray
 
 from dynid.errors import IdentifiabilityError
 
-__all__ = ["correlation_lags", "resolvable", "scaled_solution", "score_covariance", "solution_covariance"]
+__all__ = ["resolvable", "scaled_solution", "solution_covariance"]
 
 Floats = NDArray[np.float64]
-QUIET = 5
-"""So many autocorrelations in a row must be insignificant."""
+POWER = 0.99
+"""Share of H's power that its band holds."""
+WIDER = 1.5
+"""The noise is looked at in a band wider than that by this factor, ..."""
+NARROWEST_HZ = 3.0
+"""... at least up to here, ..."""
+WIDEST = 0.8
+"""... and at most up to this share of half the sampling rate."""
+SMALLEST_SHARE = 0.25
+"""Of the noise's freedom that is taken to be left, however many parameters were fitted."""
 SINGULAR = 1e-13
 """Smallest reciprocal condition number of scaled equations that are solved."""
-SMALLEST_SHARE = 0.25
-"""Of the residuals' freedom that is taken to be left, however many parameters were fitted."""
-LONGEST = 0.1
-"""Share of a run's samples beyond which no lag is looked at."""
-
-
-def correlation_lags(residuals: Sequence[Floats]) -> int:
-    """Number of lags at which the residuals (N, n) of the runs are correlated."""
-    longest = max(residuals, key=len)
-    N = len(longest)
-    most = max(1, int(LONGEST * N))
-    centred = longest - longest.mean(axis=0)
-    size = 2 ** int(np.ceil(np.log2(2 * N)))
-    power = np.abs(np.fft.rfft(centred, size, axis=0)) ** 2
-    autocovariance = np.fft.irfft(power, size, axis=0)[: most + QUIET + 1]
-    scale = np.where(autocovariance[0] > 0.0, autocovariance[0], 1.0)
-    level = 2.0 * np.sqrt(np.log10(max(N, 10)) / max(N, 10))
-    significant = (np.abs(autocovariance[1:] / scale) > level).any(axis=1)
-    for lag in range(most):
-        if not significant[lag : lag + QUIET].any():
-            return lag
-    return most
-
-
-def score_covariance(scores: Sequence[Floats], lags: int) -> Floats:
-    """(b, b) covariance B of the sum of all runs' scores (N, b), correlated over so many lags."""
-    b = scores[0].shape[1]
-    total = np.zeros((b, b))
-    for s in scores:
-        total += s.T @ s
-        for lag in range(1, min(2 * lags, len(s) - 1) + 1):
-            weight = 1.0 if lag <= lags else 2.0 - lag / lags
-            product = s[:-lag].T @ s[lag:]
-            total += weight * (product + product.T)
-    if np.linalg.eigvalsh(total)[0] < 0.0:  # a flat-top kernel may end below zero: then one that cannot
-        return _bartlett(scores, 2 * lags)
-    return total
-
-
-def _bartlett(scores: Sequence[Floats], lags: int) -> Floats:
-    b = scores[0].shape[1]
-    total = np.zeros((b, b))
-    for s in scores:
-        total += s.T @ s
-        for lag in range(1, min(lags, len(s) - 1) + 1):
-            product = s[:-lag].T @ s[lag:]
-            total += (1.0 - lag / (lags + 1.0)) * (product + product.T)
-    return total
 
 
 def solution_covariance(
-    slope: Floats, scores: Sequence[Floats], residuals: Sequence[Floats], dof: int | None = None
-) -> tuple[Floats, int]:
-    """(b, b) covariance of the solution, and the lags that counted.
+    slope: Floats, rows: Sequence[Floats], noise: Sequence[Floats], rate_hz: float, outputs: int | None = None
+) -> tuple[Floats, float]:
+    """(b, b) covariance of the solution, and the band of the noise that counted [Hz].
 
-    The fit takes its share of the noise out of the residuals, and takes it from the band of the regressor. A kernel
-    over L lags sees bands of which ``N / (1 + 8/3 L)`` are independent; so many residuals are there to be fitted.
+    The fit takes its share out of the noise, and takes it from that band: of the ``2 band T`` independent values of
+    each output, b are gone.
 
     Args:
         slope: (b, b) matrix A.
-        scores: (N, b) of every run.
-        residuals: (N, m) of every run, whose autocorrelations tell how many lags count.
-        dof: Number of outputs that were fitted, m by default.
+        rows: (N, m, b) matrices H of every run.
+        noise: (N, m) of every run: what is left over with the solution.
+        rate_hz: Of the samples [Hz].
+        outputs: Number of outputs that were fitted; m by default.
     """
-    lags = correlation_lags(residuals)
-    B = score_covariance(scores, lags)
-    count = sum(len(residual) for residual in residuals) * (dof or residuals[0].shape[1])
-    share = 1.0 - slope.shape[0] * (1.0 + 8.0 / 3.0 * lags) / count
+    band = _band(rows, rate_hz)
+    m, b = noise[0].shape[1], slope.shape[0]
+    density, values = np.zeros((m, m)), 0.0
+    for v in noise:
+        spectrum = np.fft.rfft(v, axis=0)
+        inside = slice(0, 1 + int(band * len(v) / rate_hz))
+        part = spectrum[inside]
+        part[1:] *= np.sqrt(2.0)  # each of these stands for its negative frequency too
+        density += (part.T @ part.conj()).real / len(v)
+        values += 2.0 * len(part) - 1.0
+    density /= values
+    share = 1.0 - b / (values * (outputs or m))
+    root = np.linalg.cholesky(density + 1e-14 * max(np.trace(density), 1e-280) * np.eye(m))
+    B = np.zeros((b, b))
+    for H in rows:
+        scaled = np.tensordot(H, root, axes=(1, 0)).transpose(0, 2, 1).reshape(-1, b)
+        B += scaled.T @ scaled
     inverse = np.linalg.inv(slope)
-    return inverse @ B @ inverse.T / max(share, SMALLEST_SHARE), lags
+    return inverse @ B @ inverse.T / max(share, SMALLEST_SHARE), band
+
+
+def _band(rows: Sequence[Floats], rate_hz: float) -> float:
+    """Upper end of the band in which the noise counts [Hz]."""
+    longest = max(rows, key=len)
+    flat = longest.reshape(len(longest), -1)
+    scale = np.sqrt((flat**2).sum(axis=0))
+    flat = flat[:, scale > 0.0] / scale[scale > 0.0]
+    power = (np.abs(np.fft.rfft(flat, axis=0)) ** 2).sum(axis=1)
+    total = float(power.sum())
+    reached = int(np.searchsorted(np.cumsum(power), POWER * total)) if total > 0.0 else 0
+    highest = reached * rate_hz / len(longest)
+    return float(min(max(WIDER * highest, NARROWEST_HZ), WIDEST * 0.5 * rate_hz))
 
 
 def scaled_solution(matrix: Floats, right: Floats) -> tuple[Floats, float]:

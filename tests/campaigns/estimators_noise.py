@@ -1,0 +1,182 @@
+"""Estimators under noisy positions: bias, coverage, agreement, time, speed of the simulation, wrong control laws.
+
+    PYTHONPATH=tests python tests/campaigns/estimators_noise.py [agreement|coverage|time|simulation|law] [--runs 40]
+    [--robots gautier_khalil_3r,puma560,tx40]
+
+The scene: a PD law at 500 Hz, logged at 100 Hz for 10 s with 1e-3 rad of white noise on positions and 0.1 N m on
+torques; the robot's prior values are up to 20 % off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+import dynid
+from dynid.closed_loop.arm import Arm
+from dynid.closed_loop.simulate import LoopSimulator
+from dynid.robot.mjcf_writer import mjcf_text
+from support.closed_loops import Scene, scene
+
+ROBOTS = "gautier_khalil_3r,puma560,tx40"
+METHODS: dict[str, dynid.Estimator] = {
+    "OLS": dynid.OLS(),
+    "IV": dynid.InstrumentalVariables(),
+    "DIDIM": dynid.DIDIM(),
+    "CLOE": dynid.CLOE(),
+    "CLIE": dynid.CLIE(),
+}
+
+
+def agreement(chosen: Scene, runs: int) -> None:
+    """Without noise all methods find the truth."""
+    problem = chosen.problem(chosen.clean())
+    for name, estimator in METHODS.items():
+        values = estimator.solve(problem).values
+        away = np.linalg.norm(values - chosen.values) / np.linalg.norm(chosen.values)
+        print(f"  {name:6s} without noise: relative distance from the truth {away:.1e}", flush=True)
+
+
+def coverage(chosen: Scene, runs: int) -> None:
+    """Monte Carlo: how far the mean is from the truth, and how often intervals hold it."""
+    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+    for seed in range(runs):
+        raw = chosen.problem(chosen.noisy(seed, cutoff_hz=None))
+        filtered = chosen.problem(chosen.noisy(seed))
+        cases = {"OLS unfiltered": (METHODS["OLS"], raw)}
+        cases |= {name: (METHODS[name], filtered) for name in ("OLS", "IV", "DIDIM", "CLOE", "CLIE")}
+        for name, (estimator, problem) in cases.items():
+            estimate = estimator.solve(problem)
+            found.setdefault(name, []).append((estimate.values, estimate.stderr))
+        if (seed + 1) % 10 == 0 or seed + 1 == runs:
+            _report(chosen, found)
+
+
+def _report(chosen: Scene, found: dict[str, list[tuple[np.ndarray, np.ndarray]]]) -> None:
+    for name, pairs in found.items():
+        values, stderr = np.array([v for v, _ in pairs]), np.array([s for _, s in pairs])
+        away = (values - chosen.values) / stderr
+        bias = np.abs(values.mean(axis=0) - chosen.values) / stderr.mean(axis=0)
+        inside, spread = np.mean(np.abs(away) < 1.96), np.median(stderr.mean(axis=0) / values.std(axis=0))
+        within = np.mean(np.abs(away) < 2.0)
+        print(
+            f"  {name:14s} {len(pairs):3d} runs: covered {100 * inside:5.1f} %, within 2 std {100 * within:5.1f} %, "
+            f"bias/std median {np.median(bias):.2f} largest {bias.max():.2f}, std claimed/seen {spread:.2f}, "
+            f"median relative error {100 * np.median(np.abs(values / chosen.values - 1.0)):.3g} %",
+            flush=True,
+        )
+
+
+def _seconds(action: Callable[[], object], repeats: int = 5) -> float:
+    action()
+    best = np.inf
+    for _ in range(repeats):
+        begin = time.thread_time()
+        action()
+        best = min(best, time.thread_time() - begin)
+    return best
+
+
+def duration(chosen: Scene, runs: int) -> None:
+    """Time from the recording to the estimate over that of ordinary least squares, in one process."""
+
+    def whole(estimator: dynid.Estimator) -> float:
+        return _seconds(lambda: estimator.solve(chosen.problem(chosen.noisy(0))))
+
+    plain = whole(METHODS["OLS"])
+    print(f"  OLS {1e3 * plain:.1f} ms, processing of the log included")
+    variants = {name: e for name, e in METHODS.items() if name != "OLS"}
+    variants |= {
+        f"{e.__class__.__name__} consistent": replace(e, consistent=True)
+        for e in (dynid.DIDIM(), dynid.CLOE(), dynid.CLIE())
+    }
+    for name, estimator in variants.items():
+        taken = whole(estimator)
+        print(f"  {name:17s} {1e3 * taken:7.1f} ms, {taken / plain:5.1f} x OLS", flush=True)
+
+
+def simulation(chosen: Scene, runs: int) -> None:
+    """Speed against MuJoCo stepped from Python with the law in NumPy; drift of the energy."""
+    import mujoco
+
+    rigid = chosen.robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0))
+    rigid = replace(rigid, couplings=())
+    law, reference = dynid.assumed_law(rigid, 6.0), chosen.loop.reference
+    loop = dynid.Loop(law=law, reference=reference, substeps=1)
+    try:
+        model = mujoco.MjModel.from_xml_string(mjcf_text(rigid.with_joint_models()))
+    except (dynid.ExportError, ValueError) as error:
+        print(f"  MuJoCo does not take this robot: {str(error).splitlines()[0][:80]}")
+        return
+    model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, loop.period_s
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    model.dof_armature[:], model.dof_damping[:] = 0.3, 2.0
+
+    def stepped() -> np.ndarray:
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = reference.q[0], reference.dq[0]
+        positions = np.empty_like(reference.q)
+        for k in range(len(positions)):
+            positions[k] = data.qpos
+            data.qfrc_applied[:] = law.kp * (reference.q[k] - data.qpos) + law.kd * (reference.dq[k] - data.qvel)
+            mujoco.mj_step(model, data)
+        return positions
+
+    base = dynid.base_parameters(rigid)
+    beta = base.project(rigid.parameter_vector)
+    theirs = _seconds(stepped, 3) / len(reference.q)
+    for lanes in (1, 0):
+        run = LoopSimulator(Arm(rigid, base.columns, loop.friction_speed), loop, lanes=lanes)
+        ours = _seconds(lambda run=run: run.run(beta, every=5)) / (len(reference.q) * run.lanes)  # type: ignore[misc]
+        print(
+            f"  {run.lanes} side by side: {1e6 * ours:.2f} us a step, "
+            f"MuJoCo {1e6 * theirs:.1f} us: {theirs / ours:.0f} x"
+        )
+    apart = np.abs(dynid.simulate_loop(rigid, loop).q - stepped()).max()
+    truth = chosen.truth
+    drift = truth.energy_error / truth.energy_turned_over
+    print(
+        f"  positions differ by {apart:.1e} rad; energy drift with friction {truth.energy_error:.1e} J, "
+        f"{drift:.1e} of the work"
+    )
+
+
+def wrong_law(chosen: Scene, runs: int) -> None:
+    """How often a law with wrong gains is accused, and one with the right gains."""
+    law = chosen.loop.law
+    assert isinstance(law, dynid.PD)
+    kp, kd = np.asarray(law.kp), np.asarray(law.kd)
+    laws = {"right": law, "kp + 5 %": dynid.PD(1.05 * kp, kd), "kp + 20 %": dynid.PD(1.2 * kp, kd)}
+    laws |= {"kd - 30 %": dynid.PD(kp, 0.7 * kd), "PID instead": dynid.PID(kp, 3.0 * kp, kd)}
+    for name, other in laws.items():
+        accused = []
+        for seed in range(max(2, runs // 4)):
+            problem = chosen.problem(replace(chosen.noisy(seed), loop=replace(chosen.loop, law=other)))
+            for method in ("IV", "DIDIM", "CLOE"):
+                accused.append(METHODS[method].solve(problem).extras["controller_mismatch"] > 0.0)
+        print(f"  law {name:12s}: accused in {sum(accused)} of {len(accused)} estimates", flush=True)
+
+
+PARTS = {"agreement": agreement, "coverage": coverage, "time": duration, "simulation": simulation, "law": wrong_law}
+
+
+def main() -> None:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=list(PARTS))
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--robots", default=ROBOTS)
+    given = parser.parse_args()
+    for name in given.robots.split(","):
+        chosen = scene(name)
+        print(f"{name}: {chosen.base.rank} base parameters, {chosen.truth.q.shape[0]} samples")
+        for part in given.parts or PARTS:
+            PARTS[part](chosen, given.runs)
+
+
+if __name__ == "__main__":
+    main()
