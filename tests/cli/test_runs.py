@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +207,26 @@ def test_completion_knows_robots_and_verbs() -> None:
 )
 def test_json_for_other_programs(arguments: list[str]) -> None:
     assert isinstance(json.loads(run(*arguments, "--json").stdout), dict | list)
+
+
+def test_json_of_verbs_with_files(bench: Path, tmp_path: Path) -> None:
+    assert "[position]" in json.loads(run("inspect", bench / "run1.csv", "--json").stdout)["toml"]
+    code = run("codegen", bench / "arm.urdf", "--no-verify", "--out", tmp_path / "code", "--json")
+    assert json.loads(code.stdout)["compiled_and_compared"] is False
+    plan = run("excite", bench / "arm.urdf", "--time-limit", "1", "--out", tmp_path / "plan", "--json")
+    assert json.loads(plan.stdout)["condition_number"] > 1.0
+    assert json.loads((tmp_path / "plan" / "run.json").read_text())["result"] == "plan.json"
+    assert "<canvas" in (tmp_path / "plan" / "report.html").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("script"), reason="no terminal to try")
+@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colour_on_terminals_only(bench: Path, environment: dict[str, str], coloured: bool) -> None:
+    arguments = ["validate", str(bench / "res"), str(bench / "run3.csv"), "--map", str(bench / "map.toml")]
+    assert "\x1b[" not in run(*arguments).output
+    script = ["script", "-qec", " ".join([sys.executable, "-m", "dynid", *arguments]), os.devnull]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+    assert ("\x1b[32m" in done.stdout) == coloured
 
 
 def test_every_verb_has_examples_and_the_exit_codes_are_told() -> None:

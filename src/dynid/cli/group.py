@@ -43,6 +43,8 @@ class ErrorGroup(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))  # narrow ones, too
+        if os.environ.get("NO_COLOR"):
+            extra.setdefault("color", False)
         return super().make_context(info_name, args, parent, **extra)
 
     def resolve_command(
@@ -78,7 +80,7 @@ def _one_message() -> Iterator[None]:
         code = next(code for kind, code in _CODES if isinstance(error, kind))
         _fail(str(error).replace("pass force=True", "add --force"), code)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on, and that is no fault
+        _write_no_more()  # nobody reads on, and that is no fault
         sys.exit(0)
     except KeyboardInterrupt:
         _fail("interrupted. What was finished is kept; the same command goes on from there.", 130)
@@ -99,6 +101,10 @@ def _fail(message: str, code: int) -> NoReturn:
     with contextlib.suppress(OSError):
         click.echo(f"dynid: {message}", err=True)
     if code == 5:
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what cannot be written is not tried again
+        _write_no_more()  # what cannot be written is not tried again when Python ends
     sys.exit(code)
+
+
+def _write_no_more() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
