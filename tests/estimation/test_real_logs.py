@@ -1,0 +1,66 @@
+"""Real logs in short: the TX40's friction beside the values circulated with its log, and a Panda behind a relay."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.reading import read_recording
+from dynid.data.recording import Recording
+from dynid.data.source_clock import source_clock
+from dynid.data.uniform import Cleaning
+from dynid.robot.model import Robot
+
+ROOT = Path(__file__).parents[2]
+DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
+pytestmark = pytest.mark.skipif(not DATASETS.is_dir(), reason=f"the real data sets are not at {DATASETS}")
+PLAIN = (dynid.RotorInertia(), dynid.Viscous(), dynid.Coulomb(), dynid.Offset())
+CIRCULATED = {
+    "FV": (8.05, 5.53, 1.97, 1.11, 1.86, 0.65),
+    "FC": (7.14, 8.26, 6.34, 2.48, 3.03, 0.282),
+    "OFF": (0.392, 1.37, 0.326),
+}
+"""Viscous and dry friction, and the large offsets [N m s/rad, N m, N m]."""
+
+
+def log(name: str, robot: Robot | None = None) -> Recording:
+    return read_recording(DATASETS / name, robot, channel_map=ROOT / "channel_maps" / f"{name}.toml")
+
+
+def test_tx40_friction_is_the_circulated_one() -> None:
+    robot = dynid.read_urdf(DATASETS / "tx40" / "tx40_mdh_modified.urdf")
+    wrist = dict.fromkeys(robot.joint_names[-2:], 1.0)
+    robot = robot.with_joint_models(*PLAIN, dynid.Coupling(wrist))
+    run = dynid.process(log("tx40", robot), cutoff_hz=60.0, dead_band=0.02)
+    estimate = dynid.WLS().solve(dynid.build_problem(robot, run, band_hz=30.0))
+    found = dict(zip(estimate.names, estimate.values, strict=True))
+    for symbol, values in CIRCULATED.items():
+        for joint, value in enumerate(values, start=1):
+            assert found[f"{symbol}{joint}"] == pytest.approx(value, rel=0.1), f"{symbol}{joint}"
+
+
+def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
+    path = DATASETS / "panda_unisa" / "panda.urdf"
+    fingers = re.findall(r'<joint[^>]*name="([^"]*finger[^"]*)"', path.read_text())
+    robot = dynid.read_urdf(path, locked=dict.fromkeys(fingers, 0.0)).with_joint_models(*PLAIN)
+    recording = log("panda_unisa")
+    clock = source_clock(recording.time, recording.q)
+    assert clock is not None
+    assert 1.0 / clock.period_s == pytest.approx(29.4, abs=0.05)
+    errors = []
+    for relayed in (False, True):
+        run = dynid.process(recording, cutoff_hz=6.0, cleaning=Cleaning(relayed=relayed))
+        folds = dynid.cross_validate(robot, run, folds=3, band_hz=4.0)
+        errors.append(np.mean([fold.relative_error for fold in folds]))
+    assert errors[1] < 0.75 * errors[0]
+
+
+def test_samples_that_cannot_be_counted_keep_their_stamps() -> None:
+    recording = log("panda_gaz")
+    assert np.count_nonzero(~np.diff(recording.q, axis=0).any(axis=1)) > 1000
+    assert source_clock(recording.time, recording.q) is None
