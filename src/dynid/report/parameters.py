@@ -17,7 +17,7 @@ WEAK_PERCENT = 30.0
 """Relative standard deviation from which a value is called weakly known."""
 WORDS = (
     ("identified", "the data determine it alone; use the value"),
-    ("combined", "the data determine the sum on the left and no single term of it; use it as a whole"),
+    ("combined", "the data determine the sum in the last column and no single term of it; use it as a whole"),
     (
         "weakly known",
         "its standard deviation exceeds 30 % of its value: it hardly acts here, or is near zero",

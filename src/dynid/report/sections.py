@@ -23,6 +23,14 @@ from dynid.report.series import (
 
 __all__ = ["Residuals", "Torques", "Verdict"]
 
+INTRODUCTION = (
+    "Mass properties and friction of a robot were identified from logs of its motion. The proof is prediction: "
+    "how well the identified model gives joint torques of a motion that it has not seen, beside the model before. Below: "
+    "torques joint by joint, what is left unexplained, every parameter with its uncertainty and what supports it, and how "
+    "well the motion could reveal it."
+)
+"""For a reader who sees such a page for the first time."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict(Section):
@@ -48,7 +56,7 @@ class Verdict(Section):
         notes = [("", note) for note in estimate.notes]
         if estimate.at_bound:
             notes.append(("Held by a physical constraint", ", ".join(estimate.at_bound)))
-        return [verdict, Cards(tuple(self._figures())), *self._joints(), Bullets(tuple(notes))]
+        return [verdict, Text(INTRODUCTION), Cards(tuple(self._figures())), *self._joints(), Bullets(tuple(notes))]
 
     def _figures(self) -> list[tuple[str, str]]:
         estimate = self.fit.estimate
