@@ -60,7 +60,7 @@ class DirectModel:
             (2 n + b,) the next state; (2 n + b, 2 n + b) F; (2 n + b, n) G, of a torque that shifts for a whole period.
         """
         n, b = self.robot.dof, self.base.rank
-        beta = np.ascontiguousarray(state[2 * n :])
+        beta, torque = np.ascontiguousarray(state[2 * n :]), np.ascontiguousarray(torque)
         x = state[: 2 * n]
         identity = np.eye(2 * n, 3 * n + b)  # by positions, velocities, parameters, torque
         total, slopes = np.zeros(2 * n), np.zeros_like(identity)
@@ -78,18 +78,12 @@ class DirectModel:
         return mean, F, G
 
     def _rate(self, x: Floats, X: Floats, beta: Floats, torque: Floats) -> tuple[Floats, Floats]:
-        """Rate (2 n,) of a state and of its derivatives (2 n, 3 n + b).
-
-        From ``tau = ID(q, dq, ddq, beta)``: ``M d(ddq) = d(tau) - ID_q dq - ID_dq d(dq) - Y d(beta)``.
-        """
-        n, b = self.robot.dof, self.base.rank
-        q, dq = np.ascontiguousarray(x[:n]), np.ascontiguousarray(x[n:])
-        single = linearisation(self.robot, self.base, self.friction_speed).single
-        still = single(q, dq, np.zeros(n), beta)
-        M = still[:, 2 * n : 3 * n]
-        ddq = np.linalg.solve(M, torque - still[:, 3 * n :] @ beta)
-        at = single(q, dq, ddq, beta)
-        right = -(at[:, : 2 * n] @ X)
-        right[:, 2 * n : 2 * n + b] -= at[:, 3 * n :]
-        right[:, 2 * n + b :] += np.eye(n)
-        return np.concatenate([dq, ddq]), np.vstack([X[n:], np.linalg.solve(M, right)])
+        """Rate (2 n,) of a state and of its derivatives (2 n, 3 n + b)."""
+        n = self.robot.dof
+        rate = linearisation(self.robot, self.base, self.friction_speed).rate
+        at = rate(x[:n].copy(), x[n:].copy(), torque, beta)
+        change = np.empty_like(X)
+        change[:n] = X[n:]
+        np.matmul(at[:, 1 : 2 * n + 1], X, out=change[n:])
+        change[n:, 2 * n :] += at[:, 2 * n + 1 :]
+        return np.concatenate([x[n:], at[:, 0]]), change

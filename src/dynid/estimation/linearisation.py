@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.friction import smoothed_friction
+from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.kernels import record_quantity
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
@@ -35,6 +36,15 @@ class Linearisation:
     def terms(self) -> Program:
         """Inertia matrices and biases of many states, each with its own parameters."""
         return compile_tape(self.terms_tape)
+
+    @cached_property
+    def rate(self) -> Callable[..., Floats]:
+        """(q, dq, torque, beta) of one state -> (n, 1 + 3 n + b): the acceleration, then its derivatives.
+
+        By positions, velocities, parameters and torques, from ``tau = ID(q, dq, ddq, beta)``:
+        ``M d(ddq) = d(tau) - ID_q dq - ID_dq d(dq) - Y d(beta)``.
+        """
+        return compile_single(_rate_tape(self))
 
     @cached_property
     def many(self) -> Program:
@@ -96,6 +106,22 @@ def _cached(key: _Key) -> Linearisation:
         along[direction] = 1.0
         matrix[:, direction] = _output(rate, recorder, np.concatenate([*states, theta, along]))
     return Linearisation(recorder.tape({"output": matrix}), key.tape("inertia_and_bias", symbolic=True))
+
+
+def _rate_tape(model: Linearisation) -> Tape:
+    """See `Linearisation.rate`."""
+    n = model.tape.inputs[0].shape[0]
+    recorder = Recorder()
+    names = [(entry.name, entry.shape) for entry in model.tape.inputs]
+    q, dq, torque, beta = (recorder.input(name if name != "ddq" else "torque", shape) for name, shape in names)
+    rest: Any = np.full(n, 0.0, dtype=object)
+    still = _output(model.tape, recorder, np.concatenate([q, dq, rest, beta]))
+    M = still[:, 2 * n : 3 * n]
+    ddq = solve_symmetric(M, torque - still[:, 3 * n :] @ beta)
+    at = _output(model.tape, recorder, np.concatenate([q, dq, ddq, beta]))
+    slopes = [-column for column in (*at[:, : 2 * n].T, *at[:, 3 * n :].T)]
+    columns = [ddq, *(solve_symmetric(M, column) for column in (*slopes, *np.eye(n)))]
+    return recorder.tape({"output": np.stack(columns, axis=1)})
 
 
 def _output(tape: Tape, recorder: Recorder, inputs: Any) -> Any:
