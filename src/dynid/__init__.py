@@ -88,6 +88,7 @@ _HOME = {
     "dynid.excitation.design": ["design_excitation"],
     "dynid.excitation.excitation": ["Excitation"],
     "dynid.excitation.fourier": ["FourierTrajectory"],
+    "dynid.excitation.geometry": ["urdf_hulls"],
     "dynid.excitation.hulls": ["Hull", "hull_capsules"],
     "dynid.excitation.limits": ["HalfSpace", "MotionLimits", "Workspace"],
     "dynid.excitation.measured": ["LoadTorques", "LoadWrench"],

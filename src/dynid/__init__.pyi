@@ -86,6 +86,7 @@ from dynid.estimation.truncated_svd import TruncatedSVD as TruncatedSVD
 from dynid.excitation.design import design_excitation as design_excitation
 from dynid.excitation.excitation import Excitation as Excitation
 from dynid.excitation.fourier import FourierTrajectory as FourierTrajectory
+from dynid.excitation.geometry import urdf_hulls as urdf_hulls
 from dynid.excitation.hulls import Hull as Hull
 from dynid.excitation.hulls import hull_capsules as hull_capsules
 from dynid.excitation.limits import HalfSpace as HalfSpace

@@ -49,7 +49,7 @@ def speed(arm: Robot, criterion: InformationCriterion) -> bool:
     limits = MotionLimits.from_robot(robot)
     half = 0.5 * (limits.upper - limits.lower)
     family = FourierTrajectory.still(robot.dof, period_s=10, harmonics=5)
-    problem = DesignProblem(family, observation, (), sizes=(half, limits.velocity, half), samples=1000)
+    problem = DesignProblem(family, observation, (), sizes=(half, limits.velocity, limits.acceleration), samples=1000)
     x = 0.3 * np.random.default_rng(0).normal(size=problem.size)
     spent = []
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""Designs against peers: equal robots, limits, period and number of coefficients; peers get ten times our time.
+"""Designs against peers: equal robots, limits, period, coefficients; peers get ten times our time, or a minute.
 
 The baseline is what one writes with SciPy and Pinocchio: SLSQP over the same Fourier coefficients, gradients by finite
 differences, one constraint per joint and limit. Its result is made feasible by our own amplitude repair. FIGAROH and
@@ -53,6 +53,8 @@ Motion = tuple[Array, Array, Array]
 """Positions, velocities and accelerations, each (N, n)."""
 WORKER = Path(__file__).with_name("excitation_peer_worker.py")
 PERIOD_S, HARMONICS, SAMPLES = 10.0, 5, 165
+LEAST_S = 60.0
+"""What a peer gets at least [s]."""
 CRITERIA = {"condition number": ColumnScaled(ConditionNumber()), "log det": DOptimality()}
 PARTS = ("q", "dq", "ddq")
 FROM_PINOCCHIO = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]
@@ -289,11 +291,12 @@ def compare(robot: Robot, limits: MotionLimits, seconds: float, python: str | No
     peers = Peers(python, robot, limits) if python else None
     for goal, criterion in CRITERIA.items():
         best, spent = design(robot, limits, criterion, seconds)
+        ample = max(10 * spent, LEAST_S)
         if peers and not others:
-            others = {name: peers.motion(name, 10 * spent) for name in ("figaroh", "flobaroid")}
+            others = {name: peers.motion(name, ample) for name in ("figaroh", "flobaroid")}
             for name, motion in others.items():
                 say(f"  {name}: " + (f"beyond a limit by {peers.beyond(motion):.3g}" if motion else "no motion"))
-        peer = baseline(robot, limits, criterion, start, 10 * spent)
+        peer = baseline(robot, limits, criterion, start, ample)
         found = [judged(robot, recorded(t))[goal] for t in (best, peer)]
         found += [judged(robot, motion)[goal] if motion else np.nan for motion in others.values()]
         rows.append([robot.name, goal, *(round(f, 3) for f in found), *[None] * (4 - len(found)), round(spent, 1)])
