@@ -87,7 +87,6 @@ site: $(STAMP)
 
 picture: $(DEMO_STAMP)
 	$(BIN)/dynid demo --out out/demo
-	cp out/demo/torques.svg docs/images/demo.svg
 	chromium --headless --no-sandbox --disable-gpu --disable-background-networking --hide-scrollbars --window-size=1100,1560 \
 		--screenshot=docs/images/report.png "file://$(CURDIR)/out/demo/report.html"
 
