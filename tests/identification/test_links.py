@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.energy import Energy
+from dynid.estimation.estimate import Estimator
+from dynid.estimation.least_squares import OLS, WLS
+from dynid.estimation.robust import Huber
 from dynid.identification.links import identify
 from dynid.robot import zoo
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
@@ -33,6 +36,23 @@ def test_standard_parameters_from_base_ones() -> None:
     spread = fit.standard_stderr
     assert np.isinf(spread[fit.base.layout.index("M1")])
     assert np.isfinite(spread[fit.base.layout.index("FV1")])
+
+
+@pytest.mark.parametrize("estimator", [OLS(), WLS(), Huber(), Energy()], ids=lambda e: type(e).__name__)
+def test_the_identified_robot_is_that_of_the_estimator(estimator: Estimator) -> None:
+    """Outliers move the least squares but not the robust fit; standard parameters follow whichever was asked for."""
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05, outliers=0.01), estimator=estimator)
+    assert all(body.inertia.is_physical for body in fit.identified.bodies)
+    beta = fit.base.project(fit.standard)
+    off = np.abs(beta - fit.estimate.values) / fit.estimate.stderr
+    assert np.median(off) < 1.0
+    if isinstance(estimator, Huber):
+        assert off.max() < 2.0
+
+
+def test_exact_estimates_are_reproduced() -> None:
+    fit = identify(ROBOT, planted_run(ROBOT), estimator=WLS())
+    np.testing.assert_allclose(fit.base.project(fit.standard), fit.estimate.values, rtol=1e-4, atol=1e-4)
 
 
 def test_simulators_accept_it(tmp_path: Path) -> None:

@@ -28,7 +28,10 @@ def test_held_out_run() -> None:
     assert check.relative_error < 2.0 < check.prior_error
     assert np.abs(check.whiteness).max() < 0.2
     np.testing.assert_allclose(check.rms, 0.05, rtol=0.15)
-    assert json.loads(json.dumps(check.to_json()))["passed"] is True
+    verdict = json.loads(json.dumps(check.to_json(), allow_nan=False))
+    assert verdict["passed"] is True
+    assert verdict["per_joint_percent"].keys() == verdict["prior_per_joint_percent"].keys() == set(TRUTH.joint_names)
+    assert np.all(check.per_joint < check.prior_per_joint)
     assert "joint" in str(check)
 
 

@@ -16,6 +16,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.features import Feature
 from dynid.estimation.least_squares import WLS
+from dynid.estimation.lifting import lifted_parameters
 from dynid.estimation.load_features import Reference
 from dynid.estimation.prior import joint_model_signs
 from dynid.estimation.problem import Problem, build_problem
@@ -30,8 +31,6 @@ from dynid.tables import Table
 __all__ = ["Identification", "identify"]
 
 Floats = NDArray[np.float64]
-DATA_FIRST = FeasibleWLS(prior_weight=1e-2)
-"""How standard parameters are found for estimators that give base parameters only: data decide, the prior fills in."""
 
 SHORTEST_MEMORY = 50
 """Samples that gap-free stretches must have on average for friction with memory to be tried."""
@@ -214,9 +213,8 @@ def identify(
     estimate = (estimator or FeasibleWLS()).solve(problem)
     standard = estimate.standard
     if standard is None:
-        lifted = DATA_FIRST.solve(problem).standard
-        assert lifted is not None
-        standard = lifted
+        standard, notes = lifted_parameters(problem, estimate)
+        estimate = replace(estimate, notes=(*estimate.notes, *notes))
     return Identification(problem=problem, estimate=estimate, standard=standard, selection=selection)
 
 

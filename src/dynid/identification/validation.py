@@ -34,6 +34,8 @@ class Validation:
     """The same over all joints together [%]."""
     prior_error: float
     """The same by the robot as it was before [%]."""
+    prior_per_joint: Floats
+    """(n,) and of each joint by it [%]."""
     training_error: float
     """The same on the data used for identification [%]."""
     rms: Floats
@@ -64,11 +66,10 @@ class Validation:
 
     def summary(self) -> str:
         """Verdict and a table per joint."""
-        rows = [
-            (name, float(error), float(rms), float(lag))
-            for name, error, rms, lag in zip(self.joint_names, self.per_joint, self.rms, self.whiteness, strict=True)
-        ]
-        table = Table.of(["joint", "error %", "rms residual", "lag-one correlation"], rows)
+        columns = (self.per_joint, self.prior_per_joint, self.rms, self.whiteness)
+        figures = np.column_stack(columns).tolist()
+        rows = [(name, *row) for name, row in zip(self.joint_names, figures, strict=True)]
+        table = Table.of(["joint", "error %", "model before %", "rms residual", "lag-one correlation"], rows)
         return f"{self.verdict}\n\n{table.to_text()}"
 
     def to_json(self) -> dict[str, object]:
@@ -79,9 +80,17 @@ class Validation:
             "relative_error_percent": self.relative_error,
             "prior_error_percent": self.prior_error,
             "training_error_percent": self.training_error,
-            "per_joint_percent": dict(zip(self.joint_names, self.per_joint.tolist(), strict=True)),
+            "limit_percent": self.limit,
+            "per_joint_percent": self._by_joint(self.per_joint),
+            "prior_per_joint_percent": self._by_joint(self.prior_per_joint),
+            "rms_residual": self._by_joint(self.rms),
+            "lag_one_correlation": self._by_joint(self.whiteness),
             "samples": self.samples,
         }
+
+    def _by_joint(self, values: Floats) -> dict[str, float | None]:
+        """Joint -> value; none where nothing could be compared."""
+        return {n: float(v) if np.isfinite(v) else None for n, v in zip(self.joint_names, values, strict=True)}
 
     def __str__(self) -> str:
         return self.summary()
@@ -120,6 +129,7 @@ def validate(
             joint_names=fit.robot.joint_names,
             per_joint=100.0 * np.sqrt(squares / total),
             relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
+            prior_per_joint=100.0 * np.sqrt(prior / total),
             prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
             training_error=float(fit.training_error[-1]),
             rms=np.sqrt(squares / counts),
