@@ -367,6 +367,8 @@ def main(cases: int, first: int) -> int:
         silent[fault] += quiet
         if not hit or quiet:
             print(f"    {fault} on {name}, seed {first + case}: {'SILENT' if quiet else 'not named'}", flush=True)
+        if (case + 1) % 100 == 0:
+            print(f"{case + 1} cases: {named.total()} named, {silent.total()} silent", flush=True)
     return print_table(kinds, count, named, silent, cases)
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.delay import delay_rows, estimate_delay
+from dynid.data.delay import delay_rows, estimate_delay, longest_part
 from dynid.data.findings import Finding
 from dynid.data.quick_fit import (
     Samples,
-    free_residual,
     friction_basis,
     gravity_torques,
     has_prior,
     inertial_torque,
+    normal_equations,
+    rest_of_fit,
     with_friction,
     with_smooth_sign,
 )
@@ -28,14 +28,23 @@ from dynid.robot.model import Robot
 
 __all__ = [
     "check_changes",
+    "check_compensation",
     "check_delay",
     "check_excitation",
     "check_gravity_and_units",
     "check_limits",
-    "gravity_is_odd",
 ]
 
 Floats = NDArray[np.float64]
+
+COMPENSATED = 0.3
+"""Less than this share of the expected gravity, with a third of it as standard error, counts as compensated."""
+SLOW = 0.02
+"""Inertial torques below this share of gravity's say nothing."""
+BLOCKS = 20
+"""Parts of a log at whose borders a change is looked for."""
+CHANGED = 0.75
+"""Two sets of parameters, before and after, must leave less than this share of what two sets leave that take turns."""
 
 
 def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
@@ -84,14 +93,22 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
         )
 
 
-def gravity_is_odd(robot: Robot, samples: Samples) -> bool:
-    """Whether the gravity that fits the log best is clearly not the robot's."""
+def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Is there, for certain, next to no gravity in torques that are otherwise the robot's?"""
     estimate = _fit_gravity(robot, samples) if has_prior(robot) else None
-    if estimate is None:
-        return False
-    gravity, _, stderr = estimate
-    apart = float(np.linalg.norm(gravity - robot.gravity))
-    return apart > 0.4 * float(np.linalg.norm(robot.gravity)) + 5.0 * float(np.max(stderr))
+    strength = float(np.linalg.norm(robot.gravity))
+    if estimate is None or not strength:
+        return
+    left, error = float(np.linalg.norm(estimate[0])) / strength, float(np.max(estimate[2])) / strength
+    if left < COMPENSATED and error < COMPENSATED / 3.0:
+        yield Finding(
+            code="gravity compensated",
+            severity="warning",
+            channel="effort",
+            message="the torques hold little of the gravity of the model's masses",
+            evidence={"gravity / expected": left, "standard error": error},
+            remedy="Does the controller subtract it, or a counterbalance carry it? Log the full torque, or model both.",
+        )
 
 
 def _likely_unit(factor: float) -> str:
@@ -101,7 +118,10 @@ def _likely_unit(factor: float) -> str:
 
 
 def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats] | None:
-    """Gravity vector and factor of the inertial torque that fit best without friction, and errors of the former."""
+    """Gravity vector and factor of the inertial torque that fit best without friction, and errors of the former.
+
+    Where the robot moves too slowly for inertial torques, their factor is taken to be gravity's.
+    """
     parts = np.concatenate([gravity_torques(robot, samples), inertial_torque(robot, samples)[None]])
     rows, torque = [], []
     for j in np.flatnonzero(samples.used).tolist():
@@ -111,28 +131,35 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
         rows.append(block[:, :4])
         torque.append(block[:, 4])
     A, b = np.vstack(rows), np.concatenate(torque)
-    if np.linalg.matrix_rank(A) < 4:
+    weight = np.linalg.norm(A, axis=0) * np.array([*[np.linalg.norm(robot.gravity)] * 3, 1.0])
+    slow = weight[3] < SLOW * weight[:3].max()
+    A = A[:, :3] if slow else A
+    if np.linalg.matrix_rank(A) < A.shape[1]:
         return None
     solution = np.linalg.lstsq(A, b, rcond=None)[0]
     variance = float(np.mean((b - A @ solution) ** 2)) * np.diag(np.linalg.inv(A.T @ A))
-    return solution[:3], float(solution[3]), np.sqrt(variance[:3] * 10.0)  # neighbouring samples are not independent
+    along = float(solution[:3] @ robot.gravity) / max(float(robot.gravity @ robot.gravity), 1e-12)
+    stderr = np.sqrt(variance[:3] * 10.0)  # neighbouring samples are not independent
+    return solution[:3], along if slow else float(solution[3]), stderr
 
 
 def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
-    """Are torques stamped late or early?"""
-    _, rows = delay_rows(experiment, max_delay_s)
-    model = with_friction(robot)
+    """Are torques stamped late or early? The experiment's torques should be unfiltered."""
+    part = longest_part(experiment)
+    rows = delay_rows(part, max_delay_s)
+    if rows.size == 0:
+        return
+    motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
+    sign = part.smooth(np.sign(part.dq))[rows]
+    Y = with_smooth_sign(regressor(with_friction(robot), *motion), sign)
     try:
-        motion = (np.ascontiguousarray(getattr(experiment, name)[rows]) for name in ("q", "dq", "ddq"))
-        sign = experiment.smooth(np.sign(experiment.dq))[rows]
-        Y = with_smooth_sign(regressor(model, *motion), sign) if rows.size else np.zeros((0, robot.dof, 1))
-        delay = estimate_delay(experiment, [Y[:, j] for j in range(robot.dof)], max_delay_s=max_delay_s)
+        delay = estimate_delay(part, [Y[:, j] for j in range(robot.dof)], max_delay_s=max_delay_s)
     except DataError:
         return
-    if delay.clear:
+    if delay.sure:
         yield Finding(
             code="unsynchronised",
-            severity="warning",
+            severity="warning" if delay.clear else "note",
             channel="effort",
             message=f"torques are stamped {1e3 * delay.seconds:.4g} ms late",
             evidence={
@@ -146,39 +173,27 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
 
 
 def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Does one set of parameters hold for the whole log, or was there contact or a change of load on the way?"""
-    whole = free_residual(robot, samples)
-    count = samples.q.shape[0]
-    if count < 300:
+    """Does one set of parameters hold for the whole log, or was there contact or a change of load on the way?
+
+    Two sets always fit better than one. So two sets that hold before and after an instant are held against two sets
+    that take turns, block by block: these overfit as much, and see nothing of a change.
+    """
+    if samples.q.shape[0] < 300:
         return
-    best: tuple[float, float] = (1.0, 0.5)
-    for share in (0.25, 0.4, 0.5, 0.6, 0.75):
-        cut = int(share * count)
-        parts = [_part(samples, slice(0, cut)), _part(samples, slice(cut, count))]
-        split = np.sqrt(
-            sum(free_residual(robot, p) ** 2 * p.q.shape[0] * _power_ratio(p, samples) for p in parts) / count
-        )
-        best = min(best, (float(split) / max(whole, 1e-12), share))
-    if best[0] < 0.5 and whole > 0.02:
+    whole, parts = normal_equations(robot, samples, BLOCKS)
+    turns = sum(rest_of_fit(parts[k::2]) for k in range(2))
+    splits = {cut: rest_of_fit(parts[:cut]) + rest_of_fit(parts[cut:]) for cut in range(3, BLOCKS - 2)}
+    cut = min(splits, key=lambda place: splits[place])
+    ratio = float(np.sqrt(splits[cut] / max(turns, 1e-300)))
+    if ratio < CHANGED and whole > 0.02:
         yield Finding(
             code="change",
             severity="warning",
             channel="model",
             message="two sets of parameters, before and after an instant, explain the log much better than one",
-            evidence={"at share of the log": best[1], "residual": whole, "residual ratio": best[0]},
+            evidence={"at share of the log": cut / BLOCKS, "residual": whole, "residual ratio": ratio},
             remedy="Was a load taken up or an obstacle touched? Cut the log there.",
         )
-
-
-def _part(samples: Samples, rows: slice) -> Samples:
-    parts = {name: np.ascontiguousarray(getattr(samples, name)[rows]) for name in ("q", "dq", "ddq", "effort", "sign")}
-    return replace(samples, **parts)
-
-
-def _power_ratio(part: Samples, whole: Samples) -> float:
-    """Residuals of a part are relative to its own torque; this refers them to the whole log's."""
-    used = whole.used & (whole.weight > 0.0)
-    return float(np.mean((part.effort.std(axis=0)[used] * whole.weight[used]) ** 2))
 
 
 def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:

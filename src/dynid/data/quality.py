@@ -15,11 +15,11 @@ from dynid.data.findings import Finding, QualityReport
 from dynid.data.hypotheses import check_hypotheses
 from dynid.data.model_checks import (
     check_changes,
+    check_compensation,
     check_delay,
     check_excitation,
     check_gravity_and_units,
     check_limits,
-    gravity_is_odd,
 )
 from dynid.data.processing import process
 from dynid.data.quick_fit import Samples
@@ -99,7 +99,13 @@ def _against_model(
         return  # nothing the equations say would be to the point
     samples = Samples.of(robot, experiment)
     if samples is not None:
-        yield from check_samples(robot, samples, None if recording.isolated else experiment)
+        yield from check_samples(robot, samples, None if recording.isolated else _unfiltered(recording, experiment))
+
+
+def _unfiltered(recording: Recording, experiment: Experiment) -> Experiment:
+    """The same motion with torques as measured."""
+    smoothing = experiment.smoothing
+    return process(recording, cutoff_hz=None if smoothing is None else smoothing.cutoff_hz)
 
 
 def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
@@ -111,9 +117,9 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
         late = [] if experiment is None else list(check_delay(robot, experiment))
         yield from late
     if not units and not _explained(late):
-        causes = list(check_hypotheses(robot, samples, search=gravity_is_odd(robot, samples)))
+        causes = list(check_hypotheses(robot, samples))
         if all(cause.code == "unexplained" for cause in causes):
-            causes = list(check_changes(robot, samples)) or causes
+            causes = [*check_compensation(robot, samples), *check_changes(robot, samples)] or causes
         yield from causes
     yield from check_excitation(robot, samples)
 
@@ -127,7 +133,7 @@ def _delay_without_model(recording: Recording, experiment: Experiment) -> Iterat
     if recording.isolated:
         return
     try:
-        delay = estimate_delay(experiment)
+        delay = estimate_delay(_unfiltered(recording, experiment))
     except DataError:
         return
     if delay.clear and abs(delay.seconds) > 1.0 / experiment.rate_hz and np.isfinite(delay.stderr_s):

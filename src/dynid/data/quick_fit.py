@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,9 @@ __all__ = [
     "friction_basis",
     "gravity_torques",
     "has_prior",
+    "normal_equations",
     "residuals",
+    "rest_of_fit",
     "with_friction",
     "with_smooth_sign",
 ]
@@ -73,6 +76,13 @@ class Samples:
         """(n,) one over the spread of each joint's torque; zero for joints that take no part."""
         spread = self.effort.std(axis=0)
         return np.where(self.used & (spread > 0.0), 1.0 / np.maximum(spread, 1e-300), 0.0)
+
+    def thinned(self, step: int) -> Samples:
+        """Every so-many-th sample."""
+        parts = {
+            name: np.ascontiguousarray(getattr(self, name)[::step]) for name in ("q", "dq", "ddq", "effort", "sign")
+        }
+        return replace(self, **parts)
 
     def with_torque_sign(self, joint: int) -> Samples:
         """The torque of one joint turned round."""
@@ -190,20 +200,56 @@ def dissipation(robot: Robot, samples: Samples) -> Floats:
 
 def _free_fit(robot: Robot, samples: Samples) -> tuple[float, Floats]:
     """Relative rms residual and the fitted parameters (p,) of `with_friction(robot)`."""
-    model = with_friction(robot, tuple(samples.gravity.tolist()))
-    Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
-    rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
-    tau = (samples.effort * samples.weight)[:, samples.used].reshape(-1)
+    rows, tau = _free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
     kept = rows[:, seen] / scale[seen]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
-    values, vectors = np.linalg.eigh(kept.T @ kept)
-    good = values > 1e-9 * values[-1]
-    solution = vectors[:, good] @ ((vectors[:, good].T @ (kept.T @ tau)) / values[good])
+    solution = _solve(kept.T @ kept, kept.T @ tau)
     theta = np.zeros(scale.size)
     theta[seen] = solution / scale[seen]
     return float(np.sqrt(np.mean((tau - kept @ solution) ** 2))), theta
+
+
+def _free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
+    """Weighted regressor (M u, p) and torque (M u,) of the u joints in use, sample after sample."""
+    model = with_friction(robot, tuple(samples.gravity.tolist()))
+    Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
+    rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
+    return rows, (samples.effort * samples.weight)[:, samples.used].reshape(-1)
+
+
+def _solve(G: Floats, b: Floats) -> Floats:
+    """The shortest solution of singular normal equations."""
+    values, vectors = np.linalg.eigh(G)
+    good = values > 1e-9 * values[-1]
+    return np.asarray(vectors[:, good] @ ((vectors[:, good].T @ b) / values[good]))
+
+
+def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float, list[Floats]]:
+    """Relative residual of the free fit, and per block of time the cross products (p + 1, p + 1) with the torque.
+
+    Each joint's equations are weighted by what the fit leaves of them, so that a joint of little noise counts for more.
+    """
+    rows, tau = _free_rows(robot, samples)
+    scale = np.linalg.norm(rows, axis=0)
+    seen = scale > 1e-9 * scale.max()
+    joined = np.column_stack([rows[:, seen] / scale[seen], tau])
+    whole = joined.T @ joined
+    residual = tau - joined[:, :-1] @ _solve(whole[:-1, :-1], whole[:-1, -1])
+    joints = int(samples.used.sum())
+    left = np.sqrt(np.mean(residual.reshape(-1, joints) ** 2, axis=0))
+    joined /= np.tile(np.maximum(left, 1e-3), samples.q.shape[0])[:, None]
+    edges = joints * np.linspace(0, samples.q.shape[0], blocks + 1).astype(int)
+    parts = [joined[start:stop].T @ joined[start:stop] for start, stop in pairwise(edges.tolist())]
+    return float(np.sqrt(np.mean(residual**2))), parts
+
+
+def rest_of_fit(parts: list[Floats]) -> float:
+    """Sum of squares that a free fit to blocks of `normal_equations` leaves."""
+    total = np.sum(parts, axis=0)
+    G, b, square = total[:-1, :-1], total[:-1, -1], total[-1, -1]
+    return max(float(square - b @ _solve(G, b)), 1e-12 * float(square))
 
 
 def prior_residual(robot: Robot, samples: Samples) -> float:

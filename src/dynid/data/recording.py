@@ -182,6 +182,12 @@ class Experiment:
         """Number of samples N."""
         return int(self.q.shape[0])
 
+    def rows(self, rows: slice | NDArray[np.int64]) -> Experiment:
+        """Some samples, in order."""
+        names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
+        wrench = None if self.wrench is None else self.wrench[rows]
+        return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
+
     def smooth(self, columns: Floats) -> Floats:
         """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
         if self.smoothing is None or self.smoothing.cutoff_hz is None:

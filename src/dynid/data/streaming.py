@@ -145,7 +145,7 @@ class _Stream:
             chosen = np.flatnonzero(rows)
             self.done_s = float(experiment.time[chosen[-1]])
             whole = chosen[-1] - chosen[0] == chosen.size - 1
-            part = _rows(experiment, slice(int(chosen[0]), int(chosen[-1]) + 1) if whole else chosen)
+            part = experiment.rows(slice(int(chosen[0]), int(chosen[-1]) + 1) if whole else chosen)
             if self.check is not None:
                 cutoff = self.options.cutoff_hz
                 self.check.processed(part, cutoff if isinstance(cutoff, (int, float)) else None)
@@ -167,9 +167,3 @@ def _join(first: Recording, second: Recording) -> Recording:
         a, b = getattr(first, name), getattr(second, name)
         joined[name] = None if a is None or b is None else sealed(np.concatenate([a, b]))
     return replace(second, **joined)
-
-
-def _rows(experiment: Experiment, rows: slice | NDArray[np.int64]) -> Experiment:
-    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
-    wrench = None if experiment.wrench is None else experiment.wrench[rows]
-    return replace(experiment, wrench=wrench, **{name: getattr(experiment, name)[rows] for name in names})
