@@ -205,10 +205,8 @@ def main(cases: int, first: int) -> int:
                 f"    {fault} in {log.data.name}, seed {first + case}: {'SILENT' if quiet else 'not named'}", flush=True
             )
         if (case + 1) % 100 == 0:
-            print(
-                f"{case + 1} cases: {sum(named[key] for key in planted.FAULTS)} named, {sum(silent[key] for key in planted.FAULTS)} silent",
-                flush=True,
-            )
+            totals = [sum(counter[kind] for kind in planted.FAULTS) for counter in (named, silent)]
+            print(f"{case + 1} cases: {totals[0]} named, {totals[1]} silent", flush=True)
     keys = [*planted.FAULTS, *(log.data.name for log in logs())]
     return planted.print_table(keys, count, named, silent, cases)
 
