@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture site \
-	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots real-data coverage compare-real estimator-guide
+	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data coverage compare-real estimator-guide report-speed
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -49,6 +49,8 @@ campaigns:
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "excitation-robots       100 random robots under tight limits"
+	@echo "report-speed            size and times of a 50 000-sample report in a browser"
+	@echo "excitation-peers        designs against SciPy and, with PEERS=python that has them, FIGAROH and FloBaRoID"
 
 fuzz-readers: $(STAMP)
 	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
@@ -65,8 +67,14 @@ differentiation-table: $(STAMP)
 excitation-papers excitation-noise excitation-panda: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/$(subst -,_,$@).py
 
+report-speed: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/report_speed.py
+
 excitation-robots: $(STAMP)
 	$(CAMPAIGN)/excitation_robots.py --count 100
+
+excitation-peers: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/excitation_peers.py $(if $(PEERS),--peers $(PEERS))
 
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -218,10 +219,17 @@ def sha256(path: Path) -> str:
         if path.is_dir():
             parts = [f"{file.name} {sha256(file)}" for file in sorted(path.iterdir()) if file.is_file()]
             return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        facts = path.stat()
+        return _file_digest(path, facts.st_mtime_ns, facts.st_size)
     except OSError as error:
         raise DataError(f"it cannot be read: {error.strerror}", path=path, remedy="Check the permissions.") from error
+
+
+@lru_cache
+def _file_digest(path: Path, changed_ns: int, size: int) -> str:
+    """Digest of a file as it is at that time: large logs are read for it once."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def versions() -> dict[str, str]:
