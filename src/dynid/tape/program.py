@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dynid.errors import ArgumentError
 from dynid.tape.numpy_backend import NumpyExecutor
-from dynid.tape.tape import Output, Tape
+from dynid.tape.tape import Input, Output, Tape
 
 __all__ = ["Backend", "Program", "compile_single", "compile_tape", "llvm_loads"]
 
@@ -89,17 +89,19 @@ class Program:
                 )
             samples = len(array)
         rows = 1 if samples is None else samples
-        full = [_repeated(a, (rows, *entry.shape)) for a, entry in zip(arrays, entries, strict=True)]
-        return [np.ascontiguousarray(a.reshape(rows, e.size)) for a, e in zip(full, entries, strict=True)], samples
+        return [_flat(array, rows, entry) for array, entry in zip(arrays, entries, strict=True)], samples
 
     def _given(self, out: Any, output: Output) -> Any:
         """The destination the caller gave for one output, or None."""
         return out[output.name] if isinstance(out, dict) else out
 
 
-def _repeated(array: Floats, shape: tuple[int, ...]) -> Floats:
-    """The array in a shape with more samples; unchanged where it has that shape, as broadcasting takes microseconds."""
-    return array if array.shape == shape else np.broadcast_to(array, shape)
+def _flat(array: Floats, rows: int, entry: Input) -> Floats:
+    """The array as C-contiguous (rows, size), repeated where it is a single sample; unchanged where it is that."""
+    if array.shape == (rows, entry.size) and array.flags.c_contiguous:
+        return array  # the usual case; the calls below take microseconds each
+    full = np.broadcast_to(array, (rows, *entry.shape))
+    return np.ascontiguousarray(full.reshape(rows, entry.size))
 
 
 def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
