@@ -26,6 +26,10 @@ STABLE = 2.0
 """Step times rate that the fourth-order method takes with accuracy; beyond 2.78 it is unstable."""
 
 
+FORGETTING_S = 0.5
+"""Time after which a loop has forgotten where it started [s]."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoopSimulation:
     """What happened, at the K instants that were logged."""
@@ -82,7 +86,8 @@ class LoopSimulator:
         self.arm, self.loop = arm, loop
         self.law = control_tape(loop.law, loop.dof, loop.period_s)
         self.substeps = substeps or loop.substeps or stable_substeps(arm.robot, loop)
-        self._rollout = _compiled(_Pair(self.law, arm.rate()), lanes, backend)
+        self._pair, self._backend = _Pair(self.law, arm.rate()), backend
+        self._rollout = _compiled(self._pair, lanes, backend)
 
     @property
     def lanes(self) -> int:
@@ -112,12 +117,7 @@ class LoopSimulator:
         Raises:
             EstimationError: The robot runs away.
         """
-        reference, n = self.loop.reference, self.loop.dof
-        samples = np.zeros((len(reference.q), 5 * n))
-        samples[:, : 3 * n] = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)
-        for place, noise in ((3, position_noise), (4, torque_noise)):
-            if noise is not None:
-                samples[:, place * n : (place + 1) * n] = noise
+        samples = self._samples(position_noise, torque_noise)
         runs = self._rollout.run(
             self.loop.start,
             np.zeros(self._rollout.sizes.memory),
@@ -129,6 +129,69 @@ class LoopSimulator:
             substeps=self.substeps,
             trace=trace,
         )
+        return self._checked(runs)
+
+    def run_near(self, parameters: ArrayLike, near: Runs, *, every: int, ticks: int) -> Runs:
+        """One run in pieces that are computed side by side, for parameters near those of an earlier run.
+
+        Every piece starts from the earlier run's state, a while before its own first instant: a stable loop forgets
+        by then where it started. What is left of the difference vanishes as parameters settle.
+
+        Args:
+            parameters: (b,) values of the arm's input parameters.
+            near: Recorded with the same ``every``.
+            every: Control periods per logged instant.
+            ticks: Control periods to simulate.
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        wide = _compiled(self._pair, 0, self._backend)
+        records = -(-ticks // every)
+        warm = int(np.ceil(FORGETTING_S / (every * self.loop.period_s)))
+        length = -(-(records + (wide.lanes - 1) * warm) // wide.lanes)
+        if wide.lanes == 1 or length < 2 * warm:
+            return self.run(parameters, every=every, ticks=ticks)
+        starts = np.arange(wide.lanes) * (length - warm)
+        samples = self._samples(None, None)
+        missing = int(starts[-1] + length) * every - len(samples)
+        if missing > 0:
+            samples = np.concatenate([samples, np.repeat(samples[-1:], missing, axis=0)])
+        runs = wide.run(
+            near.state[0, starts],
+            near.memory[0, starts],
+            np.asarray(parameters, dtype=float),
+            samples,
+            period=self.loop.period_s,
+            ticks=length * every,
+            every=every,
+            substeps=self.substeps,
+            offsets=starts * every,
+        )
+        return self._joined(self._checked(runs), warm, records)
+
+    def _joined(self, runs: Runs, warm: int, records: int) -> Runs:
+        """The pieces one behind the other, without what they needed to settle."""
+
+        def line(x: Floats) -> Floats:
+            pieces = [x[0], *(piece[warm:] for piece in x[1:])]
+            return np.concatenate(pieces)[None, :records]
+
+        whole = {name: line(getattr(runs, name)) for name in ("state", "held", "rate", "memory")}
+        return Runs(**whole, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:])
+
+    def _samples(self, position_noise: ArrayLike | None, torque_noise: ArrayLike | None) -> Floats:
+        """(M, 5 n) what the law is given at every instant."""
+        reference, n = self.loop.reference, self.loop.dof
+        samples = np.zeros((len(reference.q), 5 * n))
+        samples[:, : 3 * n] = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)
+        for place, noise in ((3, position_noise), (4, torque_noise)):
+            if noise is not None:
+                samples[:, place * n : (place + 1) * n] = noise
+        return samples
+
+    def _checked(self, runs: Runs) -> Runs:
+        n = self.loop.dof
         if not np.isfinite(runs.last_state).all() or float(np.abs(runs.last_state[:, :n]).max()) > 1e6:
             raise EstimationError(
                 "the simulated robot runs away",

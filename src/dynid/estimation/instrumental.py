@@ -24,7 +24,7 @@ from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, joint_weights
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import resolvable, scaled_solution, solution_covariance
+from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
 from dynid.kernels import regressor
 
 __all__ = ["InstrumentalVariables"]
@@ -60,11 +60,12 @@ class InstrumentalVariables(Estimator):
         measured = [_measured(run) for run in runs.runs]
         notes, beta, motions = start.notes, start.beta, start.motions
         found = _Round.of(runs, measured, beta, motions, None)
-        count = 0
+        count, before = 0, None
         while True:
             count += 1
-            later, motions = runs.advance(beta, found.beta, motions)
-            change, beta = np.abs(later - beta), later
+            step = found.beta - beta
+            later, motions = runs.advance(beta, beta + lengthened(step, before, found.slope), motions)
+            change, beta, before = np.abs(later - beta), later, step
             found = _Round.of(runs, measured, beta, motions, 1.0 / found.variances)
             if np.all(change <= self.tolerance * found.quick_stderr + found.resolution):
                 break

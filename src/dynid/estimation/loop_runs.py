@@ -19,6 +19,7 @@ from dynid.estimation.least_squares import refined_weights
 from dynid.estimation.problem import Problem
 from dynid.kernels import kernel
 from dynid.tape import Program, compile_tape
+from dynid.tape.rollout import Runs
 
 __all__ = ["LoopRun", "LoopRuns", "Motions", "SimulatedMotion", "Start", "joint_weights"]
 
@@ -37,12 +38,14 @@ HALVINGS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedMotion:
-    """What the simulated robot did at an experiment's samples; every field (N, n)."""
+    """What the simulated robot did at an experiment's samples; arrays (N, n)."""
 
     q: Floats
     dq: Floats
     ddq: Floats
     torque: Floats
+    runs: Runs
+    """The simulation with all its records"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,15 +69,19 @@ class LoopRun:
         """The experiment's loop."""
         return self.simulator.loop
 
-    def simulate(self, beta: Floats) -> SimulatedMotion:
-        """The motion with base parameters (b,).
+    def simulate(self, beta: Floats, near: SimulatedMotion | None = None) -> SimulatedMotion:
+        """The motion with base parameters (b,); quicker where one with parameters near these is known.
 
         Raises:
             EstimationError: The robot runs away.
         """
-        runs, n = self.simulator.run(beta, every=self.every, ticks=self.ticks), self.loop.dof
+        n = self.loop.dof
+        if near is None:
+            runs = self.simulator.run(beta, every=self.every, ticks=self.ticks)
+        else:
+            runs = self.simulator.run_near(beta, near.runs, every=self.every, ticks=self.ticks)
         state, rate = runs.state[0, self.rows], runs.rate[0, self.rows]
-        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows])
+        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
 
     def columns(self, motion: SimulatedMotion) -> Floats:
         """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
@@ -138,9 +145,10 @@ class LoopRuns:
         """Sampling rate of the longest experiment [Hz]."""
         return max(self.runs, key=lambda run: run.run.samples).run.rate_hz
 
-    def simulate(self, beta: Floats) -> Motions:
-        """The motion of every experiment with base parameters (b,)."""
-        return tuple(run.simulate(beta) for run in self.runs)
+    def simulate(self, beta: Floats, near: Motions | None = None) -> Motions:
+        """The motion of every experiment with base parameters (b,), near ones where they are known."""
+        starts = near if near is not None else (None,) * len(self.runs)
+        return tuple(run.simulate(beta, start) for run, start in zip(self.runs, starts, strict=True))
 
     def start(self) -> Start:
         """Where to begin: with weighted least squares, if that robot's torques are near the measured ones.
@@ -192,7 +200,7 @@ class LoopRuns:
         step, limit = wanted - beta, WORSE * judge(motions) + 1e-12
         for halvings in range(HALVINGS):
             values = beta + step * 0.5**halvings
-            found = self.attempt(values)
+            found = self.attempt(values, motions)
             if found is not None and judge(found) <= limit:
                 return values, found
         raise EstimationError(
@@ -209,7 +217,7 @@ class LoopRuns:
             total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
         return float((squares / np.maximum(total, 1e-300)).sum())
 
-    def attempt(self, beta: Floats) -> Motions | None:
+    def attempt(self, beta: Floats, near: Motions | None = None) -> Motions | None:
         """The motion of every experiment; None where the inertia is impossible or the robot leaves its reference."""
         evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
         theta = self.problem.representative(beta)
@@ -218,12 +226,12 @@ class LoopRuns:
             if np.linalg.eigvalsh(evaluate(np.ascontiguousarray(q), theta))[:, 0].min() <= 0.0:
                 return None
         try:
-            motions = self.simulate(beta)
+            motions = self.simulate(beta, near)
         except EstimationError:
             return None
         pairs = zip(self.runs, motions, strict=True)
-        near = all(np.abs(m.q - run.run.q).max() < 1.0 + np.ptp(run.run.q, axis=0).max() for run, m in pairs)
-        return motions if near else None
+        follows = all(np.abs(m.q - run.run.q).max() < 1.0 + np.ptp(run.run.q, axis=0).max() for run, m in pairs)
+        return motions if follows else None
 
 
 def _prepared(problem: Problem, run: Experiment) -> LoopRun:

@@ -25,7 +25,7 @@ from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRuns, Motions, joint_weights
 from dynid.estimation.possible import possible_estimate
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import resolvable, scaled_solution, solution_covariance
+from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
 
 __all__ = ["CLIE", "CLOE", "DIDIM"]
 
@@ -76,7 +76,7 @@ class _LoopFit(Estimator):
 
     iterations: int = 15
     """Most rounds."""
-    tolerance: float = 1e-2
+    tolerance: float = 3e-2
     """Changes smaller than this share of the standard deviation end the iteration."""
     consistent: bool = False
     """Whether the result must be a physically possible robot, the nearest one in the sense of the data."""
@@ -139,9 +139,12 @@ class DIDIM(_LoopFit):
     def fit(self, runs: LoopRuns) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         start = runs.start()
         fit = _linear_fit(runs, start.beta, start.motions)
+        before: Floats | None = None
         for count in range(1, self.iterations + 1):
-            wanted = fit.beta + fit.step
+            step = fit.step
+            wanted = fit.beta + lengthened(step, before, fit.normal)
             beta, motions = runs.advance(fit.beta, wanted, fit.motions)
+            before = step
             change = np.abs(beta - fit.beta)
             fit = _linear_fit(runs, beta, motions)
             if _settled(change, fit, self.tolerance):

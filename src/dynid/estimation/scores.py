@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import IdentifiabilityError
 
-__all__ = ["resolvable", "scaled_solution", "solution_covariance"]
+__all__ = ["lengthened", "resolvable", "scaled_solution", "solution_covariance"]
 
 Floats = NDArray[np.float64]
 POWER = 0.99
@@ -24,6 +24,8 @@ WIDER = 1.5
 """The noise is looked at in a band wider than that by this factor, ..."""
 NARROWEST_HZ = 3.0
 """... at least up to here, ..."""
+FLAT = 0.75
+"""Filtered noise is flat up to this share of the frequency below which it has nine tenths of its power."""
 WIDEST = 0.8
 """... and at most up to this share of half the sampling rate."""
 SMALLEST_SHARE = 0.25
@@ -47,7 +49,7 @@ def solution_covariance(
         rate_hz: Of the samples [Hz].
         outputs: Number of outputs that were fitted; m by default.
     """
-    band = _band(rows, rate_hz)
+    band = min(_band(rows, rate_hz), _flat(noise, rate_hz))
     m, b = noise[0].shape[1], slope.shape[0]
     density, values = np.zeros((m, m)), 0.0
     for v in noise:
@@ -66,6 +68,14 @@ def solution_covariance(
         B += scaled.T @ scaled
     inverse = np.linalg.inv(slope)
     return inverse @ B @ inverse.T / max(share, SMALLEST_SHARE), band
+
+
+def _flat(noise: Sequence[Floats], rate_hz: float) -> float:
+    """Upper end of the band in which low-passed noise may still be flat [Hz]."""
+    longest = max(noise, key=len)
+    power = np.cumsum(np.abs(np.fft.rfft(longest, axis=0)) ** 2, axis=0)
+    reached = [int(np.searchsorted(column, 0.9 * column[-1])) for column in power.T if column[-1] > 0.0]
+    return float(max(FLAT * min(reached, default=len(power)) * rate_hz / len(longest), 1.0))
 
 
 def _band(rows: Sequence[Floats], rate_hz: float) -> float:
@@ -101,3 +111,12 @@ def scaled_solution(matrix: Floats, right: Floats) -> tuple[Floats, float]:
 def resolvable(normal: Floats, squares: float) -> Floats:
     """(b,) changes of single parameters that change the outputs, of which these are the weighted squares, by 1e-9."""
     return np.asarray(1e-9 * np.sqrt(squares / np.maximum(np.abs(np.diagonal(normal)), 1e-300)))
+
+
+def lengthened(step: Floats, before: Floats | None, normal: Floats) -> Floats:
+    """A step of a fixed-point iteration, lengthened as the step before it shows that others would follow (Aitken)."""
+    if before is None:
+        return step
+    metric = np.abs(np.diagonal(normal))
+    ratio = float((step * metric) @ before / max(float((before * metric) @ before), 1e-300))
+    return step / (1.0 - min(max(ratio, 0.0), 0.5))
