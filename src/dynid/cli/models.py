@@ -141,7 +141,16 @@ def base(
 )
 @click.option("--rate", type=POSITIVE, default=500.0, show_default=True, help="Rate of the written trajectory [Hz].")
 @click.option("--seed", default=0, show_default=True, help="Of the random starts.")
-@click.option("--time-limit", type=POSITIVE, default=30.0, show_default=True, help="Seconds to search.")
+@click.option(
+    "--time-limit", type=POSITIVE, default=30.0, show_default=True, help="Seconds to search; Ctrl-C keeps the best."
+)
+@click.option(
+    "--speed-coverage",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.0,
+    show_default=True,
+    help="Share of its speed limit that every joint is to reach both ways, for friction.",
+)
 @FORCE
 @JSON
 def excite(
@@ -153,6 +162,7 @@ def excite(
     rate: float,
     seed: int,
     time_limit: float,
+    speed_coverage: float,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -186,7 +196,7 @@ def excite(
     with progress("searching", time_limit) as advance:
         plan = design_excitation(
             model, limits, family=family, seed=seed, initial=read_coefficients(kept, family), time_limit_s=time_limit,
-            progress=note,
+            speed_coverage=speed_coverage, progress=note,
         )  # fmt: skip
     files = write_plan(plan, out, rate_hz=rate, force=run.overwrite)
     run.write_page(plan_page(plan, [run.settings()], model))
