@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from dynid.errors import ExportError, GeneratedCodeMismatch
 from dynid.export.c_preparation import PARAMETERS
-from dynid.export.c_reference import Reference
+from dynid.export.c_reference import Reference, reference
 from dynid.export.c_source import CodeText
 from dynid.kernels import kernel
 
-__all__ = ["FLAGS", "check_code", "find_compiler"]
+__all__ = ["FLAGS", "build_driver", "check_code", "compare", "compile_c", "find_compiler", "run_driver"]
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,12 @@ def check_code(text: CodeText, files: Mapping[str, str], answers: Reference, tol
         ExportError: There is no compiler, or it refuses the code.
         GeneratedCodeMismatch: An error is beyond the tolerance; the message names the worst sample.
     """
-    found = _run(text, files, answers)
+    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
+        return compare(text, run_driver(text, build_driver(text, files, folder), answers), answers, tolerance)
+
+
+def compare(text: CodeText, found: Mapping[str, Floats], answers: Reference, tolerance: float) -> dict[str, float]:
+    """Largest error of each function from what it answered (N, size); raises like `check_code`."""
     errors = {}
     for name, values in found.items():
         error = _errors(text, name, values, answers)
@@ -115,14 +120,19 @@ def _theta(text: CodeText, answers: Reference) -> Floats:
     return theta
 
 
-def _run(text: CodeText, files: Mapping[str, str], answers: Reference) -> dict[str, Floats]:
+def build_driver(text: CodeText, files: Mapping[str, str], folder: str, flags: Sequence[str] = FLAGS) -> str:
+    """Write the package into a folder and compile a program that answers states; returns the program's path."""
+    answers = reference(text.model, tuple(text.tapes), 1)
+    for name, content in {**files, "driver.c": _driver(text, answers)}.items():
+        Path(folder, name).write_text(content)
+    return compile_c(folder, [f"{text.name}.c", "driver.c"], "driver", flags)
+
+
+def run_driver(text: CodeText, program: str, answers: Reference) -> dict[str, Floats]:
+    """What the program answers to N states: (N, size) for each function."""
     precision = np.float64 if text.precision == "double" else np.float32
     stream = np.concatenate([answers.inputs[name] for name in _NAMES], axis=1).astype(precision)
-    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
-        for name, content in {**files, "driver.c": _driver(text, answers)}.items():
-            Path(folder, name).write_text(content)
-        program = compile_c(folder, [f"{text.name}.c", "driver.c"], "driver")
-        output = _execute([program], stream.tobytes())
+    output = _execute([program], stream.tobytes())
     sizes = [answers.expected[name].shape[1] for name in text.tapes]
     values = np.frombuffer(output, dtype=precision).astype(float).reshape(len(stream), sum(sizes))
     return dict(zip(text.tapes, np.split(values, np.cumsum(sizes)[:-1], axis=1), strict=True))

@@ -12,7 +12,7 @@ from dynid.tape.operations import Operation
 __all__ = ["fast_function", "sincos_text"]
 
 _SINCOS = """/* Sines and cosines of {n} angles [rad], each within 2.5e-16 of the truth: reduction by multiples of pi/2
- * in three parts (Cody and Waite), then the polynomials of fdlibm. Loops without branches: compilers use vectors.
+ * in two parts (Cody and Waite), then the polynomials of fdlibm. Loops without branches: compilers use vectors.
  * Angles beyond 1e5 rad are left to the C library. */
 static void {name}_sincos{n}(const double *restrict angle, double *restrict sine, double *restrict cosine)
 {{
@@ -35,8 +35,7 @@ static void {name}_sincos{n}(const double *restrict angle, double *restrict sine
     }}
     for (i = 0; i < {n}; i++) {{
         const double k = sine[i];
-        const double r = ((angle[i] - (k * 1.57079632673412561417e+00)) - (k * 6.07710050630396597660e-11))
-            - (k * 2.02226624879595063154e-21);
+        const double r = (angle[i] - (k * 1.57079632673412561417e+00)) - (k * 6.07710050650619224932e-11);
         const double z = r * r;
         const double zz = z * z;
         sine[i] = r + ((r * z) * (((-1.66666666666666324348e-01) + (z * 8.33333333332248946124e-03))
