@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dynid.report.page import Page
     from dynid.report.provenance import Settings
 
-__all__ = ["RunFolder", "open_run", "read_run", "sha256", "versions"]
+__all__ = ["RunFolder", "claim_folder", "open_run", "read_run", "sha256", "versions"]
 
 SCHEMA = 1
 NOT_SETTINGS = ("out", "force", "as_json")
@@ -140,6 +140,25 @@ def open_run(out: Path, files: Sequence[str], *, force: bool) -> RunFolder:
     if resumed and (out / "cache").exists():
         click.echo(f"going on with the interrupted run in {out}", err=True)
     return run
+
+
+def claim_folder(out: Path, *, force: bool) -> None:
+    """Make the folder of a verb that regenerates its own files.
+
+    A folder that the user names and that has anything else in it is not touched.
+
+    Raises:
+        ExportError: The folder holds files that this verb did not write.
+    """
+    ctx = click.get_current_context()
+    verb, mark = ctx.info_name, out / ".dynid"
+    ours = ctx.get_parameter_source("out") is click.core.ParameterSource.DEFAULT
+    theirs = out.is_dir() and any(out.iterdir()) and not (mark.is_file() and mark.read_text() == f"{verb}\n")
+    if theirs and not (force or ours):
+        remedy = "Choose an empty or new one, or add --force."
+        raise ExportError(f"the folder holds what dynid {verb} did not write", path=out, remedy=remedy)
+    make_folder(out)
+    write_atomically(mark, f"{verb}\n", force=True)
 
 
 def read_run(folder: Path) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from dynid.cli.common import JSON, print_json, verb
+from dynid.cli.common import FORCE, JSON, print_json, verb
 from dynid.cli.progress import progress
+from dynid.cli.run_folder import claim_folder
 
 __all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
 
@@ -17,12 +18,14 @@ __all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
 @verb("dynid demo", "dynid demo --seed 3 --out out/third")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True, help="Folder.")
 @click.option("--seed", default=0, show_default=True, help="Of everything random.")
+@FORCE
 @JSON
-def demo(out: Path, seed: int, as_json: bool) -> None:
+def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
     """Run the whole job on a built-in arm with planted truth; exit code 1 if the result does not prove itself."""
     from dynid.demo import run_demo
     from dynid.export.result_file import result_json
 
+    claim_folder(out, force=force)
     result = run_demo(out, lambda line: click.echo(f"- {line}", err=as_json), seed=seed)
     if as_json:
         print_json({**result_json(result.fit, result.check), "seconds": result.seconds, "report": str(result.report)})
@@ -86,15 +89,20 @@ def bench(out: Path | None, as_json: bool) -> None:
 @click.argument("paper", default="all")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/papers"), show_default=True, help="Folder.")
 @click.option("--quick", is_flag=True, help="Fewer random draws, for a first look.")
+@FORCE
 @JSON
-def reproduce(paper: str, out: Path, quick: bool, as_json: bool) -> None:
+def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) -> None:
     """Regenerate tables and figures of the papers dynid is built from, with a verdict for every row.
 
     PAPER is gautier1990, lin1995, gautier1992, izaguirre1992, atkeson1986 or all.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
 
+    from dynid.papers.registry import REPRODUCTIONS
     from dynid.papers.registry import reproduce as regenerate
+
+    if paper in (*REPRODUCTIONS, "all"):  # another name is refused below, with those that exist
+        claim_folder(out, force=force)
 
     with progress("reproducing", 1.0) as advance:
         result = regenerate(paper, out, lambda done, total, title: advance(done / total, title), quick=quick)
