@@ -94,7 +94,7 @@ site: $(STAMP)
 	@echo "out/site/index.html"
 
 picture: $(DEMO_STAMP)
-	$(BIN)/dynid demo --out out/demo
+	$(BIN)/dynid demo
 	chromium --headless --no-sandbox --disable-gpu --disable-background-networking --hide-scrollbars --window-size=1100,1560 \
 		--screenshot=docs/images/report.png "file://$(CURDIR)/out/demo/report.html"
 
