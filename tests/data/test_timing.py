@@ -153,3 +153,23 @@ def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
     assert delay.clear == (delay_ms != 0.0)
     moved = process(recording, effort_delay_s=delay.seconds)
     assert any("moved back" in line for line in moved.recipe) == (delay.seconds != 0.0)
+
+
+def test_auto_moves_torques_back_only_when_the_delay_is_sure():
+    robot = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
+    common = {"rate_hz": 500.0, "duration_s": 20.0, "noise": Noise(position=1e-5, effort=0.1), "seed": 1}
+    late = simulate_experiment(robot, path, delay_s=0.011, **common)
+    told: list[tuple[float, str]] = []
+    moved = process(late, effort_delay_s="auto", progress=lambda share, note: told.append((share, note)))
+    assert [share for share, _ in told] == sorted(share for share, _ in told)
+    assert told[-1][0] == 1.0
+    said = next(line for line in moved.recipe if "ms late" in line)
+    assert float(said.split()[1]) == pytest.approx(11.0, abs=2.0)  # no model is known here
+    assert said.endswith("moved back")
+    assert not any("moved back" in line for line in process(late).recipe)
+    still = process(simulate_experiment(robot, path, **common), effort_delay_s="auto")
+    assert (
+        any(line.endswith("left as they are") for line in still.recipe)
+        or abs(float(next(line for line in still.recipe if "ms late" in line).split()[1])) < 1.0
+    )

@@ -18,7 +18,7 @@ from dynid.data.filters import Butterworth, Smoothing
 from dynid.data.recording import Experiment
 from dynid.errors import DataError
 
-__all__ = ["Delay", "delay_rows", "estimate_delay", "longest_part", "motion_basis"]
+__all__ = ["Delay", "delay_rows", "estimate_delay", "longest_part", "motion_basis", "orthonormal"]
 
 Floats = NDArray[np.float64]
 _Cost = Callable[[float], float]
@@ -84,7 +84,7 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
             "no gap-free stretch is long enough to estimate a delay",
             remedy=f"It must exceed {2 * max_delay_s:g} s by 50 samples; give a smaller max_delay_s.",
         )
-    spanned = [_orthonormal(basis) for basis in (bases or motion_basis(experiment, rows))]
+    spanned = [orthonormal(basis) for basis in (bases or motion_basis(experiment, rows))]
     period = 1.0 / experiment.rate_hz
     time = experiment.time[rows]
     torque = _Interpolated(experiment.time, experiment.effort)
@@ -149,7 +149,7 @@ class _Interpolated:
         return np.asarray(self._spline(time))
 
 
-def _orthonormal(basis: Floats) -> Floats:
+def orthonormal(basis: Floats) -> Floats:
     """Orthonormal columns that span the given ones."""
     scale = np.linalg.norm(basis, axis=0)
     kept = basis[:, scale > 1e-12 * max(scale.max(), 1e-300)] / scale[scale > 1e-12 * max(scale.max(), 1e-300)]

@@ -7,6 +7,7 @@ describe the chain. Every step writes a line into the experiment's recipe and co
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.cutoff import choose_cutoff
+from dynid.data.delay import estimate_delay
 from dynid.data.differentiation import CentralDifferences, Differentiation
 from dynid.data.filters import Butterworth, LowPass, Smoothing
 from dynid.data.recording import Experiment, Recording, all_finite, sealed
@@ -49,11 +51,18 @@ class Processing:
     filter_effort: bool = False
     """Low-pass torques like positions. Least squares averages their noise anyway, while a filter would smear what dry
     friction does at reversals; thinning out filters them in any case."""
-    effort_delay_s: float = 0.0
-    """How late torques are stamped [s]; see `dynid.check_recording`."""
+    effort_delay_s: float | Literal["auto"] = 0.0
+    """How late torques are stamped [s]; "auto" estimates it. See `dynid.check_recording`."""
     accuracy: float = 1e-3
     """Relative accuracy of the accelerations that transients must not spoil; decides how much "auto" trims."""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    @property
+    def delay_s(self) -> float:
+        """How late torques are stamped [s], once it is a number."""
+        if isinstance(self.effort_delay_s, str):
+            raise ArgumentError(f"effort_delay_s is {self.effort_delay_s!r}", remedy="Give a number [s] or 'auto'.")
+        return self.effort_delay_s
 
     def smoothing(self, rate_hz: float) -> Smoothing:
         """The smoothing at a sampling rate [Hz], once the cutoff is a number."""
@@ -73,10 +82,11 @@ def process(
     rest: Rest | None = LONG_REST,
     dead_band: float = 0.0,
     filter_effort: bool = False,
-    effort_delay_s: float = 0.0,
+    effort_delay_s: float | Literal["auto"] = 0.0,
     max_gap_s: float | None = None,
     repair_time: bool = False,
     cleaning: Cleaning | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> Experiment:
     """Turn a raw log into an experiment.
 
@@ -92,10 +102,12 @@ def process(
         rest: Which standstill is masked; None keeps it.
         dead_band: Rows of a joint slower than this are masked [rad/s or m/s].
         filter_effort: Low-pass torques like positions; otherwise only where samples are thinned out.
-        effort_delay_s: How late torques are stamped [s]; they are moved back by it.
+        effort_delay_s: How late torques are stamped [s]; they are moved back by it. "auto" estimates it from the log
+            alone, says so in the recipe, and moves nothing unless it is sure; `check_recording` knows more.
         max_gap_s: Longest step that is no gap [s]; three sampling periods by default.
         repair_time: Accept and sort a clock of which more than 1 % runs backwards.
         cleaning: What is taken out of the signals; replaces `max_gap_s` and `repair_time`.
+        progress: Told the share that is done, 0 to 1, and what comes next.
 
     Raises:
         DataError: The log is too faulty or too short to be used; the message says what to do.
@@ -114,9 +126,16 @@ def process(
     )
     if recording.isolated:
         return isolated_rows(recording, options)
+    tell = progress or (lambda share, note: None)
+    tell(0.0, "cleaning")
+    options, delay = resolve_delay(recording, options)
     uniform = uniform_recording(recording, options)
+    tell(0.4, "choosing the cutoff")
     resolved, reason = resolve_cutoff(uniform, options)
-    return assemble(recording, uniform, resolved, reason)
+    tell(0.6, "filtering and differentiating")
+    experiment = assemble(recording, uniform, resolved, reason)
+    tell(1.0, "processed")
+    return replace(experiment, recipe=(delay, *experiment.recipe)) if delay else experiment
 
 
 def isolated_rows(recording: Recording, options: Processing) -> Experiment:
@@ -151,6 +170,18 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
     )
 
 
+def resolve_delay(recording: Recording, options: Processing) -> tuple[Processing, str]:
+    """The same options with a number for the delay of the torques, and what is to be said about it."""
+    if options.effort_delay_s != "auto":
+        return options, ""
+    plain = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
+    uniform = uniform_recording(recording, plain)
+    delay = estimate_delay(assemble(recording, uniform, *resolve_cutoff(uniform, plain)))
+    verdict = "moved back" if delay.sure else "left as they are"
+    note = f"torques {1e3 * delay.seconds:.4g} ms late (standard error {1e3 * delay.stderr_s:.2g} ms): {verdict}"
+    return replace(options, effort_delay_s=delay.seconds if delay.sure else 0.0), note
+
+
 def uniform_recording(
     recording: Recording, options: Processing, period_s: float | None = None, origin_s: float | None = None
 ) -> UniformRecording:
@@ -158,7 +189,7 @@ def uniform_recording(
     return make_uniform(
         recording,
         options.cleaning,
-        effort_delay_s=options.effort_delay_s,
+        effort_delay_s=options.delay_s,
         with_velocity=options.differentiation.source == "dq",
         period_s=period_s,
         origin_s=origin_s,
@@ -321,8 +352,8 @@ def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate
     what = "positions, torques and wrenches" if options.filter_effort else "positions and wrenches"
     lines = [f"low-pass {options.low_pass} on {what}"] if smoothing.cutoff_hz else []
     lines.append(f"differentiation {options.differentiation}")
-    if options.effort_delay_s:
-        lines.append(f"torques moved back by {1e3 * options.effort_delay_s:.4g} ms")
+    if options.delay_s:
+        lines.append(f"torques moved back by {1e3 * options.delay_s:.4g} ms")
     lines.append(f"{trim / rate_hz:.3g} s trimmed at both ends of every stretch")
     if options.rest is not None:
         lines.append(f"rest longer than {options.rest.min_s:g} s left out, joint by joint")

@@ -25,6 +25,7 @@ from dynid.data.processing import process
 from dynid.data.quick_fit import Samples
 from dynid.data.recording import Experiment, Recording
 from dynid.data.signal_checks import check_clock, check_signals, check_velocities
+from dynid.data.wrench_checks import check_drift
 from dynid.errors import ArgumentError, DataError
 from dynid.robot.model import Robot
 
@@ -54,6 +55,8 @@ def check_recording(recording: Recording, robot: Robot | None = None) -> Quality
         findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings)
     findings.extend(_processed(recording, experiment))
+    if robot is not None:
+        findings.extend(check_drift(robot, experiment))
     if recording.effort is not None:
         findings.extend(_against_model(robot, recording, experiment, findings))
     return QualityReport.of(recording.source, findings)

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.processing import Processing, assemble, resolve_cutoff, rest_thresholds, uniform_recording
+from dynid.data.processing import (
+    Processing,
+    assemble,
+    resolve_cutoff,
+    resolve_delay,
+    rest_thresholds,
+    uniform_recording,
+)
 from dynid.data.recording import Experiment, Recording, sealed
 from dynid.data.stream_check import StreamCheck
 from dynid.errors import ArgumentError
@@ -121,8 +128,10 @@ class _Stream:
     def start(
         cls, first: Recording, options: Processing, overlap_s: float | None, check: StreamCheck | None
     ) -> _Stream:
+        options, delay = resolve_delay(first, options)
         uniform = uniform_recording(first, options)
         resolved, reason = resolve_cutoff(uniform, options)
+        reason = f"{delay}; {reason}" if delay else reason
         whole = assemble(first, uniform, replace(resolved, rest=None), reason)
         _, thresholds = rest_thresholds(resolved, [whole.dq])
         stream = cls(
