@@ -59,7 +59,7 @@ class Samples:
 
     @classmethod
     def of(cls, robot: Robot, experiment: Experiment, rows: int = MOST_ROWS) -> Samples | None:
-        """Pick samples; None when too few are valid."""
+        """Pick samples; None when too few are valid, or their torques never change."""
         share = experiment.valid.mean(axis=0)
         used = share > 0.2
         good = np.flatnonzero(experiment.valid[:, used].all(axis=1)) if used.any() else np.zeros(0, dtype=int)
@@ -67,6 +67,8 @@ class Samples:
             return None
         picked = good[np.unique(np.linspace(0, good.size - 1, min(rows, good.size)).astype(int))]
         effort = np.where(experiment.valid[picked], experiment.effort[picked], 0.0)
+        if not np.ptp(effort[:, used], axis=0).any():
+            return None
         motion = {name: np.ascontiguousarray(getattr(experiment, name)[picked]) for name in ("q", "dq", "ddq")}
         sign = experiment.smooth(np.sign(experiment.dq))[picked]
         return cls(**motion, effort=effort, sign=sign, used=used, gravity=robot.gravity)
