@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
             simulate_experiment(robot, sum_of_sines(3, seed=k), rate_hz=200, duration_s=8, noise=Noise(effort=0.05))
         )
         for k in (0, 1)
+    ]
+    runs = [
+        replace(run, source=f"/data/{'a_folder_with_a_long_name/' * 4}run.csv", sha256="0123abcd" * 8) for run in runs
     ]
     fit = identify(robot.with_parameters(1.1 * np.asarray(robot.parameter_vector)), runs[0], estimator=WLS())
     text = report_html(fit, validate(fit, runs[1]), runs[1])
