@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -230,7 +229,10 @@ def run(
     )  # fmt: skip
 
 
+@pytest.mark.skipif(os.name != "posix", reason="file sizes cannot be limited here")
 def test_a_full_disk(desk: Path) -> None:
+    import resource
+
     def small_files() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
@@ -244,6 +246,7 @@ def test_a_full_disk(desk: Path) -> None:
     assert not list((desk / "full").glob("*.part"))
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_an_output_that_is_full(desk: Path) -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "dynid", "robots"]
@@ -253,6 +256,7 @@ def test_an_output_that_is_full(desk: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no pipes of this kind")
 def test_an_output_that_nobody_reads(desk: Path) -> None:
     command = f"{sys.executable} -m dynid base puma560 --format json | head -c 10; echo ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
@@ -291,6 +295,7 @@ def test_no_home_and_no_cache(desk: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no signals of this kind")
 def test_interrupted(desk: Path) -> None:
     command = [sys.executable, "-m", "dynid", "reproduce", "all", "--out", "papers"]
     process = subprocess.Popen(command, cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
