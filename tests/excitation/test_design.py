@@ -100,10 +100,12 @@ def test_equal_seeds_give_equal_designs(robot: Robot) -> None:
 
 
 def test_processes_find_the_same_design(robot: Robot) -> None:
-    effort = Settings(iterations=3, outer=1)
-    alone, shared = (design_excitation(robot, starts=2, settings=effort, processes=n) for n in (1, 2))
+    effort, told = Settings(iterations=3, outer=1), []
+    alone = design_excitation(robot, starts=2, settings=effort)
+    shared = design_excitation(robot, starts=2, settings=effort, processes=2, progress=told.append)
     assert np.array_equal(alone.trajectory.coefficients, shared.trajectory.coefficients)
     assert len(shared.history) == len(alone.history)
+    assert sorted(told, key=lambda s: (s.start, s.iteration)) == list(shared.history)
 
 
 def test_continuing_does_not_get_worse_and_progress_is_told(robot: Robot) -> None:

@@ -144,6 +144,7 @@ def base(
 @click.option(
     "--time-limit", type=POSITIVE, default=30.0, show_default=True, help="Seconds to search; Ctrl-C keeps the best."
 )
+@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="That share the starts.")
 @click.option(
     "--speed-coverage",
     type=click.FloatRange(0.0, 1.0),
@@ -162,6 +163,7 @@ def excite(
     rate: float,
     seed: int,
     time_limit: float,
+    processes: int,
     speed_coverage: float,
     force: bool,
     as_json: bool,
@@ -196,7 +198,7 @@ def excite(
     with progress("searching", time_limit) as advance:
         plan = design_excitation(
             model, limits, family=family, seed=seed, initial=read_coefficients(kept, family), time_limit_s=time_limit,
-            speed_coverage=speed_coverage, progress=note,
+            speed_coverage=speed_coverage, processes=processes, progress=note,
         )  # fmt: skip
     files = write_plan(plan, out, rate_hz=rate, force=run.overwrite)
     run.write_page(plan_page(plan, [run.settings()], model))

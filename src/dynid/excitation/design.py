@@ -81,7 +81,7 @@ def design_excitation(
         time_limit_s: When to stop and return the best so far [s].
         processes: How many processes share the starts; a script that asks for several needs the usual main guard.
         settings: Effort of each start.
-        progress: Called after every outer iteration (with one process only).
+        progress: Called after every outer iteration of every start.
 
     An interrupt (Ctrl-C) after the first step ends the search; the best so far is returned as `Excitation.interrupted`.
 

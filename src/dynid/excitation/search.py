@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from dynid.excitation.optimiser import Settings, Step, descend
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.trajectory import LinearTrajectory
 from dynid.robot.model import Robot
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
 
 __all__ = ["DesignTask", "search"]
 
@@ -62,25 +66,31 @@ def search(task: DesignTask, starts: int, processes: int, progress: Callable[[St
     """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
     numbers = list(range(starts if task.initial is None else starts + 1))
     if processes > 1 and len(numbers) > 1:
-        return _in_processes(task, numbers, processes)
+        return _in_processes(task, numbers, processes, progress)
     return _run(task, numbers, progress)
 
 
-def _in_processes(task: DesignTask, numbers: list[int], processes: int) -> tuple[list[Step], bool]:
+def _in_processes(
+    task: DesignTask, numbers: list[int], processes: int, progress: Callable[[Step], None]
+) -> tuple[list[Step], bool]:
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, wait
+    from concurrent.futures import Future, ProcessPoolExecutor, wait
 
     context = multiprocessing.get_context("spawn")  # forking a process with running threads is unsafe
+    told = context.SimpleQueue()
     early = False
-    with ProcessPoolExecutor(min(processes, len(numbers)), mp_context=context) as pool:
-        results = [pool.submit(_run, task, [number], _ignore) for number in numbers]
-        try:
-            wait(results)
-        except KeyboardInterrupt:  # a terminal sends it to the other processes too: they hand over what they have
-            early = True
-            for result in results:
-                result.cancel()
-            wait(results)
+    with ProcessPoolExecutor(min(processes, len(numbers)), context, initializer=_tell_by, initargs=(told,)) as pool:
+        results = [pool.submit(_run_alone, task, number) for number in numbers]
+        waiting: set[Future[tuple[list[Step], bool]]] = set(results)
+        while waiting:
+            try:
+                waiting = wait(waiting, timeout=0.1).not_done
+                while not told.empty():
+                    progress(told.get())
+            except KeyboardInterrupt:  # a terminal sends it to the other processes too: they hand over what they have
+                early = True
+                for result in results:
+                    result.cancel()
     ended = [result for result in results if not (early and (result.cancelled() or result.exception()))]
     if not ended:
         raise KeyboardInterrupt
@@ -88,8 +98,16 @@ def _in_processes(task: DesignTask, numbers: list[int], processes: int) -> tuple
     return [step for steps, _ in found for step in steps], early or any(cut for _, cut in found)
 
 
-def _ignore(step: Step) -> None:
-    """Progress of other processes is not shown."""
+_tell: list[Callable[[Step], None]] = []
+"""In a process of its own: how its steps are told."""
+
+
+def _tell_by(queue: SimpleQueue[Step]) -> None:
+    _tell[:] = [queue.put]
+
+
+def _run_alone(task: DesignTask, number: int) -> tuple[list[Step], bool]:
+    return _run(task, [number], _tell[0])
 
 
 def _run(task: DesignTask, numbers: list[int], progress: Callable[[Step], None]) -> tuple[list[Step], bool]:
