@@ -90,7 +90,8 @@ def one(name: str, number: int, states: int, known: dict[str, dict[str, object]]
     robot = zoo.get(name) if number < len(zoo.names()) else random_of(number - len(zoo.names()))
     options = OPTIONS[number % len(OPTIONS)]
     package = generate_c(robot, name="arm", **options)
-    key = hashlib.sha256("".join(package.files.values()).encode()).hexdigest()[:16] + f"-{states}"
+    code = "".join(content for file, content in package.files.items() if file.endswith((".c", ".h")))
+    key = hashlib.sha256(code.encode()).hexdigest()[:16] + f"-{states}"
     if key in known:
         return known[key]
     row: dict[str, object] = {"key": key, "robot": name, "options": options, "states": states}

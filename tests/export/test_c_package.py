@@ -107,6 +107,37 @@ def test_package_builds_and_tests_itself(tmp_path, compiler):
     assert out.count("largest relative error") == len(SMALL)
 
 
+@pytest.mark.parametrize("options", [{}, {"parameters": "struct"}, {"precision": "float"}])
+def test_the_readme_example_compiles(tmp_path, compiler, options):
+    package = generate_c(zoo.scara(), ["inverse_dynamics", "gravity"], name="arm", **options)
+    folder = package.write(tmp_path)
+    block = package.files["README.md"].split('    #include "arm.h"\n')[1].split("\n`arm.hpp`")[0]
+    (folder / "main.c").write_text(f'#include "arm.h"\nint main(void) {{\n{block}\n(void)torque; return 0; }}\n')
+    run([compiler, *FLAGS, "main.c", "arm.c", "-o", "main", "-lm"], cwd=folder)
+    run([folder / "main"])
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="no CMake on this machine")
+@pytest.mark.usefixtures("compiler")
+def test_package_installs_for_other_projects(tmp_path):
+    folder = generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path / "arm")
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / "main.c").write_text(
+        "#include <arm.h>\nint main(void) { double q[4] = {0}, t[4]; arm_gravity(q, t); return 0; }\n"
+    )
+    (user / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.10)\nproject(user C)\nfind_package(arm REQUIRED)\n"
+        "add_executable(user main.c)\ntarget_link_libraries(user arm::arm)\n"
+    )
+    run(["cmake", "-S", folder, "-B", tmp_path / "b", f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'there'}"])
+    run(["cmake", "--build", tmp_path / "b"])
+    run(["cmake", "--install", tmp_path / "b"])
+    run(["cmake", "-S", user, "-B", tmp_path / "c", f"-DCMAKE_PREFIX_PATH={tmp_path / 'there'}"])
+    run(["cmake", "--build", tmp_path / "c"])
+    run([tmp_path / "c" / "user"])
+
+
 @pytest.mark.usefixtures("compiler")
 def test_symbols_sanitizers_and_cpp(tmp_path, compiler):
     robot = random_robot(3, joints=3, joint_models=True)

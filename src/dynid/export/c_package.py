@@ -219,6 +219,7 @@ def _files(text: CodeText, tasks: dict[str, Tape]) -> dict[str, str]:
         files[f"{name}_two_rate.h"] = two_rate_header(text, tasks)
         files[f"{name}_two_rate.c"] = two_rate_source(text, tasks)
     sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
-    files["CMakeLists.txt"] = cmake_text(text, sources)
-    files["README.md"] = readme_text(text, tolerance)
+    headers = [entry for entry in files if entry.endswith((".h", ".hpp"))]
+    files["CMakeLists.txt"] = cmake_text(text, sources, headers)
+    files["README.md"] = readme_text(text, tolerance, two_rate=bool(tasks))
     return files
