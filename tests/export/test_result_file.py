@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -53,6 +54,23 @@ def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp
     other = run(1)
     assert np.array_equal(again.torque(other), fit.torque(other))
     assert validate(again, other).to_json() == validate(fit, other).to_json()
+
+
+def test_whole_files_without_sense_are_bad_data(fit: Identification, tmp_path: Path) -> None:
+    path = write_result(fit, tmp_path / "result.json")
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    for odd in (
+        {"standard_parameters": 3},
+        {"model": {"type": "Robot"}},
+        {"estimate": {"type": "os"}},
+        {"features": 1},
+    ):
+        forged = {**content, **odd}
+        forged["sha256"] = hashlib.sha256(json.dumps(forged, sort_keys=True).encode()).hexdigest()
+        path.write_text(json.dumps(forged))
+        with pytest.raises(DataError):
+            read_result(path).identification()
 
 
 def test_damaged_changed_and_newer_files_are_refused(fit: Identification, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,13 @@ class SavedResult:
         """The identification as it was, without its data: it predicts torques and can be validated.
 
         Raises:
-            DataError: The base parameters are not those that dynid finds for the robot today.
+            DataError: The base parameters are not those that dynid finds for the robot today, or the content makes no
+                sense.
         """
+        with _understood():
+            return self._restored()
+
+    def _restored(self) -> Identification:
         robot = from_plain(self.content["model"])
         estimate = from_plain(self.content["estimate"])
         features = from_plain(self.content["features"])
@@ -151,14 +157,25 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
     """
     file = Path(path) / "result.json" if Path(path).is_dir() else Path(path)
     content = _checked(file)
-    standard = content["standard_parameters"]
-    return SavedResult(
-        robot=str(content["robot"]),
-        joint_names=tuple(content["joint_names"]),
-        parameter_names=tuple(standard),
-        standard=np.array(list(standard.values()), dtype=float),
-        content=content,
-    )
+    with _understood(file):
+        standard = content["standard_parameters"]
+        return SavedResult(
+            robot=str(content["robot"]),
+            joint_names=tuple(content["joint_names"]),
+            parameter_names=tuple(standard),
+            standard=np.array(list(standard.values()), dtype=float),
+            content=content,
+        )
+
+
+@contextmanager
+def _understood(path: Path | None = None) -> Iterator[None]:
+    """Whatever is wrong with the content of a file that claims to be whole is bad data."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        what = f"the content is not that of a result: {type(error).__name__} {error}"
+        raise DataError(what, path=path, remedy="Run dynid identify again.") from error
 
 
 def _checked(path: Path) -> dict[str, Any]:
