@@ -51,7 +51,13 @@ class Scene:
         )
 
     def noisy(
-        self, seed: int, *, position: float = 1e-3, torque: float = 0.1, cutoff_hz: float | None = 20.0
+        self,
+        seed: int,
+        *,
+        position: float = 1e-3,
+        torque: float = 0.1,
+        cutoff_hz: float | None = 20.0,
+        filter_effort: bool = False,
     ) -> dynid.Experiment:
         """What a log with white noise becomes."""
         rng, run = np.random.default_rng(seed), self.truth
@@ -60,7 +66,8 @@ class Scene:
             q=run.q + position * rng.normal(size=run.q.shape),
             effort=run.torque + torque * rng.normal(size=run.q.shape),
         )
-        return replace(dynid.process(recording, cutoff_hz=cutoff_hz, rest=None), loop=self.loop)
+        processed = dynid.process(recording, cutoff_hz=cutoff_hz, rest=None, filter_effort=filter_effort)
+        return replace(processed, loop=self.loop)
 
     def problem(self, experiment: dynid.Experiment) -> dynid.Problem:
         """The problem of one experiment, with the wrong prior."""

@@ -131,7 +131,7 @@ class LoopSimulator:
         )
         return self._checked(runs)
 
-    def run_near(self, parameters: ArrayLike, near: Runs, *, every: int, ticks: int) -> Runs:
+    def run_near(self, parameters: ArrayLike, near: Runs | None, *, every: int, ticks: int) -> Runs:
         """One run in pieces that are computed side by side, for parameters near those of an earlier run.
 
         Every piece starts from the earlier run's state, a while before its own first instant: a stable loop forgets
@@ -139,7 +139,7 @@ class LoopSimulator:
 
         Args:
             parameters: (b,) values of the arm's input parameters.
-            near: Recorded with the same ``every``.
+            near: Recorded with the same ``every``; None for a run in one piece.
             every: Control periods per logged instant.
             ticks: Control periods to simulate.
 
@@ -150,7 +150,7 @@ class LoopSimulator:
         records = -(-ticks // every)
         warm = int(np.ceil(FORGETTING_S / (every * self.loop.period_s)))
         length = -(-(records + (wide.lanes - 1) * warm) // wide.lanes)
-        if wide.lanes == 1 or length < 2 * warm:
+        if near is None or wide.lanes == 1 or length < 2 * warm:
             return self.run(parameters, every=every, ticks=ticks)
         starts = np.arange(wide.lanes) * (length - warm)
         samples = self._samples(None, None)
@@ -169,6 +169,24 @@ class LoopSimulator:
             offsets=starts * every,
         )
         return self._joined(self._checked(runs), warm, records)
+
+    def reference_run(self, every: int) -> Runs | None:
+        """The reference as if it were a run, for `run_near`; None where the law has memory, which is not known."""
+        if self._rollout.sizes.memory:
+            return None
+        rows, reference = slice(None, None, every), self.loop.reference
+        q, dq, ddq = (x[rows] for x in (reference.q, reference.dq, reference.ddq))
+        nothing = np.zeros((len(q), 1))
+        state, rate = np.concatenate([q, dq, nothing], axis=1), np.concatenate([dq, ddq, nothing], axis=1)
+        state[0] = self.loop.start
+        return Runs(
+            state=state[None],
+            held=np.zeros_like(q)[None],
+            rate=rate[None],
+            memory=np.zeros((1, len(q), 0)),
+            last_state=state[-1:],
+            last_memory=np.zeros((1, 0)),
+        )
 
     def _joined(self, runs: Runs, warm: int, records: int) -> Runs:
         """The pieces one behind the other, without what they needed to settle."""

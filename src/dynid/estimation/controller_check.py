@@ -62,9 +62,9 @@ def _shares(runs: LoopRuns, motions: tuple[SimulatedMotion, ...], joint: int) ->
     """Share and standard deviation of each way in which measurement may differ from simulation."""
     pairs = list(zip(runs.runs, motions, strict=True))
     tracking = [_tracking(run, motion, joint) for run, motion in pairs]
-    shift = [(run.run.q - motion.q)[:, joint] for run, motion in pairs]
+    shift = [(run.run.q - run.positions(motion))[:, joint] for run, motion in pairs]
     position = _regressed(tracking, shift, runs.rate_hz)
-    torque = [(run.filtered(motion.torque) * run.run.valid)[:, [joint]] for run, motion in pairs]
+    torque = [(run.torques(motion) * run.run.valid)[:, [joint]] for run, motion in pairs]
     effort = _regressed(torque, [run.torque_residual(motion)[:, joint] for run, motion in pairs], runs.rate_hz)
     names = ("tracking error", "rate of the tracking error")
     found = [(name, *pair) for name, pair in zip(names, position, strict=False)]

@@ -57,7 +57,7 @@ def noise_rows(
     for run, motion, Z in zip(runs.runs, motions, instruments, strict=True):
         C = Z * weights[None, :, None]
         w = run.torque_residual(motion)
-        v = run.run.q - motion.q
+        v = run.run.q - run.positions(motion)
         G = _carried(run, motion, _links_only(runs, beta), C)
         rows.append(np.concatenate([C, -G], axis=1))
         noise.append(np.concatenate([w, v], axis=1))

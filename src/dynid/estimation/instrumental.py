@@ -100,7 +100,7 @@ def _measured(run: LoopRun) -> tuple[Floats, Floats]:
     """(N, n, b) regressor at the measured motion, and (N, n) torques, zero where they do not count."""
     e = run.run
     Y = regressor(run.simulator.arm.robot, e.q, e.dq, e.ddq, columns=run.simulator.arm.columns)
-    return run.filtered(Y), np.where(e.valid, e.effort, 0.0)
+    return Y, np.where(e.valid, e.effort, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ __all__ = ["LoopRun", "LoopRuns", "Motions", "SimulatedMotion", "Start", "joint_
 Floats = NDArray[np.float64]
 ALIGNED = 1e-3
 """Largest distance of a sample from a control instant, in control periods."""
-CHECKED = 64
+CHECKED = 16
 """Samples of a run at which the inertia matrix is checked."""
 WORSE = 2.0
 """Steps that raise the misfit by more than this factor are shortened."""
@@ -76,28 +76,44 @@ class LoopRun:
             EstimationError: The robot runs away.
         """
         n = self.loop.dof
-        if near is None:
-            runs = self.simulator.run(beta, every=self.every, ticks=self.ticks)
-        else:
-            runs = self.simulator.run_near(beta, near.runs, every=self.every, ticks=self.ticks)
+        known = self.simulator.reference_run(self.every) if near is None else near.runs
+        runs = self.simulator.run_near(beta, known, every=self.every, ticks=self.ticks)
         state, rate = runs.state[0, self.rows], runs.rate[0, self.rows]
         return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
 
     def columns(self, motion: SimulatedMotion) -> Floats:
         """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
+        n, runs = self.loop.dof, motion.runs
         program = _columns(self.simulator.arm)
-        result: Floats = program(*(np.ascontiguousarray(x) for x in (motion.q, motion.dq, motion.ddq)))
-        return self.filtered(result)
+        if not self._low_passed:
+            result: Floats = program(*(np.ascontiguousarray(x) for x in (motion.q, motion.dq, motion.ddq)))
+            return result
+        states = (runs.state[0, :, :n], runs.state[0, :, n : 2 * n], runs.rate[0, :, n : 2 * n])
+        return self.filtered(program(*(np.ascontiguousarray(x) for x in states)))
+
+    def positions(self, motion: SimulatedMotion) -> Floats:
+        """(N, n) simulated positions, low-passed where the measured ones are known to be [rad or m]."""
+        return self.filtered(motion.runs.state[0, :, : self.loop.dof])
+
+    def torques(self, motion: SimulatedMotion) -> Floats:
+        """(N, n) simulated torques, likewise [N m or N]."""
+        return self.filtered(motion.runs.held[0])
 
     def torque_residual(self, motion: SimulatedMotion) -> Floats:
         """(N, n) measured minus simulated torque, zero where it does not count [N m or N]."""
-        return np.where(self.run.valid, np.nan_to_num(self.run.effort) - self.filtered(motion.torque), 0.0)
+        return np.where(self.run.valid, np.nan_to_num(self.run.effort) - self.torques(motion), 0.0)
 
-    def filtered(self, rows: Floats) -> Floats:
-        """Rows (N, ...) through the low-pass that the measured torques went through."""
-        if self.run.smoothing is None or self.run.smoothing.cutoff_hz is None:
-            return rows
-        return self.run.smooth(rows.reshape(len(rows), -1)).reshape(rows.shape)
+    def filtered(self, records: Floats) -> Floats:
+        """All records (K, ...) of a simulation, low-passed like the measured torques, at the samples (N, ...)."""
+        if not self._low_passed:
+            return records[self.rows]
+        assert self.run.smoothing is not None
+        flat = np.ascontiguousarray(records.reshape(len(records), -1))
+        return self.run.smoothing.apply(flat).reshape(records.shape)[self.rows]
+
+    @property
+    def _low_passed(self) -> bool:
+        return self.run.smoothing is not None and self.run.smoothing.cutoff_hz is not None
 
 
 @lru_cache(maxsize=32)
@@ -209,10 +225,14 @@ class LoopRuns:
         )
 
     def misfit(self, motions: Motions) -> float:
-        """Squares of measured minus simulated torques over those of the measured ones, summed over the joints."""
+        """Squares of measured minus simulated torques over those of the measured ones, summed over the joints.
+
+        The simulated ones are as they are, whatever filter the measured went through: a robot whose friction makes its
+        torques chatter does not fit.
+        """
         squares, total = np.zeros(self.problem.robot.dof), np.zeros(self.problem.robot.dof)
         for run, motion in zip(self.runs, motions, strict=True):
-            rest = run.torque_residual(motion)
+            rest = np.where(run.run.valid, np.nan_to_num(run.run.effort) - motion.torque, 0.0)
             squares += (rest**2).sum(axis=0)
             total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
         return float((squares / np.maximum(total, 1e-300)).sum())
@@ -253,8 +273,13 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
             f"the samples of '{run.source}' are not taken at control instants",
             remedy="Give Loop.start_s, or a reference whose rate is a multiple of the log's.",
         )
-    every = int(np.gcd.reduce(ticks))
-    every = every if every > 0 else 1
+    every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), ticks[0]))))
+    thinned = round(loop.reference.rate_hz / run.rate_hz)
+    if run.smoothing is not None and run.smoothing.cutoff_hz is not None and every != thinned:
+        raise ArgumentError(
+            f"the low-passed samples of '{run.source}' do not start at a multiple of their period",
+            remedy="Process without filter_effort, or give Loop.start_s so that sampling starts with the reference.",
+        )
     simulator = LoopSimulator(Arm(problem.robot, problem.base.columns, loop.friction_speed), loop)
     return LoopRun(run, simulator, every, ticks // every)
 

@@ -210,8 +210,8 @@ class _GaussNewton(_LoopFit):
         found = []
         for run in runs.runs:
             along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
-            slopes = self.outputs(along.q_slopes, along.torque_slopes)[run.rows]
-            found.append(self._masked(run.filtered(slopes), run.run.valid[:, :, None]))
+            slopes = run.filtered(self.outputs(along.q_slopes, along.torque_slopes))
+            found.append(self._masked(slopes, run.run.valid[:, :, None]))
         return found
 
     def _simulated(self, runs: LoopRuns, beta: Floats, motions: Motions, slopes: list[Floats]) -> _Fit:
@@ -222,7 +222,7 @@ class _GaussNewton(_LoopFit):
         residuals = []
         for run, motion in zip(runs.runs, motions, strict=True):
             measured = self.outputs(run.run.q, np.where(run.run.valid, run.run.effort, 0.0))
-            simulated = self.outputs(motion.q, run.filtered(motion.torque))
+            simulated = self.outputs(run.positions(motion), run.torques(motion))
             residuals.append(self._masked(measured - simulated, run.run.valid))
         return residuals
 
