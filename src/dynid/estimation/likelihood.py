@@ -172,7 +172,7 @@ class _Search:
             beta = beta + step
             motions = [s.q + part.shift(beta, len(s.q)) for s, part in zip(self.stretches, parts, strict=True)]
             if given is None and turn <= RESCALED:
-                noise, change = _rescaled(noise, parts, beta)
+                noise, change = _rescaled(noise, parts, beta, np.linalg.inv(information))
             if (
                 turn > max(COLOURED)
                 and self.settings._ends(step, beta, information)
@@ -236,9 +236,12 @@ def _row_covariance(J: Floats, n: int, most: int) -> Floats:
     return np.array(sums) / rows
 
 
-def _rescaled(noise: list[Autoregression], parts: list[Solution], beta: Floats) -> tuple[list[Autoregression], float]:
-    """Each joint's variance nearer to the likelihood's peak, and the largest relative change."""
-    ratios = np.sum([part.squares(beta) for part in parts], axis=0) / np.sum([part.trace for part in parts], axis=0)
+def _rescaled(
+    noise: list[Autoregression], parts: list[Solution], beta: Floats, covariance: Floats
+) -> tuple[list[Autoregression], float]:
+    """Each joint's variance nearer to the restricted likelihood's peak, and the largest relative change."""
+    squares = np.sum([part.squares(beta) for part in parts], axis=0)
+    ratios = squares / np.sum([part.spare(covariance) for part in parts], axis=0)
     ratios = np.clip(ratios, 0.1, 10.0)
     largest = max(model.variance for model in noise)
     moved = [

@@ -57,8 +57,14 @@ class Solution:
         return self.position_std**2 * total
 
     def squares(self, beta: Floats) -> Floats:
-        """(n,) to be held against `trace`: equal where each joint's torque variance is at the likelihood's peak."""
+        """(n,) to be held against `spare`: equal where each joint's torque variance is at the likelihood's peak."""
         return np.asarray((self._rest(beta) ** 2).sum(axis=0))
+
+    def spare(self, covariance: Floats) -> Floats:
+        """(n,) `trace` less what the parameters, of covariance (b, b), have adapted to (restricted likelihood)."""
+        Y = self.solved[:, :-1]
+        used = np.einsum("ia,ab,ib->i", Y, covariance, Y, optimize=True).reshape(self.J.shape[:2]).sum(axis=0)
+        return np.asarray(np.maximum(self.trace - used, 0.05 * self.trace))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +135,8 @@ class NoisyStretch:
                 "the likelihood's covariance is not positive definite",
                 remedy="Check that positions and torques are finite and of honest noise levels.",
             ) from None
-        signs = probe.choice([-1.0, 1.0], target.size)
+        counts = np.any(wide != 0.0, axis=2)  # rows that do not count are zero, and say nothing of the variance
+        signs = (probe.choice([-1.0, 1.0], target.shape) * counts).reshape(-1)
         right = np.column_stack([Y.reshape(-1, b), target.reshape(-1), signs])
         solved = cho_solve_banded((factor, True), right, check_finite=False)
         return Solution(
