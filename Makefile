@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture site \
-	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data coverage compare-real estimator-guide report-speed
+	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage compare-real estimator-guide report-speed
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -44,9 +44,14 @@ campaigns:
 	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
+	@echo "c-robots                generated C of 200 random robots and the zoo through all tools (hours; resumes)"
+	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
+	@echo "control                 tracking with an identified model, writes docs/control.md"
+	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
+	@echo "identification-speed    the TX40's log to a verdict, one feasible solve"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "excitation-robots       100 random robots under tight limits"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
@@ -76,6 +81,18 @@ excitation-robots: $(STAMP)
 excitation-peers: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/excitation_peers.py $(if $(PEERS),--peers $(PEERS))
 
+c-robots: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/c_robots.py 200 100000
+
+c-speed: $(VENV)/.ready-bench
+	$(CAMPAIGN)/c_speed.py
+
+control: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/controller/experiments.py docs
+
+controller: $(DEMO_STAMP)
+	$(BIN)/python examples/controller/run.py
+
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
 
@@ -84,6 +101,9 @@ compare-real: $(STAMP)
 
 estimator-guide: $(STAMP)
 	$(CAMPAIGN)/estimator_guide.py --runs 20 --jobs 2
+
+identification-speed: $(STAMP)
+	$(CAMPAIGN)/identification_speed.py
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py
