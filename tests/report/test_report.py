@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,6 +80,29 @@ def test_the_page_comes_back_from_its_json(result: tuple[Identification, Validat
     assert json.loads(page.to_json())["chapters"][0]["title"] == "Verdict"
     with pytest.raises(DataError, match="not a block of a report"):
         Page.from_json('{"schema": 1, "title": "x", "chapters": [{"title": "y", "blocks": [{"block": "Player"}]}]}')
+
+
+def test_mutated_pages_are_refused_or_shown(result: tuple[Identification, Validation]) -> None:
+    text = identification_page(*result).to_json()
+    rng = random.Random(0)
+    for _ in range(150):
+        content = json.loads(text)
+        mutate(content, rng)
+        try:
+            assert Page.from_json(json.dumps(content)).to_html()
+        except DataError as error:
+            assert "not a" in str(error)
+
+
+def mutate(value: Any, rng: random.Random) -> None:
+    """Change something somewhere in a tree of JSON."""
+    if not isinstance(value, dict | list) or not value:
+        return
+    place = rng.choice(list(value)) if isinstance(value, dict) else rng.randrange(len(value))
+    if rng.random() < 0.3:
+        value[place] = rng.choice([None, 3, "x", [], {}, [["a"]]])
+    else:
+        mutate(value[place], rng)
 
 
 def test_markdown_holds_the_same_tables_and_no_markup_of_others(result: tuple[Identification, Validation]) -> None:

@@ -107,8 +107,10 @@ class Page:
                 Chapter(chapter["title"], tuple(Block.from_json(block) for block in chapter["blocks"]))
                 for chapter in content["chapters"]
             ]
-            return cls(str(content["title"]), tuple(chapters))
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            page = cls(str(content["title"]), tuple(chapters))
+            page.to_html(), page.to_markdown()  # so that content of a wrong kind shows here and nowhere later
+            return page
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise DataError(f"not a report: {error}", path=path, remedy="Run the verb again.") from error
 
     def write(self, path: Path, *, force: bool = False) -> Path:

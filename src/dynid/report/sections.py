@@ -24,10 +24,10 @@ from dynid.report.series import (
 __all__ = ["Residuals", "Torques", "Verdict"]
 
 INTRODUCTION = (
-    "Mass properties and friction of a robot were identified from logs of its motion. The proof is prediction: how well "
-    "the identified model gives the joint torques of a motion that it has not seen, beside the model before. Below: "
-    "torques joint by joint, what is left unexplained, every parameter with its uncertainty and what supports it, and "
-    "how well the motion could reveal it."
+    "Mass properties and friction of a robot were identified from logs of its motion. The proof is prediction: how "
+    "well the identified model gives the joint torques of a motion that it has not seen, beside the model before. "
+    "Below: torques joint by joint, what is left unexplained, every parameter with its uncertainty and what supports "
+    "it, and how well the motion could reveal it."
 )
 """For a reader who sees such a page for the first time."""
 
