@@ -3,9 +3,9 @@
 Run ``python tests/campaigns/compare_real.py [data set ...]``; it reads ../shared/datasets and writes
 docs/compare-real.md. What was computed is kept in out/compare_real and not computed again.
 
-All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training rows;
-the held-out error is that of `real_data`. No log tells its control law. The methods of the loop therefore assume a
-stiff PD law that follows the measured motion, low-passed; for kuka_kr300 the commanded motion is known and is used
+All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training
+rows; the held-out error is that of `real_data`. No log tells its control law. The methods of the loop therefore assume
+a stiff PD law that follows the measured motion, low-passed; for kuka_kr300 the commanded motion is known and is used
 as well.
 """
 
