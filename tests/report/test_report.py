@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -88,10 +89,8 @@ def test_mutated_pages_are_refused_or_shown(result: tuple[Identification, Valida
     for _ in range(150):
         content = json.loads(text)
         mutate(content, rng)
-        try:
+        with suppress(DataError):
             assert Page.from_json(json.dumps(content)).to_html()
-        except DataError as error:
-            assert "not a" in str(error)
 
 
 def mutate(value: Any, rng: random.Random) -> None:
