@@ -120,3 +120,11 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not (out / "cache").exists()
     assert not (out / "trajectory.script").exists()  # three joints
     assert "How it moves" in (out / "report.html").read_text()
+    further = CliRunner().invoke(main, [*ARGUMENTS, "--from", str(out / "plan.json"), "--out", str(tmp_path / "next")])
+    assert further.exit_code == 0, further.output
+    rows = json.loads((tmp_path / "next" / "plan.json").read_text())["history"]["rows"]
+    assert rows[0][2] == pytest.approx(contents["value"], rel=0.05)
+    other = [*ARGUMENTS[:4], "--harmonics", "3", "--from", str(out / "plan.json"), "--out", str(tmp_path / "other")]
+    refused = CliRunner().invoke(main, other)
+    assert refused.exit_code == 2
+    assert "harmonics" in refused.output

@@ -145,6 +145,7 @@ def base(
     "--time-limit", type=POSITIVE, default=30.0, show_default=True, help="Seconds to search; Ctrl-C keeps the best."
 )
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="That share the starts.")
+@click.option("--from", "earlier", type=EXISTING, help="plan.json of an earlier design to go on from.")
 @click.option(
     "--speed-coverage",
     type=click.FloatRange(0.0, 1.0),
@@ -164,6 +165,7 @@ def excite(
     seed: int,
     time_limit: float,
     processes: int,
+    earlier: str | None,
     speed_coverage: float,
     force: bool,
     as_json: bool,
@@ -185,6 +187,11 @@ def excite(
     model = with_usual_joint_models(robot)
     limits = MotionLimits.from_robot(model, scale=scale)
     family = FourierTrajectory.still(model.dof, period_s=period, harmonics=harmonics)
+    given = None if earlier is None else read_coefficients(earlier, family)
+    if earlier is not None and given is None:
+        raise errors.ArgumentError(
+            "no motion of these joints and harmonics", path=earlier, remedy="Give a plan.json of the same --harmonics."
+        )
     kept, best = out / "cache" / "best.json", math.inf
     make_folder(kept.parent)
 
@@ -197,8 +204,8 @@ def excite(
 
     with progress("searching", time_limit) as advance:
         plan = design_excitation(
-            model, limits, family=family, seed=seed, initial=read_coefficients(kept, family), time_limit_s=time_limit,
-            speed_coverage=speed_coverage, processes=processes, progress=note,
+            model, limits, family=family, seed=seed, initial=read_coefficients(kept, family) or given,
+            time_limit_s=time_limit, speed_coverage=speed_coverage, processes=processes, progress=note,
         )  # fmt: skip
     files = write_plan(plan, out, rate_hz=rate, force=run.overwrite)
     run.write_page(plan_page(plan, [run.settings()], model))
