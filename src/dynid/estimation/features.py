@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ __all__ = [
     "LaggedSign",
     "Motion",
     "MotorFriction",
+    "PresentFeature",
     "SaturatingViscous",
     "SmoothSign",
     "Stribeck",
@@ -100,6 +101,23 @@ class JointFeature(Feature, ABC):
 
 
 @dataclass(frozen=True)
+class PresentFeature(JointFeature, ABC):
+    """A feature of one joint's present state: no memory, so that `JointTerm` can make a joint model of it."""
+
+    @property
+    def prefix(self) -> str:
+        """Of the joint model's parameter, before the joint's number; letters, digits and underscores only."""
+        return self.symbol
+
+    @abstractmethod
+    def formula(self, q: Any, dq: Any) -> Any:
+        """Torque per unit of the parameter; arrays or recorded scalars alike."""
+
+    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+        return np.asarray(self.formula(q, dq), dtype=np.float64)
+
+
+@dataclass(frozen=True)
 class _Scaled(JointFeature, ABC):
     """A feature with one number that sets its scale."""
 
@@ -117,49 +135,58 @@ class _Scaled(JointFeature, ABC):
 
 
 @dataclass(frozen=True)
-class SmoothSign(_Scaled):
+class _ScaledPresent(PresentFeature, _Scaled, ABC):
+    """Both."""
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.symbol}_{self.scale:.6f}_".replace(".", "p")
+
+
+@dataclass(frozen=True)
+class SmoothSign(_ScaledPresent):
     """Dry friction that grows smoothly through zero velocity: ``tanh(dq / scale)``."""
 
     symbol: ClassVar[str] = "FT"
 
-    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+    def formula(self, q: Any, dq: Any) -> Any:
         return np.tanh(dq / self.scale)
 
 
 @dataclass(frozen=True)
-class Stribeck(_Scaled):
+class Stribeck(_ScaledPresent):
     """Dry friction that is larger at creep speed: ``tanh(10 dq / scale) exp(-(dq / scale)^2)``."""
 
     symbol: ClassVar[str] = "FS"
 
-    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+    def formula(self, q: Any, dq: Any) -> Any:
         return np.tanh(10.0 * dq / self.scale) * np.exp(-((dq / self.scale) ** 2))
 
 
 @dataclass(frozen=True)
-class SaturatingViscous(JointFeature):
+class SaturatingViscous(PresentFeature):
     """Friction that grows ever less with speed: ``sign(dq) sqrt(|dq|)``."""
 
     symbol: ClassVar[str] = "FR"
     base_unit: ClassVar[str] = "N m (s/rad)^0.5"
 
-    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+    def formula(self, q: Any, dq: Any) -> Any:
         return np.sign(dq) * np.sqrt(np.abs(dq))
 
 
 @dataclass(frozen=True)
-class AsymmetricViscous(JointFeature):
+class AsymmetricViscous(PresentFeature):
     """Viscous friction that differs between the two directions: ``|dq|``."""
 
     symbol: ClassVar[str] = "FVA"
     base_unit: ClassVar[str] = "N m s/rad"
 
-    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
+    def formula(self, q: Any, dq: Any) -> Any:
         return np.abs(dq)
 
 
 @dataclass(frozen=True)
-class AngleHarmonic(JointFeature):
+class AngleHarmonic(PresentFeature):
     """Torque that repeats with the joint angle, as of an eccentric gear or a spring: cosine or sine of ``order q``."""
 
     order: int = 1
@@ -169,13 +196,16 @@ class AngleHarmonic(JointFeature):
     def name(self) -> str:
         return f"H{'S' if self.sine else 'C'}{self.order}_{self.joint + 1}"
 
-    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
-        wave = np.sin if self.sine else np.cos
-        return np.asarray(wave(self.order * q))
+    @property
+    def prefix(self) -> str:
+        return f"H{'S' if self.sine else 'C'}{self.order}_"
+
+    def formula(self, q: Any, dq: Any) -> Any:
+        return (np.sin if self.sine else np.cos)(self.order * q)
 
 
 @dataclass(frozen=True)
-class AngleFriction(_Scaled):
+class AngleFriction(_ScaledPresent):
     """Dry friction that changes once a turn, as where an eccentric gear or a cable bundle is tight: its cosine or sine.
 
     The shape is ``tanh(dq / scale)`` times the cosine or sine of q.
@@ -187,8 +217,12 @@ class AngleFriction(_Scaled):
     def name(self) -> str:
         return f"FA{'S' if self.sine else 'C'}{self.joint + 1}({self.scale:.3g})"
 
-    def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
-        return np.asarray(np.tanh(dq / self.scale) * (np.sin if self.sine else np.cos)(q))
+    @property
+    def prefix(self) -> str:
+        return f"FA{'S' if self.sine else 'C'}_{self.scale:.6f}_".replace(".", "p")
+
+    def formula(self, q: Any, dq: Any) -> Any:
+        return np.tanh(dq / self.scale) * (np.sin if self.sine else np.cos)(q)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dynid.estimation.candidates import standard_candidates
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.features import Feature
+from dynid.estimation.joint_terms import with_joint_terms
 from dynid.estimation.least_squares import WLS
 from dynid.estimation.lifting import lifted_parameters
 from dynid.estimation.load_features import Reference
@@ -70,6 +71,26 @@ class Identification:
         signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), joint_model_signs(self.robot)]).astype(bool)
         theta[signs] = np.maximum(theta[signs], 0.0)
         return _with_possible_links(self.robot, theta)
+
+    @cached_property
+    def with_terms(self) -> Robot:
+        """The identified robot with its selected terms as joint models: what kernels and generated code can carry.
+
+        Terms with memory, and those that depend on other joints, are missing; `terms_left_out` names them.
+        """
+        return self._terms[0]
+
+    @property
+    def terms_left_out(self) -> tuple[str, ...]:
+        """Features that `with_terms` cannot carry; `torque` has them all."""
+        return self._terms[1]
+
+    @cached_property
+    def _terms(self) -> tuple[Robot, tuple[str, ...]]:
+        if not self.features:
+            return self.identified, ()
+        whole = _with_possible_links(self.robot, self.standard)
+        return with_joint_terms(whole, self.features, self.estimate.values[self.base.rank :].tolist())
 
     @property
     def prior_dominated(self) -> tuple[str, ...]:
@@ -161,6 +182,8 @@ class Identification:
         if self.selection is not None:
             lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
         lines += [f"Note: {note}." for note in estimate.notes]
+        if estimate.prior_dominated:
+            lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
         if estimate.at_bound:
             lines.append(f"Held by a physical constraint: {', '.join(estimate.at_bound)}.")
         return "\n".join(lines)
