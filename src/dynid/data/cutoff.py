@@ -27,10 +27,14 @@ LONGEST = 2**18
 CLEAR = 16.0
 """A band holds signal when its mean exceeds the noise floor by this many standard deviations of such a mean;
 neighbouring Fourier bins are correlated, and one chance peak at a high frequency would outweigh all signal."""
+CLEAR_THIRD = 6.0
+"""Likewise for thirds of an octave, of which there are few; the window makes about two bins vary as one."""
 RISE = 3.0
 """Coming from above, the acceleration spectrum must rise this much from its valley to show a motion."""
 SLACK = 1.01
-"""Among cutoffs predicted equally good within this factor the lowest is taken."""
+"""Among cutoffs predicted equally good within this factor the lowest is taken ..."""
+NEAR = 1.3
+"""... down to the best one over this: a loss that no cutoff mends would make all of them look alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,7 +105,8 @@ def choose_cutoff(
         errors.append((((1.0 - gain) ** 2 * lost).sum(), (gain**2 * passed).sum()))
     table = np.array(errors) / np.count_nonzero(moves)
     total = table.sum(axis=1)
-    best = int(np.flatnonzero(total <= SLACK * total.min())[0])
+    near = candidates >= candidates[np.argmin(total)] / NEAR
+    best = int(np.flatnonzero(near & (total <= SLACK * total.min()))[0])
     bias, noise = np.sqrt(np.maximum(table[best], 0.0))
     return CutoffChoice(
         hz=float(candidates[best]),
@@ -123,9 +128,7 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     transform = np.fft.rfft(centred * window[:, None], axis=0)[1:]
     power = np.abs(transform) ** 2 / samples  # of white noise: its variance in every bin
     frequency = np.arange(1, power.shape[0] + 1) * rate_hz / samples
-    tops = [(frequency > low * rate_hz) & (frequency < 0.49 * rate_hz) for low in (0.30, 0.45)]
-    # periodogram values are exponentially distributed; a fast motion may reach into the wider of the two bands
-    floor = np.min([np.median(power[top], axis=0) for top in tops], axis=0) / np.log(2.0)
+    floor = _floor(power, frequency / rate_hz)
     edges = np.unique(np.geomspace(1, power.shape[0] + 1, 500).astype(int)) - 1
     bins = np.diff(edges).astype(float)
     mean = np.add.reduceat(power, edges[:-1], axis=0)[: bins.size] / bins[:, None]
@@ -133,14 +136,48 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     noise = np.column_stack(
         [_noise(centre, bins, column, float(low)) for column, low in zip(mean.T, floor, strict=True)]
     )
+    return _Spectrum(centre, bins, _signal(centre, bins, mean, noise), noise)
+
+
+def _floor(power: Floats, frequency: Floats) -> Floats:
+    """(n,) level of the noise at the top of a spectrum (f, n), whose frequencies are shares of the sampling rate.
+
+    Where a fast motion reaches into the wide band, the narrow one is clearly lower; else its scatter would only make
+    the lesser of both too low.
+    """
+    wide, narrow = (power[(frequency > low) & (frequency < 0.49)] for low in (0.30, 0.45))
+    levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]  # power is exponentially distributed
+    surely = levels[1] < levels[0] * (1.0 - 6.0 / np.sqrt(max(len(narrow), 37)))
+    return np.where(surely, levels[1], levels[0])
+
+
+def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Floats:
+    """Signal power per bin (b, n): a band's excess over the noise, or that of its third of an octave, where clear.
+
+    A motion that is not band-limited goes on below the noise of single bands. Each is too narrow to show it, and what
+    is lost of it would be missed in the sum; all unclear bands of a third of an octave together see much deeper.
+    """
     clear = mean > noise * (1.0 + CLEAR / np.sqrt(bins[:, None]))
-    return _Spectrum(centre, bins, np.where(clear, mean - noise, 0.0), noise)
+    starts = _thirds(frequency)
+    hidden = np.where(clear, 0.0, bins[:, None])
+    count = np.maximum(np.add.reduceat(hidden, starts, axis=0), 1.0)
+    excess = np.add.reduceat(hidden * (mean - noise), starts, axis=0) / count
+    scatter = np.sqrt(np.add.reduceat(hidden * noise**2, starts, axis=0)) / count
+    level = np.add.reduceat(hidden * noise, starts, axis=0) / count
+    unsure = CLEAR_THIRD / np.sqrt(0.19 * bins.sum() * 2.0)  # of the floor: as many bins as it was taken from
+    found = excess > CLEAR_THIRD * scatter + unsure * level
+    third = np.repeat(np.where(found, excess, 0.0), np.diff([*starts, bins.size]), axis=0)
+    return np.where(clear, mean - noise, third)
+
+
+def _thirds(frequency: Floats) -> NDArray[np.int64]:
+    """Where thirds of an octave begin."""
+    return np.flatnonzero(np.diff(np.floor(3.0 * np.log2(frequency / frequency[0])), prepend=-1))
 
 
 def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floats:
     """Noise power per bin (b,) of one joint: all above the valley of the acceleration spectrum, its level below."""
-    octaves = np.floor(3.0 * np.log2(frequency / frequency[0])).astype(int)
-    starts = np.flatnonzero(np.diff(octaves, prepend=-1))
+    starts = _thirds(frequency)
     total = np.add.reduceat(power * bins, starts) / np.add.reduceat(bins, starts)
     acceleration = total * frequency[starts] ** 5  # per third of an octave
     valley = acceleration.size - 1

@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 
 MOST_ROWS = 3000
 """Samples that are looked at."""
-SURE = 5.0
-"""Drift over its standard error; three would do if neighbouring samples were independent and the fit were perfect."""
+SURE = 3.0
+"""Drift over its standard error."""
 NOTEWORTHY = 0.02
 """... and over the channel's range."""
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
