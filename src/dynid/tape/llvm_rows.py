@@ -13,6 +13,9 @@ from dynid.tape.tape import Tape
 
 __all__ = ["print_clear", "print_load", "print_store", "rows_of"]
 
+STREAMED = 2
+"""Most lanes with which rows are written one after the other."""
+
 
 def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
     """The function ``load(table, start, count, work)``: rows of inputs into columns; lanes beyond count become zero.
@@ -72,8 +75,9 @@ def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: in
 def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
     """The function ``store(table, start, count, block)``: columns of a finished block into rows of the outputs.
 
-    Each row is written from its beginning to its end, and then the next. Processors see such a stream and do not read
-    the memory that is about to be overwritten; two rows at a time would take more than twice as long.
+    With two lanes each row is written from its beginning to its end, and then the next: processors see such a stream
+    and do not read the memory that is about to be overwritten; two rows at a time would take more than twice as long.
+    With more lanes as many rows are written together, by transposing squares of registers.
 
     Args:
         tape: the program.
@@ -99,10 +103,16 @@ def _store_output(name: str, place: int, elements: Sequence[int | float], block:
     w = Writer(lanes)
     w.line(f"define internal void @{name}(ptr %table, i64 %start, i64 %count, ptr noalias %block) {{\nentry:")
     pointer = rows_of(w, place, len(elements))
+    if lanes > STREAMED and _is_sparse(elements):
+        size = w.value(f"mul i64 %count, {8 * len(elements)}")
+        w.line(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
 
     def move() -> None:
         source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
-        for lane, row in enumerate(_row_pointers(w, pointer, len(elements))):
+        rows = _row_pointers(w, pointer, len(elements))
+        if lanes > STREAMED:
+            _store_squares(w, rows, elements, source, 8 * block)
+        for lane, row in enumerate(rows):
             _store_row(w, row, lane, elements, source, 8 * block)
 
     _wide_loop(w, move)
@@ -114,30 +124,48 @@ def _store_output(name: str, place: int, elements: Sequence[int | float], block:
     return w.text()
 
 
+def _is_sparse(elements: Sequence[int | float]) -> bool:
+    """Whether rows have many structural zeros.
+
+    Such rows are cleared first: the C library does so without reading the memory, which then need not be read for the
+    other elements either, and that saves more than writing some of them twice costs.
+    """
+    return 4 * sum(map(_is_zero, elements)) > len(elements)
+
+
+def _is_zero(element: int | float) -> bool:
+    return isinstance(element, float) and number(element) == number(0.0)
+
+
+def _whole(w: Writer, elements: Sequence[int | float]) -> int:
+    """How many of a row's elements go in whole registers."""
+    return len(elements) - len(elements) % w.lanes if w.lanes > 1 else 0
+
+
+def _store_squares(w: Writer, rows: Sequence[str], elements: Sequence[int | float], source: str, stride: int) -> None:
+    """Fill consecutive rows, up to the last elements, which do not fill a register."""
+    is_cleared = _is_sparse(elements)
+    for start in range(0, _whole(w, elements), w.lanes):
+        group = elements[start : start + w.lanes]
+        if not (is_cleared and all(map(_is_zero, group))):
+            registers = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
+            for row, register in zip(rows, _transposed(w, registers), strict=True):
+                w.store(register, row, 8 * start)
+
+
 def _store_row(w: Writer, row: str, lane: int, elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill one row from a lane of the columns."""
-    whole = len(elements) - len(elements) % w.lanes if w.lanes > 1 else 0
-    for start in range(0, whole, w.lanes):
+    """Fill one row from a lane of the columns; only the last elements where squares have filled the others."""
+    whole = _whole(w, elements)
+    for start in range(0, whole if w.lanes <= STREAMED else 0, w.lanes):
         group = elements[start : start + w.lanes]
         if any(isinstance(e, int) for e in group):
-            registers = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
-            w.store(_gathered(w, registers, lane), row, 8 * start)
+            pair = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
+            value = _shuffled(w, (pair[0], pair[1]), (lane, w.lanes + lane))
         else:
-            w.store(f"<{', '.join(f'double {number(e)}' for e in group)}>", row, 8 * start)
+            value = f"<{', '.join(f'double {number(e)}' for e in group)}>"
+        w.store(value, row, 8 * start)
     rest = ((position, elements[position]) for position in range(whole, len(elements)))
     _store_numbers(w, row, rest, w.address(source, 8 * lane), stride)
-
-
-def _gathered(w: Writer, registers: Sequence[str], lane: int) -> str:
-    """The numbers that several registers have in one lane, side by side; ever longer pieces are joined."""
-    pieces, size = list(registers), 1
-    while len(pieces) > 1:
-        first = lane if size == 1 else 0
-        order = [*range(first, first + size), *range(w.lanes + first, w.lanes + first + size)]
-        order += [0] * (w.lanes - len(order))
-        pieces = [_shuffled(w, pair, order) for pair in zip(pieces[::2], pieces[1::2], strict=True)]
-        size *= 2
-    return pieces[0]
 
 
 def _store_numbers(w: Writer, row: str, elements: Iterable[tuple[int, int | float]], source: str, stride: int) -> None:
