@@ -13,7 +13,7 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.tape import compile_tape, record, vjp
-from dynid.tape.c_backend import CStyle, c_declaration, c_function
+from dynid.tape.c_backend import CStyle, c_declaration, c_function, idle_inputs
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 FLAGS = ["-std=c99", *WARNINGS, "-O1", "-ffp-contract=off", "-shared", "-fPIC"]
@@ -73,3 +73,10 @@ def test_names_must_be_names() -> None:
     with pytest.raises(ArgumentError, match="C argument"):
         c_function(tape, "f")
     assert "rate[0]" in c_function(tape, "f", CStyle(names={"dq/dt": "rate"}))
+
+
+def test_an_input_that_nothing_reads_is_named_once():
+    tape = record(lambda a, b: {"y": [b[0].sin()]}, a=(1,), b=(1,))  # a function's second operand is no operand
+    assert idle_inputs(tape) == ["    (void)a;"]
+    assert "(void)a;" in c_function(tape, "f")
+    assert idle_inputs(record(lambda a, b: {"y": [a[0] * b[0]]}, a=(1,), b=(1,))) == []
