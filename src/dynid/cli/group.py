@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -26,6 +29,8 @@ Exit codes:
   5    no answer found, or nothing could be written
   70   a fault of dynid itself
   130  interrupted"""
+
+INTERRUPTED = "interrupted. What was finished is kept; the same command goes on from there."
 
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),
@@ -59,7 +64,7 @@ class ErrorGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             _never_refuse(stream)
-        with _one_message():
+        with _noted_interrupts() as interrupts, _one_message(interrupts):
             try:
                 return super().invoke(ctx)
             finally:
@@ -73,7 +78,26 @@ def _never_refuse(stream: TextIO) -> None:
 
 
 @contextlib.contextmanager
-def _one_message() -> Iterator[None]:
+def _noted_interrupts() -> Iterator[list[int]]:
+    """Interrupts so far: one that hits a library while it is loaded comes out as any odd error."""
+    seen: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
     try:
         yield
     except errors.DynidError as error:
@@ -83,7 +107,7 @@ def _one_message() -> Iterator[None]:
         _write_no_more()  # nobody reads on, and that is no fault
         sys.exit(0)
     except KeyboardInterrupt:
-        _fail("interrupted. What was finished is kept; the same command goes on from there.", 130)
+        _fail(INTERRUPTED, 130)
     except MemoryError:
         _fail("not enough memory. Use shorter logs, or several of them.", 5)
     except OSError as error:
@@ -92,6 +116,8 @@ def _one_message() -> Iterator[None]:
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception as error:
+        if interrupts:
+            _fail(INTERRUPTED, 130)
         if os.environ.get("DYNID_TRACEBACK"):
             raise
         _fail(f"a fault of dynid itself: {type(error).__name__}: {error}. Set DYNID_TRACEBACK=1 to see where.", 70)
