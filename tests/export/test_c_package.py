@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -78,6 +79,17 @@ def test_two_generations_are_identical():
     first, second = (dict(generate_c(zoo.puma260(), load="struct").files) for _ in range(2))
     assert first == second
     assert all(text.isascii() and "\r" not in text for text in first.values())
+
+
+def test_the_text_does_not_depend_on_the_process():
+    program = (
+        "import hashlib; from dynid.export.c_package import generate_c; from dynid.robot import zoo; "
+        "files = generate_c(zoo.stanford(), ['inverse_dynamics'], load='struct').files; "
+        "print(hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest())"
+    )
+    environments = [{**os.environ, "PYTHONHASHSEED": seed} for seed in ("1", "2")]
+    first, second = (run([sys.executable, "-c", program], env=environment) for environment in environments)
+    assert first == second
 
 
 @pytest.mark.usefixtures("compiler")
