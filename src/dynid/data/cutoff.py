@@ -148,7 +148,7 @@ def _floor(power: Floats, frequency: Floats) -> Floats:
     wide, narrow = (power[(frequency > low) & (frequency < 0.49)] for low in (0.30, 0.45))
     levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]  # power is exponentially distributed
     surely = levels[1] < levels[0] * (1.0 - 6.0 / np.sqrt(max(len(narrow), 37)))
-    return np.where(surely, levels[1], levels[0])
+    return np.asarray(np.where(surely, levels[1], levels[0]))
 
 
 def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Floats:
