@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,8 @@ class WLS(Estimator):
 
     rounds: int = 3
     """How often the weights are refined."""
+    per_file: bool = False
+    """Whether experiments count by the inverse of their own residual variance too, noisy ones less."""
 
     def __post_init__(self) -> None:
         """Refuse to iterate less than once."""
@@ -42,7 +45,35 @@ class WLS(Estimator):
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate with weights from the residuals of the round before."""
-        return least_squares_estimate(problem, refined_weights(problem, self.rounds), "weighted least squares")
+        weights = refined_weights(problem, self.rounds)
+        if not self.per_file:
+            return least_squares_estimate(problem, weights, "weighted least squares")
+        files = np.ones(len(problem.experiments))
+        for _ in range(self.rounds):
+            beta = problem.information.weight(weights, _by_segment(problem, files)).solve(minimum_norm=True)
+            files = _file_weights(problem, beta, weights)
+            weights = 1.0 / joint_variances(problem, beta, _by_segment(problem, files))
+        shares = ", ".join(f"{share:.3g}" for share in files)
+        note = f"files count by their own residuals: {shares}"
+        method = "weighted least squares per joint and file"
+        return least_squares_estimate(problem, weights, method, (note,), _by_segment(problem, files))
+
+
+def _by_segment(problem: Problem, files: Floats) -> dict[int, float]:
+    """Segment -> weight of the experiment it is of."""
+    return {s: float(w) for blocks, w in zip(problem.blocks, files, strict=True) for s in blocks}
+
+
+def _file_weights(problem: Problem, beta: Floats, weights: Floats) -> Floats:
+    """(runs,) inverse of each experiment's weighted residual variance, one on average over all equations."""
+    place = {segment: k for k, segment in enumerate(problem.information.segments)}
+    squares = problem.information.per_joint_residual(beta) @ weights
+    counts = problem.information.samples.sum(axis=1)
+    rows = [[place[s] for s in blocks if s in place] for blocks in problem.blocks]
+    count = np.array([float(counts[mine].sum()) for mine in rows])
+    level = np.array([float(squares[mine].sum()) for mine in rows]) / np.maximum(count, 1.0)
+    found = 1.0 / np.maximum(level, 1e-12 * max(float(level.max()), 1e-300))
+    return np.asarray(found * count.sum() / (found @ count))
 
 
 def refuse_unsupported(problem: Problem) -> None:
@@ -73,14 +104,29 @@ def refined_weights(problem: Problem, rounds: int = 3) -> Floats:
     return weights
 
 
-def least_squares_estimate(problem: Problem, weights: Floats, method: str, notes: tuple[str, ...] = ()) -> Estimate:
-    """The weighted least-squares estimate with its covariance, undetermined parameters marked."""
+def least_squares_estimate(
+    problem: Problem,
+    weights: Floats,
+    method: str,
+    notes: tuple[str, ...] = (),
+    segments: Mapping[int, float] | None = None,
+) -> Estimate:
+    """The weighted least-squares estimate with its covariance, undetermined parameters marked.
+
+    Args:
+        problem: The problem.
+        weights: (n,) of the joints' squared residuals.
+        method: Name of the estimator.
+        notes: What the reader must know.
+        segments: Weight of some segments, as the inverse of their variance relative to that of the others.
+    """
     refuse_unsupported(problem)
-    factor = problem.information.weight(weights)
+    factor = problem.information.weight(weights, segments)
     beta = factor.solve(minimum_norm=True)
-    variances = joint_variances(problem, beta)
+    variances = joint_variances(problem, beta, segments)
     inflation = correlation_inflation(problem, beta)
-    spread = problem.information.weight(weights**2 * variances * inflation)
+    # a segment of weight w has variance 1 / w, and counts twice with w in the spread
+    spread = problem.information.weight(weights**2 * variances * inflation, segments)
     covariance, undetermined = sandwich(factor, spread)
     return Estimate.of(
         problem,

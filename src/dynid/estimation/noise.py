@@ -6,6 +6,8 @@ features and masks are accounted for by construction.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,9 +20,16 @@ RESOLVED = 1e-10
 """Directions of a joint's scaled equations with less of the largest one's square are left out."""
 
 
-def joint_variances(problem: Problem, beta: Floats) -> Floats:
-    """(n,) variance of each joint's residual torque, corrected for the parameters that were fitted."""
-    squares = problem.information.per_joint_residual(beta).sum(axis=0)
+def joint_variances(problem: Problem, beta: Floats, segments: Mapping[int, float] | None = None) -> Floats:
+    """(n,) variance of each joint's residual torque, corrected for the parameters that were fitted.
+
+    Args:
+        problem: The problem.
+        beta: (b + k,) parameters.
+        segments: Weights of some segments' squared residuals; the variance is then that of a segment of weight one.
+    """
+    counting = np.array([(segments or {}).get(segment, 1.0) for segment in problem.information.segments])
+    squares = counting @ problem.information.per_joint_residual(beta)
     equations = problem.equations
     share = 1.0 - beta.size / max(int(equations.sum()), beta.size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
