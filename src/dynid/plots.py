@@ -71,13 +71,14 @@ def _identification(fit: Identification, run: Experiment | None) -> Figure:
         ("speed [{speed_unit}]", over_speed),
     )
     for joint, row in zip(joints, axes, strict=True):
-        for label, values, style in (
-            ("measured", joint.measured, "-"),
-            ("before", joint.before, "-"),
-            ("identified", joint.found, "--"),
-            ("residual", joint.residual, "-"),
+        for label, values, style, colour in (
+            ("measured", joint.measured, "-", "tab:blue"),
+            ("before", joint.before, "-", "tab:green"),
+            ("residual", joint.residual, "-", "tab:purple"),
+            ("identified", joint.found, "--", "tab:orange"),
         ):
-            row[0].plot(joint.time, values, style, label=label, linewidth=1)
+            faint = 1.0 if style == "--" else 0.6
+            row[0].plot(joint.time, values, style, label=label, color=colour, alpha=faint, linewidth=1.2)
         row[0].set(ylabel=f"{joint.name} [{joint.unit}]", xlabel="time [s]")
         good = joint.counted
         if good.sum() < FEWEST:
