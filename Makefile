@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture site \
-	fuzz-readers kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage compare-real estimator-guide report-speed c-robots c-speed control controller
+	fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -38,6 +38,9 @@ bench: $(VENV)/.ready-bench
 
 campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
+	@echo "faults                  2 000 faults in simulated and real logs"
+	@echo "throughput              1e7 samples from npy and Parquet to information"
+	@echo "csv-speed               CSV parsing against pandas"
 	@echo "kills                   200 SIGKILLs while files are written"
 	@echo "memory                  1e8 samples reduced in flat memory"
 	@echo "differentiation-table   default cutoff against the best one"
@@ -59,6 +62,16 @@ campaigns:
 
 fuzz-readers: $(STAMP)
 	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
+
+faults: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/fault_injection.py 1400
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/real_faults.py 600
+
+throughput: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/throughput.py --samples 1e7
+
+csv-speed: $(STAMP)
+	$(CAMPAIGN)/csv_speed.py
 
 kills: $(STAMP)
 	$(CAMPAIGN)/kills.py --count 200
