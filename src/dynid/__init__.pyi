@@ -77,6 +77,7 @@ from dynid.estimation.features import SaturatingViscous as SaturatingViscous
 from dynid.estimation.features import SmoothSign as SmoothSign
 from dynid.estimation.features import Stribeck as Stribeck
 from dynid.estimation.instrumental import InstrumentalVariables as InstrumentalVariables
+from dynid.estimation.joint_terms import JointTerm as JointTerm
 from dynid.estimation.kalman import Kalman as Kalman
 from dynid.estimation.least_squares import OLS as OLS
 from dynid.estimation.least_squares import WLS as WLS
@@ -101,6 +102,7 @@ from dynid.estimation.reduced_set import ReducedSet as ReducedSet
 from dynid.estimation.ridge import Ridge as Ridge
 from dynid.estimation.robust import Cauchy as Cauchy
 from dynid.estimation.robust import Huber as Huber
+from dynid.estimation.scales import fitted_scales as fitted_scales
 from dynid.estimation.selection import Candidate as Candidate
 from dynid.estimation.selection import ForwardSelection as ForwardSelection
 from dynid.estimation.total_least_squares import TLS as TLS

@@ -30,6 +30,7 @@ __all__ = [
     "MotorFriction",
     "PresentFeature",
     "SaturatingViscous",
+    "ScaledFeature",
     "SmoothSign",
     "Stribeck",
 ]
@@ -118,7 +119,7 @@ class PresentFeature(JointFeature, ABC):
 
 
 @dataclass(frozen=True)
-class _Scaled(JointFeature, ABC):
+class ScaledFeature(JointFeature, ABC):
     """A feature with one number that sets its scale."""
 
     scale: float
@@ -135,7 +136,7 @@ class _Scaled(JointFeature, ABC):
 
 
 @dataclass(frozen=True)
-class _ScaledPresent(PresentFeature, _Scaled, ABC):
+class _ScaledPresent(PresentFeature, ScaledFeature, ABC):
     """Both."""
 
     @property
@@ -226,7 +227,7 @@ class AngleFriction(_ScaledPresent):
 
 
 @dataclass(frozen=True)
-class Hysteresis(_Scaled):
+class Hysteresis(ScaledFeature):
     """Dry friction with presliding: a spring of travel ``scale`` that slips at its two ends (Prandtl's stop operator).
 
     Between two turning points of q the state moves with q and stops at -1 and 1, so that only turning points need a
@@ -257,7 +258,7 @@ def _turning_points(q: Floats) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class LaggedSign(_Scaled):
+class LaggedSign(ScaledFeature):
     """Dry friction that follows a change of direction with a delay: ``sign(dq)`` through a first-order lag [s]."""
 
     symbol: ClassVar[str] = "FL"
