@@ -27,6 +27,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "choosing-an-estimator.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 FAST = ("ols", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie")
+LOOP = ("iv", "didim", "cloe", "clie")
+"""Methods that are told the control law."""
 ALL = (*FAST, "ekf")
 
 
@@ -64,9 +66,14 @@ def questions() -> tuple[Question, ...]:
     )
 
 
+def kept_file(question: Question) -> Path:
+    """Where a finished study is kept."""
+    return ROOT / "out" / "guide" / f"{question.title.replace(' ', '_').replace(',', '')}.json"
+
+
 def measured(question: Question, runs: int, jobs: int) -> dict[str, Any]:
     """The study's numbers, from its file where it was run before with as many runs."""
-    path = ROOT / "out" / "guide" / f"{question.title.replace(' ', '_').replace(',', '')}.json"
+    path = kept_file(question)
     if path.exists():
         kept: dict[str, Any] = json.loads(path.read_text())
         if kept["runs"] >= runs and set(kept["methods"]) == set(question.methods):
@@ -96,7 +103,14 @@ def section(question: Question, study: dict[str, Any]) -> str:
     about = (
         f"{study['robot']}, {study['parameters']} base parameters, {study['runs']} logs of {study['duration_s']:g} s."
     )
-    lines = [f"### {question.title.capitalize()}", "", about, "", Table.of(heads, rows).to_markdown(), ""]
+    lines = [
+        f"### {question.title[0].upper()}{question.title[1:]}",
+        "",
+        about,
+        "",
+        Table.of(heads, rows).to_markdown(),
+        "",
+    ]
     return "\n".join([*lines, *_best(question, results), ""])
 
 
@@ -119,16 +133,19 @@ def _best(question: Question, results: dict[tuple[Condition, str], dict[str, Any
     """For each condition the methods within a fifth of the smallest torque error, quickest first."""
     lines = []
     for condition in question.conditions:
-        here = {n: results[condition, n] for n in question.methods if results[condition, n]["refused"] == 0}
-        sound = {n: r for n, r in here.items() if r["torque_error"] == r["torque_error"]}
-        if not sound:
-            continue
-        least = min(r["torque_error"] for r in sound.values())
-        near = sorted(
-            (n for n, r in sound.items() if r["torque_error"] <= 1.2 * least), key=lambda n: sound[n]["relative_time"]
-        )
-        lines.append(f"- {condition.label}: {', '.join(f'`{n}`' for n in near)} ({least:.2g} %)")
-    return ["Smallest torque error, within a fifth, quickest first:", "", *lines] if lines else []
+        here = {name: results[condition, name] for name in question.methods}
+        sound = {n: r for n, r in here.items() if not r["refused"] and r["torque_error"] == r["torque_error"]}
+        groups = [("law known", sound), ("law not known", {n: r for n, r in sound.items() if n not in LOOP})]
+        parts = [f"{words}: {_near(group)}" for words, group in groups if group]
+        lines.append(f"- {condition.label}; " + "; ".join(parts))
+    return ["Smallest torque error, within a fifth, quickest first:", "", *lines]
+
+
+def _near(group: dict[str, dict[str, Any]]) -> str:
+    least = min(r["torque_error"] for r in group.values())
+    near = [name for name, r in group.items() if r["torque_error"] <= 1.2 * least]
+    near.sort(key=lambda name: group[name]["relative_time"])
+    return ", ".join(f"`{name}`" for name in near) + f" ({least:.2g} %)"
 
 
 def main() -> None:
@@ -137,11 +154,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--kept", action="store_true", help="write the page from finished studies alone")
     options = parser.parse_args()
     parts = []
     for question in questions():
-        if options.only in question.title:
-            parts.append(section(question, measured(question, options.runs, options.jobs)))
+        if options.only in question.title and (kept_file(question).exists() or not options.kept):
+            parts.append(section(question, measured(question, 1 if options.kept else options.runs, options.jobs)))
     names = list(dict.fromkeys(name for question in questions() for name in question.methods))
     legend = "\n".join(f"- `{name}`: {method(name).title}" for name in names)
     text = PAGE.read_text()
