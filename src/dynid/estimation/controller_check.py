@@ -89,7 +89,9 @@ def _regressed(columns: list[Floats], targets: list[Floats], rate_hz: float) -> 
         return [(0.0, 0.0)] * len(slope)
     right = sum((X.T @ y for X, y in zip(columns, targets, strict=True)), np.zeros(len(slope)))
     values = np.linalg.solve(slope, right)
+    if np.abs(values).max() <= SHARE:  # too small to matter: no need to know how certain they are
+        return [(value, 0.0) for value in values.tolist()]
     rest = [y - X @ values for X, y in zip(columns, targets, strict=True)]
     rows = [X[:, None, :] for X in columns]
-    covariance, _ = solution_covariance(slope, rows, [r[:, None] for r in rest], rate_hz)
+    covariance = solution_covariance(slope, rows, [r[:, None] for r in rest], rate_hz)
     return list(zip(values.tolist(), np.sqrt(np.maximum(np.diagonal(covariance), 0.0)).tolist(), strict=True))

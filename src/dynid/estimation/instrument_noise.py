@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dynid.closed_loop.sensitivity import bias_slopes
 from dynid.data.recording import Experiment
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
+from dynid.estimation.scores import scaled_solution
 from dynid.kernels import kernel
 
 __all__ = ["faded", "noise_rows"]
@@ -54,14 +55,27 @@ def noise_rows(
         weights: (n,) of the joints.
     """
     rows, noise = [], []
-    for run, motion, Z in zip(runs.runs, motions, instruments, strict=True):
+    rests = _unexplained(runs, motions, instruments, weights)
+    for run, motion, Z, w in zip(runs.runs, motions, instruments, rests, strict=True):
         C = Z * weights[None, :, None]
-        w = run.torque_residual(motion)
         v = run.run.q - run.positions(motion)
         G = _carried(run, motion, _links_only(runs, beta), C)
         rows.append(np.concatenate([C, -G], axis=1))
         noise.append(np.concatenate([w, v], axis=1))
     return rows, noise
+
+
+def _unexplained(runs: LoopRuns, motions: Motions, instruments: list[Floats], weights: Floats) -> list[Floats]:
+    """(N, n) torque residual of every run without what other parameters would explain: the estimate's own error."""
+    rests = [run.torque_residual(motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    b = instruments[0].shape[2]
+    normal, right = np.zeros((b, b)), np.zeros(b)
+    for Z, rest in zip(instruments, rests, strict=True):
+        rows = (Z * np.sqrt(weights)[None, :, None]).reshape(-1, b)
+        normal += rows.T @ rows
+        right += (rest * weights).reshape(-1) @ Z.reshape(-1, b)
+    error, _ = scaled_solution(normal, right)
+    return [rest - Z @ error for Z, rest in zip(instruments, rests, strict=True)]
 
 
 def _links_only(runs: LoopRuns, beta: Floats) -> Floats:

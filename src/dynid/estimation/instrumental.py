@@ -38,7 +38,7 @@ class InstrumentalVariables(Estimator):
 
     iterations: int = 15
     """Most simulations after the first."""
-    tolerance: float = 3e-2
+    tolerance: float = 0.1
     """Changes smaller than this share of the standard deviation end the iteration."""
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class InstrumentalVariables(Estimator):
                 notes = (*notes, f"not settled after {count} simulations")
                 break
         rows, noise = noise_rows(runs, motions, found.beta, found.instruments, found.weights)
-        covariance, band = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
+        covariance = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
         findings = check_controller(runs, found.beta, motions)
         return Estimate(
             names=problem.names,
@@ -90,7 +90,6 @@ class InstrumentalVariables(Estimator):
             extras={
                 "iterations": float(count),
                 "simulations": float(count + 1),
-                "noise_band_hz": band,
                 "controller_mismatch": controller_mismatch(findings),
             },
         )
@@ -138,9 +137,11 @@ class _Round:
             mixed = Y.copy()
             mixed[:, :, joint_models] = columns[:, :, joint_models]
             Z = columns * (run.run.valid * faded(run.run)[:, None])[:, :, None]
-            for j in range(n):
-                cross[j] += Z[:, j].T @ mixed[:, j]
-                right[j] += Z[:, j].T @ torque[:, j]
+            for j, support in enumerate(runs.problem.information.supports):
+                acting = list(support)  # the other columns of this joint are zero
+                instrument = np.ascontiguousarray(Z[:, j, acting])
+                cross[j][np.ix_(acting, acting)] += instrument.T @ mixed[:, j, acting]
+                right[j, acting] += instrument.T @ torque[:, j]
             instruments.append(Z)
             matrices.append(mixed)
         if weights is None:
@@ -159,14 +160,8 @@ class _Round:
 
     @property
     def quick_stderr(self) -> Floats:
-        """(b,) standard deviation as if residuals were white."""
-        inverse = np.linalg.inv(self.slope)
-        spread = np.zeros_like(inverse)
-        for Z in self.instruments:
-            rows = Z * (np.sqrt(self.variances) * self.weights)[None, :, None]
-            rows = rows.reshape(-1, len(inverse))
-            spread += rows.T @ rows
-        return np.asarray(np.sqrt(np.maximum(np.diagonal(inverse @ spread @ inverse.T), 0.0)))
+        """(b,) standard deviation as if residuals were white and instruments equal to the regressor."""
+        return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
 
 
 def _residuals(

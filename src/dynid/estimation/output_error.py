@@ -76,7 +76,7 @@ class _LoopFit(Estimator):
 
     iterations: int = 15
     """Most rounds."""
-    tolerance: float = 3e-2
+    tolerance: float = 0.1
     """Changes smaller than this share of the standard deviation end the iteration."""
     consistent: bool = False
     """Whether the result must be a physically possible robot, the nearest one in the sense of the data."""
@@ -108,7 +108,7 @@ class _LoopFit(Estimator):
         fit, notes, counts = self.fit(runs)
         normal = fit.normal
         rows = [J * fit.weights[None, :, None] for J in fit.slopes]
-        covariance, band = solution_covariance(normal, rows, fit.residuals, runs.rate_hz)
+        covariance = solution_covariance(normal, rows, fit.residuals, runs.rate_hz)
         findings = check_controller(runs, fit.beta, fit.motions)
         torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
         estimate = Estimate(
@@ -123,7 +123,7 @@ class _LoopFit(Estimator):
             condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
             method=self.title,
             notes=(*notes, *(str(finding) for finding in findings)),
-            extras={**counts, "noise_band_hz": band, "controller_mismatch": controller_mismatch(findings)},
+            extras={**counts, "controller_mismatch": controller_mismatch(findings)},
         )
         return possible_estimate(problem, estimate, normal) if self.consistent else estimate
 

@@ -1,9 +1,9 @@
 """How uncertain the solution of estimating equations is when noise is correlated in time and between channels.
 
 The solution of ``sum_t H_t' v_t(theta) = 0`` has covariance ``A^-1 B A^-T``: A is the slope of the sum and B its
-covariance. H is smooth, so only the noise v within H's band matters; filters may have cut what is above, and
-differentiation raised it. Within that band its spectrum is taken to be flat: v's periodograms averaged over the band
-give one (m, m) matrix S, and ``B = sum_t H_t' S H_t``.
+covariance. By Parseval ``B = sum_f H(f)* S(f) H(f)``: only noise at frequencies where H has power matters, whatever
+filters and differentiation did to the rest. The noise's spectral density S is taken to be constant within bands, where
+its periodograms are averaged.
 """
 
 from __future__ import annotations
@@ -18,16 +18,10 @@ from dynid.errors import IdentifiabilityError
 __all__ = ["lengthened", "resolvable", "scaled_solution", "solution_covariance"]
 
 Floats = NDArray[np.float64]
-POWER = 0.99
-"""Share of H's power that its band holds."""
-WIDER = 1.5
-"""The noise is looked at in a band wider than that by this factor, ..."""
-NARROWEST_HZ = 3.0
-"""... at least up to here, ..."""
-FLAT = 0.75
-"""Filtered noise is flat up to this share of the frequency below which it has nine tenths of its power."""
-WIDEST = 0.8
-"""... and at most up to this share of half the sampling rate."""
+BAND_HZ = 4.0
+"""Width of the bands within which the noise's spectrum is taken to be flat [Hz], ..."""
+BANDS = 12
+"""... unless there would be more than so many."""
 SMALLEST_SHARE = 0.25
 """Of the noise's freedom that is taken to be left, however many parameters were fitted."""
 SINGULAR = 1e-13
@@ -36,11 +30,11 @@ SINGULAR = 1e-13
 
 def solution_covariance(
     slope: Floats, rows: Sequence[Floats], noise: Sequence[Floats], rate_hz: float, outputs: int | None = None
-) -> tuple[Floats, float]:
-    """(b, b) covariance of the solution, and the band of the noise that counted [Hz].
+) -> Floats:
+    """(b, b) covariance of the solution.
 
-    The fit takes its share out of the noise, and takes it from that band: of the ``2 band T`` independent values of
-    each output, b are gone.
+    The fit takes its share out of the noise, and takes it from the bands in proportion to what they contribute: of the
+    ``2 width T`` independent values of each output in a band, its share of b are gone.
 
     Args:
         slope: (b, b) matrix A.
@@ -49,46 +43,41 @@ def solution_covariance(
         rate_hz: Of the samples [Hz].
         outputs: Number of outputs that were fitted; m by default.
     """
-    band = min(_band(rows, rate_hz), _flat(noise, rate_hz))
     m, b = noise[0].shape[1], slope.shape[0]
-    density, values = np.zeros((m, m)), 0.0
-    for v in noise:
-        spectrum = np.fft.rfft(v, axis=0)
-        inside = slice(0, 1 + int(band * len(v) / rate_hz))
-        part = spectrum[inside]
-        part[1:] *= np.sqrt(2.0)  # each of these stands for its negative frequency too
-        density += (part.T @ part.conj()).real / len(v)
-        values += 2.0 * len(part) - 1.0
-    density /= values
-    share = 1.0 - b / (values * (outputs or m))
-    root = np.linalg.cholesky(density + 1e-14 * max(np.trace(density), 1e-280) * np.eye(m))
-    B = np.zeros((b, b))
-    for H in rows:
-        scaled = np.tensordot(H, root, axes=(1, 0)).transpose(0, 2, 1).reshape(-1, b)
-        B += scaled.T @ scaled
+    width = max(BAND_HZ, 0.5 * rate_hz / BANDS)
+    bands = max(1, int(np.ceil(0.5 * rate_hz / width)))
+    spectra = [(np.fft.rfft(H, axis=0), np.fft.rfft(v, axis=0), len(v)) for H, v in zip(rows, noise, strict=True)]
+    parts, values = np.zeros((bands, b, b)), np.zeros(bands)
+    for band in range(bands):
+        density = np.zeros((m, m), dtype=complex)
+        for _, v, N in spectra:
+            inside = _inside(band, width, rate_hz, N)
+            density += v[inside].T @ v[inside].conj() / N
+            values[band] += 2.0 * len(v[inside])
+        root = _root(density / max(0.5 * values[band], 1.0))
+        for H, _, N in spectra:
+            inside = _inside(band, width, rate_hz, N)
+            scaled = np.tensordot(H[inside].conj(), root, axes=(1, 0)).transpose(0, 2, 1).reshape(-1, b)
+            parts[band] += 2.0 / N * (scaled.conj().T @ scaled).real
+    total = parts.sum(axis=0)
+    scale = 1.0 / np.maximum(np.diagonal(total), 1e-300)
+    taken = np.array([(np.diagonal(part) * scale).sum() for part in parts])  # adds up to b
+    share = 1.0 - taken / np.maximum(values * (outputs or m), 1.0)
+    B = np.tensordot(1.0 / np.maximum(share, SMALLEST_SHARE), parts, 1)
     inverse = np.linalg.inv(slope)
-    return inverse @ B @ inverse.T / max(share, SMALLEST_SHARE), band
+    return np.asarray(inverse @ B @ inverse.T)
 
 
-def _flat(noise: Sequence[Floats], rate_hz: float) -> float:
-    """Upper end of the band in which low-passed noise may still be flat [Hz]."""
-    longest = max(noise, key=len)
-    power = np.cumsum(np.abs(np.fft.rfft(longest, axis=0)) ** 2, axis=0)
-    reached = [int(np.searchsorted(column, 0.9 * column[-1])) for column in power.T if column[-1] > 0.0]
-    return float(max(FLAT * min(reached, default=len(power)) * rate_hz / len(longest), 1.0))
+def _inside(band: int, width: float, rate_hz: float, N: int) -> slice:
+    """Which of a spectrum's frequencies are in a band; rest (the mean) counts half and is left to the first."""
+    edge = width * N / rate_hz
+    return slice(int(np.ceil(band * edge)), min(int(np.ceil((band + 1) * edge)), N // 2 + 1))
 
 
-def _band(rows: Sequence[Floats], rate_hz: float) -> float:
-    """Upper end of the band in which the noise counts [Hz]."""
-    longest = max(rows, key=len)
-    flat = longest.reshape(len(longest), -1)
-    scale = np.sqrt((flat**2).sum(axis=0))
-    flat = flat[:, scale > 0.0] / scale[scale > 0.0]
-    power = (np.abs(np.fft.rfft(flat, axis=0)) ** 2).sum(axis=1)
-    total = float(power.sum())
-    reached = int(np.searchsorted(np.cumsum(power), POWER * total)) if total > 0.0 else 0
-    highest = reached * rate_hz / len(longest)
-    return float(min(max(WIDER * highest, NARROWEST_HZ), WIDEST * 0.5 * rate_hz))
+def _root(density: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """(m, m) factor F with ``F F* = density``, which may be singular."""
+    values, vectors = np.linalg.eigh(density)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def scaled_solution(matrix: Floats, right: Floats) -> tuple[Floats, float]:
