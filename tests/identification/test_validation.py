@@ -52,3 +52,11 @@ def test_leave_one_run_out_and_blocks() -> None:
     assert all(check.relative_error < 3.0 for check in (*by_run, *by_block))
     with pytest.raises(ArgumentError, match="folds"):
         cross_validate(PRIOR, RUNS[0], folds=1)
+
+
+def test_training_and_held_out_errors_are_of_the_same_band() -> None:
+    loud = [planted_run(TRUTH, noise=2.0, motion=k, seed=k) for k in range(2)]
+    fit = identify(PRIOR, loud[0], band_hz=3.0)
+    narrow, wide = validate(fit, loud[1]), validate(fit, loud[1], band_hz=40.0)
+    assert narrow.training_error < 0.6 * wide.training_error
+    assert narrow.training_error == pytest.approx(narrow.relative_error, rel=0.5)

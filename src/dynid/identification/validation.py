@@ -131,7 +131,7 @@ def validate(
             relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
             prior_per_joint=100.0 * np.sqrt(prior / total),
             prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
-            training_error=float(fit.training_error[-1]),
+            training_error=_training_error(fit, band),
             rms=np.sqrt(squares / counts),
             whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
             samples=int(counts.sum()),
@@ -173,6 +173,16 @@ def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
     number = np.arange(run.samples) * folds // run.samples
     masks = [(number == fold)[:, None] for fold in range(folds)]
     return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
+
+
+def _training_error(fit: Identification, band_hz: float | None) -> float:
+    """Relative error on the data of the identification [%], in the same band as the held-out data."""
+    if band_hz is None:
+        return float(fit.training_error[-1])
+    runs = fit.problem.experiments
+    squares = sum(float(np.sum(_compared(run, run.effort - fit.torque(run), band_hz) ** 2)) for run in runs)
+    total = sum(float(np.sum(_compared(run, run.effort, band_hz) ** 2)) for run in runs)
+    return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
 
 
 def _residual(robot: Robot, run: Experiment, band_hz: float | None) -> Floats:
