@@ -53,6 +53,7 @@ Motion = tuple[Array, Array, Array]
 """Positions, velocities and accelerations, each (N, n)."""
 WORKER = Path(__file__).with_name("excitation_peer_worker.py")
 PERIOD_S, HARMONICS, SAMPLES = 10.0, 5, 165
+HEADER = ["robot", "goal", "dynid", "SciPy + Pinocchio", "FIGAROH", "FloBaRoID's method", "dynid, s"]
 LEAST_S = 45.0
 """What a peer gets at least [s]."""
 CRITERIA = {"condition number": ColumnScaled(ConditionNumber()), "log det": DOptimality()}
@@ -318,7 +319,7 @@ def main() -> int:
     parser.add_argument("--robots", nargs="+", default=["puma560", "ur10", "panda"])
     parser.add_argument("--peers", help="interpreter with pin, figaroh and cyipopt; without it SciPy alone is compared")
     options = parser.parse_args()
-    rows, good = [], True
+    good = True
     for name in options.robots:
         robot = getattr(zoo, name)().with_joint_models(Viscous(), Coulomb())
         limits = MotionLimits.from_robot(robot, acceleration=7.5)
@@ -330,9 +331,7 @@ def main() -> int:
         )
         found = compare(robot, limits, options.peers)
         good &= all(is_best(row) for row in found)
-        rows += found
-    header = ["robot", "goal", "dynid", "SciPy + Pinocchio", "FIGAROH", "FloBaRoID's method", "dynid, s"]
-    say(Table.of(header, rows, digits=4).to_text())
+        say(Table.of(HEADER, found, digits=4).to_text())
     return 0 if good else 1
 
 
