@@ -31,11 +31,11 @@ from support.random_robots import random_robot
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 WARNINGS = [flag for flag in FLAGS if flag != "-O2"]
 TIDY = "-checks=-*,bugprone-*,cert-*,clang-analyzer-*,-bugprone-easily-swappable-parameters"
-SANITIZE = [*WARNINGS, "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZE = [*WARNINGS, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 CHUNK = 5_000
 LOG = Path("out/c-robots.jsonl")
 OPTIONS: list[dict[str, str]] = [{}, {"load": "struct"}, {"parameters": "struct"}, {"precision": "float"}]
-PATIENCE_S = 20
+PATIENCE_S = 10
 """Of processor time: cppcheck follows values through long straight-line functions in more than linear time."""
 LIBM = {name + suffix for name in ("sin", "cos", "sincos", "sqrt", "fabs") for suffix in ("", "f")}
 
