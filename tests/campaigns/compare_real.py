@@ -96,18 +96,27 @@ def methods() -> list[tuple[str, str, Estimator]]:
         ("WLS, both sides low-passed", "band", dynid.WLS()),
         ("TLS", "smooth", dynid.TLS()),
         ("ML, coloured torque noise", "smooth", dynid.ML(position_std=0.0)),
-        ("ML, motion unknown", "thin", dynid.ML()),
         ("IV, assumed loop", "loop", dynid.InstrumentalVariables()),
         ("DIDIM, assumed loop", "loop", dynid.DIDIM()),
         ("CLOE, assumed loop", "loop", dynid.CLOE()),
         ("CLIE, assumed loop", "loop", dynid.CLIE()),
         ("IV, commanded motion", "commanded", dynid.InstrumentalVariables()),
         ("DIDIM, commanded motion", "commanded", dynid.DIDIM()),
+        ("ML, motion unknown", "thin", dynid.ML()),
     ]
 
 
 def evaluate(data: DataSet) -> Rows:
-    """Held-out error of every method on a data set."""
+    """Held-out error of every method on a data set; those in ``out/compare_real`` are not computed again."""
+    path = ROOT / "out" / "compare_real" / f"{data.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found: Rows = [tuple(row) for row in json.loads(path.read_text())] if path.exists() else []
+    wanted = [entry for entry in methods() if entry[1] != "commanded" or data.name == "kuka_kr300"]
+    missing = [entry for entry in wanted if entry[0] not in {row[0] for row in found}]
+    return _evaluate(data, found, missing, path) if missing else found
+
+
+def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimator]], path: Path) -> Rows:
     robot = data.robot()
     training, whole, held = split(data, data.recordings(robot))
     band = data.cutoffs_hz[0]
@@ -133,10 +142,7 @@ def evaluate(data: DataSet) -> Rows:
             for piece in segments(run)
         ],
     }
-    found: Rows = []
-    for name, kind, estimator in methods():
-        if kind == "commanded" and data.name != "kuka_kr300":
-            continue
+    for name, kind, estimator in missing:
         started = time.process_time()
         try:
             problem = build_problem(robot, sets[kind](), base=base, band_hz=band if kind == "band" else None)
@@ -146,17 +152,9 @@ def evaluate(data: DataSet) -> Rows:
         except (dynid.DynidError, np.linalg.LinAlgError) as problem_found:
             error, remark = None, f"refused: {problem_found}"
         found.append((name, error, time.process_time() - started, remark))
+        write_atomically(path, json.dumps(found), force=True)
         print(f"{data.name:14s} {name:32s} {error if error is None else round(error, 2)} {remark[:110]}", flush=True)
     return found
-
-
-def kept(data: DataSet) -> Rows:
-    """What `evaluate` gives, from ``out/compare_real`` where it was computed before."""
-    path = ROOT / "out" / "compare_real" / f"{data.name}.json"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(evaluate(data)))
-    return [tuple(row) for row in json.loads(path.read_text())]
 
 
 def _torque(problem: dynid.Problem, values: Floats, motion: Experiment) -> Floats:
@@ -218,7 +216,7 @@ def main(names: list[str]) -> None:
         print(f"no data sets in {DATA}")
         return
     chosen = [data for data in SETS if not data.quasi_static and (not names or data.name in names)]
-    results = {data.name: kept(data) for data in chosen}
+    results = {data.name: evaluate(data) for data in chosen}
     text = page(results)
     print(text)
     if not names:
