@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.errors import EstimationError
 from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
