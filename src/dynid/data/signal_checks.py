@@ -48,7 +48,12 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                 severity="warning" if fault != "stamp out of order" else "note",
                 channel=name,
                 message=f"{fault}: {count} times",
-                evidence={"count": count, "stretches": len(clock.stretches), "coverage": _coverage(clock.time, stamps)},
+                evidence={
+                    "count": count,
+                    "stretches": len(clock.stretches),
+                    "coverage": _coverage(clock.time, stamps),
+                    "longest step [s]": float(np.diff(clock.time).max(initial=0.0)),
+                },
                 remedy=_CLOCK_REMEDIES.get(fault, "Handled: dropped or sorted; look for the cause in the logger."),
             )
         jitter = clock.jitter_s / clock.period_s
@@ -224,6 +229,7 @@ def check_velocities(recording: Recording) -> Iterator[Finding]:
     window = max(1, time.size // 400)
     step = time[window:] - time[:-window]
     good = (step > 0.0) & (step < 3.0 * np.median(step))
+    step = np.where(good, step, 1.0)
     mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
     measured = ((mean[window:-1] - mean[: -window - 1]) / window)[good]
     derived = ((q[window:] - q[:-window]) / step[:, None])[good]
