@@ -52,6 +52,7 @@ campaigns:
 	@echo "control                 tracking with an identified model, writes docs/control.md"
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
+	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "identification-speed    the TX40's log to a verdict, one feasible solve"
@@ -108,6 +109,9 @@ controller: $(DEMO_STAMP)
 
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
+
+estimators-noise: $(STAMP)
+	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/estimators_noise.py
 
 compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py

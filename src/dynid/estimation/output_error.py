@@ -12,13 +12,14 @@ None of them differentiates measured positions, so none is biased by their noise
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.sensitivity import differentiate_loop
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.controller_check import check_controller, controller_mismatch
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refuse_unsupported
@@ -189,7 +190,7 @@ class _GaussNewton(_LoopFit):
         count = 0
         while True:
             count += 1
-            beta, motions = runs.advance(fit.beta, fit.beta + fit.step, fit.motions, merit)
+            beta, motions = _advanced(runs, fit, merit, near)
             simulations += 1
             change = np.abs(beta - fit.beta)
             length = float(np.sqrt(change @ fit.normal @ change))
@@ -229,6 +230,21 @@ class _GaussNewton(_LoopFit):
     @abstractmethod
     def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
         """Rows (N, n, ...) without samples that do not count."""
+
+
+def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near: _Fit) -> tuple[Floats, Motions]:
+    """One Gauss-Newton step; where none is possible, the error names the control law if that is accused.
+
+    Raises:
+        EstimationError: No step is possible.
+    """
+    try:
+        return runs.advance(fit.beta, fit.beta + fit.step, fit.motions, merit)
+    except EstimationError as error:
+        findings = check_controller(runs, near.beta, near.motions)
+        if not findings:
+            raise
+        raise EstimationError(f"no parameters make up for the control law: {findings[0].message}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
