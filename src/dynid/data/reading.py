@@ -10,10 +10,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dynid.data.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.data.conversion import Converter
 from dynid.data.readers import Options, Table, read_pieces, read_table
-from dynid.data.recording import Recording
+from dynid.data.recording import Recording, sealed
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.robot.model import Robot
 
@@ -121,6 +123,9 @@ def _convert(
     source = ", ".join(str(file) for file in files.values())
     try:
         fields = Converter(chosen, tables, robot, first_row).fields()
+        for array in fields.values():
+            if isinstance(array, np.ndarray):
+                sealed(array)  # nobody else has it
         return Recording(**fields, source=source)
     except DataError as error:
         raise type(error)(error.reason, path=error.path or source, place=error.place, remedy=error.remedy) from error
