@@ -64,6 +64,9 @@ def test_an_identification_hands_its_terms_on() -> None:
     rest = feature_torque(ROBOT, [features[-1]], fit.estimate.values[-1:], run)
     mine = inverse_dynamics(fit.with_terms, run.q, run.dq, run.ddq) + rest
     np.testing.assert_allclose(mine, fit.torque(run), atol=1e-8)
+    code = dynid.generate_c(fit, functions=["friction"], two_rate=False)
+    assert "FH1(0.05)" in code.text.notes[0], "what the code cannot carry is said"
+    assert "sqrt" in code.files[f"{code.name}.c"]
 
 
 def test_memory_is_refused() -> None:

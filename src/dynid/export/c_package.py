@@ -23,6 +23,7 @@ from dynid.export.c_reference import reference
 from dynid.export.c_source import CodeText, header_text, operation_table, source_text
 from dynid.export.c_two_rate_text import two_rate_header, two_rate_source
 from dynid.files import write_atomically
+from dynid.identification.links import Identification
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount, Tape, count, record
@@ -162,6 +163,10 @@ def _robot_and_notes(source: Robot | Identified | PrunedModel) -> tuple[Robot, t
         return source, ()
     if isinstance(source, PrunedModel):
         return source.robot, tuple(source.notes())
+    if isinstance(source, Identification):
+        missing = ", ".join(source.terms_left_out)
+        note = f"Terms with memory, or of other joints, are not in this code: {missing}."
+        return source.with_terms, (note,) if missing else ()
     if isinstance(source, Identified):
         return source.identified, ()
     raise ArgumentError(f"code cannot be generated from a {type(source).__name__}", remedy="Give a Robot or a fit.")
