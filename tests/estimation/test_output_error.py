@@ -126,3 +126,15 @@ def test_a_motion_that_shows_too_little_is_refused() -> None:
     rest = replace(Scene(chosen.robot, chosen.prior, loop, run, chosen.base).clean(), valid=np.ones(run.q.shape, bool))
     with pytest.raises(IdentifiabilityError):
         dynid.DIDIM().solve(chosen.problem(rest))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:2], ids=NAMES[:2])
+def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.Estimator) -> None:
+    chosen = made("puma560", 5.0)
+    fit = dynid.identify(chosen.prior, chosen.noisy(0), estimator=estimator, base=chosen.base)
+    away = np.abs(chosen.base.project(fit.identified.parameter_vector) - fit.estimate.values) / fit.estimate.stderr
+    assert np.median(away) < 0.5
+    run = chosen.truth
+    predicted = fit.predict(run.q, run.dq, run.ddq)
+    fast = np.abs(run.dq) > chosen.loop.friction_speed
+    assert np.sqrt(np.mean((predicted - run.torque)[fast] ** 2)) < 0.03 * np.sqrt(np.mean(run.torque[fast] ** 2))

@@ -23,6 +23,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, joint_weights
+from dynid.estimation.possible import with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
 from dynid.kernels import regressor
@@ -75,7 +76,7 @@ class InstrumentalVariables(Estimator):
         rows, noise = noise_rows(runs, motions, found.beta, found.instruments, found.weights)
         covariance = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
         findings = check_controller(runs, found.beta, motions)
-        return Estimate(
+        estimate = Estimate(
             names=problem.names,
             units=problem.units,
             values=found.beta,
@@ -93,6 +94,7 @@ class InstrumentalVariables(Estimator):
                 "controller_mismatch": controller_mismatch(findings),
             },
         )
+        return with_standard(problem, estimate, 0.5 * (found.slope + found.slope.T))
 
 
 def _measured(run: LoopRun) -> tuple[Floats, Floats]:

@@ -24,7 +24,7 @@ from dynid.estimation.controller_check import check_controller, controller_misma
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRuns, Motions, joint_weights
-from dynid.estimation.possible import possible_estimate
+from dynid.estimation.possible import possible_estimate, with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
 
@@ -126,7 +126,8 @@ class _LoopFit(Estimator):
             notes=(*notes, *(str(finding) for finding in findings)),
             extras={**counts, "controller_mismatch": controller_mismatch(findings)},
         )
-        return possible_estimate(problem, estimate, normal) if self.consistent else estimate
+        finish = possible_estimate if self.consistent else with_standard
+        return finish(problem, estimate, normal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,14 +7,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.errors import EstimationError
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
-__all__ = ["possible_estimate"]
+__all__ = ["possible_estimate", "with_standard"]
 
 Floats = NDArray[np.float64]
+STRONGEST = 1e8
+"""Squared ratio of signal to noise beyond which data are not taken to be better: the solver's own limit."""
 TIE = 1e-3
 """Weight of the prior: it decides what the data leave open and hardly moves anything else."""
 
@@ -31,6 +34,8 @@ def possible_estimate(problem: Problem, estimate: Estimate, information: Floats)
         estimate: Of the base parameters.
         information: (b, b) second derivative of half the weighted squares at the estimate.
     """
+    strength = float(estimate.values @ information @ estimate.values)
+    information = information * min(1.0, STRONGEST / max(strength, 1e-300))
     scale = 1.0 / np.sqrt(np.diagonal(information))
     values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
     root = (vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))) @ vectors.T / scale
@@ -52,3 +57,16 @@ def possible_estimate(problem: Problem, estimate: Estimate, information: Floats)
         notes=(*estimate.notes, *found.notes),
         at_bound=found.at_bound,
     )
+
+
+def with_standard(problem: Problem, estimate: Estimate, information: Floats) -> Estimate:
+    """The estimate as it is, with the standard parameters of the nearest possible robot, which models are written from.
+
+    Where no possible robot is found near it, they are the base parameters alone, which give the same torques.
+    """
+    try:
+        possible = possible_estimate(problem, estimate, information)
+    except EstimationError:
+        note = "no possible robot was found near the estimate: its standard parameters give the torques only"
+        return replace(estimate, standard=problem.representative(estimate.values), notes=(*estimate.notes, note))
+    return replace(estimate, standard=possible.standard, at_bound=possible.at_bound)
