@@ -119,7 +119,12 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, *words, "--out", str(out)], stderr=subprocess.PIPE, start_new_session=True
     )
-    time.sleep(4.0)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    for _ in range(300):  # until it has processes at work
+        time.sleep(0.1)
+        if children.exists() and len(children.read_text().split()) >= 2:
+            break
+    time.sleep(1.0)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
     _, text = process.communicate(timeout=60)
     assert process.returncode == 130, text

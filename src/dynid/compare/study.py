@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from multiprocessing import Pool
 from typing import Any
 
 import numpy as np
@@ -162,17 +163,24 @@ def _trials(
         for place, seed in tasks:
             yield place, seed, run_trial(setting, conditions[place], methods, seed)
         return
-    pool = ProcessPoolExecutor(jobs)
+    work = [(setting, conditions[place], methods, place, seed) for place, seed in tasks]
     try:
-        futures = {
-            pool.submit(run_trial, setting, conditions[place], methods, seed): (place, seed) for place, seed in tasks
-        }
-        for future in as_completed(futures):
-            yield (*futures[future], future.result())
+        with Pool(jobs, initializer=_deaf) as pool:  # leaving it ends the processes, an interrupt too
+            yield from pool.imap_unordered(_placed, work)
     except OSError as error:
         raise ExportError(f"the processes cannot be started: {error}", remedy="Use --jobs 1.") from error
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _deaf() -> None:
+    """Leave interrupts to the process that hands out the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _placed(
+    work: tuple[Setting, Condition, tuple[Method, ...], int, int],
+) -> tuple[int, int, tuple[Outcome, ...]]:
+    setting, condition, methods, place, seed = work
+    return place, seed, run_trial(setting, condition, methods, seed)
 
 
 _WARM: set[tuple[str, str, float]] = set()
