@@ -27,9 +27,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "choosing-an-estimator.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 FAST = ("ols", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie")
-LOOP = ("iv", "didim", "cloe", "clie")
+LOOP = ("iv", "iv+f", "didim", "cloe", "clie")
 """Methods that are told the control law."""
-ALL = (*FAST, "ekf")
+ALL = ("ols", "wls+f", "tls", "ml", "iv", "iv+f", "didim", "cloe", "clie", "ekf")
 
 
 @dataclass(frozen=True, slots=True)
