@@ -133,8 +133,6 @@ def _late(log: RealLog, rng: Rng) -> Recording:
     period = float(np.median(np.diff(time)))
     sign = np.sign(own[0]) if own else rng.choice([-1, 1])
     late = sign * rng.uniform(max(0.02, 1.5 * period), max(0.05, 2.0 * period))
-        max(0.02, 1.5 * period), max(0.05, 2.0 * period)
-    )
     return replace(log.recording, effort=np.column_stack([np.interp(time - late, time, x) for x in effort.T]))
 
 
