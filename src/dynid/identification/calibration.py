@@ -58,6 +58,11 @@ def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibr
     measured = np.concatenate([data.wrench for data, _ in runs])
     W = np.column_stack([true, np.ones(len(true))])
     # unknown departures from a perfect sensor, so that what is not seen stays perfect
+    if len(W) <= W.shape[1]:
+        raise IdentifiabilityError(
+            f"{len(W)} samples are too few for {W.shape[1]} unknowns a channel, with some left to judge the noise by",
+            remedy="Hold several known loads in many orientations.",
+        )
     gain, stderr, bias, std = np.eye(6), np.full((6, 6), np.inf), np.zeros(6), np.zeros(6)
     for channel in range(6):
         target = measured[:, channel] - true[:, channel]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import stdtrit
 
+from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import from_preconditioned, guarded, preconditioned
 
 __all__ = ["LinearSolution", "correlation_inflation", "implausible_inertia", "resolved", "weighted_solution"]
@@ -18,6 +20,10 @@ RESOLUTION = 1e-7
 ROUNDS = 4
 PLAUSIBLE_RADIUS = 0.15
 """Moments of inertia less certain than those of the mass on this radius [m] are as good as unknown."""
+SHARED = 10.0
+"""Samples' worth of the mean variance of its kind that a channel's own variance is drawn to."""
+FEW = 32
+"""Samples that show nothing of serial correlation."""
 REPRESENTATIVE = 500
 """Samples that the preconditioner is made from."""
 
@@ -29,7 +35,7 @@ class LinearSolution:
     values: Floats
     """(k,) of the smallest norm where the data leave directions open"""
     covariance: Floats
-    """(k, k) within what the data determine"""
+    """(k, k) within what the data determine; 1.96 standard deviations hold 95 %, few samples or many"""
     undetermined: NDArray[np.bool_]
     """(k,)"""
     noise_std: Floats
@@ -38,34 +44,84 @@ class LinearSolution:
     """Samples per independent sample."""
 
 
-def weighted_solution(W: Floats, y: Floats, noise_std: Floats | None = None, signal: int = 10) -> LinearSolution:
+def weighted_solution(W: Floats, y: Floats, noise_std: Floats | None = None) -> LinearSolution:
     """Solve ``W x = y`` with every channel weighted by its own residual.
 
     Args:
         W: (N, c, k) equations of c channels.
         y: (N, c) measurements.
-        noise_std: (c,) standard deviations of the channels where they are known; from the residuals otherwise.
-        signal: The first so many unknowns make the signal whose spectrum the noise is compared with.
+        noise_std: (c,) standard deviations of the channels where they are known; from the residuals otherwise, of which
+            channels of a kind (forces, moments) share what few samples cannot tell apart.
+
+    Raises:
+        IdentifiabilityError: The noise is not known, and as many unknowns as equations leave nothing to judge it by.
     """
-    count, channels, unknowns = W.shape
+    count, channels, _ = W.shape
     triangles = [_triangle(np.column_stack([W[:, c], y[:, c]])) for c in range(channels)]
     smallest = 1e-12 * max(float(np.abs(y).max()), 1e-150)
     std = np.ones(channels) if noise_std is None else np.maximum(noise_std, smallest)
+    spare = np.full(channels, np.inf)
     for _ in range(ROUNDS if noise_std is None else 1):  # weights from the residuals of the round before
         rows = np.concatenate([triangle / s for triangle, s in zip(triangles, std, strict=True)])
         values, covariance, undetermined = resolved(rows[:, :-1], rows[:, -1])
         if noise_std is None:
             squares = np.array([np.sum((triangle @ np.append(values, -1.0)) ** 2) for triangle in triangles])
-            std = np.maximum(np.sqrt(squares / max(1.0, count - unknowns / channels)), smallest)
+            used = [np.sum((t[:, :-1] @ covariance) * t[:, :-1]) / s**2 for t, s in zip(triangles, std, strict=True)]
+            variance, spare = _shared(squares, count - np.array(used))
+            std = np.maximum(np.sqrt(variance), smallest)
     residual = y - W @ values
-    inflation = correlation_inflation(residual / std, (W[:, :, :signal] @ values[:signal]) / std)
+    coloured, inflation = _coloured(W / std[:, None], residual / std, covariance)
+    # with few samples the noise itself is uncertain: Student's 95 % point takes the place of the normal one
+    student = float(stdtrit(max(spare.min() / inflation, 1.0), 0.975)) / 1.96 if np.isfinite(spare).all() else 1.0
     return LinearSolution(
         values=values,
-        covariance=covariance * inflation,
+        covariance=coloured * max(1.0, student) ** 2,
         undetermined=undetermined,
         noise_std=std,
         inflation=inflation,
     )
+
+
+def _shared(squares: Floats, spare: Floats) -> tuple[Floats, Floats]:
+    """Variance (c,) of each channel and degrees of freedom of its kind: three channels that share `SHARED` samples."""
+    kind = np.arange(len(squares)) // 3
+    total, freedom = (np.asarray(np.bincount(kind, x)[kind], dtype=float) for x in (squares, spare))
+    if freedom.min() < 0.5:
+        raise IdentifiabilityError(
+            "there are no more equations than unknowns: nothing is left to judge the noise by",
+            remedy="Give more poses or samples, or noise_std.",
+        )
+    return (squares + SHARED * total / freedom) / (np.maximum(spare, 0.0) + SHARED), freedom
+
+
+def _coloured(W: Floats, residual: Floats, covariance: Floats) -> tuple[Floats, float]:
+    """Covariance (k, k) under the residuals' own spectrum, common to all channels, and its growth over white noise.
+
+    With the smoothed spectrum S of the residuals over that of white ones, ``cov = C (W^H S W) C``, C the covariance
+    under white noise; what the fit has removed from the residuals, frequency by frequency, is made good.
+    """
+    count, channels, _ = W.shape
+    if count < FEW or not np.any(residual):
+        return covariance, 1.0
+    spectra = np.fft.rfft(W, axis=0)
+    noise = (np.abs(np.fft.rfft(residual, axis=0)) ** 2).sum(axis=1)
+    taken = np.real(np.einsum("fck,fck->f", spectra @ covariance, spectra.conj()))
+    white = np.maximum(_smoothed(channels * count - taken, count), 0.1 * channels * count)
+    shape = _smoothed(noise, count) / white
+    twice = np.full(len(shape), 2.0)  # of positive and negative frequencies
+    twice[0], twice[-1] = 1.0, 1.0 if count % 2 == 0 else 2.0
+    flat = (spectra * np.sqrt(twice * shape / count)[:, None, None]).reshape(-1, W.shape[2])
+    coloured = np.asarray(covariance @ np.real(flat.conj().T @ flat) @ covariance)
+    scale = np.sqrt(np.where(np.diag(covariance) > 0.0, np.diag(covariance), 1.0))
+    growth = float(np.trace(coloured / np.outer(scale, scale)) / max(1, np.count_nonzero(np.diag(covariance))))
+    return (coloured, growth) if growth > 1.0 else (covariance, 1.0)
+
+
+def _smoothed(power: Floats, count: int) -> Floats:
+    """Means over neighbouring frequencies, mirrored at both ends."""
+    reach = max(4, int(np.sqrt(count) / 4))
+    mirrored = np.concatenate([power[reach:0:-1], power, power[-2 : -reach - 2 : -1]])
+    return np.convolve(mirrored, np.full(2 * reach + 1, 1.0 / (2 * reach + 1)), mode="valid")
 
 
 def _triangle(rows: Floats) -> Floats:
@@ -89,11 +145,12 @@ def resolved(W: Floats, y: Floats, resolution: float = RESOLUTION) -> tuple[Floa
     if root is not None:
         root = root / scale[:, None]
         return root @ z, root @ root.T, np.zeros(len(scale), dtype=bool)
-    U, s, Vt = np.linalg.svd(R, full_matrices=False)
+    U, s, Vt = np.linalg.svd(R)  # all of Vt: fewer equations than unknowns leave directions open too
+    s = np.append(s, np.zeros(len(Vt) - len(s)))
     good = s > resolution * s[0]
     undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0) | ~seen
     root = Vt[good].T / s[good] / scale[:, None]
-    return root @ (U[:, good].T @ z), root @ root.T, undetermined
+    return root @ (U[:, good[: len(U)]].T @ z), root @ root.T, undetermined
 
 
 def _inverse(R: Floats, resolution: float) -> Floats | None:
@@ -116,13 +173,11 @@ def correlation_inflation(residual: Floats, signal: Floats) -> float:
         signal: (N, c) what the unknowns explain, likewise.
     """
     count = len(residual)
-    if count < 32:
+    if count < FEW:
         return 1.0
     noise = (np.abs(np.fft.rfft(residual, axis=0)) ** 2).sum(axis=1)
     power = (np.abs(np.fft.rfft(signal - signal.mean(axis=0), axis=0)) ** 2).sum(axis=1)
-    reach = max(4, int(np.sqrt(count) / 2))
-    mirrored = np.concatenate([noise[reach:0:-1], noise, noise[-2 : -reach - 2 : -1]])
-    smooth = np.convolve(mirrored, np.full(2 * reach + 1, 1.0 / (2 * reach + 1)), mode="valid")
+    smooth = _smoothed(noise, count)
     if not (noise.sum() > 0.0 and power.sum() > 0.0):
         return 1.0
     return max(1.0, float((smooth @ power) / (noise.mean() * power.sum())))

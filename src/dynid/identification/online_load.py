@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.identification.load import Load
 from dynid.identification.load_solver import LinearSolution, resolved
 from dynid.identification.wrist import Sensing, load_from_solution
@@ -90,8 +90,13 @@ class OnlineLoad:
         R = self.triangle
         if self.samples == 0 or not np.isfinite(R).all():
             raise DataError("there is no sample yet" if self.samples == 0 else "a sample was not finite")
-        values, covariance, undetermined = resolved(R[:-1, :-1], R[:-1, -1])
-        spare = max(1.0, self.equations - len(values))
+        unseen = np.linalg.norm(R[:-1, :-1], axis=0) <= 2.0 * START
+        values, covariance, undetermined = resolved(np.where(unseen, 0.0, R[:-1, :-1]), R[:-1, -1])
+        spare = self.equations - np.count_nonzero(~undetermined)
+        if spare < 1.0:
+            raise IdentifiabilityError(
+                f"{self.samples} samples leave nothing to judge the noise by", remedy="Take in more samples first."
+            )
         noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
         solution = LinearSolution(
             values=values,
