@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ExportError, GeneratedCodeMismatch
 from dynid.export.c_preparation import PARAMETERS
-from dynid.export.c_reference import Reference, reference
+from dynid.export.c_reference import Reference, reference, used_parameters
 from dynid.export.c_source import CodeText
 from dynid.kernels import kernel
 
@@ -105,19 +105,10 @@ def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Flo
     # accelerations are as uncertain as the inertia matrix makes them; what must be small is the torque they miss
     states, model = answers.inputs, text.model
     Y = kernel(model.robot, "regressor")(states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
-    theta = _theta(text, answers)
+    theta = used_parameters(model, states)
     missed = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
     terms = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1) + np.abs(states["torque"]).max(axis=1)
     return np.asarray(missed / terms)
-
-
-def _theta(text: CodeText, answers: Reference) -> Floats:
-    """(N, p) the parameters the answers were computed with."""
-    model = text.model
-    theta = np.tile(model.values if model.columns else model.robot.parameter_vector, (len(answers.inputs["q"]), 1))
-    if model.columns:
-        theta[:, list(model.columns)] = answers.inputs["loaded"]
-    return theta
 
 
 def build_driver(text: CodeText, files: Mapping[str, str], folder: str, flags: Sequence[str] = FLAGS) -> str:

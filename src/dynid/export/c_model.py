@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.parameters.base import BaseParameters
 from dynid.parameters.layout import parameters as parameter_layout
 from dynid.parameters.numeric import keep_order, numeric_row_space
-from dynid.parameters.row_space import successive_columns
+from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
 from dynid.robot.model import Robot
 from dynid.robot.modified_dh import modified_dh
@@ -25,6 +25,9 @@ from dynid.tape import Tape, count, record
 __all__ = ["CodeModel", "build_model"]
 
 Floats = NDArray[np.float64]
+
+_ROTORS = ("IA", "IAM")
+"""Symbols of the joint models' parameters that belong to the inertia matrix; all others are friction's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,7 +118,7 @@ def build_model(
     if base is not None and base.layout != parameter_layout(robot):
         raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
     if parameters == "folded" and load is None:
-        internal, values = _cheapest(robot, base)
+        internal, values = _cheapest(robot)
         flat = flattened(internal, values)
         return CodeModel(
             robot=robot,
@@ -127,7 +130,7 @@ def build_model(
             load_map=None,
             names=parameter_layout(internal).names,
         )
-    regrouping = None if base is None and parameters == "struct" else _regrouping(robot, base)
+    regrouping = _regrouping(robot) if parameters == "folded" else _asked(base)
     values = robot.parameter_vector if regrouping is None else regrouping.values(robot.parameter_vector)
     by_load = _load_effect(robot, regrouping)
     changeable = range(values.size) if regrouping is None else regrouping.columns
@@ -171,14 +174,29 @@ class _Regrouping:
         return tuple(names)
 
 
-def _regrouping(robot: Robot, base: BaseParameters | None = None) -> _Regrouping:
-    if base is not None:
-        return _Regrouping(base.columns, base.grouping)
+def _asked(base: BaseParameters | None) -> _Regrouping | None:
+    return None if base is None else _Regrouping(base.columns, base.grouping)
+
+
+def _regrouping(robot: Robot) -> _Regrouping:
     try:
         space = structural_row_space(robot, locked={}, static=False)
     except ArgumentError:  # a joint model of the user's own
         space = numeric_row_space(robot, locked={}, static=False, states=None)
-    return _Regrouping(*successive_columns(space, keep_order(robot)))
+    return _Regrouping(*successive_columns(_friction_apart(robot, space), keep_order(robot)))
+
+
+def _friction_apart(robot: Robot, space: RowSpace) -> RowSpace:
+    """What is seen of the parameters where friction and offsets are told from gravity and inertia.
+
+    On a joint that slides along gravity the torque of a rotor is that of a mass less an offset, ``IA = M - g OFF``:
+    regrouped so, the sums stay right, but the weight is hidden in the offset, where `gravity` does not look for it.
+    """
+    friction = [
+        entry.kind in ("joint model", "coupling") and entry.symbol not in _ROTORS for entry in parameter_layout(robot)
+    ]
+    parts = row_space(np.vstack([np.where(friction, 0.0, space.basis), np.where(friction, space.basis, 0.0)]))
+    return replace(parts, scale=parts.scale * space.scale) if any(friction) else space
 
 
 def _load_effect(robot: Robot, regrouping: _Regrouping | None) -> Floats:
@@ -192,10 +210,10 @@ def _load_effect(robot: Robot, regrouping: _Regrouping | None) -> Floats:
     return effect
 
 
-def _cheapest(robot: Robot, base: BaseParameters | None) -> tuple[Robot, Floats]:
+def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
     """The frames and values with the shortest inverse dynamics: as given, regrouped, or that in modified DH frames."""
     theta = robot.parameter_vector
-    candidates = [(robot, theta), (robot, _regrouping(robot, base).values(theta))]
+    candidates = [(robot, theta), (robot, _regrouping(robot).values(theta))]
     try:
         table = modified_dh(robot)
     except ArgumentError:  # not a chain

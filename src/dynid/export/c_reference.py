@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dynid.export.c_model import CodeModel
 from dynid.kernels import energy_regressor, kernel, regressor
 
-__all__ = ["Reference", "reference"]
+__all__ = ["Reference", "reference", "used_parameters"]
 
 Floats = NDArray[np.float64]
 
@@ -81,16 +81,26 @@ def _standard_parameters(model: CodeModel, values: Floats, load: Floats) -> Floa
     return theta
 
 
+def used_parameters(model: CodeModel, inputs: dict[str, Floats]) -> Floats:
+    """(N, p) parameters the code computes with, from a reference's inputs."""
+    used = np.tile(model.values if model.columns else model.robot.parameter_vector, (len(inputs["q"]), 1))
+    if model.columns:
+        used[:, list(model.columns)] = inputs["loaded"]
+    return used
+
+
 def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Floats, Y: Floats) -> Floats:
     robot, n = model.robot, model.robot.dof
     q, dq, ddq = inputs["q"], inputs["dq"], inputs["ddq"]
     if name == "regressor":
         return Y if model.base is None else np.asarray(Y[:, :, list(model.base.columns)])
+    if name == "forward_dynamics":
+        return ddq
+    if model.base is not None and name in ("gravity", "friction", "energy"):
+        theta = used_parameters(model, inputs)  # base parameters need not tell weights from offsets
     if name == "friction":
         at_constant_speed = regressor(robot, q, dq, np.zeros_like(q))[:, :, 10 * n :]
         return np.asarray(np.einsum("nij,nj->ni", at_constant_speed, theta[:, 10 * n :]))
-    if name == "forward_dynamics":
-        return ddq
     if name == "energy":
         return _energy(model, inputs, theta)
     quantity = {"gravity": "gravity_torque"}.get(name, name)
@@ -103,10 +113,10 @@ def _energy(model: CodeModel, inputs: dict[str, Floats], theta: Floats) -> Float
     """Kinetic and potential energy (N, 2); of regrouped parameters the potential starts from another zero."""
     robot, n, q, dq = model.robot, model.robot.dof, inputs["q"], inputs["dq"]
     inertia = kernel(robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
-    used = theta
+    rest = np.zeros_like(q)
+    rows, at_zero = energy_regressor(robot, q, rest), energy_regressor(robot, rest, rest)
+    potential = np.einsum("ni,ni->n", rows, theta[:, : 10 * n])
     if model.columns:
-        used = np.tile(model.values, (len(q), 1))
-        used[:, list(model.columns)] = inputs["loaded"]
-    offset = model.potential_offset if model.columns else 0.0
-    potential = offset + np.einsum("ni,ni->n", energy_regressor(robot, q, np.zeros_like(q)), used[:, : 10 * n])
+        lost = np.einsum("ni,ni->n", at_zero, (theta - used_parameters(model, inputs))[:, : 10 * n])
+        potential += model.potential_offset - lost
     return np.column_stack([0.5 * np.einsum("ni,nij,nj->n", dq, inertia, dq), potential])
