@@ -24,7 +24,8 @@ from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
 
 QUICK = Settings(iterations=5, outer=3)
-ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1"]
+ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1",
+             "--velocity", "2"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,15 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert further.exit_code == 0, further.output
     rows = json.loads((tmp_path / "next" / "plan.json").read_text())["history"]["rows"]
     assert rows[0][2] == pytest.approx(contents["value"], rel=0.05)
-    other = [*ARGUMENTS[:4], "--harmonics", "3", "--from", str(out / "plan.json"), "--out", str(tmp_path / "other")]
+    other = [*ARGUMENTS, "--harmonics", "3", "--from", str(out / "plan.json"), "--out", str(tmp_path / "other")]
     refused = CliRunner().invoke(main, other)
     assert refused.exit_code == 2
     assert "harmonics" in refused.output
+
+
+def test_a_robot_without_limits_gets_no_motion_of_any_speed(tmp_path: Path) -> None:
+    bare = CliRunner().invoke(main, ["excite", "gautier_khalil_3r", "--time-limit", "1", "--out", str(tmp_path / "p")])
+    assert bare.exit_code == 2
+    assert "no velocity limit" in bare.output
+    assert "--velocity" in bare.output
+    assert not (tmp_path / "p").exists()

@@ -35,6 +35,7 @@ from dynid.cli.run_folder import open_run
 if TYPE_CHECKING:
     from dynid.excitation.optimiser import Step
     from dynid.robot.model import Robot
+    from dynid.robot.parts import Joint
 
 __all__ = ["base", "check", "codegen", "excite", "robots"]
 
@@ -127,6 +128,32 @@ def base(
         click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}\n\n{counts_table()}")
 
 
+def _limited(robot: Robot, velocity: float | None) -> Robot:
+    """The robot with a velocity limit on every joint; without one a motion could be of any speed."""
+    free = [joint for joint in robot.moving_joints if not math.isfinite(joint.limits.velocity)]
+    if free and velocity is None:
+        raise errors.ArgumentError(
+            f"no velocity limit is known for {', '.join(joint.name for joint in free)}",
+            remedy='Give --velocity, or write <limit velocity="..."/> into the file.',
+        )
+    rails = [joint.name for joint in robot.moving_joints if joint.kind == "prismatic" and not _ranged(joint)]
+    if rails:
+        raise errors.ArgumentError(
+            f"no position limits are known for the sliding joint {rails[0]}",
+            remedy='Write <limit lower="..." upper="..."/> into the file.',
+        )
+    turning = [joint.name for joint in robot.moving_joints if not _ranged(joint)]
+    if turning:
+        click.echo(f"assumed for want of position limits: -180 to 180 deg for {', '.join(turning)}", err=True)
+    return robot.with_limits(
+        {joint.name: dataclasses.replace(joint.limits, velocity=velocity or math.inf) for joint in free}
+    )
+
+
+def _ranged(joint: Joint) -> bool:
+    return math.isfinite(joint.limits.lower) and math.isfinite(joint.limits.upper)
+
+
 @verb("dynid excite ur10 --out plan", "dynid excite arm.urdf --scale 0.5 --period 20 --time-limit 60 --out plan")
 @robot_argument
 @OUT
@@ -139,6 +166,7 @@ def base(
     show_default=True,
     help="Share of the robot's limits that may be used.",
 )
+@click.option("--velocity", type=POSITIVE, help="Velocity limit of joints that have none in the file [rad/s or m/s].")
 @click.option("--rate", type=POSITIVE, default=500.0, show_default=True, help="Rate of the written trajectory [Hz].")
 @click.option("--seed", default=0, show_default=True, help="Of the random starts.")
 @click.option(
@@ -161,6 +189,7 @@ def excite(
     period: float,
     harmonics: int,
     scale: float,
+    velocity: float | None,
     rate: float,
     seed: int,
     time_limit: float,
@@ -183,8 +212,8 @@ def excite(
     )
     from dynid.report.report import plan_page
 
+    model = with_usual_joint_models(_limited(robot, velocity))
     run = open_run(out, PLAN_FILES, force=force)
-    model = with_usual_joint_models(robot)
     limits = MotionLimits.from_robot(model, scale=scale)
     family = FourierTrajectory.still(model.dof, period_s=period, harmonics=harmonics)
     given = None if earlier is None else read_coefficients(earlier, family)

@@ -16,7 +16,7 @@
   const ticks = (low, high, count) => {
     const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough), out = [];
-    for (let t = Math.ceil(low / step) * step; t <= high; t += step) out.push(Number(t.toPrecision(12)));
+    for (let k = Math.ceil(low / step); k * step <= high; k++) out.push(Number((k * step).toPrecision(12)));
     return out;
   };
 
@@ -130,7 +130,7 @@
     }
     drawn.get(figure)();
   };
-  const figures = [...document.querySelectorAll("figure")];
+  const figures = [...document.querySelectorAll("figure")].filter((figure) => figure.querySelector("canvas"));
   for (const figure of figures) {  // room is kept from the start, so that nothing jumps when it is drawn
     const canvas = figure.querySelector("canvas");
     canvas.dataset.height = canvas.getAttribute("height"); canvas.style.height = canvas.dataset.height + "px";
