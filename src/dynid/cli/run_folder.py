@@ -142,16 +142,17 @@ def open_run(out: Path, files: Sequence[str], *, force: bool) -> RunFolder:
     return run
 
 
-def claim_folder(out: Path, *, force: bool) -> None:
+def claim_folder(out: Path, *, force: bool, what: str = "") -> None:
     """Make the folder of a verb that regenerates its own files.
 
-    A folder that the user names and that has anything else in it is not touched.
+    A folder that the user names and that has anything else in it, of the same verb about another thing too, is not
+    touched.
 
     Raises:
         ExportError: The folder holds files that this verb did not write.
     """
     ctx = click.get_current_context()
-    verb, mark = ctx.info_name, out / ".dynid"
+    verb, mark = f"{ctx.info_name} {what}".strip(), out / ".dynid"
     ours = ctx.get_parameter_source("out") is click.core.ParameterSource.DEFAULT
     theirs = out.is_dir() and any(out.iterdir()) and not (mark.is_file() and mark.read_text() == f"{verb}\n")
     if theirs and not (force or ours):

@@ -102,7 +102,7 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
     from dynid.papers.registry import reproduce as regenerate
 
     if paper in (*REPRODUCTIONS, "all"):  # another name is refused below, with those that exist
-        claim_folder(out, force=force)
+        claim_folder(out, force=force, what=paper)
 
     with progress("reproducing", 1.0) as advance:
         result = regenerate(paper, out, lambda done, total, title: advance(done / total, title), quick=quick)
