@@ -18,7 +18,7 @@ from dynid.estimation.problem import build_problem
 from dynid.identification.links import identify
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from estimation.planted import planted_run
 
@@ -97,6 +97,27 @@ def test_what_the_prior_says_is_flagged() -> None:
     links = {n for n in strong.estimate.names if not n.startswith(("FV", "FC", "OFF"))}
     assert links <= set(strong.estimate.prior_dominated)
     assert set(weak.prior_dominated) < set(strong.prior_dominated)
+
+
+def test_what_the_data_know_alone_is_never_the_priors() -> None:
+    """Noise of long memory, rotor inertias unknown before and found: a prior on links does not make them its own.
+
+    Plain least squares, which has never heard of the prior, finds the same values with the same spread.
+    """
+    usual = (RotorInertia(0.5), Viscous(0.5), Coulomb(0.4), Offset(0.1))
+    truth = zoo.puma560().with_joint_models(*usual)
+    theta = truth.parameter_vector.copy()
+    theta[:60], theta[60:] = 1.3 * theta[:60], 0.0
+    run = planted_run(truth, samples=1000)
+    white = np.random.default_rng(3).normal(size=(run.samples + 20, truth.dof))
+    slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(21) / 21.0, mode="valid"), 0, white)
+    problem = build_problem(truth.with_parameters(theta), replace(run, effort=run.effort + 0.3 * slow))
+    plain, drawn = WLS().solve(problem), FeasibleWLS(prior_weight=100.0).solve(problem)
+    named = set(drawn.prior_dominated)
+    assert named.isdisjoint({"ZZR1", *(f"{kind}{j}" for kind in ("IA", "FV", "FC", "OFF") for j in range(3, 7))})
+    assert {"XY6", "XXR6"} <= named, "the last link's inertia is far below what such torques show"
+    sharp = plain.stderr < 0.05 * np.abs(plain.values)
+    assert named.isdisjoint(name for name, known in zip(plain.names, sharp, strict=True) if known)
 
 
 def test_bootstrap_agrees_with_the_formula_on_white_noise() -> None:

@@ -117,8 +117,11 @@ def test_marks_say_what_each_parameter_rests_on(result: tuple[Identification, Va
     fit, _ = result
     marks = dict(zip(fit.base.layout.names, standard_marks(fit), strict=True))
     assert {name for name, mark in marks.items() if mark == "unidentifiable"} == set(fit.base.unidentifiable)
-    assert {name for name, mark in marks.items() if mark == "identified"} == set(fit.base.identifiable)
+    assert {name for name, mark in marks.items() if mark.startswith("identified")} == set(fit.base.identifiable)
     assert all(mark.startswith(("identified", "combined")) for mark in base_marks(fit))
+    named = replace(fit, estimate=replace(fit.estimate, prior_dominated=("FV1",)))
+    both = dict(zip(named.estimate.names, base_marks(named), strict=True))["FV1"], standard_marks(named)
+    assert both[0] == both[1][fit.base.layout.index("FV1")] == "prior-dominated", "one parameter, one mark"
 
 
 def test_the_error_of_the_model_before_is_the_validations(result: tuple[Identification, Validation]) -> None:

@@ -21,8 +21,6 @@ from dynid.information import Factor
 __all__ = ["prior_dominated", "shifted_estimate", "within_equalities"]
 
 Floats = NDArray[np.float64]
-HALF = 0.5
-"""A parameter is the prior's where the prior leaves less than this part of the data's variance."""
 
 
 def within_equalities(
@@ -73,18 +71,23 @@ def shifted_estimate(estimate: Estimate, values: Floats) -> Estimate:
     return replace(estimate, values=values, covariance=estimate.covariance + np.outer(shift, shift))
 
 
-def prior_dominated(estimate: Estimate, matrix: Floats, to_base: Floats, pull: Floats) -> tuple[str, ...]:
-    """Names of parameters that the prior determines more than the data do.
+def prior_dominated(plain: Estimate, held: Estimate, factor: Factor, to_base: Floats, pull: Floats) -> tuple[str, ...]:
+    """Names of base parameters and features that the prior alone knows better than the data alone.
+
+    Both variances are in the units of the problem that was solved. Where the prior's is the smaller one, the data give
+    less than half of the parameter's precision; so what the data alone know as well as data and prior together is never
+    named, however much the prior sharpens what it is correlated with.
 
     Args:
-        estimate: Of the data alone.
-        matrix: (b, p) weighted equations of the scaled unknowns y.
+        plain: Estimate of the data alone.
+        held: The same within equalities: what these leave less uncertain is their word, not the prior's.
+        factor: Weighted equations of the base parameters and features.
         to_base: (b, p) base parameters and features = to_base @ y.
         pull: (p,) the prior's information on each y.
     """
-    root = np.sqrt(pull)
-    R = np.asarray(np.linalg.qr(np.vstack([matrix, np.diag(np.maximum(root, 1e-12))]), mode="r"))
-    both = np.linalg.solve(R.T, to_base.T)  # (R^T R)^-1 is the variance where data and prior are both believed
-    believed = (both**2).sum(axis=0)
-    alone = np.where(estimate.undetermined, np.inf, np.diagonal(estimate.covariance))
-    return tuple(name for name, less in zip(estimate.names, believed < HALF * alone, strict=True) if less)
+    prior = (to_base**2 / np.maximum(pull, 1e-24)).sum(axis=1)
+    data = np.diagonal(sandwich(factor, factor)[0])
+    known = np.isfinite(plain.stderr) & (plain.stderr > 0.0)
+    left = np.divide(held.stderr, plain.stderr, out=np.ones(data.size), where=known) ** 2
+    named = held.undetermined | (prior < data * left)
+    return tuple(name for name, flag in zip(plain.names, named, strict=True) if flag)

@@ -76,7 +76,7 @@ class FeasibleWLS(Estimator):
             standard=solution.theta[: len(problem.base.layout)],
             notes=(*plain.notes, *solution.notes, *weighing.notes),
             at_bound=solution.at_bound,
-            prior_dominated=prior_dominated(data, program.matrix, to_base, program.pull),
+            prior_dominated=prior_dominated(plain, data, weighing.factor, to_base, program.pull),
             extras={"prior_weight": weighing.prior_weight, "solver_gap": solution.gap},
         )
 

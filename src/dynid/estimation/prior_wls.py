@@ -49,6 +49,6 @@ class PriorWLS(Estimator):
         return replace(
             shifted_estimate(plain, to_base @ y),
             notes=(*plain.notes, *coordinates.notes, *weighing.notes),
-            prior_dominated=prior_dominated(plain, factor.R @ to_base, to_base, pull),
+            prior_dominated=prior_dominated(plain, plain, factor, to_base, pull),
             extras={"prior_weight": weighing.prior_weight},
         )

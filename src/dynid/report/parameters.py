@@ -15,6 +15,7 @@ __all__ = ["Parameters", "base_marks", "standard_marks"]
 
 WEAK_PERCENT = 30.0
 """Relative standard deviation from which a value is called weakly known."""
+PRIOR = "prior-dominated"
 WORDS = (
     ("identified", "the data determine it alone; use the value"),
     ("combined", "the data determine the sum in the last column and no single term of it; use it as a whole"),
@@ -24,8 +25,9 @@ WORDS = (
     ),
     ("left open", "this motion does not reveal it; its value is a convention. Excite more, see dynid excite"),
     (
-        "prior-dominated",
-        "a standard parameter whose value was taken near the model before, as data leave a choice",
+        PRIOR,
+        "the model before knows it better than these data alone do, which for a standard parameter may determine only "
+        "sums that it is part of; its value stays near the one before",
     ),
     ("unidentifiable", "no motion of this robot shows it in the torques, so no log will ever tell it"),
 )
@@ -33,21 +35,25 @@ WORDS = (
 
 def base_marks(fit: Identification) -> tuple[str, ...]:
     """(b,) what each estimated parameter rests on, in words."""
-    estimate = fit.estimate
+    estimate, prior = fit.estimate, set(fit.estimate.prior_dominated)
     single = [np.count_nonzero(row) == 1 for row in fit.problem.grouping]
     marks = []
-    for alone, free, relative in zip(single, estimate.undetermined, estimate.relative_stderr, strict=True):
-        kind = "left open" if free else "identified" if alone else "combined"
+    for name, alone, free, relative in zip(
+        estimate.names, single, estimate.undetermined, estimate.relative_stderr, strict=True
+    ):
+        kind = "left open" if free else PRIOR if name in prior else "identified" if alone else "combined"
         marks.append(f"{kind}, weakly known" if not free and relative > WEAK_PERCENT else kind)
     return tuple(marks)
 
 
 def standard_marks(fit: Identification) -> tuple[str, ...]:
-    """(p,) the same of every standard parameter."""
-    hidden, prior = set(fit.base.unidentifiable), set(fit.prior_dominated)
+    """(p,) the same of every standard parameter; one that is a base parameter by itself has that one's mark."""
+    base, hidden = fit.base, set(fit.base.unidentifiable)
+    alone = {base.layout.index(name) for name in base.identifiable}
+    marks = dict(zip(base.columns, base_marks(fit), strict=False))
     return tuple(
-        "unidentifiable" if name in hidden else "prior-dominated" if name in prior else "identified"
-        for name in fit.base.layout.names
+        "unidentifiable" if name in hidden else marks[column] if column in alone else PRIOR
+        for column, name in enumerate(base.layout.names)
     )
 
 
