@@ -14,7 +14,7 @@ from dynid.estimation.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.problem import build_problem
 from dynid.estimation.pseudo_inertia import svec, unsvec
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
@@ -123,3 +123,40 @@ def test_settings_without_meaning_are_refused() -> None:
         FeasibleWLS(margin=2.0)
     with pytest.raises(ArgumentError, match="no joint moves"):
         FeasibleWLS(bounds=Bounds(mass={"nobody": (0.0, 1.0)})).solve(build_problem(ROBOT, planted_run(ROBOT)))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_torques_without_noise(noise: float) -> None:
+    """Rounding is all that is left over; the prior's weight must not be chosen by its sign."""
+    prior = zoo.ur10e().with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    planted = prior.with_parameters(1.2 * prior.parameter_vector)
+    problem = build_problem(prior, planted_run(planted, noise=noise))
+    estimate = FeasibleWLS().solve(problem)
+    truth = problem.base.project(planted.parameter_vector)
+    np.testing.assert_allclose(estimate.values, truth, atol=1e-3 * np.abs(truth).max())
+
+
+def test_one_sided_bounds() -> None:
+    run = planted_run(ROBOT, noise=0.05)
+    problem = build_problem(ROBOT, run)
+    inf = np.inf
+    wide = Bounds(
+        mass={LINKS[1]: (1.0, inf)},
+        total_mass=(-inf, 1e3),
+        com_box={LINKS[2]: ([-inf, -inf, -5.0], [inf, 5.0, inf])},
+    )
+    free = FeasibleWLS(prior_weight=1.0).solve(problem)
+    np.testing.assert_allclose(
+        FeasibleWLS(prior_weight=1.0, bounds=wide).solve(problem).values, free.values, rtol=1e-3, atol=1e-3
+    )
+    heavy = FeasibleWLS(prior_weight=1.0, bounds=Bounds(mass={LINKS[1]: (50.0, inf)})).solve(problem)
+    assert heavy.standard is not None
+    assert heavy.standard[19] >= 50.0 - 1e-3
+
+
+def test_bounds_that_hold_nothing_are_named() -> None:
+    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.05))
+    with pytest.raises(ArgumentError, match=f"box of {LINKS[2]}.*along x, z"):
+        FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0, 1.0], [0.0, 1.0, 0.0])})).solve(problem)
+    with pytest.raises(ArgumentError, match=f"mass of {LINKS[0]}"):
+        FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (np.nan, 1.0)})).solve(problem)

@@ -40,7 +40,7 @@ class Bounds:
     """Constraints on the standard parameters, by the name of the moving link; all places in that link's frame [m]."""
 
     mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Link -> lowest and highest mass of its body [kg]."""
+    """Link -> lowest and highest mass of its body [kg]; infinite where there is none, here and below."""
     total_mass: tuple[float, float] | None = None
     """Lowest and highest mass of all moving bodies together [kg]."""
     com_box: Mapping[str, tuple[ArrayLike, ArrayLike]] = field(default_factory=dict)
@@ -94,14 +94,28 @@ class Bounds:
 
 
 def _between(name: str, row: Floats, low: float, high: float) -> Constraint:
-    return Constraint(name, "at most", np.array([row, -row]), np.array([high, -low]))
+    """``low <= row @ theta <= high``; an infinite side bounds nothing."""
+    if not (low < np.inf and high > -np.inf):
+        raise ArgumentError(f"the bound '{name}' holds nothing", remedy="Give the lowest value first; inf for none.")
+    side = np.array([high, -low], dtype=float)
+    bounded = np.isfinite(side)
+    return Constraint(name, "at most", np.array([row, -row])[bounded], side[bounded])
 
 
 def _box(robot: Robot, link: str, corners: tuple[ArrayLike, ArrayLike]) -> Constraint:
-    lower, upper = (_point(link, corner) for corner in corners)
+    lower, upper = (_point(link, corner, infinite=True) for corner in corners)
+    wrong = [axis for axis, low, high in zip("xyz", lower, upper, strict=True) if not low <= high]
+    if wrong:
+        raise ArgumentError(
+            f"the box of {link} ends before it begins along {', '.join(wrong)}: from {lower} to {upper}",
+            remedy="Give the corner with the lowest coordinates first; inf for none.",
+        )
     moments, mass = _moments(robot, link)
-    rows = np.concatenate([moments - np.outer(upper, mass), np.outer(lower, mass) - moments])
-    return Constraint(f"centre of mass of {link} in its box", "at most", rows, np.zeros(6))
+    above, below = np.isfinite(upper), np.isfinite(lower)  # an infinite side bounds nothing
+    rows = np.concatenate(
+        [(moments[above] - np.outer(upper[above], mass)), (np.outer(lower[below], mass) - moments[below])]
+    )
+    return Constraint(f"centre of mass of {link} in its box", "at most", rows, np.zeros(len(rows)))
 
 
 def _hull(robot: Robot, link: str, points: ArrayLike) -> Constraint:
@@ -177,12 +191,10 @@ def _ball_coordinates(link: str, shape: tuple[ArrayLike, ArrayLike]) -> tuple[Fl
     return _point(link, shape[0]), np.linalg.inv(columns)
 
 
-def _point(link: str, values: ArrayLike) -> Floats:
+def _point(link: str, values: ArrayLike, *, infinite: bool = False) -> Floats:
     point = np.asarray(values, dtype=float)
-    if point.shape != (3,) or not np.isfinite(point).all():
-        raise ArgumentError(
-            f"a place given for {link} has shape {point.shape}", remedy="Give x, y, z in its frame [m]."
-        )
+    if point.shape != (3,) or np.isnan(point).any() or not (infinite or np.isfinite(point).all()):
+        raise ArgumentError(f"{values} is no place in {link}", remedy="Give x, y, z in its frame [m].")
     return point
 
 

@@ -25,6 +25,8 @@ __all__ = ["Folds", "Weighing", "weighed"]
 Floats = NDArray[np.float64]
 WEIGHTS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
 """Prior weights that cross-validation tries, in units of the torque's noise."""
+ROUNDING = 4.0 * float(np.finfo(float).eps)
+"""Part of the summed terms that a squared error cannot be told from zero by."""
 
 
 class Folds:
@@ -116,7 +118,10 @@ class Folds:
 
     def _error(self, products: Floats, columns: list[int], solution: Floats) -> float:
         vector = np.append(self._to_base[:, columns] @ solution, -1.0)
-        return float(vector @ products @ vector)
+        size = np.abs(vector)
+        # below this, which can be negative, is rounding: fits without noise are all alike
+        rounding = ROUNDING * float(size @ np.abs(products) @ size)
+        return max(float(vector @ products @ vector), rounding)
 
     @property
     def _rigid(self) -> int:
