@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.data.recording import Experiment, Recording
-from dynid.excitation.quintic import minimum_jerk
+from dynid.excitation.quintic import QuinticTrajectory, minimum_jerk
 from dynid.excitation.trajectory import Trajectory
 from dynid.identification.load import Load
-from dynid.identification.load_motions import wrist_test_motion
 from dynid.identification.wrist import identify_load
 from dynid.kernels import wrench_regressor
 from dynid.robot.inertia import Inertia
@@ -134,8 +133,11 @@ def table_1(rng: np.random.Generator) -> list[tuple[float, ...]]:
 
 def wrist_moves(roll_deg: float, *joints: int) -> Trajectory:
     """Half turns of single joints within a second, there and back, with the load rolled about the hand's axis."""
-    names = [ROBOT.joint_names[joint] for joint in joints]
-    return wrist_test_motion(ROBOT, np.deg2rad([0, -45, 90, 0, 90, roll_deg]), joints=names, duration_s=1.0)
+    start = np.deg2rad(
+        [0, -45, 90, 0, 90, roll_deg]
+    )  # the paper's arm, elbow and speeds: not those of this PUMA's limits
+    q = np.array([start, *(x for joint in joints for x in (start + 2.97 * np.eye(6)[joint], start))])
+    return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.full(len(q) - 1, 1.0))
 
 
 SPECIAL = (wrist_moves(0.0, 3, 5), wrist_moves(90.0, 3))

@@ -76,6 +76,35 @@ def test_a_wrong_log_is_doubtful() -> None:
     assert "on the robot" in study.problems[0]
 
 
+def test_moments_reversed_by_the_sensor_are_doubtful() -> None:
+    run = run_of()
+    assert run.wrench is not None
+    study = study_load(ROBOT, run_of(wrench=run.wrench * np.repeat([1.0, -1.0], 3)), sensor_frame=LINK)
+    assert study.verdict == "doubtful"
+    assert any("no body can have" in text for text in study.problems)
+
+
+def test_an_uncertain_inertia_is_left_out() -> None:
+    run = run_of(amplitude=0.6)
+    assert run.wrench is not None
+    noise = np.random.default_rng(0).normal(size=run.wrench.shape) * np.repeat([0.3, 0.8], 3)
+    study = study_load(ROBOT, run_of(amplitude=0.6, wrench=run.wrench + noise), sensor_frame=LINK)
+    assert study.load.has_inertia
+    assert study.verdict == "mass and centre of mass"
+    assert "inertia not known" in str(dynid.payload_dialogs(study.load)[0])
+
+
+def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
+    heavy = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
+    fine = study_payload(ROBOT, loaded=run_of(heavy))
+    assert any("taken as known" in note for note in fine.load.notes)
+    assert fine.verdict == "all ten parameters"
+    run = run_of(heavy)
+    rough = study_payload(ROBOT, loaded=run_of(heavy, effort=run.effort + 6.0 * np.sign(run.dq)))
+    assert rough.verdict == "doubtful"
+    assert any("arm's model" in text for text in rough.problems)
+
+
 def test_joint_torques_get_the_same_study() -> None:
     robot = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
     study = study_payload(ROBOT, loaded=run_of(robot), unloaded=run_of())
@@ -93,6 +122,20 @@ def test_wrist_motion_turns_one_joint_at_a_time() -> None:
     np.testing.assert_allclose(motion.q[-1], start)
     with pytest.raises(ArgumentError, match="positions"):
         wrist_test_motion(ROBOT, np.zeros(3))
+
+
+def test_wrist_motion_keeps_the_limits() -> None:
+    robot = dynid.robots.panda()
+    start = np.array([0.0, -0.3, 0.0, -2.0, 0.0, 1.5, 0.0])
+    motion = wrist_test_motion(robot, start, sweep=3.0, duration_s=0.1)
+    dq = motion.derivative(np.linspace(0.0, motion.duration, 4001), 1)
+    fastest = np.array([joint.limits.velocity for joint in robot.moving_joints])
+    assert np.all(np.abs(dq).max(axis=0) <= fastest * (1 + 1e-9))
+    assert np.abs(dq).max() > 0.99 * fastest[-1]  # no slower than needed
+    with pytest.raises(ArgumentError, match="outside"):
+        wrist_test_motion(robot, np.full(7, np.nan))
+    with pytest.raises(ArgumentError, match="no joint"):
+        wrist_test_motion(robot, start, joints=["jonit"])
 
 
 def test_smooth_moves_spare_the_resonance() -> None:

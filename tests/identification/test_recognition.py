@@ -72,7 +72,29 @@ def test_grasp_as_expected_and_not() -> None:
     assert check.tilt_deg == pytest.approx(25.0, abs=1e-3)
     assert [text.split()[0] for text in check.problems] == ["centre", "the", "mass"]
     ball = Inertia.from_com(1.0, [0.0, 0.0, 0.06], 0.003 * np.eye(3))
-    assert np.isnan(verify_grasp(Load.of(ball, "tool", stderr=spread), ball).tilt_deg)
+    check = verify_grasp(Load.of(ball, "tool", stderr=spread), ball)
+    assert np.isnan(check.tilt_deg)
+    assert "cannot be told" in check.problems[0]
+    assert verify_grasp(Load.of(ball, "tool", stderr=spread), ball, tilt_tolerance_deg=180.0).good
+
+
+def test_an_axis_of_symmetry_is_checked() -> None:
+    spread = np.array([1e-6] * 6 + [1e-5] * 3 + [1e-4])
+    turn = Rotation.from_euler("x", 60, degrees=True).as_matrix()
+    turned = Inertia.from_com(CAN.mass, CAN.com, turn @ CAN.about_com @ turn.T)
+    assert verify_grasp(Load.of(CAN, "tool", stderr=spread), CAN).good
+    check = verify_grasp(Load.of(turned, "tool", stderr=spread), CAN)
+    assert check.tilt_deg == pytest.approx(60.0, abs=1.0)
+    assert check.problems == ("the object is turned by 60 deg",)
+
+
+def test_what_cannot_be_told_is_no_good_grasp() -> None:
+    vague = Load.of(BRICK, "tool", stderr=np.array([1.0] * 6 + [0.2] * 3 + [5.0]))
+    said = " ".join(verify_grasp(vague, BRICK).problems)
+    assert all(words in said for words in ("centre of mass along x cannot", "turned cannot", "mass cannot"))
+    known = np.zeros(10, dtype=bool)
+    nothing = Load(frame="tool", vector=BRICK.vector, covariance=np.zeros((10, 10)), undetermined=~known)
+    assert not verify_grasp(nothing, BRICK).good
 
 
 def test_settings_without_meaning_are_refused() -> None:
@@ -80,3 +102,7 @@ def test_settings_without_meaning_are_refused() -> None:
         recognise(measured(BAR), [])
     with pytest.raises(ArgumentError, match="positive mass"):
         KnownObject(name="ghost", mass=0.0)
+    with pytest.raises(ArgumentError, match="no body has"):
+        KnownObject(name="ghost", mass=1.0, principal_moments=(1.0, 1.0, 100.0))
+    with pytest.raises(ArgumentError, match="same name"):
+        recognise(measured(BAR), [LIBRARY[0], LIBRARY[0]])

@@ -105,7 +105,7 @@ def _checked(load: Load) -> tuple[float, Floats, Floats | None]:
         raise ExportError(
             "mass or centre of mass of the load are not known", remedy="Identify it with more orientations."
         )
-    if not load.has_inertia:
+    if not load.inertia_is_certain:
         return load.mass, load.com, None
     if not load.inertia.is_physical:
         raise ExportError("no body can have these numbers", remedy="Identify the load with physical=True.")

@@ -19,6 +19,8 @@ __all__ = ["CHANNELS", "NAMES", "UNITS", "Load"]
 Floats = NDArray[np.float64]
 NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
+CERTAIN = 0.25
+"""Standard deviation of a principal moment over the largest, up to which the inertia may be used."""
 CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 
 
@@ -91,6 +93,12 @@ class Load:
     def has_inertia(self) -> bool:
         """Whether the data determine the whole inertia tensor about the centre of mass."""
         return not self.undetermined.any()
+
+    @property
+    def inertia_is_certain(self) -> bool:
+        """Whether every principal moment is known to a quarter of the largest: otherwise it is better left out."""
+        principal = self.principal
+        return self.has_inertia and bool(principal.moments_stderr.max() <= CERTAIN * principal.moments[-1])
 
     @property
     def inertia_about_com(self) -> Floats:

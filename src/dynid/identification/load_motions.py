@@ -21,6 +21,7 @@ from dynid.excitation.trajectory import Trajectory
 from dynid.identification.load import Load
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
+from dynid.robot.parts import JointLimits
 
 __all__ = ["design_load_motion", "inertia_advice", "resonance_share", "wrist_test_motion"]
 
@@ -45,21 +46,40 @@ def wrist_test_motion(
         robot: The robot.
         start: (n,) where it stands between the moves [rad or m].
         joints: Which joints; the last three by default.
-        sweep: How far each moves [rad or m]; halved, and turned round, where limits leave less room.
-        duration_s: Of each single move [s].
+        sweep: How far each moves [rad or m]; less, and the other way round, where limits leave less room.
+        duration_s: Of each single move [s]; longer where limits of velocity or acceleration ask for it.
+
+    Raises:
+        ArgumentError: A joint is not of the robot, or the start is outside its limits.
     """
     q0 = np.asarray(start, dtype=float)
     if q0.shape != (robot.dof,):
         raise ArgumentError(f"expected {robot.dof} positions, got shape {q0.shape}")
-    chosen = [robot.joint_names.index(name) for name in joints or robot.joint_names[-3:]]
-    points = [q0]
+    if not (duration_s > 0.0 and 0.0 < sweep < np.inf):
+        raise ArgumentError(f"a sweep of {sweep} in {duration_s} s", remedy="Give positive numbers.")
+    names = tuple(joints or robot.joint_names[-3:])
+    if unknown := sorted(set(names) - set(robot.joint_names)):
+        raise ArgumentError(f"robot '{robot.name}' has no joint '{unknown[0]}'", remedy=", ".join(robot.joint_names))
+    bounds = [joint.limits for joint in robot.moving_joints]
+    if not all(limit.lower <= x <= limit.upper for limit, x in zip(bounds, q0, strict=True)):
+        raise ArgumentError("the start is outside the joint limits, or not finite", place="start")
+    chosen = [robot.joint_names.index(name) for name in names]
+    points, durations = [q0], list[float]()
     for joint in chosen:
-        limits = robot.moving_joints[joint].limits
+        limits = bounds[joint]
         up, down = limits.upper - q0[joint], q0[joint] - limits.lower
         reach = min(sweep, max(up, down)) * (1.0 if up >= down else -1.0)
         points += [q0 + reach * np.eye(robot.dof)[joint], q0]
+        durations += [max(duration_s, _slowest(abs(reach), limits))] * 2
     q = np.array(points)
-    return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.full(len(q) - 1, duration_s))
+    return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array(durations))
+
+
+def _slowest(reach: float, limits: JointLimits) -> float:
+    """Time [s] that a fifth-order move from rest to rest needs within limits: peaks 15/8 d/T and 10/sqrt(3) d/T^2."""
+    if not (limits.velocity > 0.0 and limits.acceleration > 0.0):
+        raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
+    return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))
 
 
 def resonance_share(trajectory: Trajectory, resonance_hz: float) -> float:

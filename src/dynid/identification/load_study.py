@@ -14,7 +14,7 @@ from dynid.identification.load import CHANNELS, NAMES, Load
 from dynid.identification.load_motions import inertia_advice
 from dynid.identification.payload import Runs, identify_payload
 from dynid.identification.recognition import KnownObject, Recognition, recognise
-from dynid.identification.sensor_checks import Proposal, check_wrench
+from dynid.identification.sensor_checks import SURE, Proposal, check_wrench
 from dynid.identification.wrench_equations import WrenchForm
 from dynid.identification.wrist import Sensing, identify_load
 from dynid.robot.model import Robot
@@ -22,6 +22,8 @@ from dynid.robot.model import Robot
 __all__ = ["LoadStudy", "Verdict", "study_load", "study_payload"]
 
 Floats = NDArray[np.float64]
+LARGE = 0.2
+"""Unexplained torque over the load's that makes an arm taken as known doubtful."""
 Verdict = Literal["all ten parameters", "mass and centre of mass", "doubtful"]
 
 
@@ -51,6 +53,18 @@ class LoadStudy:
             found.append("the mass cannot be told")
         if np.any(load.com_stderr > 0.05):
             found.append("the centre of mass is uncertain by more than 5 cm")
+        shift = float(load.extras.get("shift", np.zeros(1))[0])
+        if shift > SURE:
+            found.append(
+                f"no body can have what the data say: the nearest possible one is {shift:.2g} standard deviations off; "
+                "look at signs, units, axes, the link and the delay of the wrench"
+            )
+        unexplained = float(load.extras.get("unexplained", np.zeros(1))[0])
+        if unexplained > LARGE:
+            found.append(
+                f"what neither the arm's model nor the load explains is {100 * unexplained:.0f} % of the load's "
+                "torque: give a run without the load, or an arm with identified parameters and friction"
+            )
         return tuple(found)
 
     @property
@@ -58,7 +72,7 @@ class LoadStudy:
         """What may be used of the result."""
         if self.problems:
             return "doubtful"
-        return "all ten parameters" if self.load.has_inertia else "mass and centre of mass"
+        return "all ten parameters" if self.load.inertia_is_certain else "mass and centre of mass"
 
     @property
     def robot_with_load(self) -> Robot:

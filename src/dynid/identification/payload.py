@@ -93,6 +93,13 @@ class PayloadProblem:
         squares = self.loaded.per_joint_residual(list(combined.values())).sum(axis=0)
         return np.asarray(squares + self.unloaded.per_joint_residual(values[:-10]).sum(axis=0))
 
+    def unexplained(self, values: Floats) -> Floats:
+        """(1,) residual over the load's own torque, over the joints on which the load shows at all."""
+        left = self.residual_squares(values)
+        carried = np.maximum(self.residual_squares(np.zeros_like(values)) - left, 0.0)
+        shows = carried > 0.01 * carried.max()
+        return np.sqrt([left[shows].sum() / max(float(carried[shows].sum()), 1e-300)])
+
     @property
     def samples(self) -> Floats:
         """(n,) number of equations of each joint."""
@@ -188,6 +195,11 @@ def _solved(problem: PayloadProblem) -> Load:
         raise IdentifiabilityError(
             "the joint torques reveal nothing of the load", remedy="Move the joints that carry it."
         )
+    notes = ["the motion leaves some of the ten parameters open"] * bool(open_ones.any())
+    extras = {}
+    if problem.unloaded is None:
+        notes.append("the arm's own parameters and friction are taken as known from its model")
+        extras["unexplained"] = problem.unexplained(values)
     how = "unloaded and loaded run together" if problem.unloaded is not None else "arm taken as known"
     return Load(
         frame=problem.link,
@@ -196,7 +208,8 @@ def _solved(problem: PayloadProblem) -> Load:
         undetermined=open_ones,
         residual_std=std,
         method=f"joint torques, {how}",
-        notes=("the motion leaves some of the ten parameters open",) if open_ones.any() else (),
+        notes=tuple(notes),
+        extras=extras,
     )
 
 

@@ -58,7 +58,12 @@ def possible_load(load: Load, margin: float = 1e-4) -> Load:
     note = (
         f"no body can have the plain estimate: the nearest possible one is given, {shift:.2g} standard deviations off"
     )
-    return replace(load, vector=vector, notes=(*load.notes, note), extras={**load.extras, "plain": load.vector})
+    return replace(
+        load,
+        vector=vector,
+        notes=(*load.notes, note),
+        extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
+    )
 
 
 def _information_root(covariance: Floats) -> Floats:

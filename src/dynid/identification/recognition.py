@@ -24,6 +24,8 @@ __all__ = ["GraspCheck", "KnownObject", "Recognition", "recognise", "verify_gras
 
 Floats = NDArray[np.float64]
 NOBODY = "something else"
+EQUAL = 1e-3
+"""Principal moments of an expected body closer than this part of the largest are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +43,18 @@ class KnownObject:
     """Likewise of the moments."""
 
     def __post_init__(self) -> None:
-        """Refuse what has no mass."""
-        if not self.mass > 0.0 or not (self.mass_tolerance >= 0.0 and self.moment_tolerance >= 0.0):
+        """Refuse what no body has."""
+        if not 0.0 < self.mass < np.inf or not (self.mass_tolerance >= 0.0 and self.moment_tolerance >= 0.0):
             raise ArgumentError(f"object '{self.name}' needs a positive mass and tolerances from zero up")
+        if self.name == NOBODY:
+            raise ArgumentError(f"'{NOBODY}' stands for what is not in the library", remedy="Give another name.")
+        if self.principal_moments is not None:
+            moments = np.sort(np.array(self.principal_moments, dtype=float))
+            if moments.shape != (3,) or not moments[0] > 0.0 or not moments[2] <= 1.001 * (moments[0] + moments[1]):
+                raise ArgumentError(
+                    f"object '{self.name}' has principal moments {self.principal_moments} that no body has",
+                    remedy="Give three, positive, none above the sum of the others [kg m^2].",
+                )
 
     @classmethod
     def of(cls, name: str, inertia: Inertia) -> KnownObject:
@@ -87,6 +98,8 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
     """
     if not library or not 0.0 <= unknown < 1.0:
         raise ArgumentError("recognition needs a library, and a probability of the unknown in [0, 1)")
+    if len({thing.name for thing in library}) < len(library):
+        raise ArgumentError("two objects of the library have the same name", remedy="Give every object its own.")
     features, covariance = _features(load)
     # anything else may be twice or half of what was measured, in every feature
     broad = covariance + np.diag(features**2)
@@ -141,7 +154,8 @@ class GraspCheck:
     offset_stderr: Floats
     """(3,) [m]"""
     tilt_deg: float
-    """Angle by which principal axes are turned against the expected ones; NaN where they are not all well-defined"""
+    """Angle by which principal axes are turned against the expected ones, the axis alone where two moments are equal;
+    NaN where none is well-defined"""
     tilt_stderr_deg: float
     mass_ratio: float
     """Measured over expected mass."""
@@ -162,46 +176,62 @@ def verify_grasp(
     tilt_tolerance_deg: float = 10.0,
     mass_tolerance: float = 0.05,
 ) -> GraspCheck:
-    """Compare where and how an object is held with where it should be.
+    """Compare where and how an object is held with where it should be; what cannot be told is a problem.
 
     Args:
         load: The estimate, gripper subtracted.
         expected: Mass properties of the object as it should be held, in the load's frame.
         offset_tolerance: Of the centre of mass [m], one number or (3,).
-        tilt_tolerance_deg: Of the principal axes [deg].
+        tilt_tolerance_deg: Of the principal axes [deg]; 180 where it does not matter how the object is turned.
         mass_tolerance: Of the mass, relative.
     """
     offset = load.com - expected.com
-    allowed = np.broadcast_to(np.asarray(offset_tolerance, dtype=float), (3,)) + 2.0 * load.com_stderr
-    problems = [
-        f"centre of mass is {1e3 * d:+.1f} mm off along {axis}"
-        for axis, d, limit in zip("xyz", offset, allowed, strict=True)
-        if abs(d) > limit
-    ]
-    tilt, spread = _tilt(load, expected)
-    if tilt > tilt_tolerance_deg + 2.0 * spread:
+    tolerance = np.broadcast_to(np.asarray(offset_tolerance, dtype=float), (3,))
+    problems = []
+    for axis, d, spread, limit in zip("xyz", offset, load.com_stderr, tolerance, strict=True):
+        if not spread <= limit:
+            problems.append(
+                f"centre of mass along {axis} cannot be told: its standard deviation is {1e3 * spread:.3g} mm"
+            )
+        if abs(d) > limit + 2.0 * spread:
+            problems.append(f"centre of mass is {1e3 * d:+.1f} mm off along {axis}")
+    tilt, tilt_spread, told = _tilt(load, expected)
+    if tilt_tolerance_deg < 180.0 and not (told and tilt_spread <= tilt_tolerance_deg):
+        problems.append("how the object is turned cannot be told: its principal axes are too uncertain")
+    if tilt > tilt_tolerance_deg + 2.0 * tilt_spread:
         problems.append(f"the object is turned by {tilt:.0f} deg")
-    ratio = load.mass / expected.mass
-    if abs(ratio - 1.0) > mass_tolerance + 2.0 * load.mass_stderr / expected.mass:
+    ratio, uncertain = load.mass / expected.mass, load.mass_stderr / expected.mass
+    if not uncertain <= mass_tolerance:
+        problems.append(f"the mass cannot be told: its standard deviation is {100 * uncertain:.3g} %")
+    if abs(ratio - 1.0) > mass_tolerance + 2.0 * uncertain:
         problems.append(f"mass is {ratio:.2f} times the expected one")
     return GraspCheck(
         offset=offset,
         offset_stderr=load.com_stderr,
         tilt_deg=tilt,
-        tilt_stderr_deg=spread,
+        tilt_stderr_deg=tilt_spread,
         mass_ratio=ratio,
         problems=tuple(problems),
     )
 
 
-def _tilt(load: Load, expected: Inertia) -> tuple[float, float]:
-    """Smallest angle between principal frames (axes have no sign), with its standard deviation [deg]."""
+def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
+    """Smallest angle between principal frames (axes have no sign), its standard deviation [deg], and whether it is all.
+
+    Of a body with two equal moments only the third axis counts, from either side; of one with three, nothing does.
+    """
     principal = load.principal
     moments, axes = np.linalg.eigh(expected.about_com)
-    close = np.diff(moments) < 1e-3 * moments[-1]
-    if principal.ill_defined or close.any():
-        return float("nan"), float("nan")
+    equal = {(i, j) for i, j in ((0, 1), (1, 2)) if moments[j] - moments[i] < EQUAL * moments[-1]}
+    unsure = equal | set(principal.ill_defined)
+    if len(unsure) > 1 or (0, 2) in unsure:
+        return float("nan"), float("inf"), False
+    if unsure:
+        k = ({0, 1, 2} - set(next(iter(unsure)))).pop()  # the axis that stands out
+        angle = np.arccos(min(1.0, abs(float(axes[:, k] @ principal.axes[:, k]))))
+        spread = np.linalg.norm(np.delete(principal.angle_stderr, k))
+        return float(np.rad2deg(angle)), float(np.rad2deg(spread)), unsure == equal
     axes = axes * np.sign(np.linalg.det(axes))
     flips = [np.diag([a, b, a * b]) for a in (1.0, -1.0) for b in (1.0, -1.0)]
     turns = [float(Rotation.from_matrix(axes @ flip @ principal.axes.T).magnitude()) for flip in flips]
-    return float(np.rad2deg(min(turns))), float(np.rad2deg(principal.angle_stderr.max()))
+    return float(np.rad2deg(min(turns))), float(np.rad2deg(principal.angle_stderr.max())), True

@@ -1,7 +1,8 @@
 """Is the wrench what the log says it is? Hypotheses that explain it better are proposed, never applied.
 
-Tried are: the other axes (sensor or base), a turned sensor, a tilted base, both; the sign is told by that of the mass,
-and N mm taken for N m by moments with a lever of metres.
+Tried are: the other axes (sensor or base), reversed moments, a bias that drifts or changes from log to log, a turned
+sensor, a tilted base, both; the sign is told by that of the mass, reversed moments also by an inertia that no body can
+have, and N mm taken for N m by moments with a lever of metres.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtri
 
 from dynid.data.recording import Experiment
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.identification.load import Load
+from dynid.identification.physical_load import possible_load
 from dynid.identification.wrench_equations import WrenchData, WrenchForm
-from dynid.identification.wrist import Sensing, solve_load, wrench_data
+from dynid.identification.wrist import FAR, Sensing, solve_load, wrench_data
 from dynid.robot.model import Robot
 
 __all__ = ["Proposal", "check_wrench"]
@@ -28,8 +31,11 @@ BETTER = 1.15
 """Factor by which a hypothesis must shrink the residual, geometric mean over the channels, to be worth a word."""
 AS_GOOD = 1.05
 """Hypotheses within this factor of the best are as good; the simplest of them is proposed."""
-FAR = 3.0
-"""Lever of the moments over the forces that no load has [m]."""
+SURE = 4.0
+"""Standard deviations off every possible body that chance does not explain."""
+UNKNOWNS = 16
+"""Ten of the load, six of the bias."""
+REVERSED = "the moments are reversed against the forces"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +58,7 @@ def check_wrench(
     sensing: Sensing | None = None,
     form: WrenchForm | None = None,
 ) -> tuple[Proposal, ...]:
-    """Look for wrong axes, turned sensors, tilted bases, signs and units.
+    """Look for wrong axes, reversed moments, drifts, turned sensors, tilted bases, signs and units.
 
     Args:
         robot: Geometry and gravity.
@@ -65,28 +71,49 @@ def check_wrench(
         Proposals on the unit, the axes and the sign, each with the settings of those before it as well; empty where all
         is as believed, or where the poses are too few to tell.
     """
-    settings = sensing or Sensing()
+    settings = given = sensing or Sensing()
     data = wrench_data(robot, experiments, sensor_frame, settings, form=form, with_axes=True).thinned(SAMPLES)
     proposals = []
     lever = _lever(data)
     if lever > FAR:
         settings = replace(settings, moment_unit=0.001 * settings.moment_unit)
-        data = replace(data, wrench=data.wrench * np.repeat([1.0, 0.001], 3))
+        data = _scaled(data, 1.0, 0.001)
         proposals.append(_proposal(f"moments over forces are {lever:.0f} m: moments are in N mm", settings))
     try:
         load = solve_load(data, frame=sensor_frame, sensing=settings)
     except (IdentifiabilityError, EstimationError):
         return tuple(proposals)
     tried = list(_alternatives(data, sensor_frame, settings))
-    best = min((_size(other) for _, other, _ in tried), default=np.inf)
-    if best * BETTER < _size(load):
-        text, better, settings = next(entry for entry in tried if _size(entry[1]) <= AS_GOOD * best)
+    best = min((_size(other) for _, other, *_ in tried), default=np.inf)
+    if best * _needed(data) < _size(load):
+        text, better, data, settings = next(entry for entry in tried if _size(entry[1]) <= AS_GOOD * best)
         proposals.append(_proposal(text, settings, _size(load) / _size(better)))
         load = better
     if load.mass + 3.0 * load.mass_stderr < 0.0:
-        settings = replace(settings, sign=-settings.sign)
+        settings, data = replace(settings, sign=-settings.sign), _scaled(data, -1.0, -1.0)
+        load = replace(load, vector=-load.vector)
         proposals.append(_proposal("the mass is negative: the sensor reports the wrench on the robot", settings))
+    if _impossible(load) > SURE and settings.moment_sign == given.moment_sign:
+        other = solve_load(_scaled(data, 1.0, -1.0), frame=sensor_frame, sensing=settings)
+        if _impossible(other) < 0.5 * _impossible(load):
+            settings = replace(settings, moment_sign=-settings.moment_sign)
+            proposals.append(_proposal(f"no body turns like this: {REVERSED}", settings))
     return tuple(proposals)
+
+
+def _scaled(data: WrenchData, force: float, moment: float) -> WrenchData:
+    return replace(data, wrench=data.wrench * np.repeat([force, moment], 3))
+
+
+def _needed(data: WrenchData) -> float:
+    """Factor of residuals that chance does not make of so few samples: 99.9 % point of a ratio of variances."""
+    freedom = max(1.0, 6.0 * len(data.time) - UNKNOWNS)
+    return max(BETTER, float(np.sqrt(fdtri(freedom, freedom, 0.999))))
+
+
+def _impossible(load: Load) -> float:
+    """Standard deviations to the nearest load that a body can have."""
+    return float(possible_load(load).extras.get("shift", np.zeros(1))[0])
 
 
 def _proposal(text: str, sensing: Sensing, improvement: float = 1.0) -> Proposal:
@@ -104,11 +131,13 @@ def _size(load: Load) -> float:
     return float(np.exp(np.log(np.maximum(load.residual_std, 1e-300)).mean()))
 
 
-def _alternatives(data: WrenchData, frame: str, given: Sensing) -> Iterator[tuple[str, Load, Sensing]]:
+def _alternatives(data: WrenchData, frame: str, given: Sensing) -> Iterator[tuple[str, Load, WrenchData, Sensing]]:
     """Other hypotheses with their fits, the simplest first."""
     other = replace(given, axes="base" if given.axes == "sensor" else "sensor")
     candidates = [
         (f"the wrench is in the axes of the {other.axes}", _turned(data, other.axes == "base"), other),
+        (REVERSED, _scaled(data, 1.0, -1.0), replace(given, moment_sign=-given.moment_sign)),
+        *_zeros(data, given),
         ("the base is tilted against the model's gravity", data, replace(given, find_gravity=True)),
         (f"the sensor is turned against '{frame}'", data, replace(given, find_orientation=True)),
         (
@@ -123,7 +152,17 @@ def _alternatives(data: WrenchData, frame: str, given: Sensing) -> Iterator[tupl
         except (IdentifiabilityError, EstimationError):
             continue
         details = [note for note in load.notes if note.startswith(("the sensor", "gravity"))]
-        yield "; ".join([text, *details]), load, sensing
+        yield "; ".join([text, *details]), load, seen, sensing
+
+
+def _zeros(data: WrenchData, given: Sensing) -> list[tuple[str, WrenchData, Sensing]]:
+    """Hypotheses on the sensor's zero."""
+    found = []
+    if given.bias and data.log is not None and not given.bias_per_log:
+        found.append(("the sensor's bias changes from log to log", data, replace(given, bias_per_log=True)))
+    if given.bias and not given.drift:
+        found.append(("the sensor's bias drifts", data, replace(given, drift=True)))
+    return found
 
 
 def _turned(data: WrenchData, from_base: bool) -> WrenchData:

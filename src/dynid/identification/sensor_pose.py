@@ -9,6 +9,7 @@ load with three more columns for R and two for g, so that their uncertainty come
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.identification.load_solver import LinearSolution, weighted_solution
 from dynid.identification.wrench_equations import WrenchData, acceleration_columns
 
-__all__ = ["SensorPose", "sensor_columns", "turn_angle", "turned_solution"]
+__all__ = ["SensorPose", "SensorUnknowns", "sensor_columns", "turn_angle", "turned_solution"]
 
 Floats = NDArray[np.float64]
 STEPS = 30
@@ -26,6 +27,22 @@ COARSE = 1000
 """Samples for the first search."""
 SETTLED = 1e-5
 """Step [rad] after which the search has settled: the next would be about its square."""
+
+
+class SensorUnknowns(Protocol):
+    """What of a sensor's zero is to be estimated."""
+
+    @property
+    def bias(self) -> bool:
+        """A constant wrench."""
+
+    @property
+    def drift(self) -> bool:
+        """Its change per second."""
+
+    @property
+    def bias_per_log(self) -> bool:
+        """Its change from log to log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,15 +61,16 @@ class SensorPose:
     """Whether the direction of gravity is unknown"""
 
 
-def sensor_columns(data: WrenchData, bias: bool, drift: bool) -> list[Floats]:
-    """Columns (N, 6, 6) of a constant wrench and of its change per second."""
+def sensor_columns(data: WrenchData, sensing: SensorUnknowns) -> list[Floats]:
+    """Columns (N, 6, 6) of a constant wrench, its change per second, and its change from the first log to others."""
     eye = np.broadcast_to(np.eye(6), (len(data.time), 6, 6))
     span = (data.time - data.time.mean())[:, None, None] * np.eye(6)
-    return [eye] * bias + [span] * drift
+    others = () if data.log is None or not sensing.bias_per_log else np.unique(data.log)[1:]
+    return [eye] * sensing.bias + [span] * sensing.drift + [(data.log == k)[:, None, None] * np.eye(6) for k in others]
 
 
 def turned_solution(
-    data: WrenchData, *, bias: bool, drift: bool, orientation: bool, gravity: bool
+    data: WrenchData, sensing: SensorUnknowns, *, orientation: bool, gravity: bool
 ) -> tuple[SensorPose, LinearSolution, tuple[Floats, Floats]]:
     """Load, bias, drift, orientation and direction of gravity together.
 
@@ -64,17 +82,17 @@ def turned_solution(
         IdentifiabilityError: The poses do not reveal what is asked for.
         EstimationError: The search did not settle.
     """
-    pose = _guess(data, bias, orientation, gravity)
+    pose = _guess(data, sensing.bias, orientation, gravity)
     if len(data.time) > 2 * COARSE:
-        pose, _ = _settled(pose, data.thinned(COARSE), bias, drift)
-    pose, solution = _settled(pose, data, bias, drift)
+        pose, _ = _settled(pose, data.thinned(COARSE), sensing)
+    pose, solution = _settled(pose, data, sensing)
     return pose, solution, _spreads(pose, solution)
 
 
-def _settled(pose: SensorPose, data: WrenchData, bias: bool, drift: bool) -> tuple[SensorPose, LinearSolution]:
+def _settled(pose: SensorPose, data: WrenchData, sensing: SensorUnknowns) -> tuple[SensorPose, LinearSolution]:
     """Gauss-Newton from a guess until it stands still."""
     values: Floats | None = None
-    sides = sensor_columns(data, bias, drift)
+    sides = sensor_columns(data, sensing)
     first = 10 + 6 * len(sides)
     for _ in range(STEPS):
         seen = data.under_gravity(pose.gravity) if pose.tilted and pose.gravity is not None else data

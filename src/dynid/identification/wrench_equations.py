@@ -24,6 +24,9 @@ __all__ = ["WrenchData", "WrenchForm", "acceleration_columns", "frame_axes", "po
 
 Floats = NDArray[np.float64]
 WrenchForm = Literal["differential", "integral", "static"]
+FORMS = ("differential", "integral", "static")
+UNIT = 1e-3
+"""Departure from a rotation that rounding may explain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +43,8 @@ class WrenchData:
     """(N, 3, 3) axes of the base in the frame, where it is known which way the frame is turned."""
     gravity: Floats | None = None
     """(3,) that `matrix` was computed with, base axes [m/s^2]."""
+    log: NDArray[np.int64] | None = None
+    """(N,) number of the log that each sample is from; None for one log."""
 
     def under_gravity(self, gravity: ArrayLike) -> WrenchData:
         """The same motion under another gravity (3,), base axes [m/s^2]."""
@@ -56,7 +61,8 @@ class WrenchData:
     def rows(self, rows: slice | NDArray[np.bool_]) -> WrenchData:
         """Some of the equations."""
         axes = None if self.R_frame_base is None else self.R_frame_base[rows]
-        return WrenchData(self.matrix[rows], self.wrench[rows], self.time[rows], axes, self.gravity)
+        log = None if self.log is None else self.log[rows]
+        return WrenchData(self.matrix[rows], self.wrench[rows], self.time[rows], axes, self.gravity, log)
 
     @classmethod
     def joined(cls, parts: Sequence[WrenchData]) -> WrenchData:
@@ -121,6 +127,13 @@ def robot_equations(
     if run.wrench is None:
         raise DataError(
             "the experiment has no wrench", path=run.source, remedy="Map six wrench columns in the channel map."
+        )
+    if run.wrench.shape != (run.samples, 6):
+        raise DataError(f"the wrench has shape {run.wrench.shape}, not {(run.samples, 6)}", path=run.source)
+    if form not in FORMS or not 0.0 < interval_s < np.inf:
+        raise ArgumentError(
+            f"form {form!r} with intervals of {interval_s} s",
+            remedy=f"Forms are {', '.join(FORMS)}; interval_s is positive.",
         )
     rest = np.zeros_like(run.q)
     turned = frame_axes(robot, frame, run.q) if with_axes or axes == "base" else None
@@ -198,6 +211,10 @@ def pose_equations(
     """
     given, measured = np.array(orientation, dtype=float), np.array(wrench, dtype=float)
     if given.ndim == 2 and given.shape[1:] == (4,):
+        if not np.all(np.abs(np.linalg.norm(given, axis=1) - 1.0) < UNIT):
+            raise ArgumentError(
+                "quaternions are not of unit length", remedy="Give w, x, y, z, finite and of length one."
+            )
         given = np.array([rotation_from_quaternion(q) for q in given])
     if given.shape != (len(measured), 3, 3) or measured.shape != (len(given), 6):
         raise ArgumentError(
@@ -205,17 +222,29 @@ def pose_equations(
             remedy="Give (N, 4) quaternions or (N, 3, 3) rotations, and (N, 6) wrenches.",
         )
     turned = np.swapaxes(given, 1, 2)
-    g = np.asarray(gravity, dtype=float)
-    stamps = np.arange(len(given), dtype=float) if time is None else np.asarray(time, dtype=float)
+    if not (np.all(np.abs(turned @ given - np.eye(3)) < UNIT) and np.all(np.linalg.det(given) > 0.0)):
+        raise ArgumentError("orientations are not rotations", remedy="Give orthonormal, right-handed R_world_sensor.")
+    g = _numbers("gravity", gravity, (3,))
+    stamps = np.arange(len(given), dtype=float) if time is None else _numbers("time", time, (len(given),))
     if position is None:
         matrix = acceleration_columns(-(turned @ g))
     elif time is None:
         raise ArgumentError("positions without times say nothing of accelerations", remedy="Give time [s].")
     else:
-        a = CubicSpline(stamps, np.asarray(position, dtype=float)).derivative(2)(stamps)
+        if len(stamps) < 4 or not np.all(np.diff(stamps) > 0.0):
+            raise ArgumentError("moving poses need at least four times that increase", place="time")
+        a = CubicSpline(stamps, _numbers("position", position, (len(given), 3))).derivative(2)(stamps)
         matrix = _moving_columns(RotationSpline(stamps, Rotation.from_matrix(given)), stamps, turned, a - g)
     data = WrenchData(matrix, measured, stamps, turned, g)
     return data.rows(np.asarray(np.isfinite(measured).all(axis=1)))
+
+
+def _numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """An argument as finite numbers of a shape."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ArgumentError(f"expected finite numbers of shape {shape}, got shape {array.shape}", place=name)
+    return array
 
 
 def _moving_columns(spline: RotationSpline, time: Floats, R_frame_world: Floats, a: Floats) -> Floats:

@@ -29,6 +29,10 @@ __all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_so
 
 Floats = NDArray[np.float64]
 REVERSED = "the mass is negative: check_wrench says what may be wrong with sign, unit or axes"
+STRANGE = 0.3
+"""Residual over the weight of the load above which poses and wrenches hardly belong together."""
+FAR = 3.0
+"""Distance of a centre of mass that no load on a wrist has [m]."""
 STILL = "the motion does not reveal the inertia: move the load with angular acceleration about several axes"
 
 
@@ -40,8 +44,12 @@ class Sensing:
     """Estimate a constant wrench."""
     drift: bool = False
     """Estimate a linear change of that bias over time; several runs must then share one clock."""
+    bias_per_log: bool = False
+    """Estimate a bias for each log, for a sensor that was zeroed in between."""
     sign: int = 1
     """1 where the sensor reports the wrench on the load, -1 where it reports the wrench on the robot."""
+    moment_sign: int = 1
+    """-1 where the moments alone are reversed against the forces."""
     axes: Literal["sensor", "base"] = "sensor"
     """Whether wrenches were recorded in the sensor's axes or in those of the base."""
     moment_unit: float = 1.0
@@ -51,21 +59,27 @@ class Sensing:
     find_gravity: bool = False
     """Estimate which way gravity points."""
     calibration: SensorCalibration | None = None
-    """Gains and cross-talk to be undone first."""
+    """Gains, cross-talk and bias to be undone first; a bias estimated as well is what has changed since."""
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
-        if self.sign not in (1, -1):
-            raise ArgumentError(f"sign is 1 or -1, not {self.sign}")
+        if self.sign not in (1, -1) or self.moment_sign not in (1, -1):
+            raise ArgumentError(f"sign is 1 or -1, not {self.sign}; likewise moment_sign, not {self.moment_sign}")
+        if not 0.0 < self.moment_unit < np.inf:
+            raise ArgumentError(
+                f"moment_unit is positive, not {self.moment_unit}", remedy="Give 0.001 for N mm; see moment_sign."
+            )
+        if self.bias_per_log and not self.bias:
+            raise ArgumentError("bias_per_log without bias", remedy="Leave bias on.")
         if self.axes not in ("sensor", "base"):
             raise ArgumentError(f"axes are 'sensor' or 'base', not {self.axes!r}")
 
     def corrected(self, data: WrenchData) -> WrenchData:
         """The equations with sign, unit and calibration put right."""
-        unit = np.repeat([1.0, self.moment_unit], 3)
+        unit = np.repeat([1.0, self.moment_unit * self.moment_sign], 3)
         wrench = self.sign * data.wrench * unit
         if self.calibration is not None:
-            wrench = wrench @ self.calibration.inverse.T
+            wrench = (wrench - self.calibration.bias) @ self.calibration.inverse.T
         return replace(data, wrench=wrench)
 
 
@@ -116,6 +130,7 @@ def identify_load_from_poses(
     frame: str = "sensor",
     sensing: Sensing | None = None,
     tare: Load | None = None,
+    physical: bool = True,
 ) -> Load:
     """Identify a load from the sensor's poses, without a robot model; at rest mass and centre of mass only.
 
@@ -128,13 +143,30 @@ def identify_load_from_poses(
         frame: Name of the sensor's frame.
         sensing: What is known of the sensor, and what of it to estimate.
         tare: The gripper or tool alone.
+        physical: Replace an estimate that no body can have by the nearest possible one, with a note.
     """
     sensing = sensing or Sensing()
     if sensing.axes != "sensor":
         raise ArgumentError("turn the wrenches into the sensor's axes first", remedy="wrench @ R for every pose.")
     data = sensing.corrected(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
-    load = solve_load(data, frame=frame, sensing=sensing)
-    return load if tare is None else load.minus(tare)
+    load = _questioned(solve_load(data, frame=frame, sensing=sensing), data)
+    load = load if tare is None else load.minus(tare)
+    return possible_load(load) if physical else load
+
+
+def _questioned(load: Load, data: WrenchData) -> Load:
+    """With a note where forces are not those of a weight in these poses, or moments not those of a near one."""
+    explained = np.linalg.norm((data.matrix @ load.vector).std(axis=0)[:3])
+    share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), 1e-300))
+    notes = []
+    if share > STRANGE:
+        notes.append(
+            f"what the load does not explain is {100 * share:.0f} % of its weight: look at the order of quaternions "
+            "(w, x, y, z), at R_world_sensor against its transpose, at sign and axes"
+        )
+    if np.linalg.norm(np.nan_to_num(load.com)) > FAR:
+        notes.append(f"the centre of mass is {np.linalg.norm(load.com):.0f} m away: moments are in N mm (moment_unit)")
+    return replace(load, notes=(*load.notes, *notes))
 
 
 def wrench_data(
@@ -162,7 +194,8 @@ def wrench_data(
         )
         for run in runs
     ]
-    return sensing.corrected(WrenchData.joined(parts))
+    log = np.repeat(np.arange(len(parts)), [len(part.time) for part in parts])
+    return sensing.corrected(replace(WrenchData.joined(parts), log=log if len(parts) > 1 else None))
 
 
 def solve_load(
@@ -182,7 +215,9 @@ def solve_load(
     if sensing.find_orientation or sensing.find_gravity:
         return _load_and_pose(data, frame, sensing)
     std = None if noise_std is None else np.asarray(noise_std, dtype=float)
-    W = np.concatenate([data.matrix, *sensor_columns(data, sensing.bias, sensing.drift)], axis=2)
+    if std is not None and (std.shape != (6,) or not (np.isfinite(std).all() and (std > 0.0).all())):
+        raise ArgumentError(f"noise_std is six positive standard deviations, not {std}")
+    W = np.concatenate([data.matrix, *sensor_columns(data, sensing)], axis=2)
     return load_from_solution(weighted_solution(W, data.wrench, std), frame, sensing)
 
 
@@ -207,7 +242,7 @@ def load_from_solution(
         vector=np.where(undetermined, 0.0, values[:10]),
         covariance=solution.covariance[:10, :10],
         undetermined=undetermined,
-        bias=values[10:16] if sensing.bias else nothing,
+        bias=values[10:16] if sensing.bias else nothing,  # of the first log
         bias_stderr=spread[10:16] if sensing.bias else nothing,
         drift=values[end : end + 6] if sensing.drift else nothing,
         residual_std=solution.noise_std,
@@ -226,7 +261,7 @@ def _judged(solution: LinearSolution) -> NDArray[np.bool_]:
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     asked = {"orientation": sensing.find_orientation, "gravity": sensing.find_gravity}
-    pose, solution, (turn, tilt) = turned_solution(data, bias=sensing.bias, drift=sensing.drift, **asked)
+    pose, solution, (turn, tilt) = turned_solution(data, sensing, **asked)
     load = load_from_solution(solution, frame, sensing)
     notes, extras = list(load.notes), dict[str, Floats]()
     if sensing.find_orientation:

@@ -1,0 +1,121 @@
+"""Loads from a wrist sensor with little data, strange poses and settings, and zeros that move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.identification.calibration import calibrate_sensor
+from dynid.identification.load_solver import resolved
+from dynid.identification.sensor_checks import check_wrench
+from dynid.identification.wrist import Sensing, identify_load, identify_load_from_poses, wrench_data
+from dynid.kernels import wrench_regressor
+from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
+
+
+def test_a_drift_and_a_zero_between_logs_are_proposed() -> None:
+    drift = np.array([0.2, -0.1, 0.2, 0.01, 0.01, -0.01])
+    (proposal,) = check_wrench(ROBOT, run_of(noise=0.1, bias=BIAS, drift=drift), sensor_frame=LINK)
+    assert proposal.sensing == Sensing(drift=True)
+    logs = [run_of(noise=0.1, bias=BIAS), run_of(noise=0.1, seed=1)]
+    (proposal,) = check_wrench(ROBOT, logs, sensor_frame=LINK)
+    assert proposal.sensing == Sensing(bias_per_log=True)
+    load = identify_load(ROBOT, logs, sensor_frame=LINK, sensing=proposal.sensing)
+    assert abs(load.mass - TRUTH.mass) < 4 * load.mass_stderr < 0.02
+    np.testing.assert_allclose(load.bias, BIAS, atol=0.2)
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_few_poses_raise_no_false_alarm(count: int) -> None:
+    run, alarms = run_of(), 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        q = rng.uniform(-1.5, 1.5, (count, ROBOT.dof))
+        wrench = wrench_regressor(ROBOT, LINK, q, 0 * q, 0 * q) @ TRUTH.vector
+        changes = {"q": q, "dq": 0 * q, "ddq": 0 * q, "effort": 0 * q, "time": np.arange(float(count)), "rate_hz": 1.0}
+        few = {"valid": np.ones(q.shape, dtype=bool), "segment": np.zeros(count, dtype=np.int64)}
+        noisy = wrench + rng.normal(size=wrench.shape) * np.repeat([0.3, 0.02], 3)
+        alarms += bool(
+            check_wrench(ROBOT, Experiment(**fields(run, **changes, **few, wrench=noisy)), sensor_frame=LINK)
+        )
+    assert alarms <= 1
+
+
+def poses_of(count: int, seed: int, noise: float) -> tuple[Floats, Floats]:
+    """Rotations (N, 3, 3) and wrenches (N, 6) of the load at rest (eq. 21)."""
+    R = Rotation.random(count, random_state=seed).as_matrix()
+    force = TRUTH.mass * (np.swapaxes(R, 1, 2) @ np.array([0.0, 0.0, 9.81]))
+    error = np.random.default_rng(seed).normal(size=(count, 6)) * np.repeat([noise, 0.05 * noise], 3)
+    return R, np.hstack([force, np.cross(TRUTH.com, force)]) + BIAS + error
+
+
+def test_fewer_equations_than_unknowns_leave_them_open() -> None:
+    assert resolved(np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), np.array([1.0, 2.0]))[2].all()
+    R, wrench = poses_of(1, 0, 0.1)
+    with pytest.raises(IdentifiabilityError):
+        identify_load_from_poses(R, wrench)
+    run = run_of(noise=0.1)
+    some = {name: getattr(run, name)[:1] for name in ("time", "q", "dq", "ddq", "effort", "valid", "segment", "wrench")}
+    with pytest.raises(IdentifiabilityError):
+        identify_load(ROBOT, Experiment(rate_hz=50.0, **some), sensor_frame=LINK)
+    data = wrench_data(ROBOT, run, LINK, Sensing())
+    with pytest.raises(IdentifiabilityError):
+        calibrate_sensor([(data.rows(slice(0, 300, 100)), TRUTH)])
+
+
+@pytest.mark.parametrize("count", [4, 6, 12])
+def test_intervals_hold_the_truth_with_few_poses(count: int) -> None:
+    truth = np.array([TRUTH.mass, *TRUTH.com])
+    inside = []
+    for seed in range(100):
+        load = identify_load_from_poses(*poses_of(count, seed, 0.3))
+        spread = np.array([load.mass_stderr, *load.com_stderr])
+        inside.append(np.abs(np.array([load.mass, *load.com]) - truth) < 1.96 * spread)
+    assert 0.91 < np.mean(inside) < 0.99
+
+
+def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:
+    R, wrench = poses_of(30, 1, 0.1)
+    turns = Rotation.from_matrix(R).as_quat()  # x, y, z, w
+    right = np.roll(turns, 1, axis=1)
+    assert not any("look at" in note for note in identify_load_from_poses(right, wrench).notes)
+    for wrong in (turns, np.swapaxes(R, 1, 2)):
+        assert any("look at the order" in note for note in identify_load_from_poses(wrong, wrench).notes)
+    far = identify_load_from_poses(R, wrench * np.repeat([1.0, 1000.0], 3))
+    assert any("N mm" in note for note in far.notes)
+    refused: list[tuple[Any, dict[str, Any]]] = [
+        (3.0 * right, {}),
+        (np.nan * right, {}),
+        (-R, {}),
+        (2.0 * R, {}),
+        (R, {"gravity": 9.81}),
+        (R, {"time": np.arange(5.0)}),
+        (R, {"time": np.arange(30.0), "position": np.zeros((20, 3))}),
+    ]
+    for orientation, options in refused:
+        with pytest.raises(ArgumentError):
+            identify_load_from_poses(orientation, wrench, **options)
+
+
+def test_settings_without_meaning_are_refused() -> None:
+    run, blank = run_of(), {"sensor_frame": LINK}
+    settings: list[dict[str, Any]] = [
+        {"form": "dynamic"},
+        {"form": "integral", "interval_s": 0.0},
+        {"noise_std": [0.1] * 3},
+        {"noise_std": [0.0, -1.0, np.nan, 1.0, 1.0, 1.0]},
+    ]
+    for options in settings:
+        with pytest.raises(ArgumentError):
+            identify_load(ROBOT, run, **blank, **options)
+    assert run.wrench is not None
+    with pytest.raises(DataError, match="shape"):
+        identify_load(ROBOT, Experiment(**fields(run, wrench=run.wrench[:, :5])), sensor_frame=LINK)
+    for unit in (0.0, -1.0, np.nan):
+        with pytest.raises(ArgumentError, match="moment_unit"):
+            Sensing(moment_unit=unit)
