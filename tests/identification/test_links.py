@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dynid.errors import EstimationError
+from dynid.estimation import lifting
 from dynid.estimation.energy import Energy
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.least_squares import OLS, WLS
 from dynid.estimation.robust import Huber
+from dynid.export.result_file import read_result, write_result
 from dynid.identification.links import identify
 from dynid.robot import zoo
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.model import Robot
 from dynid.robot.urdf_writer import write_urdf
 from estimation.planted import planted_run
 
@@ -63,3 +69,51 @@ def test_simulators_accept_it(tmp_path: Path) -> None:
     model = pinocchio.buildModelFromUrdf(str(path))
     assert model.nv == ROBOT.dof
     assert mujoco.MjModel.from_xml_path(str(path)).nv == ROBOT.dof
+
+
+def impossible() -> Robot:
+    """A robot whose torques no possible one has: rotor inertia and friction of wrong signs."""
+    theta = ROBOT.parameter_vector.copy()
+    theta[60:] = -theta[60:]
+    return ROBOT.with_parameters(theta)
+
+
+def test_base_estimates_predict_by_themselves() -> None:
+    """What least squares found is what is judged, whether a possible robot has it or not."""
+    runs = [planted_run(impossible(), noise=0.05, motion=k, seed=k) for k in range(2)]
+    fit = identify(ROBOT, runs[0], estimator=WLS())
+    assert any("no possible robot has" in note for note in fit.estimate.notes)
+    error = fit.torque(runs[1]) - runs[1].effort
+    assert np.sqrt(np.mean(error**2)) < 0.06
+    np.testing.assert_allclose(fit.predict(runs[1].q, runs[1].dq, runs[1].ddq), fit.torque(runs[1]), atol=1e-9)
+    assert all(body.inertia.is_physical for body in fit.identified.bodies)
+    assert identify(ROBOT, runs[0]).training_error[-1] > 3.0 * fit.training_error[-1]
+
+
+def test_base_estimates_stand_where_no_robot_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise EstimationError("the solver's answer contains an impossible body")
+
+    monkeypatch.setattr(lifting, "feasible_parameters", refused)
+    runs = [planted_run(ROBOT, noise=0.05, motion=k, seed=k) for k in range(2)]
+    fit = identify(ROBOT.with_parameters(1.3 * ROBOT.parameter_vector), runs[0], estimator=WLS())
+    assert any("keeps its prior" in note for note in fit.estimate.notes)
+    assert np.sqrt(np.mean((fit.torque(runs[1]) - runs[1].effort) ** 2)) < 0.06
+
+
+def test_a_joint_without_samples(tmp_path: Path) -> None:
+    run = planted_run(ROBOT, noise=0.05)
+    valid = run.valid.copy()
+    valid[:, 5] = False
+    fit = identify(ROBOT, replace(run, valid=valid), estimator=WLS())
+    line = next(line for line in fit.summary().splitlines() if line.startswith(ROBOT.joint_names[5]))
+    assert line.split() == [ROBOT.joint_names[5], "0"]
+
+    def refused(constant: str) -> None:
+        raise AssertionError(constant)
+
+    text = write_result(fit, tmp_path / "result.json").read_text(encoding="utf-8")
+    content = json.loads(text, parse_constant=refused)
+    assert content["training_error_percent"][ROBOT.joint_names[5]] is None
+    again = read_result(tmp_path / "result.json").identification()
+    np.testing.assert_array_equal(again.training_error, fit.training_error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,3 +61,32 @@ def test_training_and_held_out_errors_are_of_the_same_band() -> None:
     narrow, wide = validate(fit, loud[1]), validate(fit, loud[1], band_hz=40.0)
     assert narrow.training_error < 0.6 * wide.training_error
     assert narrow.training_error == pytest.approx(narrow.relative_error, rel=0.5)
+
+
+def test_samples_of_the_fit_are_known_by_content() -> None:
+    """A copy of the arrays is the same data; another part of the same run is not."""
+    copied = replace(RUNS[0], q=RUNS[0].q.copy(), effort=RUNS[0].effort.copy())
+    with pytest.raises(ArgumentError, match="the samples are the same"):
+        validate(identify(PRIOR, RUNS[0]), copied)
+    for twice in ([RUNS[0], RUNS[0]], [RUNS[1], RUNS[0], copied]):
+        with pytest.raises(ArgumentError, match="have the same samples"):
+            cross_validate(PRIOR, twice)
+    half = (np.arange(RUNS[0].samples) < 700)[:, None]
+    first = replace(RUNS[0], valid=RUNS[0].valid & half)
+    assert validate(identify(PRIOR, first), replace(copied, valid=copied.valid & ~half)).passed
+
+
+def test_an_error_like_the_prior_s_is_no_failure() -> None:
+    check = validate(identify(PRIOR, RUNS[0]), RUNS[1])
+    alike = replace(check, prior_error=check.relative_error / 1.001)
+    assert alike.passed
+    assert alike.verdict.startswith("passed")
+    worse = replace(check, prior_error=check.relative_error / 1.02)
+    assert not worse.passed
+    assert "worse than the model before" in worse.verdict
+
+
+def test_nothing_compared_is_json() -> None:
+    silent = replace(RUNS[1], valid=np.zeros_like(RUNS[1].valid))
+    check = validate(identify(PRIOR, RUNS[0]), silent)
+    assert json.loads(json.dumps(check.to_json(), allow_nan=False))["relative_error_percent"] is None

@@ -194,7 +194,7 @@ def _ball_coordinates(link: str, shape: tuple[ArrayLike, ArrayLike]) -> tuple[Fl
 def _point(link: str, values: ArrayLike, *, infinite: bool = False) -> Floats:
     point = np.asarray(values, dtype=float)
     if point.shape != (3,) or np.isnan(point).any() or not (infinite or np.isfinite(point).all()):
-        raise ArgumentError(f"{values} is no place in {link}", remedy="Give x, y, z in its frame [m].")
+        raise ArgumentError(f"{values!r} is no place in {link}", remedy="Give x, y, z in its frame [m].")
     return point
 
 

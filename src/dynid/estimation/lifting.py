@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.errors import EstimationError
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.problem import Problem
@@ -44,9 +45,16 @@ def lifted_parameters(problem: Problem, estimate: Estimate) -> tuple[Floats, tup
         samples=int(estimate.samples.sum()),
         resolution=1e-11,
     )
-    theta = feasible_parameters(problem, factor, TIE, FeasibleWLS(prior_weight=TIE)).theta
+    try:
+        theta = feasible_parameters(problem, factor, TIE, FeasibleWLS(prior_weight=TIE)).theta
+    except EstimationError:
+        note = "no possible robot was found near these base parameters: the robot to export keeps its prior ones"
+        return problem.robot.parameter_vector.copy(), (note,)
     off = float(np.linalg.norm(rows @ (problem.grouping @ theta - values)) / np.sqrt(max(1, known.sum())))
-    note = f"no possible robot has these base parameters: the nearest is {off:.2g} standard deviations off, on average"
+    note = (
+        f"no possible robot has these base parameters: the nearest, which files are written from, is {off:.2g} "
+        "standard deviations off, on average"
+    )
     return theta[: len(problem.base.layout)], (note,) if off > 1.0 else ()
 
 

@@ -20,7 +20,7 @@ from dynid.estimation.problem import Problem
 from dynid.export.plain_data import from_plain, to_plain
 from dynid.files import write_atomically
 from dynid.identification.links import Identification
-from dynid.identification.validation import Validation
+from dynid.identification.validation import Validation, finite_or_none
 from dynid.information import Information
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
@@ -105,17 +105,18 @@ def data_facts(run: Experiment) -> dict[str, Any]:
 def result_json(fit: Identification, check: Validation | None = None) -> dict[str, Any]:
     """The content of a result file."""
     estimate, base = fit.estimate, fit.base
-    stderr = [None if not np.isfinite(value) else value for value in estimate.stderr.tolist()]
+    stderr = [finite_or_none(value) for value in estimate.stderr]
+    error = [finite_or_none(value) for value in fit.training_error]
     return {
         "schema": SCHEMA,
         "robot": fit.robot.name,
         "fingerprint": fit.robot.fingerprint,
         "joint_names": list(fit.robot.joint_names),
         "method": estimate.method,
-        "condition": estimate.condition,
+        "condition": None if estimate.undetermined.any() else finite_or_none(estimate.condition),
         "notes": list(estimate.notes),
         "held_by_constraint": list(estimate.at_bound),
-        "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], fit.training_error.tolist(), strict=True)),
+        "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], error, strict=True)),
         "base_parameters": [
             {"name": name, "value": value, "std": error, "unit": unit, "expression": expression, "determined": not free}
             for name, value, error, unit, expression, free in zip(
@@ -146,7 +147,7 @@ def write_result(
     """Write a result file with a checksum of its content."""
     content = result_json(fit, check)
     content["sha256"] = _digest(content)
-    return write_atomically(path, json.dumps(content, indent=1) + "\n", force=force)
+    return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
 
 
 def read_result(path: str | os.PathLike[str]) -> SavedResult:

@@ -23,7 +23,7 @@ from dynid.estimation.prior import joint_model_signs
 from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import Candidate, ForwardSelection, Selection
-from dynid.kernels import inverse_dynamics
+from dynid.kernels import inverse_dynamics, kernel
 from dynid.parameters.base import BaseParameters
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -45,7 +45,10 @@ class Identification:
     estimate: Estimate
     """Base parameters with their uncertainty."""
     standard: Floats
-    """(p,) standard parameters of a physically possible robot; see `prior_dominated`."""
+    """(p,) standard parameters of a physically possible robot; see `prior_dominated`.
+
+    Of estimators that give base parameters only it is the possible robot nearest to them, for simulators and files;
+    `predict` and `torque` use the base parameters themselves."""
     selection: Selection | None = None
     """How the features were selected, where they were."""
 
@@ -93,6 +96,17 @@ class Identification:
         return with_joint_terms(whole, self.features, self.estimate.values[self.base.rank :].tolist())
 
     @property
+    def _by_base(self) -> bool:
+        """Whether torques come from the base parameters themselves: no possible robot need have them.
+
+        What they leave open is taken from the prior by `standard`, unless no possible robot was found at all.
+        """
+        if self.estimate.standard is not None:
+            return False
+        open_ones = bool(self.estimate.undetermined.any())
+        return not open_ones or np.array_equal(self.standard, self.robot.parameter_vector)
+
+    @property
     def prior_dominated(self) -> tuple[str, ...]:
         """Standard parameters that the data determine only in combination, less than the prior does, or not at all."""
         alone = set(self.base.identifiable)
@@ -128,10 +142,16 @@ class Identification:
                 "the identified model has features, which need gap-free motion of a known sampling rate",
                 remedy="Use Identification.torque(experiment), or identify without features.",
             )
-        return inverse_dynamics(self.identified, q, dq, ddq)
+        if not self._by_base:
+            return inverse_dynamics(self.identified, q, dq, ddq)
+        states = (np.asarray(channel, dtype=float) for channel in (q, dq, ddq))
+        theta = self.problem.representative(self.estimate.values)
+        return np.asarray(kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)(*states, theta))
 
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) torques of an experiment's motion by the identified robot and its features [N m or N]."""
+        if self._by_base:
+            return self.problem.torque(self.estimate.values, experiment)
         if not self.features:
             return inverse_dynamics(self.identified, experiment.q, experiment.dq, experiment.ddq)
         whole = self.robot.with_parameters(self.standard)
@@ -154,10 +174,11 @@ class Identification:
     def summary(self) -> str:
         """Everything a person wants to know first, as text."""
         estimate = self.estimate
+        condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
         joints = Table.of(
             ["joint", "samples", "residual std", "samples per independent one", "training error %"],
             [
-                (name, int(count), float(std), float(inflation), float(error))
+                (name, int(count), *((float(std), float(inflation), float(error)) if count else (None, None, None)))
                 for name, count, std, inflation, error in zip(
                     self.robot.joint_names,
                     estimate.samples,
@@ -170,7 +191,7 @@ class Identification:
         )
         lines = [
             f"{self.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
-            f"condition number {estimate.condition:.3g}, training error {self.training_error[-1]:.3g} %",
+            f"condition number {condition}, training error {self.training_error[-1]:.3g} %",
             "",
             joints.to_text(),
             "",

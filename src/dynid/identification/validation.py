@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from dynid.tables import Table
 __all__ = ["Validation", "cross_validate", "validate"]
 
 Floats = NDArray[np.float64]
+ALIKE = 1.01
+"""Errors of two models whose ratio is less are the same: which is larger is chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +53,7 @@ class Validation:
     @property
     def passed(self) -> bool:
         """Whether the error is within the limit, and not worse than the prior's."""
-        return bool(self.relative_error <= self.limit and self.relative_error <= self.prior_error)
+        return bool(self.relative_error <= self.limit and self.relative_error <= ALIKE * self.prior_error)
 
     @property
     def verdict(self) -> str:
@@ -60,7 +63,7 @@ class Validation:
             return "failed: nothing could be compared"
         if self.relative_error > self.limit:
             return f"failed: {error} exceeds the limit of {self.limit:g} %"
-        if self.relative_error > self.prior_error:
+        if self.relative_error > ALIKE * self.prior_error:
             return f"failed: {error} is worse than the model before ({self.prior_error:.2f} %)"
         return f"passed: {error} (training {self.training_error:.2f} %, model before {self.prior_error:.2f} %)"
 
@@ -77,9 +80,9 @@ class Validation:
         return {
             "verdict": self.verdict,
             "passed": self.passed,
-            "relative_error_percent": self.relative_error,
-            "prior_error_percent": self.prior_error,
-            "training_error_percent": self.training_error,
+            "relative_error_percent": finite_or_none(self.relative_error),
+            "prior_error_percent": finite_or_none(self.prior_error),
+            "training_error_percent": finite_or_none(self.training_error),
             "limit_percent": self.limit,
             "per_joint_percent": self._by_joint(self.per_joint),
             "prior_per_joint_percent": self._by_joint(self.prior_per_joint),
@@ -90,10 +93,15 @@ class Validation:
 
     def _by_joint(self, values: Floats) -> dict[str, float | None]:
         """Joint -> value; none where nothing could be compared."""
-        return {n: float(v) if np.isfinite(v) else None for n, v in zip(self.joint_names, values, strict=True)}
+        return {name: finite_or_none(value) for name, value in zip(self.joint_names, values, strict=True)}
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def finite_or_none(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return float(value) if np.isfinite(value) else None
 
 
 def validate(
@@ -107,16 +115,17 @@ def validate(
 
     Args:
         fit: The identification.
-        experiments: Held-out data; refused where it is the very data of the identification.
+        experiments: Held-out data; refused where it has samples of the identification.
         limit: Largest relative error that passes [%].
         band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
             band does not count as error of the model [Hz]; the band of the identification by default.
     """
     band = fit.problem.band_hz if band_hz is None else band_hz
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
-    if any(run is used for run in runs for used in fit.problem.experiments):
+    if any(_shares_samples(run, used) for run in runs for used in fit.problem.experiments):
         raise ArgumentError(
-            "an experiment of the identification cannot validate it", remedy="Keep one run, or a part of one, aside."
+            "an experiment of the identification cannot validate it: the samples are the same",
+            remedy="Keep one run, or a part of one, aside.",
         )
     residuals = [_compared(run, run.effort - fit.torque(run), band) for run in runs]
     measured = [_compared(run, run.effort, band) for run in runs]
@@ -160,10 +169,26 @@ def cross_validate(
     """
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if len(runs) > 1:
-        pairs = [(tuple(other for other in runs if other is not run), run) for run in runs]
+        for (i, one), (j, other) in combinations(enumerate(runs, start=1), 2):
+            if _shares_samples(one, other):
+                raise ArgumentError(
+                    f"experiments {i} and {j} have the same samples: none of them can judge the other",
+                    remedy="Give each run once; a single one is cut into blocks of time.",
+                )
+        pairs = [(runs[:k] + runs[k + 1 :], run) for k, run in enumerate(runs)]
     else:
         pairs = [((train,), held) for train, held in _blocks(runs[0], folds)]
     return tuple(validate(identify(robot, train, **options), held, limit=limit) for train, held in pairs)
+
+
+def _shares_samples(run: Experiment, other: Experiment) -> bool:
+    """Whether two experiments are the same recording by content, and a sample counts in both."""
+    if run is other:
+        return True
+    if run.q.shape != other.q.shape or not np.array_equal(run.q, other.q):
+        return False
+    both = run.valid & other.valid
+    return bool(both.any() and np.array_equal(run.effort[both], other.effort[both]))
 
 
 def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
