@@ -129,6 +129,7 @@ _HOME = {
     "dynid.identification.recognition": ["KnownObject", "recognise", "verify_grasp"],
     "dynid.identification.significance": ["essential_parameters", "significant_parameters"],
     "dynid.identification.validation": ["Validation", "cross_validate", "validate"],
+    "dynid.identification.sensor_checks": ["check_wrench"],
     "dynid.identification.wrist": ["Sensing", "identify_load", "identify_load_from_poses"],
     "dynid.information": ["Information", "reduce_samples", "reduce_stream"],
     "dynid.kernels": [

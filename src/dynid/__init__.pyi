@@ -145,6 +145,7 @@ from dynid.identification.payload import identify_payload as identify_payload
 from dynid.identification.recognition import KnownObject as KnownObject
 from dynid.identification.recognition import recognise as recognise
 from dynid.identification.recognition import verify_grasp as verify_grasp
+from dynid.identification.sensor_checks import check_wrench as check_wrench
 from dynid.identification.significance import essential_parameters as essential_parameters
 from dynid.identification.significance import significant_parameters as significant_parameters
 from dynid.identification.validation import Validation as Validation

@@ -134,3 +134,10 @@ def test_summary_says_what_is_not_known() -> None:
     open_inertia = np.array([True] * 6 + [False] * 4)
     still = Load(frame="tool", vector=load.vector, covariance=load.covariance, undetermined=open_inertia)
     assert "not identifiable" in still.summary()
+
+
+def test_a_frame_that_is_no_rigid_motion_is_refused() -> None:
+    load = Load.of(Inertia.from_com(1.0, [0.0, 0.0, 0.1], 1e-3 * np.eye(3)), "tool")
+    for wrong in (np.eye(3), np.diag([2.0, 2.0, 2.0, 1.0]), np.diag([1.0, 1.0, -1.0, 1.0]), np.nan * np.eye(4)):
+        with pytest.raises(ArgumentError, match="rigid"):
+            load.in_frame(wrong, "flange")

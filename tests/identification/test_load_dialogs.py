@@ -60,7 +60,7 @@ def test_unknown_inertia_is_a_point_mass_and_said_so() -> None:
     assert said["UR"] == "set_target_payload(2.5000, [0.01200, -0.03400, 0.08800])"
     assert said["ABB"] == (
         "PERS loaddata load1:=[2.500,[12.00, -34.00, 88.00],[1.000000, 0.000000, 0.000000, 0.000000],"
-        "0.000000,0.000000,0.000000];"
+        "0.00000000,0.00000000,0.00000000];"
     )
     assert all("inertia not known" in str(dialog) for dialog in payload_dialogs(load))
 

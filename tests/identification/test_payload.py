@@ -123,6 +123,8 @@ def test_drive_gains_from_a_known_mass() -> None:
     assert np.all(np.abs(found.gain - gains)[known] < 4.5 * found.stderr[known])
     assert np.all(found.stderr[[1, 3]] < 0.02 * gains[[1, 3]])
     assert "gain" in found.summary()
+    with pytest.raises(ArgumentError, match="without the load"):
+        identify_drive_gains(arm(), loaded=loaded, unloaded=[], known=TRUTH)
     with pytest.raises(ArgumentError, match="mass"):
         identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=Inertia.zero())
 

@@ -40,6 +40,7 @@ __all__ = ["load"]
 @MAP
 @PROFILE
 @click.option("--sensor", help="Link that carries a force/torque sensor; without it joint torques are used.")
+@click.option("--link", help="Link that carries the load, for joint torques; the last one by default.")
 @click.option("--unloaded", multiple=True, type=EXISTING, help="Log without the load; repeatable.")
 @click.option("--find-orientation", is_flag=True, help="Estimate how the sensor is turned against its link.")
 @click.option("--sign", type=click.Choice(["1", "-1"]), default="1", show_default=True,
@@ -62,6 +63,7 @@ def load(
     channel_map: str | None,
     profile: str | None,
     sensor: str | None,
+    link: str | None,
     unloaded: tuple[str, ...],
     find_orientation: bool,
     sign: str,
@@ -89,6 +91,8 @@ def load(
     sensing = Sensing(
         sign=int(sign), axes=axes, drift=drift, find_orientation=find_orientation, find_gravity=find_gravity
     )
+    if sensor is not None and link is not None:
+        raise errors.ArgumentError("--link is for joint torques; a sensor's link is --sensor", remedy="Leave one out.")
     _refuse_contradictions(sensor, unloaded, sensing != Sensing() or form is not None)
     gripper = None if tare is None else read_load(tare)
     objects = () if library is None else read_library(library)
@@ -98,7 +102,7 @@ def load(
     everything = read_experiments((*logs, *unloaded), source, run)
     held, empty = everything[: len(logs)], everything[len(logs) :]
     if sensor is None:
-        study = study_payload(model, loaded=held, unloaded=empty or None, tare=gripper, library=objects)
+        study = study_payload(model, loaded=held, unloaded=empty or None, link=link, tare=gripper, library=objects)
     else:
         study = study_load(robot, held, sensor_frame=sensor, sensing=sensing, form=form, tare=gripper, library=objects)
     text = study.summary()

@@ -6,7 +6,8 @@ UR       ``set_target_payload``: kg, m from the flange; tensor about the centre 
 Franka   ``setLoad``: kg, m in the flange frame; tensor about the centre of mass, column by column
 KUKA     ``LOAD_DATA``: kg, mm from the flange; A B C [deg] turn the flange's axes into the principal ones (about z,
          then y, then x); principal moments
-ABB      ``loaddata``: kg, mm in the frame of tool0; quaternion of the principal axes; principal moments
+ABB      ``loaddata``: kg, mm in the frame of the active tool, here tool0; quaternion of the principal axes;
+         principal moments
 =======  ==================================================================================================
 """
 
@@ -64,7 +65,7 @@ def ur_set_target_payload(load: Load) -> PayloadDialog:
         notes.append("inertia not known: the controller takes that of a ball of 1 g/cm^3")
     else:
         xx, xy, xz, yy, yz, zz = tensor[np.triu_indices(3)]
-        arguments.append(_numbers([xx, yy, zz, xy, xz, yz], 6))
+        arguments.append(_numbers([xx, yy, zz, xy, xz, yz], 8))
     return PayloadDialog(controller="UR", text=f"set_target_payload({', '.join(arguments)})", notes=tuple(notes))
 
 
@@ -73,7 +74,7 @@ def franka_set_load(load: Load) -> PayloadDialog:
     mass, com, tensor = _checked(load)
     notes = () if tensor is not None else ("inertia not known: zeros stand for a point mass",)
     entries = np.zeros(9) if tensor is None else tensor.ravel(order="F")
-    text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 6)})"
+    text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 8)})"
     return PayloadDialog(controller="Franka", text=text, notes=notes)
 
 
@@ -84,7 +85,7 @@ def kuka_load(load: Load) -> PayloadDialog:
     c, b, a = np.rad2deg(rpy_from_rotation(axes))
     x, y, z = (_number(1e3 * value, 2) for value in com)
     angles = ",".join(f"{name} {_number(value, 2)}" for name, value in zip("ABC", (a, b, c), strict=True))
-    inertia = ",".join(f"{name} {_number(value, 6)}" for name, value in zip("XYZ", moments, strict=True))
+    inertia = ",".join(f"{name} {_number(value, 8)}" for name, value in zip("XYZ", moments, strict=True))
     text = f"LOAD_DATA[1]={{M {_number(mass, 3)},CM {{X {x},Y {y},Z {z},{angles}}},J {{{inertia}}}}}"
     return PayloadDialog(controller="KUKA", text=text, notes=notes)
 
@@ -95,7 +96,8 @@ def abb_loaddata(load: Load) -> PayloadDialog:
     moments, axes, notes = _principal(load, tensor)
     quaternion = np.roll(Rotation.from_matrix(axes).as_quat(), 1)
     quaternion = quaternion if quaternion[0] >= 0.0 else -quaternion
-    fields = [_number(mass, 3), _numbers(1e3 * com, 2), _numbers(quaternion, 6), *(_number(m, 6) for m in moments)]
+    fields = [_number(mass, 3), _numbers(1e3 * com, 2), _numbers(quaternion, 6), *(_number(m, 8) for m in moments)]
+    notes = (*notes, "loaddata is in the frame of the active tool: here tool0, the flange")
     return PayloadDialog(controller="ABB", text=f"PERS loaddata load1:=[{','.join(fields)}];", notes=notes)
 
 

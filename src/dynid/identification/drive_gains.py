@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.identification.load_solver import resolved
+from dynid.identification.load_solver import correlation_inflation, resolved
 from dynid.identification.payload import PayloadProblem, Runs, payload_problem
+from dynid.kernels import kernel
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
@@ -54,6 +55,8 @@ def identify_drive_gains(
         known: Weighed mass properties in the link's frame.
         link: Link that carries the load; the last body's by default.
     """
+    if unloaded is None or unloaded == []:
+        raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     if not known.mass > 0.0:
         raise ArgumentError("the known load has no mass", remedy="Weigh it.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
@@ -82,7 +85,24 @@ def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[floa
     values, covariance, undetermined = resolved(stacked[:, :-1], stacked[:, -1], 1e-9)
     spare = max(1.0, float(problem.samples[joint]) - b - 1)
     noise = np.sum((stacked @ np.append(values, -1.0)) ** 2) / spare
-    inverse, spread = float(values[b]), float(np.sqrt(noise * covariance[b, b]))
+    inflation = _inflation(problem, joint, values, load)
+    inverse, spread = float(values[b]), float(np.sqrt(noise * inflation * covariance[b, b]))
     if undetermined[b] or abs(inverse) < 3.0 * spread:
         return float("nan"), float("inf")
     return 1.0 / inverse, spread / inverse**2
+
+
+def _inflation(problem: PayloadProblem, joint: int, values: Floats, load: Floats) -> float:
+    """Samples per independent sample of one joint: residuals of all runs against the known load's own torque."""
+    torque = kernel(problem.robot, "inverse_dynamics", symbolic_parameters=True)
+    bare = np.zeros(len(problem.robot.parameter_vector))
+    bare[list(problem.base.columns)] = values[:-1]
+    carrying = bare.copy()
+    carrying[list(problem.load_columns)] += values[-1] * load
+    found = []
+    for run, is_loaded in problem.runs:
+        predicted = [torque(run.q, run.dq, run.ddq, theta)[:, [joint]] for theta in (bare, carrying)]
+        valid = run.valid[:, [joint]]
+        residual = np.where(valid, run.effort[:, [joint]] - predicted[is_loaded], 0.0)
+        found.append(correlation_inflation(residual, np.where(valid, predicted[1] - predicted[0], 0.0)))
+    return float(np.average(found, weights=[run.samples for run, _ in problem.runs]))

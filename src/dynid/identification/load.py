@@ -189,6 +189,11 @@ class Load:
     def in_frame(self, T_new_frame: ArrayLike, frame: str) -> Load:
         """The same load in another frame; ``T_new_frame`` (4, 4) is the pose of the present frame in the new one."""
         T = np.asarray(T_new_frame, dtype=float)
+        rigid = T.shape == (4, 4) and np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-6)
+        if not (rigid and np.isfinite(T).all() and np.linalg.det(T[:3, :3]) > 0.0 and np.allclose(T[3], [0, 0, 0, 1])):
+            raise ArgumentError(
+                "the pose of the frame is no rigid motion", remedy="Give (4, 4): a rotation, and metres."
+            )
         S = transport(T[:3, :3], T[:3, 3])
         open_directions = S[:, self.undetermined]
         return replace(

@@ -37,9 +37,27 @@ class OnlineLoad:
         online.load().mass
     """
 
-    __slots__ = ("_compiled", "_keep", "_scale", "_state", "equations", "frame", "samples", "sensing")
+    __slots__ = (
+        "_compiled",
+        "_keep",
+        "_scale",
+        "_state",
+        "equations",
+        "frame",
+        "noise_inflation",
+        "samples",
+        "sensing",
+    )
 
-    def __init__(self, *, frame: str, noise_std: ArrayLike = 1.0, bias: bool = True, forgetting: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        frame: str,
+        noise_std: ArrayLike = 1.0,
+        bias: bool = True,
+        forgetting: float = 1.0,
+        noise_inflation: float = 1.0,
+    ) -> None:
         """Start knowing nothing.
 
         Args:
@@ -47,14 +65,18 @@ class OnlineLoad:
             noise_std: (6,) standard deviations of the channels [N, N m]; one number where all count alike.
             bias: Estimate a constant wrench of the sensor with the load.
             forgetting: Weight of a sample relative to the next one: 1 forgets nothing.
+            noise_inflation: Samples per independent sample. Standard deviations count samples as independent; of a
+                filtered wrench some ten or twenty count as one.
         """
+        if not 1.0 <= noise_inflation < np.inf:
+            raise ArgumentError(f"noise_inflation is {noise_inflation}", remedy="Give a number from 1 up.")
         if not 0.0 < forgetting <= 1.0:
             raise ArgumentError(f"forgetting is {forgetting}", remedy="Give a number in (0, 1].")
         std = np.broadcast_to(np.asarray(noise_std, dtype=float), (6,))
         if not (np.isfinite(std).all() and (std > 0.0).all()):
             raise ArgumentError(f"standard deviations must be positive, not {std}")
         self.frame, self.sensing = frame, Sensing(bias=bias)
-        self.samples, self.equations = 0, 0.0
+        self.samples, self.equations, self.noise_inflation = 0, 0.0, noise_inflation
         self._scale = 1.0 / std
         self._keep = np.array([np.sqrt(forgetting)])
         size = 11 + 6 * bias
@@ -100,10 +122,10 @@ class OnlineLoad:
         noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
         solution = LinearSolution(
             values=values,
-            covariance=covariance * noise**2,
+            covariance=covariance * noise**2 * self.noise_inflation,
             undetermined=undetermined,
             noise_std=noise / self._scale,
-            inflation=1.0,
+            inflation=self.noise_inflation,
         )
         return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
 
