@@ -17,14 +17,14 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
 
     Args:
         path: Destination; its folder must exist.
-        content: Text (written as UTF-8, line ends as given) or bytes.
+        content: Text (written as UTF-8, line ends as given, bytes of odd file names as escapes) or bytes.
         force: Overwrite an existing file.
 
     Raises:
         ExportError: The file exists and ``force`` is False, or the system refuses (read-only folder, full disk).
     """
     target = Path(path)
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         if not force and os.path.lexists(target):
             raise ExportError("the file exists already", path=target, remedy="Choose another name, or pass force=True.")

@@ -71,6 +71,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_urdf(cylindrical(), folder / "arm.urdf")
     lines = write_log(folder / "run1.csv", 0)
     write_log(folder / "run2.csv", 1)
+    (folder / "copy.csv").write_bytes((folder / "run1.csv").read_bytes())
     write_log(folder / "degrees.csv", 0, scale=np.rad2deg(1.0))
     write_log(folder / "two.csv", 0, joints=2)
     head, first = lines[0], lines[1]
@@ -78,6 +79,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "empty": "",
         "header": head,
         "sample": f"{head}\n{first}",
+        "short": "\n".join(lines[:21]),
         "nan": "\n".join([head, *(f"{0.01 * k}" + ",nan" * 6 for k in range(500))]),
         "rest": "\n".join([head, *(f"{0.01 * k},0.1,0.2,0.3,1,2,3" for k in range(800))]),
         "still": "\n".join([head, *(standing(row) for row in lines[1:])]),
@@ -150,6 +152,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "no torque channel": (identify("run1.csv", chart="no_torque"), 3, "[effort]"),
     "empty log": (identify("empty.csv"), 3, "it is empty"),
     "header alone": (identify("header.csv"), 3, "no line of numbers"),
+    "twenty samples": (identify("short.csv"), 3, "no gap-free stretch"),
     "one sample": (identify("sample.csv"), 3, "sample.csv"),
     "nothing but NaN": (identify("nan.csv"), 3, "missing or not finite"),
     "dead channels": (identify("rest.csv"), 3, "the torque never changes"),
@@ -175,7 +178,19 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "no number": (identify("run1.csv", "--limit", "much"), 2, "much"),
     "negative cutoff": (identify("run1.csv", "--cutoff", "-1"), 2, "--cutoff"),
     "cutoff beyond half the rate": (identify("run1.csv", "--cutoff", "500"), 2, "half the sampling rate"),
+    "cutoff that is no number": (identify("run1.csv", "--cutoff", "nan"), 2, "not a finite number"),
+    "limit that is no number": (identify("run1.csv", "--limit", "nan"), 2, "not a finite number"),
+    "limit without end": (identify("run1.csv", "--limit", "inf"), 2, "not a finite number"),
+    "delay that is no number": (identify("run1.csv", "--delay", "nan"), 2, "not a finite number"),
+    "delay in words": (identify("run1.csv", "--delay", "some"), 2, "--delay"),
+    "search without end": (["excite", "arm.urdf", "--time-limit", "nan", "--out", "new"], 2, "not a finite number"),
+    "share that is no number": (["excite", "arm.urdf", "--scale", "nan", "--out", "new"], 2, "not a finite number"),
+    "hold nowhere": (["base", "arm.urdf", "--hold", "joint1=nan"], 2, "--hold JOINT=0.02"),
+    "noise that is no number": (["compare", "arm.urdf", "--noise", "nan"], 2, "--noise"),
     "map and profile": (identify("run1.csv", "--profile", "libfranka"), 2, "not both"),
+    "a log twice": (identify("run1.csv", "run1.csv"), 2, "run1.csv is given twice"),
+    "a copy of a log": (identify("run1.csv", "copy.csv"), 2, "copy.csv has the same content as run1.csv"),
+    "a proof twice": (["validate", "res", "run2.csv", "run2.csv", *VALIDATE], 2, "run2.csv is given twice"),
     "own proof": (identify("run1.csv", "--validate", "run1.csv"), 2, "Keep one run aside"),
     "sign without sensor": (["load", "arm.urdf", "run1.csv", *VALIDATE, "--sign", "-1"], 2, "--sensor"),
     "sensor and unloaded": (
@@ -199,6 +214,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("arguments", "code", "words"), WRONG.values(), ids=WRONG)
 def test_a_wrong_use(desk: Path, arguments: list[str], code: int, words: str) -> None:
     with inside(desk):
@@ -287,6 +303,46 @@ def test_a_locale_without_letters(desk: Path) -> None:
         assert result.returncode == 0, result.stderr
         assert "base parameters" in result.stdout
         assert result.stderr == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are text here")
+def test_a_name_that_is_no_text(desk: Path) -> None:
+    (desk / "odd").mkdir()
+    try:
+        os.link(desk / "run1.csv", os.fsencode(desk / "odd") + b"/r\xfcn.csv")
+    except OSError:
+        pytest.skip("the file system takes text only")
+    for locale in ("C", "C.UTF-8"):
+        log, out = os.fsdecode(b"odd/r\xfcn.csv"), f"odd/{locale}"
+        result = run(desk, *identify(log, out=out), LC_ALL=locale)
+        assert result.returncode == 0, result.stderr
+        assert "\\udcfcn.csv" in (desk / out / "log.txt").read_text(encoding="utf-8")
+        assert "\\udcfcn.csv" in (desk / out / "report.html").read_text(encoding="utf-8")
+        again = run(desk, "rerun", out, "--out", f"{out}-again", LC_ALL=locale)
+        assert again.returncode == 0, again.stderr
+
+
+def test_late_torques_are_moved_back(desk: Path) -> None:
+    """Torques stamped 20 ms late: the gate names the option, which then finds what the log on time tells."""
+    head, *rows = (desk / "run1.csv").read_text().splitlines()
+    table = np.array([[float(word) for word in row.split(",")] for row in rows])
+    late = np.column_stack([table[2:, :4], table[:-2, 4:]])
+    np.savetxt(desk / "late.csv", late, delimiter=",", header=head, comments="")
+    values = {}
+    with inside(desk):
+        said = CliRunner().invoke(main, ["check", "late.csv", "--map", "map.toml", "--robot", "arm.urdf"]).output
+        assert "--delay 0.0" in said
+        for delay in ("0", "0.02", "auto"):
+            checked = ["check", "late.csv", "--map", "map.toml", "--robot", "arm.urdf", "--delay", delay]
+            assert ("ms late" in CliRunner().invoke(main, checked).output) == (delay == "0")
+            made = CliRunner().invoke(main, identify("late.csv", "--delay", delay, out=f"late{delay}"))
+            assert made.exit_code == 0, made.output
+            found = json.loads((desk / f"late{delay}" / "result.json").read_text())
+            values[delay] = found["training_error_percent"]["all"]
+        on_time = json.loads((desk / "res" / "result.json").read_text())["training_error_percent"]["all"]
+    assert values["0.02"] == pytest.approx(on_time, rel=0.2)
+    assert values["auto"] == pytest.approx(on_time, rel=0.2)
+    assert values["0"] > 3.0 * on_time
 
 
 def test_no_home_and_no_cache(desk: Path) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
 __all__ = [
+    "DELAY",
     "EXISTING",
     "FORCE",
     "HOLD",
@@ -27,6 +28,7 @@ __all__ = [
     "OUT",
     "POSITIVE",
     "PROFILE",
+    "FiniteRange",
     "held_joints",
     "is_robot",
     "load_robot",
@@ -62,13 +64,32 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+class FiniteRange(click.FloatRange):
+    """A range without infinity and without NaN, which would pass any comparison."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        return number if math.isfinite(number) else self.fail(f"{value} is not a finite number.", param, ctx)
+
+
+class Delay(FiniteRange):
+    """Seconds by which torques are late, or the word auto."""
+
+    name = "delay"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "auto" else super().convert(value, param, ctx)
+
+
 EXISTING = ExistingPath()
-POSITIVE = click.FloatRange(min=0.0, min_open=True)
+POSITIVE = FiniteRange(min=0.0, min_open=True)
 FORCE = click.option("--force", is_flag=True, help="Overwrite what stands in the output folder.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 MAP = click.option("--map", "channel_map", type=EXISTING, help="Channel map (TOML); see dynid inspect.")
 OUT = click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the results.")
 PROFILE = click.option("--profile", help="Ready channel map: ur_rtde, libfranka, one_number_per_line, joint_state.")
+DELAY = click.option("--delay", type=Delay(), default=0.0, show_default=True, metavar="SECONDS|auto",
+                      help="How late torques are stamped; auto estimates it from each log.")  # fmt: skip
 HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
                      help="Turn a joint of the file into a fixed one (fingers, mimic joints); repeatable.")  # fmt: skip
 
@@ -113,7 +134,10 @@ def robot_argument(command: Callable[..., None]) -> Callable[..., None]:
 def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
     """Joint -> position, from the words of ``--hold``."""
     try:
-        return {name: float(value or 0.0) for name, _, value in (pair.partition("=") for pair in pairs)}
+        held = {name: float(value or 0.0) for name, _, value in (pair.partition("=") for pair in pairs)}
+        if odd := [name for name, value in held.items() if not math.isfinite(value)]:
+            raise ValueError(f"the position of {odd[0]} is not a finite number")
+        return held
     except ValueError as error:
         raise errors.ArgumentError(f"--hold: {error}", remedy="Write --hold JOINT or --hold JOINT=0.02.") from error
 

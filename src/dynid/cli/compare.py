@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dynid.cli.common import FORCE, JSON, make_folder, print_json, robot_argument, verb
+from dynid.cli.common import FORCE, JSON, POSITIVE, make_folder, print_json, robot_argument, verb
 from dynid.cli.progress import progress
 from dynid.errors import ArgumentError
 
@@ -20,7 +21,10 @@ __all__ = ["compare"]
 
 def _numbers(text: str, option: str) -> tuple[float, ...]:
     try:
-        return tuple(float(word) for word in text.split(","))
+        numbers = tuple(float(word) for word in text.split(","))
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError(f"{text} is not finite")
+        return numbers
     except ValueError as error:
         raise ArgumentError(f"{option}: {error}", remedy=f"Write {option} 1e-4,1e-3.") from error
 
@@ -38,8 +42,10 @@ def _numbers(text: str, option: str) -> tuple[float, ...]:
 @click.option("--start", default="0.1", show_default=True, help="Relative errors of the parameters at the start.")
 @click.option("--methods", default=None, help="Short names, comma separated; +f low-passes positions: wls+f.")
 @click.option("--runs", default=20, show_default=True, help="Logs per condition.")
-@click.option("--duration", default=10.0, show_default=True, help="Length of a log [s].")
-@click.option("--amplitude", default=0.8, show_default=True, help="Excursion of the joints [rad or m], about.")
+@click.option("--duration", type=POSITIVE, default=10.0, show_default=True, help="Length of a log [s].")
+@click.option(
+    "--amplitude", type=POSITIVE, default=0.8, show_default=True, help="Excursion of the joints [rad or m], about."
+)
 @click.option("--seed", default=0, show_default=True, help="Of everything random.")
 @click.option("--jobs", default=1, show_default=True, help="Processes that share the work.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for compare.html, .md, .json and .svg.")

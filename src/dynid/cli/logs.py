@@ -13,6 +13,7 @@ import click
 
 from dynid import errors
 from dynid.cli.common import (
+    DELAY,
     EXISTING,
     FORCE,
     JSON,
@@ -28,7 +29,7 @@ from dynid.cli.common import (
     with_usual_joint_models,
 )
 from dynid.cli.progress import progress
-from dynid.cli.reading import LogSource, read_experiments
+from dynid.cli.reading import LogSource, Seconds, read_experiments
 from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def inspect(logs: tuple[str, ...], as_json: bool) -> None:
 @click.option("--select", is_flag=True, help="Add friction and drive terms that cross-validation approves.")
 @LIMIT
 @CUTOFF
+@DELAY
 @CHECK
 @OUT
 @FORCE
@@ -98,6 +100,7 @@ def identify(
     select: bool,
     limit: float,
     cutoff: float | None,
+    delay: Seconds,
     check: bool,
     out: Path,
     force: bool,
@@ -115,10 +118,12 @@ def identify(
     from dynid.identification.links import identify as identify_links
     from dynid.identification.validation import validate as judge
 
+    _refuse_copies(logs)
+    _refuse_copies(held_out)
     _refuse_twice(logs, held_out)
     run = open_run(out, ["result.json", "summary.txt"], force=force)
     model = with_usual_joint_models(robot)
-    source = LogSource(model, channel_map, profile, cutoff, gate=check)
+    source = LogSource(model, channel_map, profile, cutoff, gate=check, delay=delay)
     everything = read_experiments((*logs, *held_out), source, run)
     used, proof = everything[: len(logs)], everything[len(logs) :]
     module, name = ESTIMATORS[estimator]
@@ -138,6 +143,17 @@ def identify(
         say_verdict(proven.summary() if proven else open_end, good=proven is not None and proven.passed)
         click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
     sys.exit(code)
+
+
+def _refuse_copies(logs: Sequence[str]) -> None:
+    """The same samples twice look like twice the knowledge: intervals would shrink, and none of it would be true."""
+    seen: dict[str, str] = {}
+    for log in logs:
+        digest = sha256(Path(log))
+        if (twin := seen.get(digest)) is not None:
+            what = "is given twice" if twin == log else f"has the same content as {twin}"
+            raise errors.ArgumentError(f"{log} {what}", remedy="Give each log once: a copy tells nothing new.")
+        seen[digest] = log
 
 
 def _refuse_twice(logs: Sequence[str], held_out: Sequence[str]) -> None:
@@ -178,6 +194,7 @@ def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequen
 @PROFILE
 @LIMIT
 @CUTOFF
+@DELAY
 @CHECK
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the verdict and a report.")
 @FORCE
@@ -189,6 +206,7 @@ def validate(
     profile: str | None,
     limit: float,
     cutoff: float | None,
+    delay: Seconds,
     check: bool,
     out: Path | None,
     force: bool,
@@ -202,6 +220,7 @@ def validate(
     from dynid.identification.validation import validate as judge
     from dynid.report.report import identification_page
 
+    _refuse_copies(logs)
     saved = read_result(result)
     fit = saved.identification()
     used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
@@ -211,7 +230,7 @@ def validate(
                 f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
             )
     run = None if out is None else open_run(out, ["validation.json"], force=force)
-    runs = read_experiments(logs, LogSource(fit.robot, channel_map, profile, cutoff, gate=check), run)
+    runs = read_experiments(logs, LogSource(fit.robot, channel_map, profile, cutoff, gate=check, delay=delay), run)
     verdict = judge(fit, runs, limit=limit)
     code = 0 if verdict.passed else 1
     if run is not None:

@@ -12,6 +12,7 @@ import click
 
 from dynid import errors
 from dynid.cli.common import (
+    DELAY,
     EXISTING,
     FORCE,
     HOLD,
@@ -20,6 +21,7 @@ from dynid.cli.common import (
     OUT,
     POSITIVE,
     PROFILE,
+    FiniteRange,
     held_joints,
     is_robot,
     load_robot,
@@ -30,6 +32,7 @@ from dynid.cli.common import (
     with_usual_joint_models,
 )
 from dynid.cli.progress import progress, size_of
+from dynid.cli.reading import Seconds, undelayed
 from dynid.cli.run_folder import open_run
 
 if TYPE_CHECKING:
@@ -59,9 +62,16 @@ def robots(as_json: bool) -> None:
 @click.option("--robot", "recorded", help="Of a log: the robot that was recorded, a file or a built-in one.")
 @MAP
 @PROFILE
+@DELAY
 @JSON
 def check(
-    what: str, hold: tuple[str, ...], recorded: str | None, channel_map: str | None, profile: str | None, as_json: bool
+    what: str,
+    hold: tuple[str, ...],
+    recorded: str | None,
+    channel_map: str | None,
+    profile: str | None,
+    delay: Seconds,
+    as_json: bool,
 ) -> None:
     """List what is wrong or suspicious in a robot model or in a log, with the remedy.
 
@@ -82,7 +92,7 @@ def check(
             advance(0.0, f"reading {Path(path).name}")
             recording = read_recording(path, robot, channel_map=channel_map, profile=profile)
             advance(size, f"checking {Path(path).name}")
-            result = check_recording(recording, robot)
+            result = check_recording(undelayed(recording, delay), robot)
     if as_json:
         print_json([dataclasses.asdict(finding) for finding in result.findings])
     else:
@@ -161,7 +171,7 @@ def _ranged(joint: Joint) -> bool:
 @click.option("--harmonics", type=click.IntRange(min=1), default=5, show_default=True, help="Number of harmonics.")
 @click.option(
     "--scale",
-    type=click.FloatRange(0.0, 1.0, min_open=True),
+    type=FiniteRange(0.0, 1.0, min_open=True),
     default=0.8,
     show_default=True,
     help="Share of the robot's limits that may be used.",
@@ -176,7 +186,7 @@ def _ranged(joint: Joint) -> bool:
 @click.option("--from", "earlier", type=EXISTING, help="plan.json of an earlier design to go on from.")
 @click.option(
     "--speed-coverage",
-    type=click.FloatRange(0.0, 1.0),
+    type=FiniteRange(0.0, 1.0),
     default=0.0,
     show_default=True,
     help="Share of its speed limit that every joint is to reach both ways, for friction.",

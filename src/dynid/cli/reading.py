@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from dynid.data.recording import Experiment, Recording
     from dynid.robot.model import Robot
 
-__all__ = ["LogSource", "read_experiments"]
+__all__ = ["LogSource", "Seconds", "read_experiments", "undelayed"]
+
+Seconds = float | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,13 @@ class LogSource:
     """Whether logs with errors are refused."""
     torques: bool = True
     """Whether joint torques are needed."""
+    delay: Seconds = 0.0
+    """How late torques are stamped [s]."""
 
     def key(self, path: str) -> list[str]:
         """Everything that an experiment depends on."""
         mapped = "" if self.channel_map is None else sha256(Path(self.channel_map))
-        words = (path, mapped, self.profile, self.cutoff, self.gate, self.robot.fingerprint)
+        words = (path, mapped, self.profile, self.cutoff, self.gate, self.delay, self.robot.fingerprint)
         return [sha256(Path(path)), *(str(word) for word in words)]
 
     def read(self, path: str, done: float, size: float, advance: Advance) -> Experiment:
@@ -54,9 +58,10 @@ class LogSource:
                 raise errors.DataError("no joint torques are mapped", remedy=remedy)
             if self.gate:
                 advance(done + 0.3 * size, f"checking {Path(path).name}")
-                self._check(path, recording)
+                self._check(path, undelayed(recording, self.delay))
             advance(done + 0.7 * size, f"processing {Path(path).name}")
-            run = process(recording, cutoff_hz=self.cutoff if self.cutoff is not None else "auto")
+            cutoff: float | Literal["auto"] = self.cutoff if self.cutoff is not None else "auto"
+            run = process(recording, cutoff_hz=cutoff, effort_delay_s=self.delay)
         except errors.DataError as error:
             folder = "Give the log itself, or name the run's files under [files] in the map."
             raise type(error)(
@@ -85,6 +90,17 @@ class LogSource:
         for finding in findings:
             if finding.severity == "warning":
                 click.echo(f"{path}: {finding}", err=True)
+
+
+def undelayed(recording: Recording, delay: Seconds) -> Recording:
+    """The recording with its torques moved back in time, as processing will do it: for the gate."""
+    from dynid.data.processing import Processing, resolve_delay
+
+    if delay == 0.0 or recording.effort is None or recording.isolated:
+        return recording
+    known = resolve_delay(recording, Processing(effort_delay_s=delay))[0].delay_s
+    stamps = recording.time if recording.effort_time is None else recording.effort_time
+    return replace(recording, effort_time=stamps - known)
 
 
 def read_experiments(paths: Sequence[str], source: LogSource, run: RunFolder | None = None) -> list[Experiment]:

@@ -50,7 +50,10 @@ class RunFolder:
 
     def note(self, text: str) -> None:
         """Add a line to ``log.txt``; a log that cannot be written stops nothing."""
-        with suppress(OSError), (self.path / "log.txt").open("a", encoding="utf-8") as stream:
+        with (
+            suppress(OSError),
+            (self.path / "log.txt").open("a", encoding="utf-8", errors="backslashreplace") as stream,
+        ):
             stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
 
     def note_failure(self) -> None:
@@ -238,7 +241,7 @@ def sha256(path: Path) -> str:
     try:
         if path.is_dir():
             parts = [f"{file.name} {sha256(file)}" for file in sorted(path.iterdir()) if file.is_file()]
-            return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+            return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
         facts = path.stat()
         return _file_digest(path, facts.st_mtime_ns, facts.st_size)
     except OSError as error:

@@ -145,7 +145,8 @@ def _floor(power: Floats, frequency: Floats) -> Floats:
     Where a fast motion reaches into the wide band, the narrow one is clearly lower; else its scatter would only make
     the lesser of both too low.
     """
-    wide, narrow = (power[(frequency > low) & (frequency < 0.49)] for low in (0.30, 0.45))
+    top = (power[(frequency > low) & (frequency < 0.49)] for low in (0.30, 0.45))
+    wide, narrow = (part if len(part) else power[-1:] for part in top)  # a handful of samples has no such band
     levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]  # power is exponentially distributed
     surely = levels[1] < levels[0] * (1.0 - 6.0 / np.sqrt(max(len(narrow), 37)))
     return np.asarray(np.where(surely, levels[1], levels[0]))

@@ -168,7 +168,7 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
                 "residual before": delay.residual_before,
                 "after": delay.residual_after,
             },
-            remedy=f"Process with effort_delay_s={delay.seconds:.6f}.",
+            remedy=f"Process with effort_delay_s={delay.seconds:.6f}; on the command line --delay {delay.seconds:.6f}.",
         )
 
 
