@@ -15,7 +15,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
 from dynid.parameters.base import BaseParameters
 from dynid.parameters.layout import parameters as parameter_layout
-from dynid.parameters.numeric import keep_order, numeric_row_space
+from dynid.parameters.numeric import keep_order, numeric_row_space, random_states, sampled_regressor
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
 from dynid.robot.model import Robot
@@ -222,7 +222,18 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
         changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=1e-12) for T in table.T_body_mdh)
         if changed and table.deviation <= 1e-14:
             candidates.append((table.robot, _regrouping(table.robot).values(table.robot.parameter_vector)))
-    return min(candidates, key=lambda candidate: count(_inverse_dynamics(*candidate)).flops)
+    exact = [candidate for candidate in candidates if _keeps_torques(*candidate)]
+    return min(exact or candidates[:1], key=lambda candidate: count(_inverse_dynamics(*candidate)).flops)
+
+
+def _keeps_torques(robot: Robot, values: Floats) -> bool:
+    """Whether regrouped values have the torques of the robot's own, but for rounding.
+
+    Where axes are nearly parallel, or frames far from their bodies, regrouping loses digits that the code must have.
+    """
+    Y = sampled_regressor(robot, random_states(robot, 5))
+    terms = float((np.abs(Y) @ np.abs(robot.parameter_vector)).max())
+    return bool(np.abs(Y @ (values - robot.parameter_vector)).max() <= 1e-13 * terms)
 
 
 def flattened(robot: Robot, theta: Floats) -> Floats:
