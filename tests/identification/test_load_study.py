@@ -105,6 +105,13 @@ def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
     assert any("arm's model" in text for text in rough.problems)
 
 
+def test_a_load_without_gravity_is_studied() -> None:
+    robot, run = ROBOT.with_gravity([0.0, 0.0, 0.0]), run_of()
+    wrench = wrench_regressor(robot, LINK, run.q, run.dq, run.ddq) @ TRUTH.vector
+    wrench = wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
+    assert study_load(robot, run_of(wrench=wrench), sensor_frame=LINK).load.mass == pytest.approx(1.8, abs=0.05)
+
+
 def test_joint_torques_get_the_same_study() -> None:
     robot = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
     study = study_payload(ROBOT, loaded=run_of(robot), unloaded=run_of())

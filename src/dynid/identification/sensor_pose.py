@@ -116,6 +116,8 @@ def _guess(data: WrenchData, bias: bool, orientation: bool, gravity: bool) -> Se
         return SensorPose(R_frame_sensor=R, gravity=data.gravity, sign=sign, turned=True, tilted=False)
     if data.R_frame_base is None or data.gravity is None:
         raise ArgumentError("the equations do not say how the frame was turned", remedy="Give poses, or a robot.")
+    if not np.any(data.gravity):
+        raise IdentifiabilityError("without gravity there is no direction of it", remedy="Give the robot its gravity.")
     if not orientation:
         g = _guess_gravity(data, data.R_frame_base, data.gravity, bias)
         return SensorPose(R_frame_sensor=np.eye(3), gravity=g, sign=1.0, turned=False, tilted=True)
