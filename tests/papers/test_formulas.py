@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.papers.formulas import Monomials, OperatorCount, evaluate, mend_parentheses, operators
+from dynid.papers.formulas import Monomials, OperatorCount, constant_operators, evaluate, mend_parentheses, operators
 
 
 def test_arithmetic_on_names() -> None:
@@ -23,6 +23,10 @@ def test_nothing_else_is_accepted(text: str) -> None:
 def test_operators_as_written() -> None:
     assert operators("(2.0 * (a * b)) - c + (- d)") == OperatorCount(products=1, doublings=1, sums=2, negations=1)
     assert operators("(0 - (a * b))") == OperatorCount(products=1, negations=1)
+
+
+def test_operators_of_constants() -> None:
+    assert constant_operators("(k - 2*h) * a + k", {"k", "h"}) == OperatorCount(doublings=1, sums=1)
 
 
 def test_parentheses() -> None:

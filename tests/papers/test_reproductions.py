@@ -122,6 +122,8 @@ def test_comparisons() -> None:
     assert close("a", 2.0, 2.5, factor=1.3).verdict is Verdict.REPRODUCED
     assert close("a", 2.0, -2.0, factor=1.3).verdict is Verdict.DIFFERS
     assert close("a", 0.0, 0.0, factor=1.3).verdict is Verdict.REPRODUCED
+    assert close("a", 2.0, 2.5, factor=1.3).note == "agreement: within 30 %"
+    assert close("a", 2.0, 9.0, factor=3).note == "needed for agreement: within a factor 3"
     row = checked("a", 1.5, 1.6)
     assert row.verdict is Verdict.MISPRINT
     assert "right: 1.6" in row.note

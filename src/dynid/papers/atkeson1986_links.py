@@ -249,7 +249,11 @@ def appendix1(quick: bool = False) -> Part:
                 good.append(parameter)
             else:
                 rows.append(_corrected(f"n{joint + 1}, coefficient of {parameter}", text, column, basis))
-        held = f"{len(good)} hold to 1e-9: {' '.join(good)}"
+        wrong = len(formulas) - len(good)
+        others = (
+            f"; the other {wrong} {'is a misprint' if wrong == 1 else 'are misprints'}, listed above" if wrong else ""
+        )
+        held = f"{len(good)} hold to 1e-9: {' '.join(good)}{others}"
         rows.append(Row(f"n{joint + 1}: coefficients that hold", f"{len(formulas)}", held, Verdict.REPRODUCED))
         silent = sorted(set(names) - {_KEPT.get(p, (p, 1))[0] for p in formulas} - _absorbed())
         quiet = all(np.abs(Y[:, joint, names.index(n)]).max() < 1e-12 for n in silent)

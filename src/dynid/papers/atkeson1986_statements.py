@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from scipy.integrate import simpson
+from scipy.spatial.transform import Rotation
 
 from dynid.kernels import regressor, wrench_regressor
 from dynid.papers.data import printed
@@ -51,12 +53,35 @@ def statements(quick: bool = False) -> Part:
             note="minimum-jerk course, one revolution",
         ),
         *_transmission(puma),
+        _integral(data["integrand_A3"]),
         equal(
             "(21): at rest mass and first moment only, from two orientations", 4, ranks[1], note=f"one gives {ranks[0]}"
         ),
         equal("(8): all ten parameters from two samples in motion", 10, ranks[3], note=f"one gives {ranks[2]}"),
     )
-    return Part(title="Statements and equations", source=data["source"] + ", (8), (15), (17), (21)", rows=rows)
+    return Part(title="Statements and equations", source=data["source"] + ", (8), (15), (17), (21), (A3)", rows=rows)
+
+
+def _integral(integrand: str) -> Row:
+    """(A3) along a motion that turns about two axes; Simpson's rule."""
+    t = np.linspace(0.0, 1.0, 2001)
+    a, b, da, db = np.sin(2 * t), np.cos(3 * t), 2 * np.cos(2 * t), -3 * np.sin(3 * t)
+    w = np.stack([db, da * np.sin(b), da * np.cos(b)], axis=1)  # Rz(a) Rx(b), in its own axes
+    turn = Rotation.from_euler("ZX", np.stack([a, b], axis=1)).inv()
+    rates = np.array([1.0, 2.0, 3.0])
+    v = turn.apply(rates * np.cos(np.outer(t, rates)))
+    sides = {"dp": v, "ddp": turn.apply(-(rates**2) * np.sin(np.outer(t, rates)))}
+    right = v[-1] - v[0] + simpson(np.cross(w, v), x=t, axis=0)
+    errors = {key: float(np.abs(simpson(x, x=t, axis=0) - right).max()) for key, x in sides.items()}
+    names = {"dp": "integral of the velocity", "ddp": "integral of the acceleration"}
+    exact = min(errors, key=lambda key: errors[key])
+    return checked(
+        "(A3): left side",
+        names[integrand],
+        names[exact],
+        same=errors[integrand] < 1e-9,
+        note=f"error of the printed form {errors[integrand]:.1g}, of the right one {errors[exact]:.0e}",
+    )
 
 
 def _transmission(robot: Robot) -> tuple[Row, ...]:

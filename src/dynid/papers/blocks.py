@@ -95,7 +95,7 @@ class Contents(Block):
     def to_html(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("part", *(_chip(verdict) for verdict in Verdict)))
         body = "".join(
-            f'<tr><td style="white-space:normal"><a href="#s{section}">{escape(title)}</a></td>'
+            f'<tr><td style="white-space:normal;min-width:14em"><a href="#s{section}">{escape(title)}</a></td>'
             + "".join(f'<td class="number">{count or ""}</td>' for count in counts)
             + "</tr>"
             for title, section, counts in self.parts

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -16,7 +17,15 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 
-__all__ = ["Monomials", "OperatorCount", "evaluate", "mend_parentheses", "operators"]
+__all__ = [
+    "Monomials",
+    "OperatorCount",
+    "constant_operators",
+    "evaluate",
+    "mend_parentheses",
+    "operators",
+    "variables",
+]
 
 Floats = NDArray[np.float64]
 
@@ -72,11 +81,37 @@ class OperatorCount:
             self.negations + other.negations,
         )
 
+    def __sub__(self, other: OperatorCount) -> OperatorCount:
+        return OperatorCount(
+            self.products - other.products,
+            self.doublings - other.doublings,
+            self.sums - other.sums,
+            self.negations - other.negations,
+        )
+
 
 def operators(text: str) -> OperatorCount:
     """Count the operators of a formula; sums with a literal zero are not counted."""
+    return _count(list(ast.walk(_tree(text))))
+
+
+def constant_operators(text: str, constants: AbstractSet[str]) -> OperatorCount:
+    """Count the operators of a formula whose operands are all constants."""
+    return _count([node for node in ast.walk(_tree(text)) if _names(node) <= constants])
+
+
+def variables(text: str) -> set[str]:
+    """Names in a formula."""
+    return _names(_tree(text))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _count(nodes: Sequence[ast.AST]) -> OperatorCount:
     found = OperatorCount()
-    for node in ast.walk(_tree(text)):
+    for node in nodes:
         if isinstance(node, ast.UnaryOp):
             found += OperatorCount(negations=1)
         elif isinstance(node, ast.BinOp):

@@ -158,7 +158,7 @@ def _lines(key: str, label: str, sources: Mapping[str, Floats], basis: Monomials
                 wrong.append((source, basis.text(claimed), basis.text(right)))
         good += [line] if not wrong else []
         rows += [checked(f"{label}, line {line}: coefficient of {s}", was, right) for s, was, right in wrong]
-    held = f"{len(good)} lines hold for all geometry: {' '.join(good)}"
+    held = f"{len(good)} lines hold for all geometry: {' '.join(good)}" + ("; misprints below" if rows else "")
     return [Row(f"{label}, lines that hold", f"{len(lines)} lines", held, Verdict.REPRODUCED), *rows]
 
 

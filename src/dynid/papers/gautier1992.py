@@ -80,6 +80,7 @@ def formulas(quick: bool = False) -> Part:
         checked(
             "(15): Cond(W) > 1", "> 1", ">= 1", note=f"an orthogonal matrix has {orthogonal:.3g}, as the paper says"
         ),
+        _limits(rng),
         in_kind("(28): coefficients of the fifth-order segments", "closed form", f"error {error:.0e}", error < 1e-9),
         checked(
             "section 5.2: equation of the velocity's extrema",
@@ -99,9 +100,33 @@ def formulas(quick: bool = False) -> Part:
     )
     return Part(
         title="Statements and formulas",
-        source="equations (15), (28), section 5.2, Table 6",
+        source="equations (15), (20), (28), section 5.2, Table 6",
         rows=rows,
         figures=(_counterexample(),),
+    )
+
+
+def _limits(rng: np.random.Generator) -> Row:
+    """(20) with the printed indices: which points of a box, drawn joint by joint, it lets pass."""
+    indices = printed("gautier1992")["equation20"]
+    upper = np.deg2rad([90.0, 87.5, 65.0])
+    lower = -upper[::-1]
+    q = rng.uniform(lower, upper, (1000, 3))
+    shares = []
+    for at in (indices, dict.fromkeys(indices, "j")):
+        pairs = [{"i": i, "j": j} for i in range(3) for j in range(3)]
+        passed = [
+            (lower[k[at["lower"]]] <= q[:, k[at["position"]]]) & (q[:, k[at["position"]]] <= upper[k[at["upper"]]])
+            for k in pairs
+        ]
+        shares.append(float(np.mean(np.all(passed, axis=0))))
+    return checked(
+        "(20): indices of the limits",
+        "q_I{lower} <= q_{position} <= q_F{upper}".format(**indices),
+        "q_Ij <= q_j <= q_Fj",
+        same=shares[0] == 1.0 or shares[1] < 1.0,
+        note=f"of points within each joint's own limits the printed form lets {100 * shares[0]:.0f} % pass, "
+        f"the right one {100 * shares[1]:.0f} %",
     )
 
 

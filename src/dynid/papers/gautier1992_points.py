@@ -46,8 +46,21 @@ def narrow() -> EnergyPoints:
 
 @cache
 def optimum(count: int, quick: bool) -> PointSequence:
-    """The best points for that many energy differences."""
-    return optimise_points(narrow(), count, starts=1 if quick else 3, iterations=60 if quick else 400)
+    """The best points for that many energy differences; fewer equations have more poor local optima."""
+    starts = 1 if quick else 8 if count <= 20 else 3
+    return optimise_points(narrow(), count, starts=starts, iterations=60 if quick else 400)
+
+
+def _balanced(points: PointSequence, quick: bool) -> PointSequence:
+    """Points with a small equilibrium as well; that criterion has many local optima, so they are moved repeatedly."""
+    cost = GeometricCost(((1.0, ConditionNumber()), (0.15, Equilibrium())))
+    found = []
+    for seed in range(1 if quick else 4):
+        points = optimise_points(
+            narrow(), 30, criterion=cost, seed=seed, initial=points, iterations=60 if quick else 250
+        )
+        found.append(points)
+    return min(found, key=lambda p: cost.value(p.W))
 
 
 def table2(quick: bool = False) -> Part:
@@ -124,8 +137,7 @@ def figures(quick: bool = False) -> Part:
     rng = np.random.default_rng(7)
     first = optimum(30, quick)
     before = wide().random(30, rng)
-    cost = GeometricCost(((1.0, ConditionNumber()), (0.15, Equilibrium())))
-    both = optimise_points(narrow(), 30, criterion=cost, initial=first, iterations=60 if quick else 250)
+    both = _balanced(first, quick)
     assumption = "joint limits as stated above"
     limits = MotionLimits(
         joint_names=zoo.gautier_khalil_3r().joint_names,
@@ -142,9 +154,9 @@ def figures(quick: bool = False) -> Part:
     peaks = path.peaks
     rows = (
         close("Cond(W) before", data["condition"][0], before.condition_number, factor=3, assumption=assumption),
-        close("Cond(W) after", data["condition"][1], both.condition_number, factor=1.6, assumption=assumption),
+        close("Cond(W) after", data["condition"][1], both.condition_number, factor=1.3, assumption=assumption),
         close("equilibrium S before", data["equilibrium"][0], before.equilibrium, factor=10, assumption=assumption),
-        close("equilibrium S after", data["equilibrium"][1], both.equilibrium, factor=3, assumption=assumption),
+        close("equilibrium S after", data["equilibrium"][1], both.equilibrium, factor=1.72, assumption=assumption),
         in_kind(
             "Figs. 3 to 5: continuous motion within position, velocity and acceleration limits",
             "within the limits",

@@ -18,7 +18,7 @@ from dynid.kernels import gravity_torque, inverse_dynamics, regressor
 from dynid.papers import izaguirre1992_code, izaguirre1992_control, izaguirre1992_equations, izaguirre1992_tables
 from dynid.papers.data import printed
 from dynid.papers.reproduction import Figure, Part
-from dynid.papers.rows import Row, checked, close, equal, in_kind
+from dynid.papers.rows import Row, checked, close, equal, in_kind, shown
 from dynid.parameters.base import base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import parameters
@@ -73,16 +73,30 @@ def reduction(quick: bool = False) -> Part:
     layout = parameters(robot)
     space = row_space(_in_papers_frames(robot, sampled_regressor(robot, random_states(robot, 100))))
     order = _order()
-    columns, _ = successive_columns(space, [layout.index(_translated(name)) for name in order])
-    kept = {layout[column].name for column in columns}
-    found = [name for name in order if _translated(name) in kept]
+
+    def eliminated(symbols: dict[str, str]) -> list[str]:
+        """The paper's names of what is left, with a meaning for its letters."""
+        names = {name: (symbols | _JOINTS)[name[:-1]] + name[-1] for name in order}
+        columns, _ = successive_columns(space, [layout.index(names[name]) for name in order])
+        kept = {layout[column].name for column in columns}
+        return [name for name in order if names[name] in kept]
+
+    found = eliminated(_SYMBOLS)
+    other = eliminated(_SYMBOLS | {"e": _SYMBOLS["f"], "f": _SYMBOLS["e"]})
     table1 = list(data["table1"])
+    strange = sorted(set(table1) ^ set(other))
     about = data["reduction"]
     rows = (
         equal("parameters", about["parameters"], len(layout)),
         equal("independent parameters", about["independent"], space.rank),
         equal("independent moments of links", about["moments"], sum(name[:-1] in _SYMBOLS for name in found)),
         equal("Table 1: the list", sorted(table1), sorted(found), assumption="letters e = YZ, f = XZ; distal frames"),
+        in_kind(
+            "letters e and f of Table 1: e = I23 and f = I13, not e = I13 and f = I23",
+            "not stated",
+            f"the first gives the list; the second differs from it in {shown(strange)}",
+            sorted(found) == sorted(table1) and bool(strange),
+        ),
         checked("section 7: parameters fitted in Table 1", about["text_of_section_7"], len(table1)),
         in_kind(
             "singular values that count and that do not",

@@ -69,7 +69,8 @@ def close(
     low, high = sorted((abs(paper), abs(ours)))
     agree = (paper * ours > 0 and high <= factor * low) or paper == ours
     good = Verdict.ASSUMED if assumption else Verdict.REPRODUCED
-    band = f"agreement: within {100 * (factor - 1):.3g} %" if factor < 2 else f"agreement: within a factor {factor:g}"
+    width = f"within {100 * (factor - 1):.3g} %" if factor < 2 else f"within a factor {factor:g}"
+    band = f"agreement: {width}" if agree else f"needed for agreement: {width}"
     note = "; ".join(text for text in (assumption if agree else reason or assumption, band) if text)
     was, found = (f"{shown(float(value), digits)} {unit}".strip() for value in (paper, ours))
     return Row(what, was, found, good if agree else Verdict.DIFFERS, note)

@@ -16,6 +16,10 @@ Floats = NDArray[np.float64]
 PALETTE = ("#2f6fb0", "#d1603d", "#4a9c6d", "#8a63b8", "#b58a1b")
 MARGIN = (58, 14, 30, 38)
 """Left, right, top, bottom of the plotting area [px]."""
+SECOND_LINE = 20
+"""Further room above the plotting area where title, label and legend need two lines [px]."""
+LETTER = 7
+"""Width of a letter [px], at most."""
 MOST_POINTS = 800
 """Points of a line that are drawn; more of them are thinned to the extremes of each pixel."""
 STYLE = (
@@ -66,6 +70,9 @@ class Chart:
     def body(self) -> str:
         """The drawing without the document around it."""
         left, right, top, bottom = MARGIN
+        needed = left + LETTER * len(self.title) + _legend_width(self.lines)
+        below = SECOND_LINE if needed > self.width - right or 6 + LETTER * len(self.y_label) > left else 0
+        top += below
         box = (left, top, self.width - left - right, self.height - top - bottom)
         x_range = _span([line.x for line in self.lines], pad=0.0)
         y_range = _span([line.y for line in self.lines], pad=0.06)
@@ -79,7 +86,7 @@ class Chart:
         ]
         for number, line in enumerate(self.lines):
             parts.append(_curve(line, PALETTE[number % len(PALETTE)], box, x_range, y_range))
-        parts += _legend(self.lines, left + box[2])
+        parts += _legend(self.lines, left + box[2], 18 + below)
         return "\n".join(parts)
 
 
@@ -145,10 +152,14 @@ def _curve(
     return f'<polyline class="l" stroke="{colour}"{dash} points="{points}"/>'
 
 
-def _legend(lines: Sequence[Line], right: int) -> list[str]:
+def _legend_width(lines: Sequence[Line]) -> int:
+    return sum(9 + LETTER * len(line.label) for line in lines)
+
+
+def _legend(lines: Sequence[Line], right: int, height: int) -> list[str]:
     parts, at = [], right
     for number, line in reversed(list(enumerate(lines))):
-        at -= 9 + 7 * len(line.label)
+        at -= _legend_width([line])
         colour = PALETTE[number % len(PALETTE)]
-        parts.append(f'<text x="{at}" y="18" style="fill:{colour}">{escape(line.label)}</text>')
+        parts.append(f'<text x="{at}" y="{height}" style="fill:{colour}">{escape(line.label)}</text>')
     return parts
