@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from dynid.data.processing import process
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.estimation.energy import Energy
+from dynid.estimation.estimate import Estimator
 from dynid.estimation.least_squares import WLS
+from dynid.estimation.momentum import Momentum
+from dynid.estimation.power import Power
 from dynid.estimation.problem import build_problem
+from dynid.estimation.robust import Cauchy, Huber
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.joint_models import Coulomb, Offset, Viscous
-from estimation.planted import planted_run
+from estimation.planted import arm, coverage, planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 BASE = base_parameters(ROBOT)
@@ -35,21 +43,33 @@ def test_white_torque_noise(band_hz: float | None) -> None:
 
 
 def test_coloured_torque_noise_widens_the_intervals() -> None:
-    from dataclasses import replace
-
-    from scipy import signal
-
     hits, inflation = [], []
     clean = planted_run(ROBOT, samples=4000)
     for seed in range(RUNS):
         white = np.random.default_rng(seed).normal(size=(4200, ROBOT.dof))
-        noise = signal.lfilter([0.2], [1.0, -0.8], white, axis=0)[200:]
+        noise = lfilter([0.2], [1.0, -0.8], white, axis=0)[200:]
         run = replace(clean, effort=clean.effort + 0.1 * noise)
         estimate = WLS().solve(build_problem(ROBOT, run, base=BASE))
         hits.append(covered(estimate.interval()))
         inflation.append(estimate.inflation.mean())
     assert np.mean(inflation) > 3.0  # (1 + 0.8) / (1 - 0.8) = 9 for constant columns
     assert 0.88 < np.mean(hits) < 0.985
+
+
+@pytest.mark.parametrize(
+    "estimator", [Huber(), Cauchy(), Power(), Energy(), Momentum()], ids=lambda e: type(e).__name__
+)
+def test_coloured_torque_noise_of_every_estimator(estimator: Estimator) -> None:
+    """AR(1) noise of 0.9: intervals hold about as often as those of least squares."""
+    robot = arm()
+    hits = []
+    for seed in range(10):
+        white = np.random.default_rng(seed).normal(size=(2200, robot.dof))
+        noise = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0)[200:]
+        clean = planted_run(robot, samples=2000, motion=seed)
+        problem = build_problem(robot, replace(clean, effort=clean.effort + 0.3 * noise))
+        hits.append(coverage(problem, estimator.solve(problem)))
+    assert 0.86 < np.mean(hits) < 0.99
 
 
 def test_position_noise() -> None:

@@ -18,8 +18,9 @@ from scipy.optimize import nnls
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import sandwich
+from dynid.estimation.noise import block_inflation
 from dynid.estimation.problem import Problem
-from dynid.estimation.samples import check_samples, folded, spectral_overlap
+from dynid.estimation.samples import check_samples, folded
 from dynid.information import Factor
 
 __all__ = ["Balance", "IntervalEstimator", "solve_balances"]
@@ -27,6 +28,8 @@ __all__ = ["Balance", "IntervalEstimator", "solve_balances"]
 Floats = NDArray[np.float64]
 ROUNDS = 4
 """How often the weights are refined."""
+BLOCKS = 10
+"""Blocks of time of an experiment, by which correlation of errors is judged."""
 NEAR_REST = 1e-3
 """Smallest variance of an equation relative to their mean: near rest little is known, whatever the torque's noise."""
 QUIETEST = 1e-6
@@ -89,13 +92,13 @@ def solve_balances(problem: Problem, balances: Balances, method: str) -> Estimat
         IdentifiabilityError: There are no more equations than unknowns, or they say nothing.
     """
     counts = _count(problem, balances)
-    variances, inflation = np.ones(problem.robot.dof), np.ones(problem.robot.dof)
+    variances = np.ones(problem.robot.dof)
     for _ in range(ROUNDS):
         factor = _folded(problem, balances, variances)
-        beta = factor.solve(minimum_norm=True)
-        variances, inflation = _noise(problem, balances, beta, variances, factor)
+        variances = _noise(balances, factor.solve(minimum_norm=True), variances, factor)
     factor = _folded(problem, balances, variances)
     beta = factor.solve(minimum_norm=True)
+    inflation = _inflation(problem, balances, beta, variances, factor.samples)
     covariance, undetermined = sandwich(factor, _folded(problem, balances, variances, inflation))
     return Estimate.of(
         problem,
@@ -142,26 +145,37 @@ def _folded(problem: Problem, balances: Balances, variances: Floats, inflation: 
     return Factor(columns=columns, R=R[:b, :b].copy(), z=z, residual=residual, samples=count, resolution=1e-11)
 
 
-def _noise(
-    problem: Problem, balances: Balances, beta: Floats, variances: Floats, factor: Factor
-) -> tuple[Floats, Floats]:
-    """(n,) variance of each joint's torque, and (n,) the factor for errors that are correlated in time."""
-    n = problem.robot.dof
-    normal, right, overlap, apart = np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n)
+def _noise(balances: Balances, beta: Floats, variances: Floats, factor: Factor) -> Floats:
+    """(n,) variance of each joint's torque."""
+    n = variances.size
+    normal, right = np.zeros((n, n)), np.zeros(n)
     for rows in balances():
         v = rows.variance(variances)
-        predicted = rows.matrix @ beta
-        e = rows.target - predicted
+        e = rows.target - rows.matrix @ beta
         S = rows.scatter / v[:, None]
         normal += S.T @ S
         right += S.T @ (e**2 / v)
-        both = spectral_overlap((e / np.sqrt(v))[:, None], (predicted / np.sqrt(v))[:, None])
-        acting = rows.scatter.any(axis=0)
-        overlap, apart = overlap + both[0] * acting, apart + both[1] * acting
     squares, vectors = np.linalg.eigh(normal)
     root = np.sqrt(np.maximum(squares, 1e-12 * squares[-1]))
     found, _ = nnls(root[:, None] * vectors.T, (vectors.T @ right) / root)
     found = found * factor.samples / max(factor.samples - factor.rank, 1)
     floor = max(QUIETEST * float(found.max()), 1e-150)
-    inflation = np.divide(overlap, apart, out=np.ones(n), where=apart > 0.0)
-    return np.maximum(found, floor), np.maximum(inflation, 1.0)
+    return np.asarray(np.maximum(found, floor))
+
+
+def _inflation(problem: Problem, balances: Balances, beta: Floats, variances: Floats, count: int) -> Floats:
+    """(n,) the factor for errors that are correlated in time, by blocks of it; one for joints that act together."""
+    groups: dict[tuple[int, ...], list[tuple[Floats, Floats]]] = {}
+    length = max(1.0, count / (BLOCKS * len(problem.experiments)))
+    for rows in balances():
+        acting = tuple(np.flatnonzero(rows.scatter.any(axis=0)).tolist())
+        mine = length / problem.robot.dof if len(acting) == 1 else length  # of one joint there are fewer equations
+        root = np.sqrt(rows.variance(variances))
+        W, e = rows.matrix / root[:, None], (rows.target - rows.matrix @ beta) / root
+        for part in np.array_split(np.arange(len(e)), max(1, round(len(e) / mine))):
+            groups.setdefault(acting, []).append((W[part].T @ W[part], W[part].T @ e[part]))
+    inflation = np.ones(problem.robot.dof)
+    found = block_inflation(list(groups.values()), np.ones(len(groups)), beta.size)
+    for acting, factor in zip(groups, found, strict=True):
+        inflation[list(acting)] = factor
+    return inflation

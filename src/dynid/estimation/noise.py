@@ -6,14 +6,14 @@ features and masks are accounted for by construction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.problem import Problem
 
-__all__ = ["correlation_inflation", "joint_variances"]
+__all__ = ["Blocks", "block_inflation", "correlation_inflation", "joint_variances"]
 
 Floats = NDArray[np.float64]
 RESOLVED = 1e-10
@@ -47,30 +47,46 @@ def correlation_inflation(problem: Problem, beta: Floats) -> Floats:
     over all blocks and directions that the joint's equations resolve (the block version of a sandwich estimator).
     """
     information = problem.information
-    variances = joint_variances(problem, beta)
-    parts = [_joint_parts(problem, joint, beta) for joint in range(information.dof)]
+    groups = []
+    for joint, support in enumerate(information.supports):
+        factors = [information.factor(joint, segment) for segment in information.segments]
+        vector = np.append(beta[list(support)], -1.0)
+        groups.append([(R[:, :-1].T @ R[:, :-1], -R[:, :-1].T @ (R @ vector)) for R in factors])
+    return block_inflation(groups, joint_variances(problem, beta), beta.size)
+
+
+Blocks = Sequence[tuple[Floats, Floats]]
+"""For each block of time the products ``W_s^T W_s`` (k, k) and the score ``W_s^T e_s`` (k,)."""
+
+
+def block_inflation(groups: Sequence[Blocks], variances: Floats, unknowns: int) -> Floats:
+    """(g,) the factor of `correlation_inflation` for groups of equations, such as those of one joint.
+
+    Args:
+        groups: The blocks of time of each group.
+        variances: (g,) of the residuals of each group.
+        unknowns: How many parameters were fitted to all groups together.
+    """
+    parts = [_group_parts(blocks) for blocks in groups]
     directions = sum(rank for _, rank, _ in parts)
-    share = min(1.0, beta.size / max(directions, 1))  # of a joint's directions that the fit has adapted to
-    found = np.ones(information.dof)
-    for joint, (scores, rank, overlap) in enumerate(parts):
-        expected = variances[joint] * (rank - share * overlap)
+    share = min(1.0, unknowns / max(directions, 1))  # of a group's directions that the fit has adapted to
+    found = np.ones(len(groups))
+    for place, (scores, rank, overlap) in enumerate(parts):
+        expected = variances[place] * (rank - share * overlap)
         if expected > 0.0 and rank > overlap * share:
-            found[joint] = max(1.0, scores / expected)
+            found[place] = max(1.0, scores / expected)
     return found
 
 
-def _joint_parts(problem: Problem, joint: int, beta: Floats) -> tuple[float, int, float]:
-    """Of one joint: sum of whitened squared scores, resolved directions, and their concentration in single blocks."""
-    information = problem.information
-    factors = [information.factor(joint, segment) for segment in information.segments]
-    vector = np.append(beta[list(information.supports[joint])], -1.0)
-    products = [R[:, :-1].T @ R[:, :-1] for R in factors]
+def _group_parts(blocks: Blocks) -> tuple[float, int, float]:
+    """Of one group: sum of whitened squared scores, resolved directions, and their concentration in single blocks."""
+    products = [product for product, _ in blocks]
     total = np.sum(products, axis=0)
     scale = np.sqrt(np.diagonal(total))
     inverse = np.where(scale > 0.0, 1.0 / np.where(scale > 0.0, scale, 1.0), 0.0)
     values, vectors = np.linalg.eigh(total * np.outer(inverse, inverse))
     good = values > RESOLVED * max(float(values[-1]) if values.size else 0.0, 1e-300)
     whiten = inverse[:, None] * vectors[:, good] / np.sqrt(values[good])
-    scores = sum(float(np.sum((whiten.T @ (R[:, :-1].T @ (R @ vector))) ** 2)) for R in factors)
+    scores = sum(float(np.sum((whiten.T @ score) ** 2)) for _, score in blocks)
     overlap = sum(float(np.sum((whiten.T @ product @ whiten) ** 2)) for product in products)
     return scores, int(np.count_nonzero(good)), overlap

@@ -17,9 +17,9 @@ from scipy.linalg import solve_triangular
 from dynid.errors import ArgumentError
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refined_weights, sandwich
-from dynid.estimation.problem import Problem
-from dynid.estimation.rows import stretches
-from dynid.estimation.samples import check_samples, sample_blocks, spectral_overlap
+from dynid.estimation.noise import block_inflation
+from dynid.estimation.problem import Problem, cut_blocks
+from dynid.estimation.samples import check_samples, sample_blocks
 from dynid.information import Factor
 from dynid.information.triangular import from_preconditioned, guarded
 
@@ -30,6 +30,10 @@ GAUSSIAN_MAD = 1.482602218505602
 """Standard deviation of normal noise over its median absolute deviation."""
 CONVERGED = 1e-3
 """Largest change of the parameters between two rounds, in their standard deviations, that is none."""
+BLOCKS = 10
+"""Blocks of time of an experiment, by which correlation of residuals is judged."""
+STRIDE = 1 << 32
+"""Between the numbers of two experiments' blocks."""
 EXACT = 1e-8
 """Residuals below this part of a joint's torque are rounding, not noise."""
 
@@ -101,11 +105,13 @@ class _Robust(Estimator, ABC):
 
     def _estimate(self, problem: Problem, beta: Floats, factor: Factor, notes: tuple[str, ...]) -> Estimate:
         scales = _scales(problem, beta)
-        slopes, squares, inflation, light = self._moments(problem, beta, scales)
+        slopes, squares, light = self._moments(problem, beta, scales)
         total = int(problem.equations.sum())
+        squares = squares / (1.0 - beta.size / total)
+        inflation = self._inflation(problem, beta, scales, squares)
         # A^-1 B A^-1 with A = sum E[psi'] x x^T / s^2 and B = sum E[psi^2] x x^T / s^2
         bread = problem.information.weight(slopes / scales**2)
-        filling = problem.information.weight(squares / scales**2 * inflation / (1.0 - beta.size / total))
+        filling = problem.information.weight(squares / scales**2 * inflation)
         covariance, undetermined = sandwich(bread, filling)
         return Estimate.of(
             problem,
@@ -120,23 +126,35 @@ class _Robust(Estimator, ABC):
             extras={"share_of_outliers": light / total},
         )
 
-    def _moments(self, problem: Problem, beta: Floats, scales: Floats) -> tuple[Floats, Floats, Floats, int]:
-        """(n,) E[psi'] and E[psi^2], (n,) the factor for correlation in time, how many samples count half or less."""
+    def _moments(self, problem: Problem, beta: Floats, scales: Floats) -> tuple[Floats, Floats, int]:
+        """(n,) E[psi'] and E[psi^2], how many samples count half or less."""
         n = problem.robot.dof
-        slopes, squares, overlap, apart, light = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), 0
+        slopes, squares, light = np.zeros(n), np.zeros(n), 0
         for run in problem.experiments:
             u = np.nan_to_num(problem.residual(beta, run) / scales)
             psi = u * self.weight(u)
             slopes += (self.slope(u) * run.valid).sum(axis=0)
             squares += (psi**2).sum(axis=0)
             light += int(np.sum(run.valid & (self.weight(u) < 0.5)))
-            torque = problem.torque(beta, run) * run.valid
-            for rows, _ in stretches(run):
-                both = spectral_overlap(psi[rows], torque[rows])
-                overlap, apart = overlap + both[0], apart + both[1]
         counts = np.maximum(problem.equations, 1)
-        inflation = np.maximum(np.divide(overlap, apart, out=np.ones(n), where=apart > 0.0), 1.0)
-        return np.maximum(slopes / counts, 1e-3), np.maximum(squares / counts, 1e-12), inflation, light
+        return np.maximum(slopes / counts, 1e-3), np.maximum(squares / counts, 1e-12), light
+
+    def _inflation(self, problem: Problem, beta: Floats, scales: Floats, squares: Floats) -> Floats:
+        """(n,) the factor for correlation in time: scores of least squares with psi in place of the residuals."""
+        blocks: list[dict[int, tuple[Floats, Floats]]] = [{} for _ in range(problem.robot.dof)]
+        cuts = {id(run): cut_blocks(run, BLOCKS) for run in problem.experiments}
+        first = dict(zip(cuts, range(0, len(cuts) * STRIDE, STRIDE), strict=True))
+        for block in sample_blocks(problem):
+            u = (block.effort - block.matrix @ beta) / scales
+            psi = u * self.weight(u) * block.valid
+            numbers = first[id(block.run)] + cuts[id(block.run)][block.rows]
+            for number in np.unique(numbers).tolist():
+                mine = numbers == number
+                for joint, found in enumerate(blocks):
+                    W = block.matrix[mine, joint] * block.valid[mine, joint, None]
+                    before = found.get(number, (0.0, 0.0))
+                    found[number] = (before[0] + W.T @ W, before[1] + W.T @ psi[mine, joint])
+        return block_inflation([list(found.values()) for found in blocks], squares, beta.size)
 
 
 @dataclass(frozen=True, slots=True)

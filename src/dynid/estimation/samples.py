@@ -15,15 +15,13 @@ from dynid.estimation.rows import feature_columns, stretches
 from dynid.information.triangular import appended
 from dynid.kernels import regressor
 
-__all__ = ["SampleBlock", "check_samples", "folded", "sample_blocks", "spectral_overlap"]
+__all__ = ["SampleBlock", "check_samples", "folded", "sample_blocks"]
 
 Floats = NDArray[np.float64]
 BLOCK = 2048
 """Samples whose equations are in memory at a time."""
 REFLECTED = 256
 """Rows that are reflected at a time: they stay in the cache."""
-SHORTEST = 16
-"""Samples that a stretch must have for its spectrum to say anything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,23 +106,3 @@ def check_samples(problem: Problem) -> None:
         raise EstimationError(
             "all measured torques are zero", remedy="Check that the log's effort channel is connected and mapped."
         )
-
-
-def spectral_overlap(residual: Floats, signal: Floats) -> tuple[Floats, Floats]:
-    """How much of the residuals lies where the signal is; see `dynid.estimation.noise.correlation_inflation`.
-
-    The variance of ``sum(x_t e_t)`` is the overlap of the spectra of x and e. Sum both results over all stretches:
-    their ratio is the factor by which serial correlation raises the variance of estimates.
-
-    Args:
-        residual: (N, m) what the model leaves over.
-        signal: (N, m) what it explains, standing for the regressors.
-
-    Returns:
-        (m,) overlap of the two spectra, and (m,) what it would be if the residuals were white.
-    """
-    if len(residual) < SHORTEST:
-        return np.zeros(residual.shape[1]), np.zeros(residual.shape[1])
-    e = np.abs(np.fft.rfft(residual, axis=0)) ** 2
-    x = np.abs(np.fft.rfft(signal, axis=0)) ** 2
-    return (e * x).sum(axis=0), e.mean(axis=0) * x.sum(axis=0)
