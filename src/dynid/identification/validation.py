@@ -88,7 +88,7 @@ class Validation:
             "prior_per_joint_percent": self._by_joint(self.prior_per_joint),
             "rms_residual": self._by_joint(self.rms),
             "lag_one_correlation": self._by_joint(self.whiteness),
-            "samples": self.samples,
+            "joint_samples": self.samples,  # each joint counts for itself; data have samples in time
         }
 
     def _by_joint(self, values: Floats) -> dict[str, float | None]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dynid.errors import ArgumentError
 from dynid.report.blocks import Block, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 from dynid.tables import Cell
@@ -38,9 +39,23 @@ class Side:
 
 
 def comparison_page(first: Side, second: Side) -> Page:
-    """The page that compares two runs."""
+    """The page that compares two runs.
+
+    Raises:
+        ArgumentError: The runs are of robots with different joints, of which nothing can be compared.
+    """
+    joints = [side.result["joint_names"] for side in (first, second)]
+    if joints[0] != joints[1]:
+        raise ArgumentError(
+            f"{first.name} is of {_robot(first)}, {second.name} of {_robot(second)}: their joints differ",
+            remedy="Compare two runs of one robot; dynid report shows each by itself.",
+        )
     sections = [Outcome(first, second), Values(first, second), Curves(first, second), Origins(first, second)]
     return Page.of(f"{first.name} and {second.name} compared", sections)
+
+
+def _robot(side: Side) -> str:
+    return f"{side.result['robot']} ({len(side.result['joint_names'])} joints)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,10 +88,17 @@ class Outcome(_Pair):
             ("model before %", *(side.validation.get("prior_error_percent") for side in self.sides)),
             ("training error %", *(side.result["training_error_percent"]["all"] for side in self.sides)),
             ("condition number", *(side.result["condition"] for side in self.sides)),
+            ("robot", *(side.result["robot"] for side in self.sides)),
             ("method", *(side.result["method"] for side in self.sides)),
         ]
         names = [side.name for side in self.sides]
-        return [self._sentence(errors), Rows(("", *names), tuple(rows)), *self._joints()]
+        return [self._sentence(errors), *self._models(), Rows(("", *names), tuple(rows)), *self._joints()]
+
+    def _models(self) -> list[Block]:
+        """A warning where the two started from different models."""
+        if self.first.result["fingerprint"] == self.second.result["fingerprint"]:
+            return []
+        return [Text("The two are of different robot models: geometry, joint models or the values before differ.")]
 
     def _sentence(self, errors: Sequence[float | None]) -> Text:
         first, second = errors
@@ -97,12 +119,14 @@ class Outcome(_Pair):
         return [entry["sha256"] for entry in run["inputs"] if entry["path"] in paths]
 
     def _joints(self) -> list[Block]:
+        held_out = all(side.validation for side in self.sides)  # one kind of error in one table
         errors = [
-            side.validation.get("per_joint_percent") or side.result["training_error_percent"] for side in self.sides
+            side.validation["per_joint_percent"] if held_out else side.result["training_error_percent"]
+            for side in self.sides
         ]
-        what = "held-out" if all(side.validation for side in self.sides) else "held-out or training"
         joints = [name for name in errors[0] if name in errors[1] and name != "all"]
-        header = ("joint", *(f"{side.name}: {what} error %" for side in self.sides))
+        kind = "held-out" if held_out else "training"
+        header = ("joint", *(f"{side.name}: {kind} error %" for side in self.sides))
         return [Rows(header, tuple((name, errors[0][name], errors[1][name]) for name in joints))]
 
 
