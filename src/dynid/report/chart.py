@@ -153,7 +153,7 @@ def _curve(
 
 
 def _legend_width(lines: Sequence[Line]) -> int:
-    return sum(9 + LETTER * len(line.label) for line in lines)
+    return sum(16 + LETTER * len(line.label) for line in lines)
 
 
 def _legend(lines: Sequence[Line], right: int, height: int) -> list[str]:
