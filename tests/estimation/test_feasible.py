@@ -160,3 +160,31 @@ def test_bounds_that_hold_nothing_are_named() -> None:
         FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0, 1.0], [0.0, 1.0, 0.0])})).solve(problem)
     with pytest.raises(ArgumentError, match=f"mass of {LINKS[0]}"):
         FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (np.nan, 1.0)})).solve(problem)
+
+
+def test_bounds_that_hold_are_told_and_what_they_cost() -> None:
+    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.05))
+    wrong = Bounds(mass={LINKS[1]: (50.0, np.inf)})
+    estimate = FeasibleWLS(prior_weight=1.0, bounds=wrong).solve(problem)
+    assert f"mass of {LINKS[1]} in [50, inf] kg" in estimate.at_bound
+    true = Bounds(mass={LINKS[1]: (0.1, 100.0)}, known=(LINKS[0],))
+    estimate = FeasibleWLS(prior_weight=1.0, bounds=true).solve(problem)
+    assert not [name for name in estimate.at_bound if "mass" in name]
+    assert not any("contradict" in note for note in estimate.notes)
+
+
+@pytest.mark.parametrize("kind", ["known", "mirror", "com_box"])
+def test_bounds_against_the_data(kind: str) -> None:
+    """The planted robot is another one than the prior that is said to be known, and not symmetric."""
+    theta = ROBOT.parameter_vector.copy()
+    theta[:30] *= 1.5
+    problem = build_problem(ROBOT, planted_run(ROBOT.with_parameters(theta), noise=0.05))
+    wrong = {
+        "known": Bounds(known=tuple(LINKS[:3])),
+        "mirror": Bounds(mirror={link: "xy" for link in LINKS}),
+        "com_box": Bounds(com_box={link: ([-0.01, -0.01, -np.inf], [0.01, 0.01, np.inf]) for link in LINKS}),
+    }[kind]
+    notes = [note for note in FeasibleWLS(bounds=wrong).solve(problem).notes if "contradict" in note]
+    assert len(notes) == 1
+    assert "larger than without" in notes[0]
+    assert LINKS[1] in notes[0]

@@ -20,6 +20,8 @@ _PRODUCTS = {frozenset("xy"): 1, frozenset("xz"): 2, frozenset("yz"): 4}
 _SQUARES = {"x": 0, "y": 3, "z": 5}
 _MOMENTS = {"x": 6, "y": 7, "z": 8}
 _MASS = 9
+ON_EDGE = 1e-5
+"""Distance from a bound, relative to its terms, at which it is met."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +35,14 @@ class Constraint:
     """(k, p)"""
     side: Floats
     """(k,)"""
+
+    def is_active(self, theta: Floats) -> bool:
+        """Whether parameters (p,) lie on the edge of an inequality, so that it may hold them there."""
+        values = self.rows @ theta
+        if self.kind == "cone":
+            return bool(values[0] - np.linalg.norm(values[1:]) <= ON_EDGE * abs(values[0]))
+        size = np.abs(self.rows) @ np.abs(theta) + np.abs(self.side)
+        return self.kind == "at most" and bool(np.any(self.side - values <= ON_EDGE * size))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

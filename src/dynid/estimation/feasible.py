@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.bounds import Bounds, Constraint
@@ -34,6 +35,8 @@ from dynid.robot.model import Robot
 __all__ = ["FeasibleWLS", "feasible_parameters"]
 
 Floats = NDArray[np.float64]
+CHANCE = 1e-3
+"""Probability by which bounds that are true raise the residuals enough to be doubted."""
 GAUSS_NEWTON = 50
 """Most rounds towards a distance that is not quadratic."""
 CONVERGED = 1e-9
@@ -69,13 +72,14 @@ class FeasibleWLS(Estimator):
         weighing = weighed(problem, self.prior_weight, self.rounds, method)
         plain = weighing.plain
         solution = feasible_parameters(problem, weighing.factor, weighing.prior_weight, self)
+        held, costs = _bounds_held(problem, weighing.factor, weighing.prior_weight, self, solution)
         program, to_base = solution.program, problem.grouping @ solution.from_scaled
         data = within_equalities(problem, plain, weighing.weights, to_base, program.equal, program.value)
         return replace(
             shifted_estimate(data, problem.grouping @ solution.theta),
             standard=solution.theta[: len(problem.base.layout)],
-            notes=(*plain.notes, *solution.notes, *weighing.notes),
-            at_bound=solution.at_bound,
+            notes=(*plain.notes, *solution.notes, *weighing.notes, *costs),
+            at_bound=(*solution.at_bound, *held),
             prior_dominated=prior_dominated(plain, data, weighing.factor, to_base, program.pull),
             extras={"prior_weight": weighing.prior_weight, "solver_gap": solution.gap},
         )
@@ -137,6 +141,29 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
         program=program,
         from_scaled=coordinates.from_scaled,
     )
+
+
+def _bounds_held(
+    problem: Problem, factor: Factor, weight: float, settings: FeasibleWLS, solution: FeasibleSolution
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the inequalities that the answer meets, and a note where bounds raise the residuals beyond chance."""
+    theta = solution.theta[: len(problem.base.layout)]
+    constraints = settings.bounds.constraints(problem.robot)
+    active = tuple(c.name for c in constraints if c.is_active(theta))
+    binding = [c for c in constraints if c.kind == "equal" or c.name in active]
+    if not binding:
+        return (), ()
+    free = feasible_parameters(problem, factor, weight, replace(settings, bounds=Bounds()))
+    with_bounds, without = (
+        factor.residual + float(np.sum((factor.R @ (problem.grouping @ found.theta) - factor.z) ** 2))
+        for found in (solution, free)
+    )
+    # squares are in units of the noise: bounds that are true raise them by one per row, about
+    if with_bounds - without <= chi2.isf(CHANCE, sum(len(c.rows) for c in binding)):
+        return active, ()
+    rise = 100.0 * (np.sqrt(with_bounds / max(without, 1e-300)) - 1.0)
+    names = ", ".join(c.name for c in binding)
+    return active, (f"the data contradict the bounds: residuals are {rise:.2g} % larger than without ({names})",)
 
 
 def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> dict[str, Any]:

@@ -206,7 +206,7 @@ class Identification:
         if estimate.prior_dominated:
             lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
         if estimate.at_bound:
-            lines.append(f"Held by a physical constraint: {', '.join(estimate.at_bound)}.")
+            lines.append(f"Held by a constraint: {', '.join(estimate.at_bound)}.")
         return "\n".join(lines)
 
     def __str__(self) -> str:
