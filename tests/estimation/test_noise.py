@@ -66,7 +66,7 @@ def test_coloured_torque_noise_of_every_estimator(estimator: Estimator) -> None:
     for seed in range(10):
         white = np.random.default_rng(seed).normal(size=(2200, robot.dof))
         noise = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0)[200:]
-        clean = planted_run(robot, samples=2000, motion=seed)
+        clean = planted_run(robot, samples=2000, rate_hz=200.0, period_s=10.0, motion=seed)
         problem = build_problem(robot, replace(clean, effort=clean.effort + 0.3 * noise))
         hits.append(coverage(problem, estimator.solve(problem)))
     assert 0.86 < np.mean(hits) < 0.99
