@@ -24,6 +24,7 @@ from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
 from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record
 from dynid.tape import count as count_operations
+from dynid.tape.program import real_array
 
 __all__ = [
     "Kernel",
@@ -115,8 +116,40 @@ def kernel(
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
     folded = _QUANTITIES[quantity].parametric and not symbolic_parameters
     values = robot.parameter_vector.tobytes() if folded else b""
-    kept = None if columns is None else tuple(int(column) for column in columns)
+    kept = None if columns is None else chosen_columns(columns, _column_count(robot, quantity))
     return _cached_kernel(_Key(robot, quantity, values, kept, symbolic_parameters))
+
+
+def chosen_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
+    """Columns as indices 0 to ``count - 1``, from integers or from a mask of ``count`` booleans.
+
+    Raises:
+        ArgumentError: if they are something else.
+    """
+    try:
+        found = np.asarray(columns if isinstance(columns, np.ndarray) else list(columns))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"columns are not a sequence of integers: {error}") from error
+    if found.dtype == bool and found.shape == (count,):
+        found = np.flatnonzero(found)
+    if found.shape == (0,):
+        return ()
+    if found.ndim != 1 or found.dtype.kind not in "iu" or np.ma.isMaskedArray(columns):
+        raise ArgumentError(
+            f"columns are {found.dtype} numbers of shape {found.shape}",
+            remedy=f"Give integers from 0 to {count - 1}, or a mask of {count} booleans.",
+        )
+    indices = tuple(found.tolist())
+    if min(indices) < 0 or max(indices) >= count:
+        wrong = next(index for index in indices if not 0 <= index < count)
+        raise ArgumentError(f"there is no column {wrong}", remedy=f"Give integers from 0 to {count - 1}.")
+    return indices
+
+
+def _column_count(robot: Robot, quantity: str) -> int:
+    if _QUANTITIES[quantity].parametric:
+        raise ArgumentError(f"'{quantity}' has no columns to choose", remedy="Leave 'columns' out.")
+    return robot.parameter_vector.size if quantity == "regressor" else 10 * robot.dof
 
 
 class _Key:
@@ -230,7 +263,7 @@ def velocity_torque(
 def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Floats:
     """Accelerations (N, n) or (n,) under joint torques ``tau`` [N m or N]; the inverse of `inverse_dynamics`."""
     made = kernel(robot, "inertia_and_bias")
-    states = _numbers(q=q, dq=dq, tau=tau)
+    states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
         raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, as of q.")
     terms = made(*states[:2], threads=threads)
@@ -273,20 +306,5 @@ def _evaluate(
     columns: Sequence[int] | None = None,
 ) -> Floats:
     made = kernel(robot, quantity, columns=columns)
-    names = [entry.name for entry in made.tape.inputs]
-    result: Floats = made(*_numbers(**dict(zip(names, states, strict=True))), out=out, threads=threads)
+    result: Floats = made(*states, out=out, threads=threads)
     return result
-
-
-def _numbers(**states: ArrayLike) -> list[Floats]:
-    """States as real floats, or our error with the name of the argument."""
-    arrays = []
-    for name, value in states.items():
-        try:
-            array = np.asarray(value)
-            if array.dtype.kind == "c":
-                raise TypeError("complex numbers")
-            arrays.append(array.astype(float, copy=False))
-        except (TypeError, ValueError) as error:
-            raise ArgumentError(f"'{name}' does not consist of real numbers: {error}") from error
-    return arrays

@@ -64,7 +64,7 @@ def test_select_reorders_and_drops(log: Log, information: Information) -> None:
     for joint in range(log.robot.dof):
         found, expected = base.factor(joint, 5), direct.factor(joint, 5)
         np.testing.assert_allclose(found.T @ found, expected.T @ expected, rtol=1e-9, atol=1e-8)
-    with pytest.raises(ArgumentError, match="column 999 is not here"):
+    with pytest.raises(ArgumentError, match="no column 999"):
         information.select((999,))
     with pytest.raises(ArgumentError, match="selected twice"):
         information.select((3, 3))

@@ -200,8 +200,10 @@ def test_strange_numbers_are_named(channel: str, method: str) -> None:
 
 def test_large_but_finite_numbers_pass() -> None:
     log = random_log(ROBOTS["one joint"], 50)
-    log.tau[3] = 1e160
-    assert np.isfinite(reduce_samples(log.robot, *log.arrays, method="qr").factor(0)).all()
+    log.tau[3] = 1e149  # a little more, and its square is infinite
+    found = reduce_samples(log.robot, *log.arrays, method="qr")
+    assert np.isfinite(found.factor(0)).all()
+    assert np.isfinite(found.weight().residual)
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -212,7 +214,7 @@ def test_wrong_arguments_are_refused() -> None:
         reduce_samples(log.robot, *log.arrays, valid=np.ones((30, 1 + log.robot.dof)))
     with pytest.raises(DataError, match="segments have shape"):
         reduce_samples(log.robot, *log.arrays, segments=np.zeros(29))
-    with pytest.raises(ArgumentError, match="columns are different"):
+    with pytest.raises(ArgumentError, match="chosen twice"):
         reduce_samples(log.robot, *log.arrays, columns=(0, 0))
     with pytest.raises(ArgumentError, match="no method"):
         reduce_samples(log.robot, *log.arrays, method="magic")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DataError
+from dynid.tape.program import real_array
 
 __all__ = ["CHUNK", "CHANNELS", "Chunk", "Piece", "Run", "cut", "piece"]
 
@@ -105,6 +106,17 @@ class Chunk:
                 remedy="Mark the samples that cannot be used in `valid`, or cut them out.",
             )
 
+    def overflow(self) -> DataError:
+        """The error for finite numbers too large to be squared; names the largest number there is."""
+        sizes = [np.abs(np.asarray(array, dtype=np.float64)) for array in self.arrays]
+        channel = int(np.argmax([np.max(size, initial=0.0) for size in sizes]))
+        row, joint = np.unravel_index(int(np.argmax(sizes[channel])), sizes[channel].shape)
+        return DataError(
+            f"{CHANNELS[channel]} of joint {joint + 1} is {sizes[channel][row, joint]:.3g} in magnitude at sample "
+            f"{self.first + row}: the squares of the equations overflow",
+            remedy="Check its unit; mark samples that cannot be used in `valid`, or cut them out.",
+        )
+
     def taken(self, rows: slice | NDArray[np.intp]) -> Chunk:
         """Some of its samples."""
         valid = None if self.valid is None else self.valid[rows]
@@ -129,7 +141,7 @@ def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segmen
     Raises:
         DataError: if a shape is wrong.
     """
-    states = tuple(np.asarray(array) for array in arrays)
+    states = tuple(real_array(name, array) for name, array in zip(CHANNELS, arrays, strict=True))
     samples = len(states[0]) if states[0].ndim else 0
     for name, array in zip(CHANNELS, states, strict=True):
         if array.shape != (samples, dof):
@@ -166,6 +178,7 @@ class _Cutter:
 
     def __init__(self, first_chunk: int) -> None:
         self._waiting: list[Piece] = []
+        self._kept = 0  # how many of those are copies
         self._length = 0
         self._first = 0
         self._opening = first_chunk
@@ -185,8 +198,16 @@ class _Cutter:
                 yield from self.finish()
 
     def keep(self) -> None:
-        """Copy what waits: the caller may use the arrays again."""
-        self._waiting = [_joined(self._waiting, copy=True)] if self._waiting else []
+        """Copy what came last: the caller may use the arrays again.
+
+        Pieces are joined only with pieces as long as themselves, so that a sample is copied a few times at most.
+        """
+        kept, fresh = self._waiting[: self._kept], self._waiting[self._kept :]
+        if fresh:
+            kept.append(_joined(fresh, copy=True))
+        while len(kept) > 1 and len(kept[-2].segment) <= len(kept[-1].segment):
+            kept[-2:] = [_joined(kept[-2:])]
+        self._waiting, self._kept = kept, len(kept)
 
     def finish(self) -> Iterator[Chunk]:
         """The chunk of what waits, if anything does."""
@@ -197,7 +218,7 @@ class _Cutter:
             self._numbers[segment] = number + 1
             yield Chunk(segment, number, self._first, joined.arrays, joined.valid)
             self._first += self._length
-            self._waiting, self._length = [], 0
+            self._waiting, self._kept, self._length = [], 0, 0
 
 
 def _runs(whole: Piece) -> Iterator[Piece]:

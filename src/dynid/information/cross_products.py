@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.information.numpy_gram import NumpyGram, NumpyPullback
-from dynid.tape.program import Backend, llvm_loads
+from dynid.tape.program import Backend, compiles
 from dynid.tape.recorder import Recorder, replay
 from dynid.tape.tape import Tape
 
@@ -41,7 +41,7 @@ class CrossProducts:
         self.inputs = tuple(entry.name for entry in tape.inputs)
         self._tape = _without_constants(tape)
         self._sizes = [entry.size for entry in tape.inputs]
-        self._compiled = backend == "llvm" or (backend == "auto" and llvm_loads())
+        self._compiled = compiles(backend)
         self._ones: Floats = np.ones((0, 1))
 
     @cached_property

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import ArgumentError
-from dynid.kernels import record_quantity
-from dynid.robot.model import Robot
+from dynid.kernels import chosen_columns, record_quantity
+from dynid.robot.model import Robot, require_robot
 from dynid.tape.recorder import Recorder, replay
 from dynid.tape.tape import Tape
 
@@ -26,6 +26,8 @@ class Equations:
     a last one that is zero where there is no sample, so that a block's empty lanes are zero even in constant columns.
     """
 
+    fingerprint: str
+    """Of the robot."""
     columns: tuple[int, ...]
     """(p,) columns of the regressor."""
     supports: tuple[tuple[int, ...], ...]
@@ -43,12 +45,11 @@ class Equations:
 
 def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
     """The equations of a robot for some columns of its regressor, all by default; from the cache where possible."""
+    require_robot(robot)
     count = robot.parameter_vector.size
-    chosen = tuple(range(count)) if columns is None else tuple(int(column) for column in columns)
-    if len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(count)):
-        raise ArgumentError(
-            "columns are different indices into the robot's parameter vector", remedy=f"It has {count} entries."
-        )
+    chosen = tuple(range(count)) if columns is None else chosen_columns(columns, count)
+    if len(set(chosen)) != len(chosen):
+        raise ArgumentError("a column is chosen twice", remedy="Give different indices into the parameter vector.")
     if robot.dof == 0:
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
     return _cached(_Key(robot, chosen))
@@ -69,11 +70,11 @@ class _Key:
 
 @lru_cache(maxsize=64)
 def _cached(key: _Key) -> Equations:
-    columns = key.fields[1]
+    fingerprint, columns = key.fields
     tape = record_quantity(key.robot, "regressor").select({"output": np.s_[:, list(columns)]})
     rows = tape.sparsity("output")
     supports = tuple(tuple(int(position) for position in np.flatnonzero(row)) for row in rows)
-    return Equations(columns, supports, *(_recorded(tape, supports, masked) for masked in (False, True)))
+    return Equations(fingerprint, columns, supports, *(_recorded(tape, supports, masked) for masked in (False, True)))
 
 
 def _recorded(tape: Tape, supports: tuple[tuple[int, ...], ...], masked: bool) -> Tape:

@@ -17,6 +17,7 @@ from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.parts import Combine, Forest, Part, total
 from dynid.information.triangular import appended, gram_factor, joined
+from dynid.kernels import chosen_columns
 
 __all__ = ["Information", "Kind", "combination"]
 
@@ -30,6 +31,11 @@ RESOLUTION: dict[Kind, float] = {"factor": 1e-11, "gram": 1e-7}
 def combination(kind: Kind) -> Combine:
     """How two matrices of one joint are combined."""
     return np.add if kind == "gram" else joined
+
+
+def _frozen(matrix: Floats) -> Floats:
+    matrix.setflags(write=False)
+    return matrix
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,14 +93,16 @@ class Information:
             segment: Number of the segment; all of them together by default.
         """
         self._check_segments(() if segment is None else (segment,))
+        if not 0 <= joint < self.dof:
+            raise ArgumentError(f"there is no joint of index {joint}", remedy=f"Give 0 to {self.dof - 1}.")
         matrix = self._joint_totals[joint] if segment is None else self._segment_totals[segment][joint]
-        return gram_factor(matrix) if self.kind == "gram" else matrix
+        return _frozen(gram_factor(matrix) if self.kind == "gram" else matrix)
 
     @cached_property
     def _joint_totals(self) -> tuple[Floats, ...]:
         """For each joint the matrix of all segments together."""
         if not self.parts:
-            return tuple(np.zeros((len(support) + 1,) * 2) for support in self.supports)
+            return tuple(_frozen(np.zeros((len(support) + 1,) * 2)) for support in self.supports)
         rows = self._segment_totals.values()
         return tuple(total((row[joint] for row in rows), self._combine) for joint in range(self.dof))
 
@@ -137,7 +145,9 @@ class Information:
 
     def renumbered(self, first: int) -> Information:
         """The same with segments numbered from ``first`` on, so that it can be merged with that of another log."""
-        numbers = {segment: first + place for place, segment in enumerate(self.segments)}
+        if isinstance(first, bool) or not isinstance(first, int | np.integer):
+            raise ArgumentError(f"segments cannot be numbered from {first!r}", remedy="Give an integer.")
+        numbers = {segment: int(first) + place for place, segment in enumerate(self.segments)}
         return replace(self, parts=tuple(replace(part, segment=numbers[part.segment]) for part in self.parts))
 
     def without(self, *segments: int) -> Information:
@@ -161,6 +171,7 @@ class Information:
         Args:
             columns: Regressor columns, each one of `columns`.
         """
+        columns = chosen_columns(columns, max(self.columns, default=-1) + 1)
         missing = sorted(set(columns).difference(self.columns))
         if missing or len(set(columns)) != len(columns):
             raise ArgumentError(
@@ -174,7 +185,7 @@ class Information:
             supports.append(tuple(number for number, _ in kept))
             picks.append([where for _, where in kept] + [len(support)])
         parts = tuple(replace(part, matrices=tuple(map(self._picked, part.matrices, picks))) for part in self.parts)
-        return replace(self, columns=tuple(columns), supports=tuple(supports), parts=parts)
+        return replace(self, columns=columns, supports=tuple(supports), parts=parts)
 
     def _picked(self, matrix: Floats, pick: list[int]) -> Floats:
         return (

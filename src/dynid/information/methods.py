@@ -16,7 +16,7 @@ from dynid.information.equations import Equations
 from dynid.information.numpy_gram import NumpyGram
 from dynid.information.parts import Part
 from dynid.information.triangular import appended, from_preconditioned, guarded, is_well_resolved
-from dynid.tape.program import Backend, llvm_loads
+from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
 __all__ = ["METHODS", "Method", "Preconditioner", "Reducer"]
@@ -27,6 +27,9 @@ METHODS: tuple[Method, ...] = ("preconditioned", "gram", "qr")
 
 REPRESENTATIVE = 2048
 """Samples that a preconditioner is made of."""
+
+LARGEST = 1e300
+"""Sum of squares of an equation's entries that still leaves room to add up those of many chunks."""
 
 REFLECTED = 256
 """Rows that are reflected at a time: they stay in the cache, and no BLAS finds them worth its threads."""
@@ -41,6 +44,29 @@ class Preconditioner:
 
     matrices: tuple[Floats, ...]
     """For each joint (w + 1, w + 1), upper triangular and not singular."""
+    fingerprint: str
+    """`Robot.fingerprint` of the equations it was made for."""
+    columns: tuple[int, ...]
+    """(p,) columns of the regressor it was made for."""
+
+    def check(self, equations: Equations) -> None:
+        """Refuse equations that it was not made for: compiled code trusts its shapes."""
+        if (self.fingerprint, self.columns) != (equations.fingerprint, equations.columns):
+            raise ArgumentError(
+                "the preconditioner was made for another robot or other columns",
+                remedy="Call dynid.information.precondition with this robot and these columns.",
+            )
+        if len(self.matrices) != len(equations.widths):
+            raise ArgumentError(f"the preconditioner has {len(self.matrices)} matrices, expected one per joint")
+        for joint, (matrix, width) in enumerate(zip(self.matrices, equations.widths, strict=True)):
+            if not isinstance(matrix, np.ndarray) or matrix.dtype != np.float64 or matrix.shape != (width, width):
+                raise ArgumentError(
+                    f"the preconditioner's matrix of joint {joint + 1} is not ({width}, {width}) float64"
+                )
+            if not np.isfinite(matrix).all() or np.tril(matrix, -1).any() or not np.diagonal(matrix).all():
+                raise ArgumentError(
+                    f"the preconditioner's matrix of joint {joint + 1} is not a finite upper triangle, or is singular"
+                )
 
 
 class Gram(Protocol):
@@ -58,9 +84,10 @@ class Reducer:
     ) -> None:
         if method not in METHODS:
             raise ArgumentError(f"there is no method '{method}'", remedy=f"Choose one of {', '.join(METHODS)}.")
+        if preconditioner is not None:
+            preconditioner.check(equations)
         self._equations, self._method, self._preconditioner = equations, method, preconditioner
-        interpreted = backend == "numpy" or (backend == "auto" and not llvm_loads())
-        self._backend: Literal["llvm", "numpy"] = "numpy" if interpreted else "llvm"
+        self._backend: Literal["llvm", "numpy"] = "llvm" if compiles(backend) else "numpy"
 
     def prepare(self, sample: Callable[[], Chunk]) -> None:
         """Make the preconditioner from representative samples, unless it was given or is not needed."""
@@ -72,12 +99,27 @@ class Reducer:
         rows = np.arange(0, chunk.length, max(1, chunk.length // REPRESENTATIVE))
         few = chunk.taken(rows)
         factors = zip(self._reflected(few), few.samples, strict=True)
-        return Preconditioner(tuple(guarded(R, samples) for R, samples in factors))
+        with np.errstate(all="ignore"):
+            matrices = tuple(guarded(R, samples) for R, samples in factors)
+        return Preconditioner(matrices, self._equations.fingerprint, self._equations.columns)
 
     def part(self, raw: Chunk) -> Part:
-        """What a chunk says."""
+        """What a chunk says.
+
+        Raises:
+            DataError: if a number is NaN, infinite, or so large that squares overflow; names the sample.
+        """
         chunk = raw.checked()
-        return Part(chunk.segment, 0, chunk.number, tuple(self._matrices(chunk)), chunk.samples)
+        with np.errstate(all="ignore"):
+            matrices = tuple(self._matrices(chunk))
+            if not all(self._is_moderate(matrix) for matrix in matrices):
+                raise chunk.overflow()
+        return Part(chunk.segment, 0, chunk.number, matrices, chunk.samples)
+
+    def _is_moderate(self, matrix: Floats) -> bool:
+        """Whether a reduced matrix is finite, and so are the sums of squares it stands for."""
+        size = np.max(np.abs(matrix)) if self._method == "gram" else np.vdot(matrix, matrix)
+        return bool(size <= LARGEST)  # false for NaN
 
     def _matrices(self, chunk: Chunk) -> list[Floats]:
         if self._method == "gram":
@@ -99,7 +141,7 @@ class Reducer:
         found: list[Floats | None] = []
         for C, R0 in zip(grams, preconditioner.matrices, strict=True):
             R = from_preconditioned(C, R0)
-            found.append(R if is_well_resolved(C, R, R0) else None)
+            found.append(R if np.isfinite(R).all() and is_well_resolved(C, R, R0) else None)
         return found
 
     def _reflected(self, chunk: Chunk) -> list[Floats]:

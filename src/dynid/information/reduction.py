@@ -17,7 +17,7 @@ from dynid.information.information import Information, Kind, combination
 from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer
 from dynid.information.parts import Forest
 from dynid.robot.model import Robot
-from dynid.tape.program import Backend
+from dynid.tape.program import Backend, check_threads
 
 __all__ = ["precondition", "reduce_samples", "reduce_stream"]
 
@@ -63,8 +63,8 @@ def reduce_samples(
     Raises:
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
     """
-    whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
     setup = equations(robot, columns)
+    whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
     reducer = Reducer(setup, method, backend, preconditioner)
     if len(whole.segment):
         reducer.prepare(lambda: _spread(whole))
@@ -99,6 +99,7 @@ def reduce_stream(
     """
     setup = equations(robot, columns)
     reducer = Reducer(setup, method, backend, preconditioner)
+    check_threads(threads)
     rest = cut(_pieces(robot.dof, chunks, copy=threads > 1))
     first = list(islice(rest, 1))
     if first:
@@ -129,11 +130,14 @@ def precondition(
         valid: (N, n) or (N,) which equations count; all by default.
         backend: See `reduce_samples`.
     """
+    setup = equations(robot, columns)
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, None)
     if not len(whole.segment):
         raise ArgumentError("a preconditioner needs samples")
-    reducer = Reducer(equations(robot, columns), "preconditioned", backend, None)
-    return reducer.precondition(_spread(whole).checked())
+    made = Reducer(setup, "preconditioned", backend, None).precondition(_spread(whole).checked())
+    if not all(np.isfinite(matrix).all() for matrix in made.matrices):
+        raise Chunk(0, 0, 0, whole.arrays, whole.valid).checked().overflow()
+    return made
 
 
 def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]], copy: bool) -> Iterator[Piece]:
@@ -168,6 +172,7 @@ def _spread(whole: Piece) -> Chunk:
 def _reduced(
     robot: Robot, setup: Equations, method: Method, reducer: Reducer, chunks: Iterable[Chunk], threads: int
 ) -> Information:
+    check_threads(threads)
     kind: Kind = "gram" if method == "gram" else "factor"
     forest = Forest(combination(kind))
     for part in _in_order(reducer.part, chunks, threads):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import struct
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -40,7 +41,7 @@ def write(path: str | PathLike[str], facts: Mapping[str, Any], parts: Sequence[P
         force: Overwrite an existing file.
     """
     places = [[part.segment, part.level, part.position, list(part.samples)] for part in parts]
-    header = json.dumps({**facts, "parts": places}).encode()
+    header = json.dumps({**facts, "parts": places}, default=operator.index).encode()
     numbers = b"".join(_triangle(matrix) for part in parts for matrix in part.matrices)
     body = _LENGTH.pack(len(header)) + header + numbers
     prefix = _PREFIX.pack(VERSION, len(body), hashlib.sha256(body).digest())

@@ -7,16 +7,18 @@ two that write at once, or a damaged disk leave at worst an entry that is not us
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["ObjectCache"]
 
-_MAGIC = b"dynid object 1\n"
+_MAGIC = b"dynid object 2\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +34,25 @@ class ObjectCache:
         if os.environ.get("DYNID_CACHE") == "0":
             return cls(None)
         chosen = os.environ.get("DYNID_CACHE_DIR")
-        return cls(Path(chosen) if chosen else _platform_folder() / "dynid")
+        return cls(Path(chosen) if chosen else _platform_folder())
 
     def read(self, name: str) -> bytes | None:
-        """The entry of that name, or None if there is none that is whole; a damaged one is removed."""
+        """The entry of that name, or None if there is none that is whole; a damaged one is removed.
+
+        What another user wrote is not used: it would be run as this one.
+        """
         if self.folder is None:
             return None
         path = self._path(name)
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                if hasattr(os, "geteuid") and os.fstat(file.fileno()).st_uid != os.geteuid():
+                    return None
+                data = file.read()
         except OSError:
             return None
         header = len(_MAGIC) + 32
-        if data.startswith(_MAGIC) and hashlib.sha256(data[header:]).digest() == data[len(_MAGIC) : header]:
+        if data.startswith(_MAGIC) and _checksum(name, data[header:]) == data[len(_MAGIC) : header]:
             return data[header:]
         with contextlib.suppress(OSError):
             path.unlink()
@@ -59,7 +67,7 @@ class ObjectCache:
             descriptor, temporary = tempfile.mkstemp(prefix=".writing-", dir=self.folder)
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                    file.write(_MAGIC + _checksum(name, content) + content)
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(temporary, self._path(name))
@@ -73,9 +81,29 @@ class ObjectCache:
         return self.folder / f"{name}.o"
 
 
-def _platform_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+def _checksum(name: str, content: bytes) -> bytes:
+    """Of the name too: an entry under another's name is as bad as a damaged one."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
+
+
+def _platform_folder() -> Path | None:
+    """Where the platform keeps caches, or None where the user has no home."""
+    variable = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
+    chosen = os.environ.get(variable) if variable else None
+    if chosen:
+        return Path(chosen) / "dynid"
+    inside = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
+    try:
+        return Path.home() / inside / "dynid"
+    except RuntimeError:
+        _note_homeless()
+        return None
+
+
+@functools.cache
+def _note_homeless() -> None:
+    warnings.warn(
+        "no home folder: compiled kernels are not kept between processes; set DYNID_CACHE_DIR to keep them",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,20 @@ from dynid.errors import ArgumentError
 from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Input, Output, Tape
 
-__all__ = ["Backend", "Program", "compile_single", "compile_tape", "llvm_loads"]
+__all__ = [
+    "Backend",
+    "Program",
+    "check_threads",
+    "compile_single",
+    "compile_tape",
+    "compiles",
+    "llvm_loads",
+    "real_array",
+]
 
 Floats = npt.NDArray[np.float64]
 Backend = Literal["auto", "llvm", "numpy"]
+_DOUBLE = np.dtype(np.float64)
 
 
 class Executor(Protocol):
@@ -55,9 +66,12 @@ class Program:
         Raises:
             ArgumentError: if an array does not have the shape or the type the tape asks for.
         """
+        check_threads(threads)
         arrays, samples = self._prepared(inputs)
         lead = () if samples is None else (samples,)
         results = [_destination(output, lead, self._given(out, output)) for output in self.tape.outputs]
+        if len(results) > 1 and out is not None:
+            _refuse_shared(self.tape.outputs, results)
         if out is not None:  # results are written while inputs are still read
             arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]
         rows = 1 if samples is None else samples
@@ -76,7 +90,12 @@ class Program:
         if len(inputs) != len(entries):
             names = ", ".join(entry.name for entry in entries)
             raise ArgumentError(f"{len(inputs)} inputs given, {len(entries)} expected: {names}")
-        arrays = [np.asarray(array, dtype=np.float64) for array in inputs]
+        arrays = [
+            array
+            if type(array) is np.ndarray and array.dtype == _DOUBLE
+            else real_array(entry.name, array).astype(np.float64, copy=False)
+            for array, entry in zip(inputs, entries, strict=True)
+        ]
         samples: int | None = None
         for array, entry in zip(arrays, entries, strict=True):
             if array.shape == entry.shape:
@@ -93,7 +112,42 @@ class Program:
 
     def _given(self, out: Any, output: Output) -> Any:
         """The destination the caller gave for one output, or None."""
-        return out[output.name] if isinstance(out, dict) else out
+        if out is None or (not isinstance(out, dict) and len(self.tape.outputs) == 1):
+            return out
+        if not isinstance(out, dict) or output.name not in out:
+            names = ", ".join(repr(output.name) for output in self.tape.outputs)
+            raise ArgumentError("out does not name every output", remedy=f"Give a dict of arrays for {names}")
+        return out[output.name]
+
+
+def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    """An argument as an array of real numbers, of whatever type they are.
+
+    Raises:
+        ArgumentError: if it has something else, or masked elements, whose values would be used all the same.
+    """
+    if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
+        raise ArgumentError(f"{name!r} has masked elements", remedy="Leave them out, or fill them")
+    try:
+        array = np.asarray(value)
+        array = array.astype(np.float64) if array.dtype.kind == "O" else array
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"{name!r} does not consist of real numbers: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise ArgumentError(f"{name!r} does not consist of real numbers but of {array.dtype}")
+    return array
+
+
+def check_threads(threads: int) -> None:
+    """Refuse what is not a number of threads."""
+    if not isinstance(threads, int | np.integer) or isinstance(threads, bool) or threads < 1:
+        raise ArgumentError(f"threads is {threads!r}", remedy="Give an integer from 1 on")
+
+
+def _refuse_shared(outputs: Sequence[Output], results: Sequence[Floats]) -> None:
+    for (one, a), (other, b) in itertools.combinations(zip(outputs, results, strict=True), 2):
+        if np.may_share_memory(a, b):
+            raise ArgumentError(f"out is the same memory for {one.name!r} and {other.name!r}")
 
 
 def _flat(array: Floats, rows: int, entry: Input) -> Floats:
@@ -115,6 +169,17 @@ def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
     return given
 
 
+def compiles(backend: Backend) -> bool:
+    """Whether a back end asked for means compiling.
+
+    Raises:
+        ArgumentError: if there is no such back end.
+    """
+    if backend not in get_args(Backend):
+        raise ArgumentError(f"there is no backend {backend!r}", remedy=f"Choose one of {', '.join(get_args(Backend))}")
+    return backend == "llvm" or (backend == "auto" and llvm_loads())
+
+
 def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
     """Make a tape callable.
 
@@ -123,7 +188,7 @@ def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
         backend: ``"llvm"`` compiles it for this processor, ``"numpy"`` interprets it; ``"auto"`` compiles where
             llvmlite can be loaded and otherwise interprets, with one warning per process.
     """
-    if backend == "numpy" or (backend == "auto" and not llvm_loads()):
+    if not compiles(backend):
         return Program(tape, NumpyExecutor(tape), "numpy")
     from dynid.tape.llvm_backend import LlvmExecutor
 
@@ -152,7 +217,7 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
         result: Floats = program()(*inputs, out=out[0] if out else None)
         return result
 
-    if backend == "numpy" or (backend == "auto" and not llvm_loads()):
+    if not compiles(backend):
         return ordinary
     from dynid.tape.single_call import single_call
 
@@ -164,7 +229,7 @@ def llvm_loads() -> bool:
     """Whether llvmlite can be loaded; warns the first time that it cannot."""
     try:
         import llvmlite.binding  # noqa: F401
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, RuntimeError, AttributeError) as error:
         warnings.warn(
             f"llvmlite cannot be loaded ({error}); dynid computes with NumPy instead, several times slower",
             RuntimeWarning,

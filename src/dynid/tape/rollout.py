@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dynid.errors import ArgumentError
 from dynid.tape.llvm_loop import LoopSizes, loop_module
-from dynid.tape.program import Backend, compile_tape, llvm_loads
+from dynid.tape.program import Backend, compile_tape, compiles
 from dynid.tape.tape import Tape
 
 __all__ = ["Rollout", "Runs"]
@@ -70,7 +70,7 @@ class Rollout:
         if [entry.size for entry in rate.inputs[:2]] != [state, self.sizes.held] or rate.outputs[0].size != state:
             raise ArgumentError("the law and the rate do not fit: their states or inputs have different sizes")
         self.parameters = rate.inputs[2].size
-        self.backend = "numpy" if backend == "numpy" or (backend == "auto" and not llvm_loads()) else "llvm"
+        self.backend = "llvm" if compiles(backend) else "numpy"
         if self.backend == "numpy":
             self.lanes = lanes or 1
             return

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynid.tape.llvm_variation import PADDING, variation_module
-from dynid.tape.program import Backend, llvm_loads
+from dynid.tape.program import Backend, compiles
 
 __all__ = ["Linearisation", "Variation", "padded"]
 
@@ -48,7 +48,7 @@ class Variation:
         """Compile, or load from the cache; ``width`` is `padded`."""
         self.dof, self.memory, self.width = dof, memory, width
         self._entry = None
-        if backend == "numpy" or (backend == "auto" and not llvm_loads()):
+        if not compiles(backend):
             return
         from dynid.tape.llvm_engine import host, load_code
 

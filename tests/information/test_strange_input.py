@@ -1,0 +1,162 @@
+"""Numbers, columns and preconditioners that cannot be used are refused by name, before they reach a factor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, DataError
+from dynid.information import METHODS, Information, Preconditioner, precondition, reduce_samples, reduce_stream
+from dynid.information import chunks as chunking
+
+from .problems import ROBOTS, random_log
+
+LOG = random_log(ROBOTS["coupled wrist"], 300)
+COUNT = LOG.robot.parameter_vector.size
+
+
+@pytest.mark.parametrize(("channel", "value"), [(1, 1e80), (1, 1e200), (2, -1e170), (3, 1e200)])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("method", METHODS)
+def test_finite_numbers_that_overflow_are_named(method: str, backend: str, channel: int, value: float) -> None:
+    arrays = [array.copy() for array in LOG.arrays]
+    arrays[channel][101, 1] = value
+    with pytest.raises(DataError, match=f"{chunking.CHANNELS[channel]} of joint 2 .* at sample 101"):
+        reduce_samples(LOG.robot, *arrays, method=method, backend=backend)
+    valid = np.arange(300) != 101
+    found = reduce_samples(LOG.robot, *arrays, method=method, backend=backend, valid=valid)
+    assert all(np.isfinite(matrix).all() for part in found.parts for matrix in part.matrices)
+    with pytest.raises(DataError, match="at sample 101"):
+        precondition(LOG.robot, *arrays, backend=backend)
+
+
+def test_the_chunk_of_the_large_number_is_named_not_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunking, "CHUNK", 64)
+    tau = LOG.tau.copy()
+    tau[200, 0] = 1e200
+    with pytest.raises(DataError, match=r"tau of joint 1 .* at sample 200"):
+        reduce_samples(LOG.robot, LOG.q, LOG.dq, LOG.ddq, tau)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [[1.7, 2.2], ["1", "2"], "12", [-1], [COUNT], [[1, 2]], [True, False], 5, [None], np.ma.array([1], mask=[1])],
+)
+def test_columns_that_are_no_columns(columns: Any) -> None:
+    for refused in (
+        lambda: reduce_samples(LOG.robot, *LOG.arrays, columns=columns),
+        lambda: reduce_stream(LOG.robot, [LOG.arrays], columns=columns),
+        lambda: precondition(LOG.robot, *LOG.arrays, columns=columns),
+        lambda: reduce_samples(LOG.robot, *LOG.arrays).select(columns),
+    ):
+        with pytest.raises(ArgumentError, match="column"):
+            refused()
+
+
+def test_a_mask_of_columns_is_its_indices() -> None:
+    mask = np.zeros(COUNT, dtype=bool)
+    mask[[2, 5, 9]] = True
+    assert reduce_samples(LOG.robot, *LOG.arrays, columns=mask).columns == (2, 5, 9)  # type: ignore[arg-type]
+
+
+def _changed(change: Callable[[np.ndarray], Any]) -> Callable[[Preconditioner], Preconditioner]:
+    def make(given: Preconditioner) -> Preconditioner:
+        matrices = [matrix.copy() for matrix in given.matrices]
+        replaced = change(matrices[1])
+        matrices[1] = matrices[1] if replaced is None else replaced
+        return Preconditioner(tuple(matrices), given.fingerprint, given.columns)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        _changed(lambda m: m.__setitem__((0, 0), np.nan)),
+        _changed(lambda m: m.__setitem__((1, 1), 0.0)),
+        _changed(lambda m: m.__setitem__((1, 0), 1.0)),
+        _changed(lambda m: m[:-1, :-1]),
+        _changed(lambda m: m.tolist()),
+        lambda given: Preconditioner(given.matrices[:-1], given.fingerprint, given.columns),
+    ],
+)
+def test_spoilt_preconditioners(spoil: Callable[[Preconditioner], Preconditioner]) -> None:
+    given = precondition(LOG.robot, *LOG.arrays)
+    reduce_samples(LOG.robot, *LOG.arrays, preconditioner=_changed(lambda m: None)(given))
+    with pytest.raises(ArgumentError, match="preconditioner"):
+        reduce_samples(LOG.robot, *LOG.arrays, preconditioner=spoil(given))
+
+
+def test_a_preconditioner_for_other_columns_or_another_robot() -> None:
+    few = precondition(LOG.robot, *LOG.arrays, columns=[1, 2, 3])
+    other = random_log(ROBOTS["no models"], 300)
+    foreign = precondition(other.robot, *other.arrays)
+    for wrong in (few, foreign):
+        with pytest.raises(ArgumentError, match="another robot or other columns"):
+            reduce_samples(LOG.robot, *LOG.arrays, preconditioner=wrong)
+        with pytest.raises(ArgumentError, match="another robot or other columns"):
+            reduce_stream(LOG.robot, [LOG.arrays], preconditioner=wrong)
+
+
+@pytest.mark.parametrize(
+    "tau",
+    [
+        LOG.tau + 0j,
+        LOG.tau.astype(str),
+        LOG.tau.astype("datetime64[s]"),
+        np.ma.masked_greater(LOG.tau, 0.0),
+        np.full(LOG.tau.shape, {}),
+    ],
+)
+def test_torques_that_are_no_real_numbers(tau: Any) -> None:
+    with pytest.raises(ArgumentError, match="'tau'"):
+        reduce_samples(LOG.robot, LOG.q, LOG.dq, LOG.ddq, tau)
+
+
+@pytest.mark.parametrize("options", [{"backend": "foo"}, {"threads": None}, {"threads": 1.5}, {"method": "foo"}])
+def test_options_that_there_are_not(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        reduce_samples(LOG.robot, *LOG.arrays, **options)
+    with pytest.raises(ArgumentError):
+        reduce_stream(LOG.robot, [LOG.arrays], **options)
+
+
+def test_small_pieces_are_not_copied_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied, real = [0], chunking._joined
+
+    def counted(pieces: Any, copy: bool = False) -> Any:
+        copied[0] += sum(len(piece.segment) for piece in pieces)
+        return real(pieces, copy)
+
+    monkeypatch.setattr(chunking, "_joined", counted)
+    samples = 4096
+    ramp = np.arange(float(samples))[:, None]
+    pieces = (chunking.piece(1, [ramp[k : k + 1]] * 4, None, None) for k in range(samples))
+    (chunk,) = chunking.cut(pieces)
+    assert np.array_equal(chunk.arrays[0], ramp)
+    assert copied[0] <= 20 * samples
+
+
+def test_answers_cannot_be_written_into() -> None:
+    for method in METHODS:
+        found = reduce_samples(LOG.robot, *LOG.arrays, segments=np.arange(300) // 100, method=method)
+        for factor in (found.factor(1), found.factor(1, 2)):
+            with pytest.raises(ValueError, match="read-only"):
+                factor[0, 0] = 1.0
+        with pytest.raises(ArgumentError, match="no joint"):
+            found.factor(LOG.robot.dof)
+
+
+def test_numpy_integers_are_integers_and_halves_are_not(tmp_path: Path) -> None:
+    found = reduce_samples(LOG.robot, *LOG.arrays, columns=np.arange(COUNT))  # type: ignore[arg-type]
+    chosen = found.select(np.array([3, 5, 12])).renumbered(np.int64(7))  # type: ignore[arg-type]
+    chosen.save(tmp_path / "x.info")
+    loaded = Information.load(tmp_path / "x.info")
+    assert loaded.columns == (3, 5, 12)
+    assert loaded.segments == (7,)
+    with pytest.raises(ArgumentError, match="numbered from"):
+        found.renumbered(0.5)  # type: ignore[arg-type]
