@@ -10,6 +10,7 @@ and is *exactly* the sign beyond, so that samples faster than v0 obey the unchan
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dynid.tape import Tape
 from dynid.tape.operations import Operation
 from dynid.tape.recorder import Recorder, evaluate
 
-__all__ = ["STEEPEST", "smooth_sign", "smoothed_friction"]
+__all__ = ["STEEPEST", "smooth_sign", "smoothed_friction", "with_signs"]
 
 STEEPEST = 15.0 / 8.0
 """Slope at rest, per unit of s."""
@@ -33,7 +34,12 @@ def smooth_sign(v: Any, speed: float) -> Any:
 
 
 def smoothed_friction(tape: Tape, speed: float) -> Tape:
-    """The same program with every sign replaced."""
+    """The same program with every sign replaced by the polynomial."""
+    return with_signs(tape, lambda v: smooth_sign(v, speed))
+
+
+def with_signs(tape: Tape, sign: Callable[[Any], Any]) -> Tape:
+    """The same program with every ``sign(v)`` replaced by a function of v."""
     recorder = Recorder()
     inputs = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
     values: list[Any] = [value for array in inputs for value in array.ravel().tolist()]
@@ -44,7 +50,7 @@ def smoothed_friction(tape: Tape, speed: float) -> Tape:
 
     for _, code, left, right in tape.steps():
         if code == Operation.SIGN:
-            values.append(smooth_sign(value(left), speed))
+            values.append(sign(value(left)))
         else:
             values.append(evaluate(code, value(left), value(right)))
     outputs: dict[str, Any] = {}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dynid.closed_loop.friction import with_signs
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
@@ -17,8 +18,6 @@ from dynid.errors import EstimationError
 from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
-from dynid.tape.operations import Operation
-from dynid.tape.recorder import Recorder, evaluate
 
 __all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "smoothed"]
 
@@ -49,27 +48,7 @@ def _rate(robot: Robot, state: Any, torque: Any) -> Any:
 
 def smoothed(tape: Tape, speed: float) -> Tape:
     """The same program with every ``sign(x)`` replaced by ``tanh(x / speed)``, which an integrator can follow."""
-    recorder = Recorder()
-    inputs = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
-    values: list[Any] = [value for array in inputs for value in array.ravel().tolist()]
-    constants: list[float] = tape.constants.tolist()
-
-    def value(operand: int) -> Any:
-        return values[operand] if operand >= 0 else constants[~operand]
-
-    for _, code, left, right in tape.steps():
-        if code == Operation.SIGN:
-            values.append(np.tanh(value(left) / speed))
-        else:
-            values.append(evaluate(code, value(left), value(right)))
-    return recorder.tape(
-        {
-            output.name: np.array([value(e) for e in output.elements.ravel().tolist()], dtype=object).reshape(
-                output.shape
-            )
-            for output in tape.outputs
-        }
-    )
+    return with_signs(tape, lambda v: np.tanh(v / speed))
 
 
 class Plant(ABC):
