@@ -39,6 +39,8 @@ def test_snippets_run_in_order(page: Path) -> None:
     namespace: dict[str, object] = {}
     for number, block in enumerate(blocks(page, "python")):
         exec(compile(block, f"{page.name} block {number}", "exec"), namespace)
+    if page.name == "README.md":
+        assert namespace["check"].passed  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module")
