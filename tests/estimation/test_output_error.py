@@ -138,3 +138,22 @@ def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.Estimator
     predicted = fit.predict(run.q, run.dq, run.ddq)
     fast = np.abs(run.dq) > chosen.loop.friction_speed
     assert np.sqrt(np.mean((predicted - run.torque)[fast] ** 2)) < 0.03 * np.sqrt(np.mean(run.torque[fast] ** 2))
+
+
+@pytest.mark.parametrize("filter_effort", [False, True])
+def test_a_low_pass_does_not_bias_instrumental_variables(filter_effort: bool) -> None:
+    chosen = three()
+    log = chosen.noisy(0, position=0.0, torque=0.0, cutoff_hz=6.0, filter_effort=filter_effort)
+    flattened, found = (e.solve(chosen.problem(log)).values for e in (dynid.OLS(), dynid.InstrumentalVariables()))
+    size = np.linalg.norm(chosen.values)
+    assert np.linalg.norm(flattened - chosen.values) > 1e-2 * size
+    assert np.linalg.norm(found - chosen.values) < 1e-6 * size
+
+
+def test_samples_thinned_out_are_simulated_at_the_rate_of_the_log() -> None:
+    chosen = three()
+    run = dynid.simulate_loop(chosen.robot, chosen.loop)
+    recording = dynid.Recording(time=run.time, q=run.q, effort=run.torque)
+    log = replace(dynid.process(recording, cutoff_hz=8.0, rate_hz=50.0, rest=None), loop=chosen.loop)
+    found = dynid.InstrumentalVariables().solve(chosen.problem(log)).values
+    assert np.linalg.norm(found - chosen.values) < 1e-6 * np.linalg.norm(chosen.values)

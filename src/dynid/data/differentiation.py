@@ -19,6 +19,7 @@ from dynid.errors import ArgumentError, DataError
 
 __all__ = [
     "CentralDifferences",
+    "Derivation",
     "Differentiation",
     "Fourier",
     "MeasuredVelocity",
@@ -71,6 +72,19 @@ class Differentiation(ABC):
     def margin(self) -> int:
         """Samples at each end that no full stencil reaches."""
         return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a motion was made from what was measured, so that a simulated one can be treated alike."""
+
+    smoothing: Smoothing
+    """At the rate of the log, before samples were thinned out."""
+    differentiation: Differentiation
+
+    def motion(self, q: Floats, dq: Floats) -> Motion:
+        """The motion that a gap-free log of positions and velocities (N, n) would have become."""
+        return self.differentiation.motion(np.ascontiguousarray(q), np.ascontiguousarray(dq), self.smoothing)
 
 
 def difference(x: Floats, rate_hz: float, accuracy: int) -> Floats:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynid.data.cutoff import choose_cutoff
 from dynid.data.delay import estimate_delay
-from dynid.data.differentiation import CentralDifferences, Differentiation
+from dynid.data.differentiation import CentralDifferences, Derivation, Differentiation
 from dynid.data.filters import Butterworth, LowPass, Smoothing
 from dynid.data.recording import Experiment, Recording, all_finite, sealed
 from dynid.data.rest import Rest
@@ -265,7 +265,8 @@ def assemble(
     recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
     final = replace(smoothing, rate_hz=uniform.rate_hz / step)
     experiment = _experiment(recording, pieces, final, tuple(recipe), dropped)
-    return experiment if options.filter_effort else replace(experiment, smoothing=None)
+    derivation = Derivation(smoothing, options.differentiation)
+    return replace(experiment, derivation=derivation, smoothing=final if options.filter_effort else None)
 
 
 def rest_thresholds(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.data.differentiation import Derivation
 from dynid.data.filters import Smoothing
 from dynid.errors import DataError
 
@@ -163,6 +164,8 @@ class Experiment:
     sha256: str = ""
     smoothing: Smoothing | None = None
     """The low-pass that the torques went through, for columns that must go through the same."""
+    derivation: Derivation | None = None
+    """How the motion was made from measured positions; None where it is exact, or not known."""
     loop: Loop | None = None
     """The control loop that made the motion, where it is known; its clock is that of `time`."""
 

@@ -5,9 +5,12 @@ the *simulated* positions of the same loop has no such errors ([Janot2014]):
 
     sum_t Z_t' W (tau_t - Y_t beta) = 0
 
-Simulation and solution take turns until they agree. The joint models' columns (friction above all, whose sign turns
-with noise) are those of the simulated motion in Y too. The instruments fade out at the ends of every stretch: where
-they ended abruptly, the noise of single accelerations would count in full.
+Simulation and solution take turns until they agree. A low-pass and differences flatten the measured accelerations,
+which would bias the inertia; so the simulated positions are treated alike, and what their regressor loses by it is
+given back to the measured one: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is the noise alone. The joint
+models' columns (friction above all, whose sign turns with noise) are those of the simulated motion in Y too. The
+instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single accelerations would
+count in full.
 """
 
 from __future__ import annotations
@@ -136,7 +139,8 @@ class _Round:
         instruments, matrices = [], []
         for run, (Y, torque), motion in zip(runs.runs, measured, motions, strict=True):
             columns = run.columns(motion)
-            mixed = Y.copy()
+            made = run.remade(motion)
+            mixed = Y.copy() if made is None else Y + (columns - made)
             mixed[:, :, joint_models] = columns[:, :, joint_models]
             Z = columns * (run.run.valid * faded(run.run)[:, None])[:, :, None]
             for j, support in enumerate(runs.problem.information.supports):

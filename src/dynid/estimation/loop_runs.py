@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from dynid.closed_loop.arm import Arm
 from dynid.closed_loop.loop import Loop
 from dynid.closed_loop.simulate import LoopSimulator
+from dynid.data.filters import Smoothing
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.least_squares import refined_weights
 from dynid.estimation.problem import Problem
-from dynid.kernels import kernel
+from dynid.kernels import kernel, regressor
 from dynid.tape import Program, compile_tape
 from dynid.tape.rollout import Runs
 
@@ -59,10 +60,16 @@ class LoopRun:
     rows: NDArray[np.int64]
     """(N,) record of each sample"""
 
+    stride: int = 1
+    """Records per sample of the log, before samples were thinned out"""
+
     @property
     def ticks(self) -> int:
-        """Control periods up to the last sample."""
-        return int(self.rows[-1]) * self.every + 1
+        """Control periods up to the last sample, and on as far as its low-pass saw."""
+        made = self.run.derivation
+        beyond = 0.0 if made is None else made.smoothing.settling_s * self.loop.reference.rate_hz
+        last = int(self.rows[-1]) * self.every
+        return min(last + int(np.ceil(beyond)), len(self.loop.reference.q) - 1) + 1
 
     @property
     def loop(self) -> Loop:
@@ -81,6 +88,19 @@ class LoopRun:
         state, rate = runs.state[0, self.rows], runs.rate[0, self.rows]
         return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
 
+    def remade(self, motion: SimulatedMotion) -> Floats | None:
+        """(N, n, b) regressor at the simulated motion, made from its positions as the measured motion was.
+
+        None where that changes nothing: the measured motion is exact, or nothing is known of how it was made.
+        """
+        made, n, arm = self.run.derivation, self.loop.dof, self.simulator.arm
+        if made is None:
+            return None
+        state = self._logged(motion.runs.state[0])
+        places = (self.rows - self._first) // self.stride
+        states = (np.ascontiguousarray(x[places]) for x in made.motion(state[:, :n], state[:, n : 2 * n]))
+        return regressor(arm.robot, *states, columns=arm.columns)
+
     def columns(self, motion: SimulatedMotion) -> Floats:
         """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
         n, runs = self.loop.dof, motion.runs
@@ -93,7 +113,8 @@ class LoopRun:
 
     def positions(self, motion: SimulatedMotion) -> Floats:
         """(N, n) simulated positions, low-passed where the measured ones are known to be [rad or m]."""
-        return self.filtered(motion.runs.state[0, :, : self.loop.dof])
+        q, made = motion.runs.state[0, :, : self.loop.dof], self.run.derivation
+        return q[self.rows] if made is None else self._smoothed(made.smoothing, q)
 
     def torques(self, motion: SimulatedMotion) -> Floats:
         """(N, n) simulated torques, likewise [N m or N]."""
@@ -108,8 +129,26 @@ class LoopRun:
         if not self._low_passed:
             return records[self.rows]
         assert self.run.smoothing is not None
-        flat = np.ascontiguousarray(records.reshape(len(records), -1))
-        return self.run.smoothing.apply(flat).reshape(records.shape)[self.rows]
+        return self._smoothed(self.run.smoothing, records)
+
+    def _smoothed(self, smoothing: Smoothing, records: Floats) -> Floats:
+        """Records (K, ...) through a low-pass at the rate of the log, at the samples (N, ...)."""
+        if smoothing.cutoff_hz is None:
+            return records[self.rows]
+        rate = self.loop.reference.rate_hz / (self.every * self.stride)
+        logged = self._logged(records)
+        flat = np.ascontiguousarray(logged.reshape(len(logged), -1))
+        places = (self.rows - self._first) // self.stride
+        return replace(smoothing, rate_hz=rate).apply(flat).reshape(logged.shape)[places]
+
+    @property
+    def _first(self) -> int:
+        """First record at which the log could have been sampled."""
+        return int(self.rows[0]) % self.stride
+
+    def _logged(self, records: Floats) -> Floats:
+        """The records (K, ...) at which the log was sampled."""
+        return records[self._first :: self.stride]
 
     @property
     def _low_passed(self) -> bool:
@@ -273,15 +312,11 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
             f"the samples of '{run.source}' are not taken at control instants",
             remedy="Give Loop.start_s, or a reference whose rate is a multiple of the log's.",
         )
-    every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), ticks[0]))))
-    thinned = round(loop.reference.rate_hz / run.rate_hz)
-    if run.smoothing is not None and run.smoothing.cutoff_hz is not None and every != thinned:
-        raise ArgumentError(
-            f"the low-passed samples of '{run.source}' do not start at a multiple of their period",
-            remedy="Process without filter_effort, or give Loop.start_s so that sampling starts with the reference.",
-        )
+    log_hz = run.rate_hz if run.derivation is None else run.derivation.smoothing.rate_hz
+    period = max(1, round(loop.reference.rate_hz / log_hz))
+    every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
     simulator = LoopSimulator(Arm(problem.robot, problem.base.columns, loop.friction_speed), loop)
-    return LoopRun(run, simulator, every, ticks // every)
+    return LoopRun(run, simulator, every, ticks // every, period // every)
 
 
 def joint_weights(residuals: list[Floats], counts: NDArray[np.int64]) -> Floats:

@@ -33,37 +33,43 @@ def solution_covariance(
 ) -> Floats:
     """(b, b) covariance of the solution.
 
-    The fit takes its share out of the noise, and takes it from the bands in proportion to what they contribute: of the
-    ``2 width T`` independent values of each output in a band, its share of b are gone.
+    The fit takes its share out of the noise, and takes it from outputs and bands in proportion to what they contribute:
+    of the ``2 width T`` independent values of an output in a band, their share of b are gone. Samples that do not count
+    are zero; the density is that of the others.
 
     Args:
         slope: (b, b) matrix A.
         rows: (N, m, b) matrices H of every run.
-        noise: (N, m) of every run: what is left over with the solution.
+        noise: (N, m) of every run: what is left over with the solution, zero where a sample does not count.
         rate_hz: Of the samples [Hz].
-        outputs: Number of outputs that were fitted; m by default.
+        outputs: How many of the m outputs, the first, were fitted; all by default.
     """
     m, b = noise[0].shape[1], slope.shape[0]
+    fitted = np.arange(m) < (outputs or m)
     width = max(BAND_HZ, 0.5 * rate_hz / BANDS)
     bands = max(1, int(np.ceil(0.5 * rate_hz / width)))
     spectra = [(np.fft.rfft(H, axis=0), np.fft.rfft(v, axis=0), len(v)) for H, v in zip(rows, noise, strict=True)]
-    parts, values = np.zeros((bands, b, b)), np.zeros(bands)
+    counting = sum(np.count_nonzero(v, axis=0) for v in noise) / sum(len(v) for v in noise)
+    known = np.sqrt(np.maximum(counting, 1e-300))
+    densities, powers, values = [], np.zeros((bands, m, b)), np.zeros(bands)
     for band in range(bands):
         density = np.zeros((m, m), dtype=complex)
-        for _, v, N in spectra:
+        for H, v, N in spectra:
             inside = _inside(band, width, rate_hz, N)
             density += v[inside].T @ v[inside].conj() / N
             values[band] += 2.0 * len(v[inside])
-        root = _root(density / max(0.5 * values[band], 1.0))
+            powers[band] += (H[inside].real ** 2 + H[inside].imag ** 2).sum(axis=0) * (2.0 / N)
+        densities.append(density / max(0.5 * values[band], 1.0) / np.outer(known, known))
+        powers[band] *= densities[band].diagonal().real[:, None] * fitted[:, None]
+    taken = (powers / np.maximum(powers.sum(axis=(0, 1)), 1e-300)).sum(axis=2)  # (bands, m), adds up to b
+    share = 1.0 - taken / np.maximum(values[:, None] * counting, 1.0)
+    B = np.zeros((b, b))
+    for band in range(bands):
+        root = _root(densities[band]) / np.sqrt(np.maximum(share[band], SMALLEST_SHARE))[:, None]
         for H, _, N in spectra:
             inside = _inside(band, width, rate_hz, N)
             scaled = np.tensordot(H[inside].conj(), root, axes=(1, 0)).transpose(0, 2, 1).reshape(-1, b)
-            parts[band] += 2.0 / N * (scaled.conj().T @ scaled).real
-    total = parts.sum(axis=0)
-    scale = 1.0 / np.maximum(np.diagonal(total), 1e-300)
-    taken = np.array([(np.diagonal(part) * scale).sum() for part in parts])  # adds up to b
-    share = 1.0 - taken / np.maximum(values * (outputs or m), 1.0)
-    B = np.tensordot(1.0 / np.maximum(share, SMALLEST_SHARE), parts, 1)
+            B += 2.0 / N * (scaled.conj().T @ scaled).real
     inverse = np.linalg.inv(slope)
     return np.asarray(inverse @ B @ inverse.T)
 
