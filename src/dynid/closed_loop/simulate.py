@@ -88,6 +88,7 @@ class LoopSimulator:
         self.substeps = substeps or loop.substeps or stable_substeps(arm.robot, loop)
         self._pair, self._backend = _Pair(self.law, arm.rate()), backend
         self._rollout = _compiled(self._pair, lanes, backend)
+        self._clean: Floats | None = None
 
     @property
     def lanes(self) -> int:
@@ -124,7 +125,7 @@ class LoopSimulator:
             np.asarray(parameters, dtype=float),
             samples,
             period=self.loop.period_s,
-            ticks=len(samples) if ticks is None else ticks,
+            ticks=len(self.loop.reference.q) if ticks is None else ticks,
             every=every,
             substeps=self.substeps,
             trace=trace,
@@ -153,15 +154,11 @@ class LoopSimulator:
         if near is None or wide.lanes == 1 or length < 2 * warm:
             return self.run(parameters, every=every, ticks=ticks)
         starts = np.arange(wide.lanes) * (length - warm)
-        samples = self._samples(None, None)
-        missing = int(starts[-1] + length) * every - len(samples)
-        if missing > 0:
-            samples = np.concatenate([samples, np.repeat(samples[-1:], missing, axis=0)])
         runs = wide.run(
             near.state[0, starts],
             near.memory[0, starts],
             np.asarray(parameters, dtype=float),
-            samples,
+            self._clean_samples(int(starts[-1] + length) * every),
             period=self.loop.period_s,
             ticks=length * every,
             every=every,
@@ -200,13 +197,23 @@ class LoopSimulator:
 
     def _samples(self, position_noise: ArrayLike | None, torque_noise: ArrayLike | None) -> Floats:
         """(M, 5 n) what the law is given at every instant."""
-        reference, n = self.loop.reference, self.loop.dof
-        samples = np.zeros((len(reference.q), 5 * n))
-        samples[:, : 3 * n] = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)
+        n, samples = self.loop.dof, self._clean_samples()
         for place, noise in ((3, position_noise), (4, torque_noise)):
             if noise is not None:
-                samples[:, place * n : (place + 1) * n] = noise
+                samples = samples.copy()
+                samples[: len(self.loop.reference.q), place * n : (place + 1) * n] = noise
         return samples
+
+    def _clean_samples(self, count: int = 0) -> Floats:
+        """(M, 5 n) or more, the last one repeated, without noise; kept for the next run."""
+        reference, n = self.loop.reference, self.loop.dof
+        if self._clean is None or len(self._clean) < count:
+            samples = np.zeros((max(count, len(reference.q)), 5 * n))
+            for place, wanted in enumerate((reference.q, reference.dq, reference.ddq)):
+                samples[: len(wanted), place * n : (place + 1) * n] = wanted
+                samples[len(wanted) :, place * n : (place + 1) * n] = wanted[-1]
+            self._clean = samples
+        return self._clean
 
     def _checked(self, runs: Runs) -> Runs:
         n = self.loop.dof

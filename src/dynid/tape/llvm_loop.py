@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from dynid.tape.host import Host
 from dynid.tape.llvm_functions import GROUP, PASSES, pass_call
-from dynid.tape.llvm_ir import Writer, constant_table, declarations
+from dynid.tape.llvm_ir import Writer, constant_table, declarations, number
 from dynid.tape.llvm_registers import print_allocated
 from dynid.tape.lower import lower, stages
+from dynid.tape.rollout_schedule import by_critical_path
+from dynid.tape.rollout_stage import REACH, Evaluations
 from dynid.tape.tape import Tape
 
 __all__ = ["LoopSizes", "loop_module", "print_function"]
@@ -41,14 +43,12 @@ class LoopSizes:
         """Of a record: state, held input, rate of the state, memory."""
         return 2 * self.state + self.held + self.memory
 
-    @property
-    def trace(self) -> int:
-        """Of a Runge-Kutta step's trace: state and rate at its four stages."""
-        return 8 * self.state
-
 
 def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
-    """A function ``name(input..., output...)`` of pointers to ``[element][lane]``; outputs must not overlap inputs."""
+    """A function ``name(input..., output...)`` of pointers to ``[element][lane]``.
+
+    Outputs must not overlap inputs, except an element with itself where it is read once.
+    """
     w, stride = Writer(lanes), 8 * lanes
     locations: dict[int, tuple[str, int]] = {}
     for place, entry in enumerate(tape.inputs):
@@ -63,7 +63,7 @@ def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
         nonlocal slots
         wide = max(1, lanes // host.lanes)
         registers = (host.registers - SPARE) // wide
-        lowered = lower(tape, targets, host.fused)
+        lowered = lower(tape, targets, host.fused, by_critical_path)
         used = print_allocated(
             w, lowered, source, place.__getitem__, lambda slot: ("%spilled", stride * slot), registers
         )
@@ -83,64 +83,89 @@ def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
     piece([int(e) for _, (_, e) in targets], [(to, stride * position) for to, (position, _) in targets])
     arguments = [f"%in{k}" for k in range(len(tape.inputs))] + [f"%out{k}" for k in range(len(tape.outputs))]
     table = constant_table(tape.constants.tolist(), lanes).replace("@constants", f"@constants_{name}")
+    cleared = f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * base}, i1 false)" if base else ""
     return f"""{table}
 define internal void @{name}({", ".join(f"ptr {a}" for a in arguments)}) {{
 entry:
 %work = alloca [{max(base, 1)} x double], align 64
 %spilled = alloca [{max(slots, 1)} x {w.kind}], align 64
-call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * base}, i1 false)
+{cleared}
 {w.text()}
 ret void
 }}
 """
 
 
-def loop_module(control: Tape, rate: Tape, sizes: LoopSizes, lanes: int, host: Host) -> str:
+def loop_module(control: Tape, parts: Evaluations, sizes: LoopSizes, stages: int, lanes: int, host: Host) -> str:
     """The module; see `dynid.tape.rollout` for what its entry ``run`` does.
 
     ``void run(ptr state, ptr memory, ptr parameters, ptr samples, ptr offsets, ptr counts, ptr steps, ptr records,
-    ptr trace)``: counts are ticks, ticks per record, Runge-Kutta steps per tick (i64); steps are h/2, h, h/6, h/3 in
-    every lane; the state and the memory end as they are after the last tick.
+    ptr trace)``: counts are ticks, ticks per record, Runge-Kutta steps per tick (i64); steps are nodes and weights, in
+    turn, times h, in every lane; the state and the memory end as they are after the last tick. A step's trace is state
+    and rate of every stage.
     """
-    parts = [
+    functions = {"control": control, "fixed": parts.fixed, "exact": parts.exact, "nearby": parts.nearby}
+    pieces = [
         declarations(lanes) + PASSES + _MEMORY,
-        print_function("control", control, lanes, host),
-        print_function("rate", rate, lanes, host),
+        *(print_function(name, tape, lanes, host) for name, tape in functions.items()),
         _sample(sizes.sample, lanes),
         _axpy(sizes.state, lanes, host.fused),
-        _finish(sizes.state, lanes, host.fused),
-        _run(sizes, lanes),
+        _finish(sizes.state, stages, lanes, host.fused),
+        _angles(parts.angles, lanes),
+        _Loop(sizes, len(parts.angles), parts.fixed.outputs[0].size, stages, lanes).text(),
     ]
-    return "\n".join(parts)
+    return "\n".join(pieces)
 
 
-def _run(sizes: LoopSizes, lanes: int) -> str:
-    """The loop over ticks."""
-    return f"""
+class _Loop:
+    """The loops over ticks and steps."""
+
+    def __init__(self, sizes: LoopSizes, angles: int, fixed: int, stages: int, lanes: int) -> None:
+        self._sizes, self._stages, self._lanes = sizes, stages, lanes
+        turns = _padded(angles * lanes)
+        self._buffers = {
+            "given": sizes.sample * lanes,
+            "held": sizes.held * lanes,
+            "later": sizes.memory * lanes,
+            "fixed": fixed * lanes,
+            "scratch": 2 * stages * sizes.state * lanes,
+            "turned": lanes,
+            "zero": lanes,
+            "base": turns,
+            "sine": turns,
+            "cosine": turns,
+        }
+
+    def text(self) -> str:
+        """The function ``run``; sines are those of the base, which follows the state where it has turned too far."""
+        sizes, lanes = self._sizes, self._lanes
+        return f"""
 define void @run(ptr %state, ptr %memory, ptr %parameters, ptr %samples, ptr %offsets, ptr %counts, ptr %steps,
                  ptr %records, ptr %trace) {{
 entry:
-{_buffers(sizes, lanes)}
+{chr(10).join(f"%{n} = alloca [{max(1, c)} x double], align 64" for n, c in self._buffers.items())}
+{chr(10).join(self._cleared(name) for name in ("base", "zero", "turned", "scratch"))}
+call void @fixed(ptr %parameters, ptr %fixed)
+call void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine)
 %ticks = load i64, ptr %counts, align 8
 %every_at = getelementptr inbounds i64, ptr %counts, i64 1
 %every = load i64, ptr %every_at, align 8
 %substeps_at = getelementptr inbounds i64, ptr %counts, i64 2
 %substeps = load i64, ptr %substeps_at, align 8
-%h = getelementptr inbounds double, ptr %steps, i64 {lanes}
-%sixth = getelementptr inbounds double, ptr %steps, i64 {2 * lanes}
 %traced = icmp ne ptr %trace, null
+%rows = select i1 %traced, ptr %trace, ptr %scratch
+%row_size = select i1 %traced, i64 {self._buffers["scratch"]}, i64 0
 br label %tick
 tick:
 %k = phi i64 [ 0, %entry ], [ %k_next, %ticked ]
 %record = phi ptr [ %records, %entry ], [ %record_next, %ticked ]
-%row = phi ptr [ %trace, %entry ], [ %row_next, %ticked ]
+%row = phi ptr [ %rows, %entry ], [ %row_next, %ticked ]
 call void @sample(ptr %samples, ptr %offsets, i64 %k, ptr %given)
 call void @control(ptr %state, ptr %memory, ptr %given, ptr %held, ptr %later)
 %phase = urem i64 %k, %every
 %wanted = icmp eq i64 %phase, 0
 br label %step
-{_step(sizes, lanes)}
-stepped:
+{self._step()}
 %j_next = add i64 %j, 1
 %more_steps = icmp ult i64 %j_next, %substeps
 br i1 %more_steps, label %step, label %ticked
@@ -154,54 +179,106 @@ ret void
 }}
 """
 
+    def _cleared(self, name: str) -> str:
+        return f"call void @llvm.memset.p0.i64(ptr %{name}, i8 0, i64 {8 * self._buffers[name]}, i1 false)"
 
-def _step(sizes: LoopSizes, lanes: int) -> str:
-    """One Runge-Kutta step; the first of a tick notes the record, and every one its trace, where they are wanted."""
-    s, m, u = sizes.state, sizes.memory, sizes.held
-    return f"""step:
-%j = phi i64 [ 0, %tick ], [ %j_next, %stepped ]
-%row_here = phi ptr [ %row, %tick ], [ %row_next, %stepped ]
-%record_here = phi ptr [ %record, %tick ], [ %record_next, %stepped ]
-call void @rate(ptr %state, ptr %held, ptr %parameters, ptr %k1)
+    def _step(self) -> str:
+        """One Runge-Kutta step; the first of a tick notes the record, and every one its trace, where they are wanted.
+
+        It ends before the loop's own instructions, in the block ``advance``.
+        """
+        sizes, lanes = self._sizes, self._lanes
+        s, u, m = sizes.state, sizes.held, sizes.memory
+        return f"""step:
+%j = phi i64 [ 0, %tick ], [ %j_next, %advance ]
+%row_here = phi ptr [ %row, %tick ], [ %row_next, %advance ]
+%record_here = phi ptr [ %record, %tick ], [ %record_next, %advance ]
+{self._places()}
+{_any_beyond("far", 0.25 * REACH**2, lanes)}
+br i1 %far, label %fresh, label %moving
+fresh:
+call void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine)
+br label %moving
+moving:
+{chr(10).join(map(self._nearby, range(self._stages)))}
+{_any_beyond("lost", REACH**2, lanes)}
+br i1 %lost, label %careful, label %done
+careful:
+{self._careful()}
+br label %done
+done:
 %opening = icmp eq i64 %j, 0
 %noted = and i1 %opening, %wanted
-br i1 %noted, label %note, label %move
+br i1 %noted, label %note, label %noticed
 note:
-{_copies(["%state", "%held", "%k1", "%memory"], [s, u, s, m], "%record_here", lanes, "n")}
+{_copies(["%state", "%held", "%rate0", "%memory"], [s, u, s, m], "%record_here", lanes)}
 %record_more = getelementptr inbounds double, ptr %record_here, i64 {sizes.record * lanes}
-br label %move
-move:
-%record_next = phi ptr [ %record_here, %step ], [ %record_more, %note ]
-call void @axpy(ptr %state, ptr %steps, ptr %k1, ptr %s2)
-call void @rate(ptr %s2, ptr %held, ptr %parameters, ptr %k2)
-call void @axpy(ptr %state, ptr %steps, ptr %k2, ptr %s3)
-call void @rate(ptr %s3, ptr %held, ptr %parameters, ptr %k3)
-call void @axpy(ptr %state, ptr %h, ptr %k3, ptr %s4)
-call void @rate(ptr %s4, ptr %held, ptr %parameters, ptr %k4)
+br label %noticed
+noticed:
+%record_next = phi ptr [ %record_here, %done ], [ %record_more, %note ]
 br i1 %traced, label %keep, label %advance
 keep:
-{_copies(["%state", "%k1", "%s2", "%k2", "%s3", "%k3", "%s4", "%k4"], [s] * 8, "%row_here", lanes, "t")}
-%row_more = getelementptr inbounds double, ptr %row_here, i64 {sizes.trace * lanes}
+{chr(10).join(self._move(stage) for stage in range(self._stages))}
 br label %advance
 advance:
-%row_next = phi ptr [ %row_here, %move ], [ %row_more, %keep ]
-call void @finish(ptr %state, ptr %sixth, ptr %k1, ptr %k2, ptr %k3, ptr %k4)
-br label %stepped"""
+{_call("finish", ["%state", "%steps", *(f"%rate{stage}" for stage in range(self._stages))])}
+%row_next = getelementptr inbounds double, ptr %row_here, i64 %row_size"""
+
+    def _places(self) -> str:
+        """Pointers to state and rate of every stage, and to its node."""
+        size, lines = self._sizes.state * self._lanes, []
+        for stage in range(self._stages):
+            for name, base, offset in (
+                ("state", "%row_here", 2 * stage * size),
+                ("rate", "%row_here", (2 * stage + 1) * size),
+                ("node", "%steps", 2 * stage * self._lanes),
+            ):
+                lines.append(f"%{name}{stage} = getelementptr inbounds double, ptr {base}, i64 {offset}")
+        return "\n".join(lines)
+
+    def _before(self, stage: int) -> str:
+        """The rate that leads to a stage; the first one's node is zero, so that any finite one will do."""
+        return f"%rate{(stage or self._stages) - 1}"
+
+    def _nearby(self, stage: int) -> str:
+        given = ["%state", self._before(stage), "%turned" if stage else "%zero", "%held", "%fixed"]
+        return _call("nearby", [*given, "%base", "%sine", "%cosine", f"%node{stage}", f"%rate{stage}", "%turned"])
+
+    def _move(self, stage: int) -> str:
+        return _call("axpy", ["%state", f"%node{stage}", self._before(stage), f"%state{stage}"])
+
+    def _careful(self) -> str:
+        """The step once more, with sines and cosines of every stage's own angles."""
+        lines = []
+        for stage in range(self._stages):
+            here = f"%state{stage}"
+            lines.append(self._move(stage))
+            lines.append(_call("angles", [here, "%base", "%sine", "%cosine"]))
+            lines.append(_call("exact", [here, "%held", "%fixed", "%sine", "%cosine", f"%rate{stage}"]))
+        return "\n".join(lines)
 
 
-def _buffers(sizes: LoopSizes, lanes: int) -> str:
-    wanted = {"given": sizes.sample, "held": sizes.held, "later": sizes.memory}
-    wanted |= dict.fromkeys(("k1", "k2", "k3", "k4", "s2", "s3", "s4"), sizes.state)
-    return "\n".join(f"%{n} = alloca [{max(1, c) * lanes} x double], align 64" for n, c in wanted.items())
+def _call(name: str, pointers: Sequence[str]) -> str:
+    return f"call void @{name}({', '.join(f'ptr {pointer}' for pointer in pointers)})"
 
 
-def _copies(sources: Sequence[str], counts: Sequence[int], to: str, lanes: int, mark: str) -> str:
+def _any_beyond(name: str, limit: float, lanes: int) -> str:
+    """``%name``: whether the squares of any lane's turns add up to more than a limit."""
+    w, found = Writer(1), "false"
+    for lane in range(lanes):
+        here = w.value(f"fcmp ogt double {w.load('%turned', 8 * lane)}, {number(limit)}")
+        found = w.value(f"or i1 {found}, {here}")
+    w.line(f"%r = or i1 {found}, false")
+    return w.text().replace("%r", f"%{name}")
+
+
+def _copies(sources: Sequence[str], counts: Sequence[int], to: str, lanes: int) -> str:
     """Copy vectors one behind the other."""
     lines, offset = [], 0
     for place, (source, count) in enumerate(zip(sources, counts, strict=True)):
-        lines.append(f"%{mark}{place} = getelementptr inbounds double, ptr {to}, i64 {offset * lanes}")
+        lines.append(f"%n{place} = getelementptr inbounds double, ptr {to}, i64 {offset * lanes}")
         size = 8 * count * lanes
-        lines.append(f"call void @llvm.memcpy.p0.p0.i64(ptr %{mark}{place}, ptr {source}, i64 {size}, i1 false)")
+        lines.append(f"call void @llvm.memcpy.p0.p0.i64(ptr %n{place}, ptr {source}, i64 {size}, i1 false)")
         offset += count
     return "\n".join(lines)
 
@@ -223,6 +300,7 @@ def _sample(size: int, lanes: int) -> str:
 
 
 def _axpy(size: int, lanes: int, fused: bool) -> str:
+    """``to = x + step rate``."""
     w = Writer(lanes)
     w.line("define internal void @axpy(ptr %x, ptr %step, ptr %rate, ptr %to) {\nentry:")
     h = w.load("%step", 0)
@@ -233,20 +311,38 @@ def _axpy(size: int, lanes: int, fused: bool) -> str:
     return w.text()
 
 
-def _finish(size: int, lanes: int, fused: bool) -> str:
-    """``x + h/6 (k1 + k4) + h/3 (k2 + k3)``."""
+def _finish(size: int, stages: int, lanes: int, fused: bool) -> str:
+    """``x += sum of weight rate``; nodes and weights take turns in the steps."""
     w = Writer(lanes)
-    w.line("define internal void @finish(ptr %x, ptr %step, ptr %k1, ptr %k2, ptr %k3, ptr %k4) {\nentry:")
-    sixth, third = w.load("%step", 0), w.load("%step", 8 * lanes)
+    rates = [f"%rate{stage}" for stage in range(stages)]
+    arguments = ", ".join(f"ptr {name}" for name in ("%x", "%steps", *rates))
+    w.line(f"define internal void @finish({arguments}) {{\nentry:")
+    weights = [w.load("%steps", 8 * lanes * (2 * stage + 1)) for stage in range(stages)]
     for k in range(size):
-        o = 8 * lanes * k
-        outer = w.binary("fadd", w.load("%k1", o), w.load("%k4", o))
-        inner = w.binary("fadd", w.load("%k2", o), w.load("%k3", o))
-        total = _multiply_add(w, fused, sixth, outer, w.load("%x", o))
-        w.store(_multiply_add(w, fused, third, inner, total), "%x", o)
+        total = w.load("%x", 8 * lanes * k)
+        for weight, rate in zip(weights, rates, strict=True):
+            total = _multiply_add(w, fused, weight, w.load(rate, 8 * lanes * k), total)
+        w.store(total, "%x", 8 * lanes * k)
+    w.line("ret void\n}")
+    return w.text()
+
+
+def _angles(angles: Sequence[int], lanes: int) -> str:
+    """The angles of a state, and their sines and cosines."""
+    w = Writer(lanes)
+    w.line("define internal void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine) {\nentry:")
+    for place, position in enumerate(angles):
+        w.store(w.load("%state", 8 * lanes * position), "%base", 8 * lanes * place)
+    if angles:
+        count = _padded(len(angles) * lanes)
+        w.line(f"call void @sincos_pass(ptr %base, ptr %sine, ptr %cosine, i64 {count})")
     w.line("ret void\n}")
     return w.text()
 
 
 def _multiply_add(w: Writer, fused: bool, left: str, right: str, addend: str) -> str:
     return w.fma(left, right, addend) if fused else w.binary("fadd", w.binary("fmul", left, right), addend)
+
+
+def _padded(count: int) -> int:
+    return count + -count % GROUP

@@ -8,7 +8,7 @@ functions are left to separate passes over whole columns; their results are leav
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dynid.tape.operations import TRANSCENDENTAL, Operation, is_binary
@@ -16,6 +16,9 @@ from dynid.tape.schedule import Instruction, scheduled
 from dynid.tape.tape import Tape
 
 __all__ = ["FunctionPass", "Instruction", "Lowered", "lower", "stages"]
+
+Order = Callable[[Sequence[Instruction], Sequence[int]], list[Instruction]]
+"""Like `scheduled`."""
 
 _SUMS = frozenset({Operation.ADD, Operation.SUB, Operation.NEG})
 _PRODUCTS = frozenset({Operation.MUL, Operation.DIV})
@@ -90,17 +93,18 @@ def _passes(calls: dict[int, tuple[int, int]]) -> Iterable[FunctionPass]:
             yield FunctionPass(name, tuple(arguments), results)
 
 
-def lower(tape: Tape, targets: Sequence[int], fused: bool = True) -> Lowered:
+def lower(tape: Tape, targets: Sequence[int], fused: bool = True, order: Order = scheduled) -> Lowered:
     """Instructions that compute some values of a tape.
 
     Args:
         tape: the program.
         targets: the operands wanted; number k of them goes to output slot k.
         fused: form fused multiply-adds; without them every product is an instruction of its own.
+        order: puts the instructions in order and adds the stores of the targets.
     """
     lowering = _Lowering(tape, targets, fused)
     numbers = [lowering.plain(target) for target in targets]
-    return Lowered(tuple(scheduled(lowering.instructions, numbers)))
+    return Lowered(tuple(order(lowering.instructions, numbers)))
 
 
 class _Lowering:

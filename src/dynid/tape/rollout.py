@@ -1,7 +1,7 @@
 """A sampled-data system run through time in machine code, or by NumPy where there is no compiler.
 
 At every tick k a law reads the state, its own memory and a row of given samples, and sets an input that is held until
-the next tick; in between the state follows its rate by Runge-Kutta steps of fourth order:
+the next tick; in between the state follows its rate by Runge-Kutta steps:
 
     held, memory = control(state, memory, samples[k]);   d state / dt = rate(state, held, parameters)
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dynid.errors import ArgumentError
 from dynid.tape.llvm_loop import LoopSizes, loop_module
 from dynid.tape.program import Backend, compile_tape, compiles
+from dynid.tape.rollout_stage import RK4, Scheme, evaluations
 from dynid.tape.tape import Tape
 
 __all__ = ["Rollout", "Runs"]
@@ -44,7 +45,7 @@ class Runs:
     last_memory: Floats
     """(L, m)"""
     stages: Floats | None = None
-    """(L, ticks * substeps, 4, 2, s) state and rate at the four stages of every step, where asked for"""
+    """(L, ticks * substeps, stages, 2, s) state and rate at the stages of every step, where asked for"""
 
 
 class Rollout:
@@ -55,7 +56,9 @@ class Rollout:
         backend: ``llvm`` or ``numpy``.
     """
 
-    def __init__(self, control: Tape, rate: Tape, lanes: int = 1, backend: Backend = "auto") -> None:
+    def __init__(
+        self, control: Tape, rate: Tape, lanes: int = 1, backend: Backend = "auto", scheme: Scheme = RK4
+    ) -> None:
         """Compile, or load from the cache.
 
         Args:
@@ -63,8 +66,9 @@ class Rollout:
             rate: ``(state, held, parameters) -> rate``.
             lanes: runs side by side; 0 for as many as a vector register holds.
             backend: as for `compile_tape`.
+            scheme: how the state follows its rate.
         """
-        self._control, self._rate = control, rate
+        self._control, self._rate, self.scheme = control, rate, scheme
         state, memory, sample = (entry.size for entry in control.inputs)
         self.sizes = LoopSizes(state=state, memory=memory, sample=sample, held=control.outputs[0].size)
         if [entry.size for entry in rate.inputs[:2]] != [state, self.sizes.held] or rate.outputs[0].size != state:
@@ -74,11 +78,17 @@ class Rollout:
         if self.backend == "numpy":
             self.lanes = lanes or 1
             return
+        from dynid.tape.llvm_backend import address
         from dynid.tape.llvm_engine import host, load_code
 
+        self._address = address
         self.lanes = lanes or host().lanes
-        key = f"loop {control.fingerprint}|{rate.fingerprint}|{self.lanes}"
-        self._code = load_code(key, lambda: (loop_module(control, rate, self.sizes, self.lanes, host()), 0))
+        key = f"loop {control.fingerprint}|{rate.fingerprint}|{self.lanes}|{scheme.stages}"
+
+        def text() -> tuple[str, int]:
+            return loop_module(control, evaluations(rate), self.sizes, scheme.stages, self.lanes, host()), 0
+
+        self._code = load_code(key, text)
         self._entry = _ENTRY(self._code.address("run"))
 
     def run(
@@ -115,29 +125,27 @@ class Rollout:
                 f"{ticks} ticks from row {int(rows.max())} of {len(samples)} samples, {substeps} steps each",
                 remedy="Give as many samples as ticks, and one step or more.",
             )
-        x, z, p = (
-            np.array(np.broadcast_to(a, (self.lanes, size)).T, dtype=np.float64, order="C")
-            for a, size in ((state, self.sizes.state), (memory, self.sizes.memory), (parameters, self.parameters))
-        )
+        x, z, p = (np.empty((k, self.lanes)) for k in (self.sizes.state, self.sizes.memory, self.parameters))
+        x.T[:], z.T[:], p.T[:] = state, memory, parameters
         given = np.ascontiguousarray(samples, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] != self.sizes.sample:
             raise ArgumentError(f"samples have shape {given.shape}, expected (M, {self.sizes.sample})")
         records = np.empty((-(-ticks // every), self.sizes.record, self.lanes))
-        stages = np.empty((ticks * substeps, 4, 2, self.sizes.state, self.lanes)) if trace else None
+        shape = (ticks * substeps, self.scheme.stages, 2, self.sizes.state, self.lanes)
+        stages = np.zeros(shape) if trace else None
         h = period / substeps
         if self.backend == "llvm":
-            steps = np.repeat([0.5 * h, h, h / 6.0, h / 3.0], self.lanes)
+            steps = np.repeat(h * np.array([self.scheme.nodes, self.scheme.weights]).T.ravel(), self.lanes)
             counts, starts = np.array([ticks, every, substeps]), np.ascontiguousarray(rows)
             arrays = (x, z, p, given, starts, counts, steps, records)
-            last = None if stages is None else stages.ctypes.data
-            self._entry(*(array.ctypes.data for array in arrays), last)
+            self._entry(*map(self._address, arrays), None if stages is None else self._address(stages))
         else:
             self._interpret(x, z, p, given, rows, records, stages, (ticks, every, substeps), h)
         return self._results(records, x, z, stages)
 
     def _results(self, records: Floats, x: Floats, z: Floats, stages: Floats | None) -> Runs:
         s, u = self.sizes.state, self.sizes.held
-        table = np.ascontiguousarray(np.moveaxis(records, 2, 0))
+        table = np.moveaxis(records, 2, 0)
         return Runs(
             state=table[:, :, :s],
             held=table[:, :, s : s + u],
@@ -172,15 +180,11 @@ class Rollout:
                 records[k // every] = np.concatenate(noted, axis=1).T
             memory = decided["memory"]
             for j in range(substeps):
-                k1 = rate(state, held, parameters)
-                s2 = state + 0.5 * h * k1
-                k2 = rate(s2, held, parameters)
-                s3 = state + 0.5 * h * k2
-                k3 = rate(s3, held, parameters)
-                s4 = state + h * k3
-                k4 = rate(s4, held, parameters)
-                if stages is not None:
-                    both = ((state, k1), (s2, k2), (s3, k3), (s4, k4))
-                    stages[k * substeps + j] = np.array([[a.T, b.T] for a, b in both])
-                state = state + h / 6.0 * (k1 + k4) + h / 3.0 * (k2 + k3)
+                start, rates = state, np.zeros_like(state)
+                for i, (node, weight) in enumerate(zip(self.scheme.nodes, self.scheme.weights, strict=True)):
+                    here = start + node * h * rates
+                    rates = rate(here, held, parameters)
+                    state = state + weight * h * rates
+                    if stages is not None:
+                        stages[k * substeps + j, i] = here.T, rates.T
         x[:], z[:] = state.T, memory.T
