@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,11 +13,13 @@ import dynid
 from dynid.data.recording import Experiment
 from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError
+from dynid.identification.arm_uncertainty import ArmUncertainty
 from dynid.identification.drive_gains import identify_drive_gains
 from dynid.identification.end_link import identify_end_link
 from dynid.identification.load import Load
+from dynid.identification.load_study import study_payload
 from dynid.identification.payload import identify_payload
-from dynid.kernels import inverse_dynamics
+from dynid.kernels import inverse_dynamics, regressor
 from dynid.robot.inertia import Inertia
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
@@ -99,6 +102,59 @@ def test_one_run_with_a_known_arm() -> None:
     load = identify_payload(arm(), loaded=run_of(heavy(), noise=0.02))
     assert load.mass == pytest.approx(2.0, rel=0.01)
     assert "known" in load.method
+
+
+def another_arm(seed: int, stated: ArmUncertainty) -> np.ndarray:
+    """(p,) how one arm among those that a statement allows differs from the model."""
+    causes = stated.directions(arm())
+    return causes @ np.random.default_rng(seed).normal(size=causes.shape[1])
+
+
+def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
+    stated = ArmUncertainty(mass=0.1, com=0.01)
+    run = run_of(heavy(), noise=0.02)
+    change = another_arm(4, stated)
+    run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
+    load = identify_payload(arm(), loaded=run, arm=stated, physical=False)
+    sure = identify_payload(arm(), loaded=run, physical=False)
+    assert np.all(np.abs(load.vector - TRUTH.vector) < 4.0 * load.stderr)
+    assert np.abs((sure.vector - TRUTH.vector) / sure.stderr).max() > 6.0  # the arm taken as known deceives
+    assert any("10 %" in note and "10 mm" in note for note in load.notes)
+    assert load.extras["arm_share"][0] > 0.9
+    assert "arm_off" not in load.extras
+
+
+def test_an_uncertain_arm_against_the_marginal_likelihood() -> None:
+    """The same by the covariance of all torques, noise and arm together, which knows no base parameters."""
+    stated = ArmUncertainty(mass=0.1, com=0.01)
+    run = run_of(heavy(), noise=0.02)
+    load = identify_payload(arm(), loaded=run, arm=stated, physical=False)
+    Y = regressor(arm(), run.q, run.dq, run.ddq) / load.residual_std[:, None]
+    Y = Y.reshape(-1, Y.shape[2])
+    drives, p = slice(70, None), arm().parameter_vector
+    y = (run.effort / load.residual_std).ravel() - Y[:, :70] @ p[:70]
+    B = Y @ stated.directions(arm())
+    A = np.hstack([Y[:, drives], Y[:, 60:70]])
+    small = np.linalg.inv(np.eye(B.shape[1]) + B.T @ B)  # Woodbury: V^-1 = I - B small B^T
+    information = A.T @ A - A.T @ B @ small @ B.T @ A
+    covariance = np.linalg.inv(information)
+    expected = (covariance @ (A.T @ y - A.T @ B @ small @ (B.T @ y)))[-10:]
+    spread = np.sqrt(np.diag(covariance))[-10:]
+    np.testing.assert_allclose((load.vector - expected) / spread, 0.0, atol=0.02)
+    np.testing.assert_allclose(load.stderr / spread, 1.0, atol=0.1)
+
+
+def test_an_arm_that_is_further_off_than_stated_is_named() -> None:
+    run = run_of(heavy())
+    change = another_arm(5, ArmUncertainty(mass=0.2, com=0.02))
+    run = replace(run, effort=run.effort + regressor(arm(), run.q, run.dq, run.ddq) @ change)
+    study = study_payload(arm(), loaded=run, arm=ArmUncertainty(mass=0.02, com=0.002))
+    assert study.verdict == "doubtful"
+    assert any("differs from its model by more than was stated" in text for text in study.problems)
+    with pytest.raises(ArgumentError, match="unloaded"):
+        identify_payload(arm(), loaded=run, unloaded=run, arm=ArmUncertainty(mass=0.1, com=0.01))
+    with pytest.raises(ArgumentError, match="finite"):
+        ArmUncertainty(mass=-0.1, com=0.01)
 
 
 def test_what_the_torques_cannot_tell_is_infinite() -> None:

@@ -7,9 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from campaigns.load_yumi import FRAME, LOG, WEIGHED, log, yumi
+from campaigns.load_yumi import FRAME, LOG, TRUSTED, WEIGHED, guessed_arm, log, yumi
 from dynid.data.recording import Experiment
+from dynid.identification.arm_uncertainty import ArmUncertainty
 from dynid.identification.end_link import identify_end_link
+from dynid.identification.load_study import study_payload
 from dynid.identification.sensor_checks import check_wrench
 from dynid.identification.wrist import Sensing, identify_load
 from dynid.robot.joint_models import Coulomb, Offset, Viscous
@@ -48,10 +50,22 @@ def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
     assert proposals[1].improvement > 3.0
 
 
-def test_joint_torques_alone_tell_two_first_moments_and_no_mass() -> None:
+def test_joint_torques_of_an_unknown_arm_tell_two_first_moments_and_no_mass() -> None:
     robot = yumi().with_joint_models(Viscous(), Coulomb(), Offset())
     last = identify_end_link(robot, run(), link=FRAME)
     assert np.isinf(last.mass_stderr)
     assert np.isinf(last.stderr[:6]).all()
     assert np.all(last.stderr[6:8] < 1e-3)  # kg m; the tool's are 0.6e-3 and 1.8e-3, the flange's own not known
     assert np.all(np.abs(last.vector[6:8]) < 5e-3)
+
+
+@pytest.mark.parametrize("along", [0.5, 1.0])
+def test_with_guessed_masses_the_interval_says_what_a_guess_is_worth(along: float) -> None:
+    study = study_payload(guessed_arm(along), loaded=run(), link=FRAME, arm=TRUSTED)
+    load = study.load
+    assert abs(load.mass - WEIGHED) < 1.96 * load.mass_stderr
+    assert load.mass_stderr < 1.0
+    assert study.verdict == "doubtful"
+    assert any("with 95 %" in text for text in study.problems)
+    bold = study_payload(guessed_arm(along), loaded=run(), link=FRAME, arm=ArmUncertainty(mass=0.1, com=0.01))
+    assert any("differs from its model by more than was stated" in text for text in bold.problems)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError, IdentifiabilityError
-from dynid.identification.load_solver import correlation_inflation, resolved
+from dynid.identification.coloured_noise import coloured, coloured_gram
+from dynid.identification.load_solver import resolved
 from dynid.identification.wrench_equations import WrenchData
 from dynid.robot.inertia import Inertia
 
@@ -69,8 +70,9 @@ def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibr
         values, covariance, undetermined = resolved(W, target, 1e-6)
         residual = target - W @ values
         std[channel] = np.sqrt((residual**2).sum() / max(1, len(target) - 7))
-        inflation = correlation_inflation(residual[:, None], (W @ values)[:, None])
-        spread = std[channel] * np.sqrt(inflation * np.diag(covariance))
+        noise = residual[:, None] / std[channel] if std[channel] > 0.0 else residual[:, None]
+        grown, _ = coloured(covariance, coloured_gram(W[:, None], noise, covariance))
+        spread = std[channel] * np.sqrt(np.diag(grown))
         gain[channel] += np.where(undetermined[:6], 0.0, values[:6])
         stderr[channel] = np.where(undetermined[:6], np.inf, spread[:6])
         bias[channel] = values[6]

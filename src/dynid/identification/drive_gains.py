@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.identification.load_solver import correlation_inflation, resolved
+from dynid.identification.coloured_noise import coloured, run_gram, student
+from dynid.identification.load_solver import resolved
 from dynid.identification.payload import PayloadProblem, Runs, payload_problem
-from dynid.kernels import kernel
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
@@ -60,49 +60,34 @@ def identify_drive_gains(
     if not known.mass > 0.0:
         raise ArgumentError("the known load has no mass", remedy="Weigh it.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
-    found = [_joint_gain(problem, joint, problem.to_body @ known.vector) for joint in range(robot.dof)]
+    found = [_joint_gain(problem, joint, known.vector) for joint in range(robot.dof)]
     gain, stderr = np.array(found).T
     return DriveGains(joint_names=robot.joint_names, gain=gain, stderr=stderr)
 
 
 def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[float, float]:
-    """Gain of one joint and its standard deviation."""
+    """Gain of one joint and its standard deviation; the arm's base parameters are the other unknowns."""
     assert problem.unloaded is not None
-    b = len(problem.base.columns)
-    rows = []
-    for information, is_loaded in ((problem.unloaded, False), (problem.loaded, True)):
-        support = [information.columns[position] for position in information.supports[joint]]
-        R = information.factor(joint)
-        full = np.zeros((len(R), b + 2))  # the arm's base columns, the known load, the measurement
-        for place, column in enumerate(support):
-            if column in problem.base.columns:
-                full[:, problem.base.columns.index(column)] = R[:, place]
-            if is_loaded and column in problem.load_columns:
-                full[:, b] += R[:, place] * load[problem.load_columns.index(column)]
-        full[:, -1] = R[:, -1]
-        rows.append(full)
-    stacked = np.vstack(rows)
-    values, covariance, undetermined = resolved(stacked[:, :-1], stacked[:, -1], 1e-9)
-    spare = max(1.0, float(problem.samples[joint]) - b - 1)
-    noise = np.sum((stacked @ np.append(values, -1.0)) ** 2) / spare
-    inflation = _inflation(problem, joint, values, load)
-    inverse, spread = float(values[b]), float(np.sqrt(noise * inflation * covariance[b, b]))
-    if undetermined[b] or abs(inverse) < 3.0 * spread:
+    alone = np.eye(problem.robot.dof)[joint]
+    k = len(problem.prior)
+    known = np.eye(k + 10, k + 1)
+    known[k:, k] = load
+    parts = [(problem.unloaded, False), (problem.loaded, True)]
+    factors = [information.weight(alone) for information, _ in parts]
+    designs = [problem.design(is_loaded) @ known for _, is_loaded in parts]
+    rows = np.vstack([f.R @ problem.base.grouping @ design for f, design in zip(factors, designs, strict=True)])
+    target = np.concatenate([factor.z for factor in factors])
+    values, covariance, undetermined = resolved(rows, target, 1e-9)
+    squares = np.sum((target - rows @ values) ** 2) + sum(factor.residual for factor in factors)
+    spare = max(1.0, float(problem.samples[joint]) - len(values) + np.count_nonzero(undetermined))
+    std = max(float(np.sqrt(squares / spare)), 1e-150)
+    noise = np.where(alone > 0.0, std, np.inf)
+    grams = [
+        run_gram(problem.robot, run, designs[is_loaded], values, covariance * std**2, noise)
+        for run, is_loaded in problem.runs
+    ]
+    grown, growth = coloured(covariance * std**2, np.sum(grams, axis=0))
+    inverse, spread = float(values[-1]), float(np.sqrt(grown[-1, -1])) * student(spare / growth)
+    if undetermined[-1] or abs(inverse) < 3.0 * spread:
         return float("nan"), float("inf")
     return 1.0 / inverse, spread / inverse**2
-
-
-def _inflation(problem: PayloadProblem, joint: int, values: Floats, load: Floats) -> float:
-    """Samples per independent sample of one joint: residuals of all runs against the known load's own torque."""
-    torque = kernel(problem.robot, "inverse_dynamics", symbolic_parameters=True)
-    bare = np.zeros(len(problem.robot.parameter_vector))
-    bare[list(problem.base.columns)] = values[:-1]
-    carrying = bare.copy()
-    carrying[list(problem.load_columns)] += values[-1] * load
-    found = []
-    for run, is_loaded in problem.runs:
-        predicted = [torque(run.q, run.dq, run.ddq, theta)[:, [joint]] for theta in (bare, carrying)]
-        valid = run.valid[:, [joint]]
-        residual = np.where(valid, run.effort[:, [joint]] - predicted[is_loaded], 0.0)
-        found.append(correlation_inflation(residual, np.where(valid, predicted[1] - predicted[0], 0.0)))
-    return float(np.average(found, weights=[run.samples for run, _ in problem.runs]))

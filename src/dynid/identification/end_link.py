@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.identification.coloured_noise import coloured, run_gram
 from dynid.identification.load import Load
 from dynid.identification.load_solver import resolved
-from dynid.identification.payload import Runs, as_runs, reduced_runs, run_inflation
+from dynid.identification.payload import Runs, as_runs, reduced_runs
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform
@@ -37,22 +38,24 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
     some = max(1, len(moving[0]) // 400)
     base = base_parameters(robot, states=tuple(values[::some] for values in moving))
     kept = _trusted(base, quasi_static=not np.any(moving[2]))
-    information = reduced_runs(robot, runs, [base.columns[k] for k in kept], None, threads)
+    information = reduced_runs(robot, runs, [base.columns[k] for k in kept], threads)
     std = np.ones(robot.dof)
     for _ in range(ROUNDS):
         factor = information.weight(1.0 / std**2)
         values, covariance, undetermined = resolved(factor.R, factor.z, RESOLUTION)
-        std = np.sqrt(information.per_joint_residual(values).sum(axis=0) / information.samples.sum(axis=0))
+        squares = information.per_joint_residual(values).sum(axis=0)
+        std = np.sqrt(squares / np.maximum(information.samples.sum(axis=0), 1))
+        std = np.maximum(std, 1e-10 * max(float(std.max()), 1e-140))  # joints without a sample do not divide by zero
     own = range(10 * body, 10 * body + 10)
     alone = [c in own and np.count_nonzero(base.grouping[k]) == 1 for k, c in zip(kept, information.columns)]
     known = np.flatnonzero(np.array(alone) & ~undetermined)
     places = [information.columns[k] - 10 * body for k in known]
     vector, spread, open_ones = np.zeros(10), np.zeros((10, 10)), np.ones(10, dtype=bool)
     vector[places], open_ones[places] = values[known], False
-    theta = np.zeros(len(base.layout))
-    theta[list(information.columns)] = values
-    inflation = run_inflation(robot, [(run, theta) for run in runs], std)
-    spread[np.ix_(places, places)] = covariance[np.ix_(known, known)] * inflation
+    design = np.eye(len(base.layout))[:, list(information.columns)]
+    grams = [run_gram(robot, run, design, values, covariance, std) for run in runs]
+    grown, _ = coloured(covariance, np.sum(grams, axis=0))
+    spread[np.ix_(places, places)] = grown[np.ix_(known, known)]
     load = Load(
         frame=robot.bodies[-1].joint.child,
         vector=vector,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.special import stdtrit
 
 from dynid.errors import IdentifiabilityError
+from dynid.identification.coloured_noise import coloured, coloured_gram, student
 from dynid.information.triangular import from_preconditioned, guarded, preconditioned
 
-__all__ = ["LinearSolution", "correlation_inflation", "implausible_inertia", "resolved", "weighted_solution"]
+__all__ = ["LinearSolution", "implausible_inertia", "resolved", "weighted_solution"]
 
 Floats = NDArray[np.float64]
 RESOLUTION = 1e-7
@@ -22,8 +22,6 @@ PLAUSIBLE_RADIUS = 0.15
 """Moments of inertia less certain than those of the mass on this radius [m] are as good as unknown."""
 SHARED = 10.0
 """Samples' worth of the mean variance of its kind that a channel's own variance is drawn to."""
-FEW = 32
-"""Samples that show nothing of serial correlation."""
 REPRESENTATIVE = 500
 """Samples that the preconditioner is made from."""
 
@@ -70,12 +68,10 @@ def weighted_solution(W: Floats, y: Floats, noise_std: Floats | None = None) -> 
             variance, spare = _shared(squares, count - np.array(used))
             std = np.maximum(np.sqrt(variance), smallest)
     residual = y - W @ values
-    coloured, inflation = _coloured(W / std[:, None], residual / std, covariance)
-    # with few samples the noise itself is uncertain: Student's 95 % point takes the place of the normal one
-    student = float(stdtrit(max(spare.min() / inflation, 1.0), 0.975)) / 1.96 if np.isfinite(spare).all() else 1.0
+    grown, inflation = coloured(covariance, coloured_gram(W / std[:, None], residual / std, covariance))
     return LinearSolution(
         values=values,
-        covariance=coloured * max(1.0, student) ** 2,
+        covariance=grown * student(float(spare.min()) / inflation) ** 2,
         undetermined=undetermined,
         noise_std=std,
         inflation=inflation,
@@ -92,36 +88,6 @@ def _shared(squares: Floats, spare: Floats) -> tuple[Floats, Floats]:
             remedy="Give more poses or samples, or noise_std.",
         )
     return (squares + SHARED * total / freedom) / (np.maximum(spare, 0.0) + SHARED), freedom
-
-
-def _coloured(W: Floats, residual: Floats, covariance: Floats) -> tuple[Floats, float]:
-    """Covariance (k, k) under the residuals' own spectrum, common to all channels, and its growth over white noise.
-
-    With the smoothed spectrum S of the residuals over that of white ones, ``cov = C (W^H S W) C``, C the covariance
-    under white noise; what the fit has removed from the residuals, frequency by frequency, is made good.
-    """
-    count, channels, _ = W.shape
-    if count < FEW or not np.any(residual):
-        return covariance, 1.0
-    spectra = np.fft.rfft(W, axis=0)
-    noise = (np.abs(np.fft.rfft(residual, axis=0)) ** 2).sum(axis=1)
-    taken = np.real(np.einsum("fck,fck->f", spectra @ covariance, spectra.conj()))
-    white = np.maximum(_smoothed(channels * count - taken, count), 0.1 * channels * count)
-    shape = _smoothed(noise, count) / white
-    twice = np.full(len(shape), 2.0)  # of positive and negative frequencies
-    twice[0], twice[-1] = 1.0, 1.0 if count % 2 == 0 else 2.0
-    flat = (spectra * np.sqrt(twice * shape / count)[:, None, None]).reshape(-1, W.shape[2])
-    coloured = np.asarray(covariance @ np.real(flat.conj().T @ flat) @ covariance)
-    scale = np.sqrt(np.where(np.diag(covariance) > 0.0, np.diag(covariance), 1.0))
-    growth = float(np.trace(coloured / np.outer(scale, scale)) / max(1, np.count_nonzero(np.diag(covariance))))
-    return (coloured, growth) if growth > 1.0 else (covariance, 1.0)
-
-
-def _smoothed(power: Floats, count: int) -> Floats:
-    """Means over neighbouring frequencies, mirrored at both ends."""
-    reach = max(4, int(np.sqrt(count) / 4))
-    mirrored = np.concatenate([power[reach:0:-1], power, power[-2 : -reach - 2 : -1]])
-    return np.convolve(mirrored, np.full(2 * reach + 1, 1.0 / (2 * reach + 1)), mode="valid")
 
 
 def _triangle(rows: Floats) -> Floats:
@@ -160,27 +126,6 @@ def _inverse(R: Floats, resolution: float) -> Floats | None:
         return None
     inverse = np.asarray(solve_triangular(R, np.eye(k)))
     return inverse if np.abs(inverse).sum(axis=0).max(initial=0.0) * 10.0 * k * resolution < 1.0 else None
-
-
-def correlation_inflation(residual: Floats, signal: Floats) -> float:
-    """Samples per independent sample: how much serial correlation of the residuals raises the estimates' variance.
-
-    That variance is the overlap of the spectra of residual and signal; the residual's is smoothed over neighbouring
-    frequencies, since the fit has removed from it what the signal could explain.
-
-    Args:
-        residual: (N, c) residuals of all channels, each over its standard deviation.
-        signal: (N, c) what the unknowns explain, likewise.
-    """
-    count = len(residual)
-    if count < FEW:
-        return 1.0
-    noise = (np.abs(np.fft.rfft(residual, axis=0)) ** 2).sum(axis=1)
-    power = (np.abs(np.fft.rfft(signal - signal.mean(axis=0), axis=0)) ** 2).sum(axis=1)
-    smooth = _smoothed(noise, count)
-    if not (noise.sum() > 0.0 and power.sum() > 0.0):
-        return 1.0
-    return max(1.0, float((smooth @ power) / (noise.mean() * power.sum())))
 
 
 def implausible_inertia(vector: Floats, covariance: Floats) -> NDArray[np.bool_]:

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError
+from dynid.identification.arm_uncertainty import ArmUncertainty
+from dynid.identification.end_link import identify_end_link
 from dynid.identification.load import CHANNELS, NAMES, Load
 from dynid.identification.load_motions import inertia_advice
 from dynid.identification.payload import Runs, identify_payload
@@ -45,10 +48,7 @@ class LoadStudy:
         load = self.load
         found = [proposal.text for proposal in self.proposals]
         if not load.undetermined[9]:
-            if load.mass <= 0.0:
-                found.append(f"the mass is {load.mass:.3g} kg")
-            elif load.mass_stderr > 0.1 * load.mass:
-                found.append(f"the mass is uncertain by {100 * load.mass_stderr / load.mass:.0f} %")
+            found += _mass_problems(load.mass, load.mass_stderr)
         else:
             found.append("the mass cannot be told")
         if np.any(load.com_stderr > 0.05):
@@ -58,6 +58,12 @@ class LoadStudy:
             found.append(
                 f"no body can have what the data say: the nearest possible one is {shift:.2g} standard deviations off; "
                 "look at signs, units, axes, the link and the delay of the wrench"
+            )
+        off = float(load.extras.get("arm_off", np.zeros(1))[0])
+        if off > 0.0:
+            found.append(
+                f"the arm differs from its model by more than was stated ({off:.1f} standard deviations, rms): state a "
+                "larger uncertainty, or give a run without the load"
             )
         unexplained = float(load.extras.get("unexplained", np.zeros(1))[0])
         if unexplained > LARGE:
@@ -153,11 +159,43 @@ def study_payload(
     loaded: Runs,
     unloaded: Runs | None = None,
     link: str | None = None,
+    arm: ArmUncertainty | Literal["known", "unknown"] = "known",
     tare: Load | None = None,
     library: Sequence[KnownObject] = (),
 ) -> LoadStudy:
-    """Identify a load by joint torques and recognise it; see `identify_payload`."""
-    return _study(robot, identify_payload(robot, loaded=loaded, unloaded=unloaded, link=link, tare=tare), (), library)
+    """Identify a load by joint torques and recognise it.
+
+    Args:
+        robot: Geometry and joint models.
+        loaded: Experiments with the load.
+        unloaded: Experiments without it.
+        link: Link that carries the load; the last body's by default.
+        arm: What is known of the arm where there is no unloaded run: all that its model says (see `identify_payload`),
+            that within limits, or nothing (see `identify_end_link`).
+        tare: A tool identified before.
+        library: Known objects to recognise it among.
+    """
+    if arm == "unknown":
+        if unloaded is not None or tare is not None:
+            raise ArgumentError(
+                "of an unknown arm only the last body with all that it carries is told: no run and no tool comes off",
+                remedy="Leave unloaded and tare out, or say what is known of the arm.",
+            )
+        return _study(robot, identify_end_link(robot, loaded, link=link), (), library)
+    stated = arm if isinstance(arm, ArmUncertainty) else None
+    load = identify_payload(robot, loaded=loaded, unloaded=unloaded, link=link, arm=stated, tare=tare)
+    return _study(robot, load, (), library)
+
+
+def _mass_problems(mass: float, stderr: float) -> list[str]:
+    """What makes a mass doubtful, with the interval of 95 % as far as a mass can be in it."""
+    highest = mass + 1.96 * stderr
+    if highest < 0.0:
+        return [f"the mass is {mass:.3g} kg, below zero by more than its uncertainty"]
+    interval = f"{max(mass - 1.96 * stderr, 0.0):.3g} to {highest:.3g} kg hold it with 95 %"
+    if mass <= 0.0:
+        return [f"the mass is {mass:.3g} kg: {interval}"]
+    return [f"the mass is uncertain by {100 * stderr / mass:.0f} %: {interval}"] if stderr > 0.1 * mass else []
 
 
 def _study(robot: Robot, load: Load, proposals: tuple[Proposal, ...], library: Sequence[KnownObject]) -> LoadStudy:

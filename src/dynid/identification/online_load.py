@@ -87,7 +87,7 @@ class OnlineLoad:
         """Take in one sample.
 
         Args:
-            matrix: (6, 10) the motion's equations, `dynid.kernels.wrench_regressor` or one of `WrenchData.matrix`.
+            matrix: (6, 10) the motion's equations, `dynid.wrench_regressor`, or one of `WrenchData.matrix`.
             wrench: (6,) force [N] and moment [N m] on the load; both arrays contiguous floats.
         """
         self._compiled(self._state, matrix, wrench, self._scale, self._keep, self._state)

@@ -1,10 +1,12 @@
 """A load from joint torques or currents alone.
 
-    unloaded:  tau = Y beta                 the arm's base parameters, friction included
-    loaded:    tau = Y beta + Y_load phi    the same, and the load's ten parameters on the link that carries it
+    unloaded:  tau = Y theta                  the arm's own parameters, friction included
+    loaded:    tau = Y (theta + E phi)        the same, and the load's ten parameters on the link that carries it
 
-Both are one least-squares problem, ``[R_u 0; R_l E_base R_l E_load]`` of the two runs' triangles: what the arm itself
-does cancels with its uncertainty. Runs in the order loaded, unloaded, unloaded, loaded cancel slow drifts as well.
+With the base parameters beta = G theta both are one small least-squares problem on the triangles of the runs. What is
+unknown of theta depends on what is given: with an unloaded run all of beta, which then cancels with its uncertainty
+(runs in the order loaded, unloaded, unloaded, loaded cancel slow drifts as well); with a model of the arm nothing; with
+a model and a statement of how well it is known, as much as that, and friction.
 """
 
 from __future__ import annotations
@@ -14,29 +16,35 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.identification.arm_uncertainty import ArmUncertainty
+from dynid.identification.coloured_noise import coloured, run_gram, student
 from dynid.identification.load import Load
-from dynid.identification.load_solver import correlation_inflation, implausible_inertia, resolved
+from dynid.identification.load_solver import implausible_inertia, resolved
 from dynid.identification.physical_load import possible_load
 from dynid.information import Information, reduce_samples
-from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.model import Robot
 
-__all__ = ["PayloadProblem", "Runs", "as_runs", "identify_payload", "payload_problem", "reduced_runs", "run_inflation"]
+__all__ = ["PayloadProblem", "Runs", "as_runs", "identify_payload", "payload_problem", "reduced_runs"]
 
 Floats = NDArray[np.float64]
 Runs = Experiment | Sequence[Experiment]
 ROUNDS = 4
 RESOLUTION = 1e-9
+SHARE_WORTH_SAYING = 0.1
+"""Of the mass's variance that the arm's uncertainty must make up to be mentioned."""
+CHANCE = 1e-4
+"""Probability below which an arm's departure from its model is no chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PayloadProblem:
-    """Everything that joint torques say of a load."""
+    """Everything that joint torques say of a load: k unknowns of the arm first, the load's ten last."""
 
     robot: Robot
     link: str
@@ -44,11 +52,17 @@ class PayloadProblem:
     base: BaseParameters
     """Of the arm."""
     loaded: Information
-    """On the base columns and the ten of the carrying body."""
+    """On the base columns."""
     unloaded: Information | None
-    """On the base columns; None where the arm's parameters are taken as known."""
+    """Likewise; None where the arm is known."""
     runs: tuple[tuple[Experiment, bool], ...]
     """All experiments, and whether each was loaded."""
+    known: Floats
+    """(p,) parameters of the arm that its model gives; zero where they are estimated."""
+    arm: Floats
+    """(p, k) the arm's parameters per unit of the unknowns."""
+    prior: Floats
+    """(k,) one over the standard deviation of the unknowns beforehand; zero where nothing is known."""
 
     @property
     def body(self) -> int:
@@ -66,32 +80,42 @@ class PayloadProblem:
         T = self.robot.link_body(self.link)[1]
         return transport(T[:3, :3], T[:3, 3])
 
+    def design(self, is_loaded: bool) -> Floats:
+        """(p, k + 10) from the unknowns to the robot's parameters, in runs with or without the load.
+
+        Runs without any acceleration say nothing of inertias, whatever the velocities.
+        """
+        on_load = np.zeros((len(self.known), 10))
+        if is_loaded:
+            on_load[list(self.load_columns)] = self.to_body
+            if not any(np.any(run.ddq) for run, with_load in self.runs if with_load):
+                on_load[:, :6] = 0.0
+        return np.hstack([self.arm, on_load])
+
     def equations(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Rows and right-hand side of the whole problem: base parameters (b, none where known), then the load's ten.
+        """Rows and right-hand side of the whole problem.
 
         Args:
             weights: (n,) of each joint's squared residuals.
         """
-        after = self.loaded.weight(weights)
-        on_load = after.R[:, [after.columns.index(c) for c in self.load_columns]] @ self.to_body
-        if self.unloaded is None:
-            return on_load, after.z
-        on_base = after.R[:, [after.columns.index(c) for c in self.base.columns]]
-        before = self.unloaded.weight(weights)
-        top = np.hstack([before.R, np.zeros((len(before.R), 10))])
-        return np.vstack([top, np.hstack([on_base, on_load])]), np.concatenate([before.z, after.z])
+        k = len(self.prior)
+        rows = [np.diag(np.append(self.prior, np.zeros(10)))[:k]]
+        target = [np.zeros(k)]
+        for information, is_loaded in ((self.unloaded, False), (self.loaded, True)):
+            if information is not None:
+                factor = information.weight(weights)
+                rows.append(factor.R @ self.base.grouping @ self.design(is_loaded))
+                target.append(factor.z - factor.R @ (self.base.grouping @ self.known))
+        return np.vstack(rows), np.concatenate(target)
 
     def residual_squares(self, values: Floats) -> Floats:
         """(n,) sum of squared residuals of each joint at a solution of `equations`."""
-        combined = dict.fromkeys(self.loaded.columns, 0.0)
-        for column, value in zip(self.load_columns, self.to_body @ values[-10:], strict=True):
-            combined[column] += value
-        if self.unloaded is None:
-            return np.asarray(self.loaded.per_joint_residual(list(combined.values())).sum(axis=0))
-        for column, value in zip(self.base.columns, values[:-10], strict=True):
-            combined[column] += value
-        squares = self.loaded.per_joint_residual(list(combined.values())).sum(axis=0)
-        return np.asarray(squares + self.unloaded.per_joint_residual(values[:-10]).sum(axis=0))
+        total = np.zeros(self.robot.dof)
+        for information, is_loaded in ((self.unloaded, False), (self.loaded, True)):
+            if information is not None:
+                beta = self.base.grouping @ (self.known + self.design(is_loaded) @ values)
+                total += information.per_joint_residual(beta).sum(axis=0)
+        return total
 
     def unexplained(self, values: Floats) -> Floats:
         """(1,) residual over the load's own torque, over the joints on which the load shows at all."""
@@ -106,39 +130,62 @@ class PayloadProblem:
         before = 0 if self.unloaded is None else self.unloaded.samples.sum(axis=0)
         return np.asarray(self.loaded.samples.sum(axis=0) + before, dtype=float)
 
-    def inflation(self, values: Floats, std: Floats) -> float:
-        """Samples per independent sample, over all runs."""
-        theta = self.robot.parameter_vector.copy()
-        if self.unloaded is not None:
-            theta = np.zeros_like(theta)
-            theta[list(self.base.columns)] = values[:-10]
-        added = theta.copy()
-        added[list(self.load_columns)] += self.to_body @ values[-10:]
-        return run_inflation(self.robot, [(run, added if is_loaded else theta) for run, is_loaded in self.runs], std)
+    def noise_gram(self, values: Floats, covariance: Floats, std: Floats) -> Floats:
+        """(k + 10, k + 10) what the noise of all runs, correlated in time, does to the equations."""
+        grams = [
+            run_gram(self.robot, run, self.design(is_loaded), values, covariance, std, known=self.known)
+            for run, is_loaded in self.runs
+        ]
+        return np.asarray(np.sum(grams, axis=0))
 
 
 def payload_problem(
-    robot: Robot, loaded: Runs, unloaded: Runs | None = None, *, link: str | None = None, threads: int = 1
+    robot: Robot,
+    loaded: Runs,
+    unloaded: Runs | None = None,
+    *,
+    link: str | None = None,
+    arm: ArmUncertainty | None = None,
+    threads: int = 1,
 ) -> PayloadProblem:
     """Reduce loaded and unloaded runs to a problem; see `identify_payload`."""
     after = as_runs(robot, loaded)
     before = () if unloaded is None else as_runs(robot, unloaded)
+    if before and arm is not None:
+        raise ArgumentError(
+            "with an unloaded run the arm's model does not matter", remedy="Give unloaded or arm, not both."
+        )
     name = robot.bodies[-1].joint.child if link is None else link
-    body, _ = robot.link_body(name)
-    if body < 0:
+    if robot.link_body(name)[0] < 0:
         raise ArgumentError(f"link '{name}' does not move", remedy="Name the link that carries the load.")
     base = base_parameters(robot)
-    load_columns = range(10 * body, 10 * body + 10)
-    columns = sorted({*base.columns, *load_columns} if before else load_columns)
-    arm = None if before else robot
+    known, unknown, prior = _arm_unknowns(robot, base, arm, bool(before))
     return PayloadProblem(
         robot=robot,
         link=name,
         base=base,
-        loaded=reduced_runs(robot, after, columns, arm, threads),
-        unloaded=reduced_runs(robot, before, base.columns, None, threads) if before else None,
+        loaded=reduced_runs(robot, after, base.columns, threads),
+        unloaded=reduced_runs(robot, before, base.columns, threads) if before else None,
         runs=(*((run, True) for run in after), *((run, False) for run in before)),
+        known=known,
+        arm=unknown,
+        prior=prior,
     )
+
+
+def _arm_unknowns(
+    robot: Robot, base: BaseParameters, arm: ArmUncertainty | None, with_unloaded: bool
+) -> tuple[Floats, Floats, Floats]:
+    """`PayloadProblem.known`, `arm` and `prior`."""
+    model, every = robot.parameter_vector, np.eye(len(robot.parameter_vector))
+    if with_unloaded:
+        return np.zeros_like(model), every[:, list(base.columns)], np.zeros(len(base.columns))
+    if arm is None:
+        return model, every[:, :0], np.zeros(0)
+    inertial, drives = arm.directions(robot), every[:, 10 * robot.dof :]
+    inertial = inertial[:, np.any(inertial, axis=0)]
+    known = np.where(np.arange(len(model)) < 10 * robot.dof, model, 0.0)
+    return known, np.hstack([inertial, drives]), np.repeat([1.0, 0.0], [inertial.shape[1], drives.shape[1]])
 
 
 def identify_payload(
@@ -147,6 +194,7 @@ def identify_payload(
     loaded: Runs,
     unloaded: Runs | None = None,
     link: str | None = None,
+    arm: ArmUncertainty | None = None,
     tare: Load | None = None,
     physical: bool = True,
     threads: int = 1,
@@ -160,6 +208,8 @@ def identify_payload(
         unloaded: Experiments without it, best along the same motion and under the same conditions; with two of each
             take them in the order loaded, unloaded, unloaded, loaded.
         link: Link that carries the load and in whose frame it is described; the last body's by default.
+        arm: How well the links of the model are known, where there is no unloaded run: it goes into the load's
+            uncertainty, and friction, offsets and rotors are estimated with the load instead of being taken as known.
         tare: A tool identified before, subtracted with its covariance.
         physical: Replace an estimate that no body can have by the nearest possible one, with a note.
         threads: How many threads reduce the samples.
@@ -170,15 +220,14 @@ def identify_payload(
     Raises:
         IdentifiabilityError: Nothing of the load can be told.
     """
-    problem = payload_problem(robot, loaded, unloaded, link=link, threads=threads)
-    load = _solved(problem)
+    problem = payload_problem(robot, loaded, unloaded, link=link, arm=arm, threads=threads)
+    load = _solved(problem, arm)
     load = load if tare is None else load.minus(tare)
     return possible_load(load) if physical else load
 
 
-def _solved(problem: PayloadProblem) -> Load:
-    dof = problem.robot.dof
-    std = np.ones(dof)
+def _solved(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
+    std = np.ones(problem.robot.dof)
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows, target = problem.equations(1.0 / std**2)
         values, covariance, undetermined = resolved(rows, target, RESOLUTION)
@@ -186,42 +235,61 @@ def _solved(problem: PayloadProblem) -> Load:
         share = 1.0 - min(0.9, rows.shape[1] / max(problem.samples.sum(), 1.0))
         std = np.sqrt(squares / np.maximum(problem.samples * share, 1.0))
         std = np.maximum(std, 1e-10 * max(float(std.max()), 1e-140))
-    inflation = problem.inflation(values, std)
-    covariance = covariance[-10:, -10:] * inflation
+    beforehand = np.diag(np.append(problem.prior, np.zeros(10)) ** 2)
+    grown, growth = coloured(covariance, problem.noise_gram(values, covariance, std) + beforehand)
+    spread = (grown * student(float(problem.samples.min()) * share / growth) ** 2)[-10:, -10:]
     open_ones = undetermined[-10:].copy()
     if not open_ones[9]:
-        open_ones[:6] |= implausible_inertia(values[-10:], covariance)
+        open_ones[:6] |= implausible_inertia(values[-10:], spread)
     if open_ones.all():
         raise IdentifiabilityError(
             "the joint torques reveal nothing of the load", remedy="Move the joints that carry it."
         )
-    notes = ["the motion leaves some of the ten parameters open"] * bool(open_ones.any())
-    extras = {}
-    if problem.unloaded is None:
-        notes.append("the arm's own parameters and friction are taken as known from its model")
-        extras["unexplained"] = problem.unexplained(values)
-    how = "unloaded and loaded run together" if problem.unloaded is not None else "arm taken as known"
+    how, notes, extras = _foundation(problem, arm, values, covariance, spread)
     return Load(
         frame=problem.link,
         vector=np.where(open_ones, 0.0, values[-10:]),
-        covariance=covariance,
+        covariance=spread,
         undetermined=open_ones,
         residual_std=std,
         method=f"joint torques, {how}",
-        notes=tuple(notes),
+        notes=(*["the motion leaves some of the ten parameters open"] * bool(open_ones.any()), *notes),
         extras=extras,
     )
 
 
-def run_inflation(robot: Robot, runs: Sequence[tuple[Experiment, Floats]], std: Floats) -> float:
-    """Samples per independent sample over several runs, each with the parameters (p,) that predict its torques."""
-    torque = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
-    found = []
-    for run, theta in runs:
-        predicted = torque(run.q, run.dq, run.ddq, theta)
-        residual = np.where(run.valid, run.effort - predicted, 0.0)
-        found.append(correlation_inflation(residual / std, np.where(run.valid, predicted, 0.0) / std))
-    return float(np.average(found, weights=[run.samples for run, _ in runs]))
+def _foundation(
+    problem: PayloadProblem, arm: ArmUncertainty | None, values: Floats, covariance: Floats, spread: Floats
+) -> tuple[str, list[str], dict[str, Floats]]:
+    """What the result rests on: in a word, in sentences, in numbers."""
+    if problem.unloaded is not None:
+        return "unloaded and loaded run together", [], {}
+    if arm is None:
+        note = "the arm's own parameters and friction are taken as known from its model"
+        return "arm taken as known", [note], {"unexplained": problem.unexplained(values)}
+    from_arm = float(np.sum((covariance[-1, :-10] * problem.prior) ** 2))
+    share = from_arm / max(float(spread[-1, -1]), 1e-300)
+    notes = [f"this rests on the arm's model: {arm} (one standard deviation); friction was estimated with the load"]
+    if share > SHARE_WORTH_SAYING:
+        notes.append(f"{100 * share:.0f} % of the variance of the mass comes from what is not known of the arm")
+    stated = np.flatnonzero(problem.prior)
+    off = _surprise(values[stated], covariance[np.ix_(stated, stated)])
+    extras = {"arm_share": np.array([share])}
+    return "arm known within limits", notes, extras | ({"arm_off": np.array([off])} if off > 0.0 else {})
+
+
+def _surprise(change: Floats, covariance: Floats) -> float:
+    """Standard deviations, rms, by which an arm differs from its model; 0 where chance explains them.
+
+    Args:
+        change: (m,) estimated, in standard deviations as stated beforehand.
+        covariance: (m, m) of it afterwards: what was learnt is the identity minus this.
+    """
+    learnt, directions = np.linalg.eigh(np.eye(len(change)) - covariance)
+    seen = learnt > 0.1
+    distance = float(np.sum((directions[:, seen].T @ change) ** 2 / learnt[seen]))
+    count = max(1, np.count_nonzero(seen))
+    return float(np.sqrt(distance / count)) if distance > float(chdtri(count, CHANCE)) else 0.0
 
 
 def as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
@@ -232,17 +300,12 @@ def as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
     return runs
 
 
-def reduced_runs(
-    robot: Robot, runs: Sequence[Experiment], columns: Sequence[int], known_arm: Robot | None, threads: int
-) -> Information:
-    """The runs' equations on some columns, torques of a known arm taken off."""
+def reduced_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int], threads: int) -> Information:
+    """The runs' equations on some columns."""
     total: Information | None = None
     for run in runs:
-        effort = run.effort
-        if known_arm is not None:
-            effort = effort - kernel(known_arm, "inverse_dynamics")(run.q, run.dq, run.ddq)
         part = reduce_samples(
-            robot, run.q, run.dq, run.ddq, effort, columns=tuple(columns), valid=run.valid, threads=threads
+            robot, run.q, run.dq, run.ddq, run.effort, columns=tuple(columns), valid=run.valid, threads=threads
         )
         total = part if total is None else total.merge(part.renumbered(max(total.segments) + 1))
     assert total is not None
