@@ -25,7 +25,6 @@ from dynid.data.source_clock import source_clock
 from dynid.data.uniform import Cleaning
 from dynid.estimation.features import AngleHarmonic, Feature
 from dynid.robot.model import Robot
-from dynid.spatial import rotation_about
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
@@ -192,45 +191,14 @@ def ur10() -> Robot:
     return dynid.read_urdf(DATA / "ur10_unisa" / "ur10_robot.urdf").with_joint_models(*PLAIN)
 
 
-def _ball(mass: float, radius: float) -> dynid.Inertia:
-    return dynid.Inertia.from_com(mass, (0.0, 0.0, 0.0), 0.4 * mass * radius**2 * np.eye(3))
-
-
 def kuka() -> Robot:
     """KUKA KR300; its masses are rough guesses for a robot of 1.1 t, as no model of it is published."""
-    table = [
-        (0.35, 90, -0.675, 0),
-        (1.15, 0, -0.189, 0),
-        (0.041, -90, 0.189, 90),
-        (0, 90, -1, 0),
-        (0, -90, 0, 0),
-        (0, 180, -0.24, 0),
-    ]
-    rows = [dynid.StandardDH(a=a, alpha=alpha, d=d, theta=theta) for a, alpha, d, theta in table]
-    guesses = [_ball(m, r) for m, r in ((300, 0.4), (250, 0.5), (200, 0.4), (60, 0.3), (40, 0.2), (200, 0.3))]
-    robot = dynid.from_dh(
-        rows, convention="standard", degrees=True, gravity=(0, 0, 9.81), name="kr300", inertias=guesses
-    )
-    return robot.with_joint_models(*PLAIN)
+    return dynid.read_mjcf(ROOT / "robots" / "kuka_kr300.xml").with_joint_models(*PLAIN)
 
 
 def yumi() -> Robot:
     """One arm of ABB's YuMi on its tilted base; masses are guesses for an arm of about 9 kg."""
-    table = [
-        (-0.03, -90, 0.11, 0),
-        (0.03, 90, 0, 0),
-        (0.0405, -90, 0.2465, 0),
-        (-0.0405, 90, 0, 90),
-        (0.0135, -90, 0.265, 0),
-        (-0.027, 90, 0, 0),
-        (0, 0, 0.032, 0),
-    ]
-    rows = [dynid.StandardDH(a=a, alpha=alpha, d=d, theta=theta) for a, alpha, d, theta in table]
-    guesses = [_ball(m, 0.08) for m in (2.0, 2.0, 1.5, 1.5, 1.0, 0.8, 0.4)]
-    x, y, z = np.eye(3)
-    R_world_base = rotation_about(x, -0.63) @ rotation_about(y, 0.95) @ rotation_about(z, -0.18)
-    robot = dynid.from_dh(rows, convention="standard", degrees=True, name="yumi", inertias=guesses)
-    return robot.with_base_orientation(R_world_base).with_joint_models(*PLAIN[1:])
+    return dynid.read_mjcf(ROOT / "robots" / "yumi.xml").with_joint_models(*PLAIN[1:])
 
 
 COUNTERBALANCE = tuple(AngleHarmonic(1, order, sine) for order in (1, 2) for sine in (False, True))

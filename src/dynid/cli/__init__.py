@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from dynid.cli import compare, loads, logs, models, results, tools
+from dynid.cli import compare, identify, loads, logs, models, results, tools
 from dynid.cli.group import EXIT_CODES, ErrorGroup
 
 __all__ = ["main"]
@@ -37,7 +37,7 @@ for command in (
     models.check,
     logs.inspect,
     models.excite,
-    logs.identify,
+    identify.identify,
     logs.validate,
     loads.load,
     models.codegen,

@@ -29,7 +29,7 @@ def save_experiment(run: Experiment, path: Path) -> None:
     """
     import numpy as np
 
-    known = (*ARRAYS, *FACTS, "wrench")
+    known = (*ARRAYS, *FACTS, "wrench", "derivation")  # how it was differentiated is not needed again
     if any(getattr(run, field.name) is not None for field in fields(run) if field.name not in known):
         raise ExportError("the experiment holds more than a file keeps", path=path)
     arrays = {name: getattr(run, name) for name in ARRAYS}

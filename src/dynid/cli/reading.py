@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,9 +17,11 @@ from dynid.cli.run_folder import RunFolder, sha256
 
 if TYPE_CHECKING:
     from dynid.data.recording import Experiment, Recording
+    from dynid.identification.hold_out import HoldOut
+    from dynid.identification.preparation import Preparation
     from dynid.robot.model import Robot
 
-__all__ = ["LogSource", "Seconds", "read_experiments", "undelayed"]
+__all__ = ["LogSource", "Seconds", "read_experiments", "read_parts", "undelayed"]
 
 Seconds = float | Literal["auto"]
 
@@ -38,30 +41,74 @@ class LogSource:
     """Whether joint torques are needed."""
     delay: Seconds = 0.0
     """How late torques are stamped [s]."""
+    band: float | None = None
+    """Upper end of the band in which torques count [Hz]."""
+    dead_band: float = 0.0
+    """Slower rows of a joint do not count [rad/s or m/s]."""
+    max_gap: float | None = None
+    """Longest step that is no gap [s]."""
+    judge_rest: bool = False
+    """Whether standstill counts in held-out data."""
 
     def key(self, path: str) -> list[str]:
         """Everything that an experiment depends on."""
         mapped = "" if self.channel_map is None else sha256(Path(self.channel_map))
-        words = (path, mapped, self.profile, self.cutoff, self.gate, self.delay, self.robot.fingerprint)
+        words = (path, mapped, self.profile, self.gate, self.preparation, self.judge_rest, self.robot.fingerprint)
         return [sha256(Path(path)), *(str(word) for word in words)]
 
-    def read(self, path: str, done: float, size: float, advance: Advance) -> Experiment:
-        """Read, check and process one log."""
-        from dynid.data.processing import process
+    @property
+    def preparation(self) -> Preparation:
+        """What is done to every recording."""
+        from dynid.identification.preparation import Preparation
+
+        return Preparation(
+            cutoff_hz=self.cutoff if self.cutoff is not None else "auto",
+            band_hz=self.band,
+            dead_band=self.dead_band,
+            delay_s=self.delay,
+            max_gap_s=self.max_gap,
+        )
+
+    def read(self, path: str, judged: bool, done: float, size: float, advance: Advance) -> Experiment:
+        """Read, check and process one log, which is to be judged by or to be fitted."""
+        chosen = self.preparation
+        with self._located(path):
+            recording = self._recording(path, done, size, advance)
+            run = (chosen.to_judge(self.judge_rest) if judged else chosen).experiment(recording)
+        self._refuse_empty(path, run)
+        return run
+
+    def read_parts(
+        self, path: str, rule: HoldOut, done: float, size: float, advance: Advance
+    ) -> tuple[Experiment, Experiment]:
+        """Read, check and process one log, a part of it kept aside."""
+        with self._located(path):
+            recording = self._recording(path, done, size, advance)
+            pair = self.preparation.parts(recording, rule, judge_rest=self.judge_rest)
+        for part in pair:
+            self._refuse_empty(path, part)
+        return pair
+
+    def _recording(self, path: str, done: float, size: float, advance: Advance) -> Recording:
+        """Read and check one log."""
         from dynid.data.reading import read_recording
 
+        advance(done, f"reading {Path(path).name}")
+        recording = read_recording(path, self.robot, channel_map=self.channel_map, profile=self.profile)
+        if self.torques and recording.effort is None:
+            remedy = "Name their columns under [effort] in the channel map, or those of currents under [current]."
+            raise errors.DataError("no joint torques are mapped", remedy=remedy)
+        if self.gate:
+            advance(done + 0.3 * size, f"checking {Path(path).name}")
+            self._check(path, undelayed(recording, self.delay))
+        advance(done + 0.7 * size, f"processing {Path(path).name}")
+        return recording
+
+    @contextmanager
+    def _located(self, path: str) -> Iterator[None]:
+        """Errors name the log."""
         try:
-            advance(done, f"reading {Path(path).name}")
-            recording = read_recording(path, self.robot, channel_map=self.channel_map, profile=self.profile)
-            if self.torques and recording.effort is None:
-                remedy = "Name their columns under [effort] in the channel map, or those of currents under [current]."
-                raise errors.DataError("no joint torques are mapped", remedy=remedy)
-            if self.gate:
-                advance(done + 0.3 * size, f"checking {Path(path).name}")
-                self._check(path, undelayed(recording, self.delay))
-            advance(done + 0.7 * size, f"processing {Path(path).name}")
-            cutoff: float | Literal["auto"] = self.cutoff if self.cutoff is not None else "auto"
-            run = process(recording, cutoff_hz=cutoff, effort_delay_s=self.delay)
+            yield
         except errors.DataError as error:
             folder = "Give the log itself, or name the run's files under [files] in the map."
             raise type(error)(
@@ -70,11 +117,12 @@ class LogSource:
                 place=error.place,
                 remedy=error.remedy or (folder if Path(path).is_dir() else None),
             ) from error
+
+    def _refuse_empty(self, path: str, run: Experiment) -> None:
         if self.torques and not run.valid.any():
             dropped = ", ".join(f"{count} {reason}" for reason, count in run.dropped.items()) or "no torque is a number"
             remedy = "Record the robot while all joints move; see dynid excite."
             raise errors.IdentifiabilityError(f"no sample can be used ({dropped})", path=path, remedy=remedy)
-        return run
 
     def _check(self, path: str, recording: Recording) -> None:
         """Refuse what the gate forbids; show what it warns of."""
@@ -103,15 +151,61 @@ def undelayed(recording: Recording, delay: Seconds) -> Recording:
     return replace(recording, effort_time=stamps - known)
 
 
-def read_experiments(paths: Sequence[str], source: LogSource, run: RunFolder | None = None) -> list[Experiment]:
-    """Read and process logs; those that an interrupted run has done already come from its folder."""
-    sizes = [size_of(path) for path in paths]
+def read_experiments(
+    paths: Sequence[str], source: LogSource, run: RunFolder | None = None, *, fitted: int | None = None
+) -> list[Experiment]:
+    """Read and process logs; those that an interrupted run has done already come from its folder.
+
+    Args:
+        paths: The logs.
+        source: How they are read.
+        run: The run's folder.
+        fitted: So many of them are identified from, the others judge; all by default.
+    """
     result: list[Experiment] = []
+    for number, (path, done, size, advance) in enumerate(_one_by_one(paths)):
+        judged = fitted is not None and number >= fitted
+        make = partial(source.read, path, judged, done, size, advance)
+        result.append(make() if run is None else run.experiment([*source.key(path), str(judged)], make))
+    return result
+
+
+def read_parts(
+    paths: Sequence[str], rule: HoldOut, source: LogSource, run: RunFolder
+) -> list[tuple[Experiment, Experiment]]:
+    """Read and process logs, a part of each kept aside: what is identified from, and what is judged."""
+    result: list[tuple[Experiment, Experiment]] = []
+    for path, done, size, advance in _one_by_one(paths):
+        both = _Both(partial(source.read_parts, path, rule, done, size, advance))
+        key = [*source.key(path), str(rule)]
+        used = run.experiment([*key, "used"], both.first)
+        result.append((used, run.experiment([*key, "kept aside"], both.second)))
+    return result
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Two experiments that are made together, once one of them is needed."""
+
+    make: Callable[[], tuple[Experiment, Experiment]]
+
+    @cached_property
+    def _made(self) -> tuple[Experiment, Experiment]:
+        return self.make()
+
+    def first(self) -> Experiment:
+        return self._made[0]
+
+    def second(self) -> Experiment:
+        return self._made[1]
+
+
+def _one_by_one(paths: Sequence[str]) -> Iterator[tuple[str, float, float, Advance]]:
+    """Each log with its place in the progress of all."""
+    sizes = [size_of(path) for path in paths]
     done = 0.0
     with progress("logs", sum(sizes), "MB") as advance:
         for path, size in zip(paths, sizes, strict=True):
-            make = partial(source.read, path, done, size, advance)
-            result.append(make() if run is None else run.experiment(source.key(path), make))
+            yield path, done, size, advance
             done += size
             advance(done, Path(path).name)
-    return result

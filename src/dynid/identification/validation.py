@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -22,6 +22,9 @@ from dynid.tables import Table
 __all__ = ["Validation", "cross_validate", "validate"]
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+SETTLED = 1e-2
+"""Relative accuracy that the ends of a low-passed comparison must have reached."""
 ALIKE = 1.01
 """Errors of two models whose ratio is less are the same: which is larger is chance."""
 
@@ -49,6 +52,8 @@ class Validation:
     """Joint samples compared."""
     limit: float
     """Largest relative error that passes [%]."""
+    band_hz: float | None = None
+    """Measured and predicted torques were low-passed alike to this band before they were compared [Hz]; None: not."""
 
     @property
     def passed(self) -> bool:
@@ -58,7 +63,8 @@ class Validation:
     @property
     def verdict(self) -> str:
         """The judgement in one sentence."""
-        error = f"{self.relative_error:.2f} % on held-out data"
+        band = "" if self.band_hz is None else f" below {self.band_hz:g} Hz"
+        error = f"{self.relative_error:.2f} % on held-out data{band}"
         if not np.isfinite(self.relative_error):
             return "failed: nothing could be compared"
         if self.relative_error > self.limit:
@@ -84,6 +90,7 @@ class Validation:
             "prior_error_percent": finite_or_none(self.prior_error),
             "training_error_percent": finite_or_none(self.training_error),
             "limit_percent": self.limit,
+            "band_hz": self.band_hz,
             "per_joint_percent": self._by_joint(self.per_joint),
             "prior_per_joint_percent": self._by_joint(self.prior_per_joint),
             "rms_residual": self._by_joint(self.rms),
@@ -110,6 +117,7 @@ def validate(
     *,
     limit: float = 15.0,
     band_hz: float | None = None,
+    trim_s: float | None = None,
 ) -> Validation:
     """Compare predicted and measured torques of experiments that were not used for the identification.
 
@@ -119,6 +127,7 @@ def validate(
         limit: Largest relative error that passes [%].
         band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
             band does not count as error of the model [Hz]; the band of the identification by default.
+        trim_s: Time left out at both ends of every low-passed stretch [s]; the filter's settling time by default.
     """
     band = fit.problem.band_hz if band_hz is None else band_hz
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
@@ -127,12 +136,16 @@ def validate(
             "an experiment of the identification cannot validate it: the samples are the same",
             remedy="Keep one run, or a part of one, aside.",
         )
-    residuals = [_compared(run, run.effort - fit.torque(run), band) for run in runs]
-    measured = [_compared(run, run.effort, band) for run in runs]
+    judged = _Band(band, trim_s)
+    pairs = [judged.compared(run, run.effort) for run in runs]
+    measured, counted = [torque for torque, _ in pairs], [counts for _, counts in pairs]
+    residuals = [judged.compared(run, run.effort - fit.torque(run))[0] for run in runs]
     squares = np.sum([(r**2).sum(axis=0) for r in residuals], axis=0)
     total = np.sum([(m**2).sum(axis=0) for m in measured], axis=0)
-    prior = np.sum([(_residual(fit.robot, run, band) ** 2).sum(axis=0) for run in runs], axis=0)
-    counts = np.sum([run.valid.sum(axis=0) for run in runs], axis=0)
+    prior = np.sum(
+        [(judged.compared(run, run.effort - _before(fit.robot, run))[0] ** 2).sum(axis=0) for run in runs], axis=0
+    )
+    counts = np.sum([mask.sum(axis=0) for mask in counted], axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return Validation(
             joint_names=fit.robot.joint_names,
@@ -140,11 +153,12 @@ def validate(
             relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
             prior_per_joint=100.0 * np.sqrt(prior / total),
             prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
-            training_error=_training_error(fit, band),
+            training_error=_training_error(fit, judged),
             rms=np.sqrt(squares / counts),
             whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
             samples=int(counts.sum()),
             limit=limit,
+            band_hz=band,
         )
 
 
@@ -200,24 +214,63 @@ def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
     return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
 
 
-def _training_error(fit: Identification, band_hz: float | None) -> float:
+def _training_error(fit: Identification, judged: _Band) -> float:
     """Relative error on the data of the identification [%], in the same band as the held-out data."""
-    if band_hz is None:
+    if judged.hz is None:
         return float(fit.training_error[-1])
     runs = fit.problem.experiments
-    squares = sum(float(np.sum(_compared(run, run.effort - fit.torque(run), band_hz) ** 2)) for run in runs)
-    total = sum(float(np.sum(_compared(run, run.effort, band_hz) ** 2)) for run in runs)
+    squares = sum(float(np.sum(judged.compared(run, run.effort - fit.torque(run))[0] ** 2)) for run in runs)
+    total = sum(float(np.sum(judged.compared(run, run.effort)[0] ** 2)) for run in runs)
     return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
 
 
-def _residual(robot: Robot, run: Experiment, band_hz: float | None) -> Floats:
-    return _compared(run, run.effort - inverse_dynamics(robot, run.q, run.dq, run.ddq), band_hz)
+def _before(robot: Robot, run: Experiment) -> Floats:
+    """(N, n) torques by the robot as it was before."""
+    return np.asarray(inverse_dynamics(robot, run.q, run.dq, run.ddq))
 
 
-def _compared(run: Experiment, torque: Floats, band_hz: float | None) -> Floats:
-    """Torques (N, n), zero where they do not count, low-passed stretch by stretch."""
-    counted = np.where(run.valid, torque, 0.0)
-    if band_hz is None or band_hz >= 0.45 * run.rate_hz:
-        return counted
-    smooth = [Butterworth().apply(counted[rows], run.rate_hz, band_hz) for rows, _ in stretches(run)]
-    return np.where(run.valid, np.concatenate(smooth), 0.0)
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """In which band torques are compared."""
+
+    hz: float | None
+    trim_s: float | None
+
+    def compared(self, run: Experiment, torque: Floats) -> tuple[Floats, Mask]:
+        """Torques (N, n) as they are compared, zero where they do not count, and where they do.
+
+        With a band they are low-passed wherever they were measured, also in rest and slow rows that do not count, and
+        by the textbook's filter, as others would filter a log before they look at it: a Butterworth of order 4 both
+        ways, the ends turned over. What the ends may have spoilt is left out.
+        """
+        from scipy import signal
+
+        if self.hz is None or self.hz >= 0.45 * run.rate_hz:
+            return np.where(run.valid, torque, 0.0), run.valid
+        smooth, counts = np.zeros_like(torque), np.zeros_like(run.valid)
+        trim = Butterworth().settling_s(self.hz, SETTLED) if self.trim_s is None else self.trim_s
+        margin = int(np.ceil(trim * run.rate_hz - 1e-9))
+        sections = signal.butter(4, self.hz, fs=run.rate_hz, output="sos")
+        for rows, joint in _measured(run, margin):
+            known = np.isfinite(run.effort[rows, joint])
+            table = signal.sosfiltfilt(sections, _bridged(torque[rows, joint], known))
+            inner = slice(rows.start + margin, rows.stop - margin)
+            smooth[inner, joint] = table[margin : len(table) - margin]
+            counts[inner, joint] = run.valid[inner, joint]
+        return np.where(counts, smooth, 0.0), counts
+
+
+def _measured(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
+    """Rows and joint of every stretch with measured torques and no hole as long as the margin."""
+    for rows, _ in stretches(run):
+        for joint in range(run.q.shape[1]):
+            known = rows.start + np.flatnonzero(np.isfinite(run.effort[rows, joint]))
+            for part in np.split(known, np.flatnonzero(np.diff(known) > margin) + 1):
+                if part.size and part[-1] - part[0] > 2 * margin:
+                    yield slice(int(part[0]), int(part[-1]) + 1), joint
+
+
+def _bridged(torque: Floats, known: Mask) -> Floats:
+    """(N,) torques with straight lines across holes."""
+    rows = np.arange(torque.size)
+    return np.interp(rows, rows[known], torque[known])

@@ -1,0 +1,100 @@
+"""The verb identify: parts kept aside, bands, springs, estimators, the terms it selects by itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from dynid.cli import main
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.mjcf import read_mjcf
+from dynid.robot.urdf import read_urdf
+from dynid.robot.urdf_writer import write_urdf
+from dynid.robot.zoo import scara
+
+ROBOT = scara().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = "q{1..%d}"
+unit = [%s]
+[effort]
+columns = "tau{1..%d}"
+unit = [%s]
+"""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A robot, a log in which joint 1 has a spring, a map."""
+    folder = tmp_path_factory.mktemp("bench")
+    write_urdf(scara(), folder / "arm.urdf")
+    n = ROBOT.dof
+    log = simulate_experiment(ROBOT, sum_of_sines(n, seed=1), rate_hz=100, duration_s=12, noise=Noise(effort=0.05))
+    spring = 3.0 * np.sin(log.q[:, :1]) * (np.arange(n) == 0)
+    names = ["t", *(f"q{j + 1}" for j in range(n)), *(f"tau{j + 1}" for j in range(n))]
+    rows = np.column_stack([log.time, log.q, log.effort + spring])  # type: ignore[operator]
+    np.savetxt(folder / "run.csv", rows, delimiter=",", header=",".join(names), comments="")
+    slides = [joint.kind == "prismatic" for joint in ROBOT.moving_joints]
+    units = [", ".join(f'"{a if s else b}"' for s in slides) for a, b in (("m", "rad"), ("N", "N m"))]
+    (folder / "map.toml").write_text(MAP % (n, units[0], n, units[1]))
+    return folder
+
+
+def identify(folder: Path, *options: str) -> Result:
+    words = ["identify", folder / "arm.urdf", folder / "run.csv", "--map", folder / "map.toml", "--out", folder / "res"]
+    return CliRunner().invoke(main, [*map(str, words), "--force", "--no-check", *options])  # the sines leave its limits
+
+
+def test_terms_are_selected_and_the_end_is_the_proof(bench: Path) -> None:
+    result = identify(bench, "--hold-out", "30%", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert any(entry["name"] == "HS1_1" for entry in found["base_parameters"])  # the spring, by itself
+    assert found["validation"]["relative_error_percent"] < 3.0
+    assert (bench / "res" / "report.html").exists()
+    plain = json.loads(identify(bench, "--hold-out", "30%", "--no-select", "--limit", "99", "--json").stdout)
+    assert plain["features"] == []
+    assert plain["validation"]["relative_error_percent"] > 2.0 * found["validation"]["relative_error_percent"]
+
+
+def test_a_spring_can_be_told(bench: Path) -> None:
+    options = ("--no-select", "--spring", ROBOT.joint_names[0], "--hold-out", "every:3:1", "--band", "8", "--json")
+    result = identify(bench, *options)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    sine = next(entry for entry in found["base_parameters"] if entry["name"] == "HS1_1")
+    assert sine["value"] == pytest.approx(3.0, rel=0.1)
+    assert found["validation"]["band_hz"] == found["band_hz"] == 8.0
+    assert identify(bench, "--spring", "elbow").exit_code == 2
+
+
+def test_the_identified_robot_comes_as_urdf_and_mjcf(bench: Path) -> None:
+    assert identify(bench, "--no-select").exit_code == 0
+    name = f"{ROBOT.name}_identified"
+    one, other = read_urdf(bench / "res" / f"{name}.urdf"), read_mjcf(bench / "res" / f"{name}.xml")
+    np.testing.assert_allclose(one.inertial_vector, other.inertial_vector, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ["energy", "power", "momentum"])
+def test_estimators_of_energy_power_and_momentum(bench: Path, estimator: str) -> None:
+    told = ("--no-select", "--spring", ROBOT.joint_names[0], "--estimator", estimator, "--hold-out", "30%", "--json")
+    result = identify(bench, *told)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["validation"]["relative_error_percent"] < 5.0
+    refused = identify(bench, "--estimator", estimator, "--band", "5")
+    assert refused.exit_code == 2
+    assert "without --band" in refused.output
+
+
+def test_two_proofs_or_none_of_a_log_are_refused(bench: Path) -> None:
+    twice = identify(bench, "--hold-out", "30%", "--validate", str(bench / "run.csv"))
+    assert twice.exit_code == 2
+    assert "--hold-out" in twice.output
+    assert identify(bench, "--hold-out", "some").exit_code == 2

@@ -1,0 +1,100 @@
+"""Parts of a log kept aside: what is judged was never seen, and a log with one channel map tells its couplings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from dynid.data.recording import Recording
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import ArgumentError, DataError
+from dynid.estimation.least_squares import WLS
+from dynid.identification.couplings import with_coupled_motors
+from dynid.identification.hold_out import EveryBlock, LastPart, TimeRange, hold_out, split_recording
+from dynid.identification.links import identify
+from dynid.identification.preparation import Preparation
+from dynid.identification.validation import validate
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+
+ROOT = Path(__file__).parents[2]
+ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3), Offset(0.1))
+
+
+@pytest.fixture(scope="module")
+def log() -> Recording:
+    return simulate_experiment(
+        ROBOT, sum_of_sines(3, seed=1), rate_hz=200, duration_s=12, noise=Noise(effort=0.05), seed=1
+    )
+
+
+def test_rules_are_read_from_text() -> None:
+    assert hold_out("40%") == LastPart(0.4)
+    assert hold_out("12:16.5") == TimeRange(12.0, 16.5)
+    assert hold_out("every:3:0.75") == EveryBlock(3, 0.75)
+    for wrong in ("40", "0%", "100%", "16:12", "every:1:0.5", "every:3:0", "half", "nan:3", "-1:3"):
+        with pytest.raises(ArgumentError, match="Write 40% for the last"):
+            hold_out(wrong)
+
+
+def test_an_end_is_cut_off(log: Recording) -> None:
+    used, held = split_recording(log, LastPart(0.25))
+    assert used.time[-1] < 9.0 <= held.time[0] + 1e-9
+    assert used.time.size + held.time.size == log.time.size
+    assert np.isfinite(used.effort).all()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("own_clock", [False, True])
+def test_torques_in_between_are_known_to_one_side_only(log: Recording, own_clock: bool) -> None:
+    given = replace(log, effort_time=log.time + 1e-3) if own_clock else log
+    used, held = Preparation(cutoff_hz=10.0).parts(given, EveryBlock(3, 1.0))
+    assert not (used.valid & held.valid[: used.samples]).any()
+    inside = (held.time - log.time[0]) // 1.0 % 3 == 2
+    assert np.array_equal(np.isfinite(held.effort[:, 0]), inside)
+    spoilt = replace(given, effort=np.where(((log.time // 1.0) % 3 == 2)[:, None], 2.0 * log.effort, log.effort))
+    again = Preparation(cutoff_hz=10.0).parts(spoilt, EveryBlock(3, 1.0))[0]
+    if not own_clock:
+        assert np.array_equal(again.effort[again.valid], used.effort[used.valid])  # held-out torques act on nothing
+
+
+def test_nothing_left_to_one_side_is_refused(log: Recording) -> None:
+    with pytest.raises(DataError, match="none of the log's 12 s would be kept aside"):
+        split_recording(log, TimeRange(20.0, 30.0))
+    with pytest.raises(DataError, match="all of the log's"):
+        split_recording(log, TimeRange(0.0, 30.0))
+
+
+def test_the_error_in_a_band_is_that_of_plain_filtering(log: Recording) -> None:
+    """Measured and predicted torques low-passed with SciPy, ends left out, compared."""
+    preparation = Preparation(band_hz=5.0)
+    used, held = preparation.parts(log, LastPart(0.4), judge_rest=True)
+    fit = identify(ROBOT, used, estimator=WLS(), band_hz=5.0)
+    check = validate(fit, held, trim_s=0.4)
+    sections = signal.butter(4, 5.0, fs=200.0, output="sos")
+    smooth = [signal.sosfiltfilt(sections, x, axis=0)[80:-80] for x in (held.effort, fit.torque(held))]
+    expected = 100.0 * np.linalg.norm(smooth[0] - smooth[1]) / np.linalg.norm(smooth[0])
+    assert check.relative_error == pytest.approx(expected, rel=1e-9)
+    assert check.band_hz == 5.0
+    assert "below 5 Hz" in check.verdict
+    holes = replace(held, effort=np.where(np.arange(held.samples)[:, None] % 97 == 50, np.nan, held.effort))
+    holes = replace(holes, valid=holes.valid & np.isfinite(holes.effort))
+    assert validate(fit, holes, trim_s=0.4).relative_error == pytest.approx(expected, rel=0.1)
+
+
+def test_the_band_bounds_the_cutoff(log: Recording) -> None:
+    recipe = " ".join(Preparation(band_hz=2.0).experiment(log).recipe)
+    assert "for a band of 2 Hz" in recipe
+    with pytest.raises(ArgumentError, match="band_hz"):
+        Preparation(band_hz=0.0)
+
+
+def test_gears_beside_the_diagonal_are_couplings() -> None:
+    robot = zoo.get("tx40").with_couplings()
+    found = with_coupled_motors(robot, ROOT / "channel_maps" / "tx40.toml")
+    assert [dict(c.ratios) for c in found.couplings] == [{robot.joint_names[4]: 1.0, robot.joint_names[5]: 1.0}]
+    assert with_coupled_motors(found, ROOT / "channel_maps" / "tx40.toml") is found
+    assert not with_coupled_motors(zoo.get("ur10"), ROOT / "channel_maps" / "ur10_unisa.toml").couplings
