@@ -131,6 +131,7 @@ _HOME = {
     "dynid.identification.significance": ["essential_parameters", "significant_parameters"],
     "dynid.identification.validation": ["Validation", "cross_validate", "validate"],
     "dynid.identification.sensor_checks": ["Proposal", "check_wrench"],
+    "dynid.identification.wrench_delay": ["WrenchDelay", "find_wrench_delay"],
     "dynid.identification.wrench_equations": ["WrenchData", "pose_equations"],
     "dynid.identification.wrist": ["Sensing", "identify_load", "identify_load_from_poses", "wrench_data"],
     "dynid.information": ["Information", "reduce_samples", "reduce_stream"],

@@ -155,6 +155,8 @@ from dynid.identification.significance import significant_parameters as signific
 from dynid.identification.validation import Validation as Validation
 from dynid.identification.validation import cross_validate as cross_validate
 from dynid.identification.validation import validate as validate
+from dynid.identification.wrench_delay import WrenchDelay as WrenchDelay
+from dynid.identification.wrench_delay import find_wrench_delay as find_wrench_delay
 from dynid.identification.wrench_equations import WrenchData as WrenchData
 from dynid.identification.wrench_equations import pose_equations as pose_equations
 from dynid.identification.wrist import Sensing as Sensing

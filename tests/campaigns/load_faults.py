@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from campaigns.load_coverage import LINK, ROBOT, random_load, wrench_run
@@ -42,12 +43,19 @@ def _tilted(wrench: Floats, axes: Floats, rng: np.random.Generator, load: Inerti
     return np.asarray(wrench + acceleration_columns(change) @ load.vector)
 
 
+def _late(wrench: Floats, axes: Floats, rng: np.random.Generator, load: Inertia) -> Floats:
+    """By one to five samples: the ends of the log hold their values."""
+    stamps = np.arange(len(wrench), dtype=float)
+    return np.asarray(CubicSpline(stamps, wrench)(np.clip(stamps - rng.uniform(1.0, 5.0), 0.0, None)))
+
+
 FAULTS: dict[str, tuple[Fault, str]] = {
     "none": (lambda w, axes, rng, load: w, ""),
     "turned sensor": (_turned, "the sensor is turned"),
     "base axes": (lambda w, axes, rng, load: halves(w, np.swapaxes(axes, 1, 2)), "axes of the base"),
     "tilted base": (_tilted, "the base is tilted"),
     "N mm": (lambda w, axes, rng, load: w * np.repeat([1.0, 1000.0], 3), "N mm"),
+    "late": (_late, "the wrench is late"),
     "reaction": (lambda w, axes, rng, load: -w, "on the robot"),
 }
 

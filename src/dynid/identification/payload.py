@@ -288,7 +288,7 @@ def _surprise(change: Floats, covariance: Floats) -> float:
     learnt, directions = np.linalg.eigh(np.eye(len(change)) - covariance)
     seen = learnt > 0.1
     distance = float(np.sum((directions[:, seen].T @ change) ** 2 / learnt[seen]))
-    count = max(1, np.count_nonzero(seen))
+    count = max(1, int(np.count_nonzero(seen)))
     return float(np.sqrt(distance / count)) if distance > float(chdtri(count, CHANCE)) else 0.0
 
 

@@ -1,8 +1,8 @@
 """Is the wrench what the log says it is? Hypotheses that explain it better are proposed, never applied.
 
-Tried are: the other axes (sensor or base), reversed moments, a bias that drifts or changes from log to log, a turned
-sensor, a tilted base, both; the sign is told by that of the mass, reversed moments also by an inertia that no body can
-have, and N mm taken for N m by moments with a lever of metres.
+Tried are: the other axes (sensor or base), reversed moments, a bias that drifts or changes from log to log, a late
+wrench, a turned sensor, a tilted base, both; the sign is told by that of the mass, reversed moments also by an inertia
+that no body can have, and N mm taken for N m by moments with a lever of metres.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dynid.data.recording import Experiment
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.identification.load import Load
 from dynid.identification.physical_load import possible_load
+from dynid.identification.wrench_delay import find_wrench_delay
 from dynid.identification.wrench_equations import WrenchData, WrenchForm
 from dynid.identification.wrist import FAR, Sensing, solve_load, wrench_data
 from dynid.robot.model import Robot
@@ -58,7 +59,7 @@ def check_wrench(
     sensing: Sensing | None = None,
     form: WrenchForm | None = None,
 ) -> tuple[Proposal, ...]:
-    """Look for wrong axes, reversed moments, drifts, turned sensors, tilted bases, signs and units.
+    """Look for wrong axes, reversed moments, drifts, delays, turned sensors, tilted bases, signs and units.
 
     Args:
         robot: Geometry and gravity.
@@ -72,7 +73,8 @@ def check_wrench(
         is as believed, or where the poses are too few to tell.
     """
     settings = given = sensing or Sensing()
-    data = wrench_data(robot, experiments, sensor_frame, settings, form=form, with_axes=True).thinned(SAMPLES)
+    log = _Log(robot, experiments, sensor_frame, form)
+    data = log.equations(settings)
     proposals = []
     lever = _lever(data)
     if lever > FAR:
@@ -83,10 +85,15 @@ def check_wrench(
         load = solve_load(data, frame=sensor_frame, sensing=settings)
     except (IdentifiabilityError, EstimationError):
         return tuple(proposals)
-    tried = list(_alternatives(data, sensor_frame, settings))
+    tried = list(_alternatives(data, sensor_frame, settings, log.late(settings)))
     best = min((_size(other) for _, other, *_ in tried), default=np.inf)
     if best * _needed(data) < _size(load):
         text, better, data, settings = next(entry for entry in tried if _size(entry[1]) <= AS_GOOD * best)
+        proposals.append(_proposal(text, settings, _size(load) / _size(better)))
+        load = better
+    if settings.delay_s == given.delay_s and (late := log.late(settings)) is not None:
+        text, data, settings = late
+        better = solve_load(data, frame=sensor_frame, sensing=settings)
         proposals.append(_proposal(text, settings, _size(load) / _size(better)))
         load = better
     if load.mass + 3.0 * load.mass_stderr < 0.0:
@@ -99,6 +106,37 @@ def check_wrench(
             settings = replace(settings, moment_sign=-settings.moment_sign)
             proposals.append(_proposal(f"no body turns like this: {REVERSED}", settings))
     return tuple(proposals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """What is looked at."""
+
+    robot: Robot
+    experiments: Experiment | Sequence[Experiment]
+    frame: str
+    form: WrenchForm | None
+
+    def equations(self, sensing: Sensing) -> WrenchData:
+        """Enough of them to tell hypotheses apart."""
+        data = wrench_data(self.robot, self.experiments, self.frame, sensing, form=self.form, with_axes=True)
+        return data.thinned(SAMPLES)
+
+    def late(self, sensing: Sensing) -> tuple[str, WrenchData, Sensing] | None:
+        """A delay of the wrench, in words, as equations and as settings, where the motion shows one beyond doubt."""
+        runs = (self.experiments,) if isinstance(self.experiments, Experiment) else tuple(self.experiments)
+        if self.form == "static" or not all(np.any(run.ddq) for run in runs):
+            return None
+        try:
+            delay = find_wrench_delay(self.robot, runs, sensor_frame=self.frame, sensing=sensing, form=self.form)
+        except (IdentifiabilityError, EstimationError):
+            return None
+        more = delay.seconds - sensing.delay_s
+        if abs(more) < max(SURE * delay.stderr_s, 0.5 / max(run.rate_hz for run in runs)):
+            return None
+        words = f"the wrench is {'late' if more > 0.0 else 'early'} by {1e3 * abs(more):.3g} ms"
+        moved = replace(sensing, delay_s=delay.seconds)
+        return f"{words} (std {1e3 * delay.stderr_s:.2g} ms)", self.equations(moved), moved
 
 
 def _scaled(data: WrenchData, force: float, moment: float) -> WrenchData:
@@ -131,13 +169,16 @@ def _size(load: Load) -> float:
     return float(np.exp(np.log(np.maximum(load.residual_std, 1e-300)).mean()))
 
 
-def _alternatives(data: WrenchData, frame: str, given: Sensing) -> Iterator[tuple[str, Load, WrenchData, Sensing]]:
+def _alternatives(
+    data: WrenchData, frame: str, given: Sensing, late: tuple[str, WrenchData, Sensing] | None
+) -> Iterator[tuple[str, Load, WrenchData, Sensing]]:
     """Other hypotheses with their fits, the simplest first."""
     other = replace(given, axes="base" if given.axes == "sensor" else "sensor")
     candidates = [
         (f"the wrench is in the axes of the {other.axes}", _turned(data, other.axes == "base"), other),
         (REVERSED, _scaled(data, 1.0, -1.0), replace(given, moment_sign=-given.moment_sign)),
         *_zeros(data, given),
+        *([] if late is None else [late]),
         ("the base is tilted against the model's gravity", data, replace(given, find_gravity=True)),
         (f"the sensor is turned against '{frame}'", data, replace(given, find_orientation=True)),
         (

@@ -20,7 +20,15 @@ from dynid.kernels import wrench_regressor
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import rotation_from_quaternion
 
-__all__ = ["WrenchData", "WrenchForm", "acceleration_columns", "frame_axes", "pose_equations", "robot_equations"]
+__all__ = [
+    "WrenchData",
+    "WrenchForm",
+    "acceleration_columns",
+    "frame_axes",
+    "pose_equations",
+    "robot_equations",
+    "undelayed_wrench",
+]
 
 Floats = NDArray[np.float64]
 WrenchForm = Literal["differential", "integral", "static"]
@@ -100,6 +108,21 @@ def frame_axes(robot: Robot, link: str, q: Floats) -> Floats:
     # at rest a unit mass under gravity e_k needs the force -R e_k
     columns = [-wrench_regressor(robot.with_gravity(e), link, q, rest, rest)[:, :3, 9] for e in np.eye(3)]
     return np.stack(columns, axis=2)
+
+
+def undelayed_wrench(run: Experiment, delay_s: float) -> Experiment:
+    """The same run with wrenches that were stamped late moved back in time; what then misses has no wrench."""
+    if delay_s == 0.0 or run.wrench is None:
+        return run
+    moved = np.full(run.wrench.shape, np.nan)
+    for segment in np.unique(run.segment):
+        rows = np.flatnonzero((run.segment == segment) & np.isfinite(run.wrench).all(axis=1))
+        if len(rows) >= 4:
+            time = run.time[rows]
+            at = run.time + delay_s
+            inside = (run.segment == segment) & (at >= time[0]) & (at <= time[-1])
+            moved[inside] = CubicSpline(time, run.wrench[rows])(at[inside])
+    return replace(run, wrench=np.where(np.isfinite(run.wrench).all(axis=1, keepdims=True), moved, np.nan))
 
 
 def robot_equations(

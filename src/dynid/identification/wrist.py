@@ -22,7 +22,13 @@ from dynid.identification.load import Load
 from dynid.identification.load_solver import LinearSolution, implausible_inertia, weighted_solution
 from dynid.identification.physical_load import possible_load
 from dynid.identification.sensor_pose import sensor_columns, turn_angle, turned_solution
-from dynid.identification.wrench_equations import WrenchData, WrenchForm, pose_equations, robot_equations
+from dynid.identification.wrench_equations import (
+    WrenchData,
+    WrenchForm,
+    pose_equations,
+    robot_equations,
+    undelayed_wrench,
+)
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
 __all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_solution", "solve_load", "wrench_data"]
@@ -54,6 +60,8 @@ class Sensing:
     """Whether wrenches were recorded in the sensor's axes or in those of the base."""
     moment_unit: float = 1.0
     """Size of the unit of recorded moments [N m]: 0.001 for N mm."""
+    delay_s: float = 0.0
+    """How late wrenches were stamped against positions [s]; `find_wrench_delay` estimates it."""
     find_orientation: bool = False
     """Estimate how the sensor is turned against its frame."""
     find_gravity: bool = False
@@ -71,6 +79,8 @@ class Sensing:
             )
         if self.bias_per_log and not self.bias:
             raise ArgumentError("bias_per_log without bias", remedy="Leave bias on.")
+        if not np.isfinite(self.delay_s):
+            raise ArgumentError(f"delay_s is {self.delay_s}", remedy="Give seconds.")
         if self.axes not in ("sensor", "base"):
             raise ArgumentError(f"axes are 'sensor' or 'base', not {self.axes!r}")
 
@@ -146,6 +156,8 @@ def identify_load_from_poses(
         physical: Replace an estimate that no body can have by the nearest possible one, with a note.
     """
     sensing = sensing or Sensing()
+    if sensing.delay_s != 0.0:
+        raise ArgumentError("poses have no clock to be late by", remedy="Pair poses and wrenches of the same instants.")
     if sensing.axes != "sensor":
         raise ArgumentError("turn the wrenches into the sensor's axes first", remedy="wrench @ R for every pose.")
     data = sensing.corrected(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
@@ -185,7 +197,7 @@ def wrench_data(
     parts = [
         robot_equations(
             robot,
-            run,
+            undelayed_wrench(run, sensing.delay_s),
             frame,
             form=chosen,
             interval_s=interval_s,

@@ -1,0 +1,76 @@
+"""Wrenches stamped late: found to a fraction of a sample, named, taken into account, and refused where senseless."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation
+
+import dynid
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, EstimationError
+from dynid.identification.sensor_checks import check_wrench
+from dynid.identification.wrench_delay import find_wrench_delay
+from dynid.identification.wrench_equations import undelayed_wrench
+from dynid.identification.wrist import Sensing, identify_load
+from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
+
+
+def late_run(delay_s: float, noise: float = 0.1, R: np.ndarray | None = None) -> Experiment:
+    """A run whose wrench is stamped late, noise added afterwards; its sensor may be turned."""
+    clean, noisy = run_of(bias=BIAS), run_of(noise=noise, bias=BIAS)
+    assert clean.wrench is not None
+    assert noisy.wrench is not None
+    turn = np.kron(np.eye(2), np.eye(3) if R is None else R)
+    late = CubicSpline(clean.time, (clean.wrench - BIAS) @ turn)(clean.time - delay_s)
+    return replace(clean, wrench=late + BIAS + (noisy.wrench - clean.wrench))
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.003, 0.05, -0.02])
+def test_a_delay_is_found_within_its_interval(delay_s: float) -> None:
+    found = find_wrench_delay(ROBOT, late_run(delay_s), sensor_frame=LINK)
+    assert abs(found.seconds - delay_s) < 4.0 * found.stderr_s
+    assert found.stderr_s < 1e-4
+
+
+def test_a_late_wrench_is_named_and_taken_into_account() -> None:
+    run = late_run(0.03)
+    (proposal,) = check_wrench(ROBOT, run, sensor_frame=LINK)
+    assert "late by 30" in proposal.text
+    assert proposal.improvement > 1.5
+    wrong = identify_load(ROBOT, run, sensor_frame=LINK, physical=False)
+    right = identify_load(ROBOT, run, sensor_frame=LINK, sensing=proposal.sensing, physical=False)
+    assert np.all(right.stderr < 0.5 * wrong.stderr)
+    assert np.abs((right.vector - TRUTH.vector) / right.stderr).max() < 4.5
+    assert not check_wrench(ROBOT, run, sensor_frame=LINK, sensing=proposal.sensing)
+
+
+def test_a_turned_and_late_sensor_is_both() -> None:
+    R = Rotation.from_rotvec([0.3, -0.2, 0.8]).as_matrix()
+    run = late_run(0.03, R=R)
+    last = check_wrench(ROBOT, run, sensor_frame=LINK)[-1].sensing
+    assert last.find_orientation
+    assert last.delay_s == pytest.approx(0.03, abs=1e-3)
+
+
+def test_moving_back_is_the_inverse_of_being_late() -> None:
+    run, moved = run_of(bias=BIAS), undelayed_wrench(late_run(0.03, noise=0.0), 0.03)
+    assert run.wrench is not None
+    assert moved.wrench is not None
+    inner = slice(20, -20)
+    np.testing.assert_allclose(moved.wrench[inner], run.wrench[inner], atol=2e-2)
+    assert np.isnan(moved.wrench[-1]).all()  # nothing was recorded for it yet
+
+
+def test_rest_tells_no_delay() -> None:
+    run = late_run(0.0)
+    still = replace(run, q=np.zeros_like(run.q), dq=np.zeros_like(run.q), ddq=np.zeros_like(run.q))
+    with pytest.raises(EstimationError, match="delay"):
+        find_wrench_delay(ROBOT, still, sensor_frame=LINK)
+    with pytest.raises(ArgumentError, match="clock"):
+        dynid.identify_load_from_poses(np.eye(3)[None], np.zeros((1, 6)), sensing=Sensing(delay_s=0.1))
+    with pytest.raises(ArgumentError, match="delay_s"):
+        Sensing(delay_s=float("nan"))
