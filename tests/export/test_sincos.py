@@ -70,15 +70,23 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("flags", [["-O0"], ["-O3"], ["-O3", "-ffp-contract=fast"]])
-def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags):
+@pytest.mark.parametrize(
+    ("flags", "bound"),
+    [
+        (["-O0"], 2.5e-16),
+        (["-O3"], 2.5e-16),
+        (["-O3", "-ffp-contract=fast"], 2.5e-16),
+        (["-O3", "-funsafe-math-optimizations"], 1e-11),  # sums in any order: the reduction's two parts become one
+    ],
+)
+def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags, bound):
     tape = record(lambda q: [value for angle in q for value in (angle.sin(), angle.cos())], q=(6,))
-    (text,) = sincos_text("arm", [tape])
-    (tmp_path / "main.c").write_text(PROGRAM.replace("TEXT", text).replace("STATES", "20000"))
+    text = sincos_text("arm", [tape])
+    (tmp_path / "main.c").write_text(PROGRAM.replace("TEXT", "\n".join(text)).replace("STATES", "20000"))
     loose = [flag for flag in FLAGS if flag not in ("-O2", "-Wconversion")]
     subprocess.run([compiler, *loose, *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
     near, far, nan, infinite = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.split()
-    assert float(near) <= 2.5e-16
+    assert float(near) <= bound
     assert float(far) == 0.0
     assert (nan, infinite) == (b"1", b"1")
 
@@ -86,6 +94,6 @@ def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags):
 def test_an_odd_number_of_angles_is_rounded_up_where_there_is_room():
     inner = record(lambda q: [q[1].sin() * q[2].cos() + q[3].sin()], q=(5,))
     whole = record(lambda q: [q[0].sin() * q[1].cos() + q[2].sin()], q=(3,))
-    assert "arm_sincos4" in sincos_text("arm", [inner])[0]
-    assert "arm_sincos3" in sincos_text("arm", [whole])[0]
+    assert "arm_sincos4" in sincos_text("arm", [inner])[-1]
+    assert "arm_sincos3" in sincos_text("arm", [whole])[-1]
     assert sincos_text("arm", [record(lambda q: [q[0] * 2.0], q=(3,))]) == []

@@ -12,17 +12,28 @@ from dynid.tape.operations import Operation
 __all__ = ["fast_function", "sincos_text"]
 
 _SINCOS = """/* Sines and cosines of {n} angles [rad], each within 2.5e-16 of the truth: reduction by multiples of pi/2
- * in two parts (Cody and Waite), then the polynomials of fdlibm. Loops without branches: compilers use vectors.
- * Angles beyond 1e5 rad are left to the C library. */
+ * in two parts (Cody and Waite), then the polynomials of fdlibm. Adding 1.5 * 2^52 rounds to a whole number, which
+ * then stands in the last bits; compilers must not see that it is taken off again, or some would leave out both.
+ * Angles beyond 1e5 rad, and processors that compute with more digits than double has, are left to the C library. */
 static void {name}_sincos{n}(const double *restrict angle, double *restrict sine, double *restrict cosine)
 {{
-    int quarter[{n}]; /* turns, counted from 65536 */
-    double size = 0.0;
+    const volatile double shift = 6755399441055744.0;
+    const double up = shift;
+    const double down = shift;
+    uint64_t turns[{n}]; /* quarter turns, counted from 65536 */
+    uint64_t size = 0u;
     int i;
     for (i = 0; i < {n}; i++) {{
-        size += angle[i] * angle[i];
+        union {{
+            double value;
+            uint64_t bits;
+        }} turn;
+        turn.value = (angle[i] * 6.36619772367581382433e-01) + up;
+        turns[i] = turn.bits - 0x4337FFFFFFFF0000u;
+        size |= turns[i];
+        sine[i] = turn.value - down;
     }}
-    if (!(size <= 1e10)) {{
+    if (((size >> 17) != 0u) || (FLT_EVAL_METHOD == 2)) {{
         for (i = 0; i < {n}; i++) {{
             sine[i] = sin(angle[i]);
             cosine[i] = cos(angle[i]);
@@ -30,27 +41,21 @@ static void {name}_sincos{n}(const double *restrict angle, double *restrict sine
         return;
     }}
     for (i = 0; i < {n}; i++) {{
-        quarter[i] = (int)((angle[i] * 6.36619772367581382433e-01) + 65536.5);
-        sine[i] = (double)(quarter[i] - 65536);
-    }}
-    for (i = 0; i < {n}; i++) {{
         const double k = sine[i];
         const double r = (angle[i] - (k * 1.57079632673412561417e+00)) - (k * 6.07710050650619224932e-11);
         const double z = r * r;
-        const double zz = z * z;
-        sine[i] = r + ((r * z) * (((-1.66666666666666324348e-01) + (z * 8.33333333332248946124e-03))
-            + (zz * (((-1.98412698298579493134e-04) + (z * 2.75573137070700676789e-06))
-            + (zz * ((-2.50507602534068634195e-08) + (z * 1.58969099521155010221e-10)))))));
-        cosine[i] = (1.0 - (0.5 * z)) + (zz * ((4.16666666666666019037e-02 + (z * (-1.38888888888741095749e-03)))
-            + (zz * ((2.48015872894767294178e-05 + (z * (-2.75573143513906633035e-07)))
-            + (zz * (2.08757232129817482790e-09 + (z * (-1.13596475577881948265e-11))))))));
+        sine[i] = r + ((r * z) * ((-1.66666666666666324348e-01) + (z * (8.33333333332248946124e-03
+            + (z * ((-1.98412698298579493134e-04) + (z * (2.75573137070700676789e-06
+            + (z * ((-2.50507602534068634195e-08) + (z * 1.58969099521155010221e-10)))))))))));
+        cosine[i] = 1.0 + (z * ((-0.5) + (z * (4.16666666666666019037e-02 + (z * ((-1.38888888888741095749e-03)
+            + (z * (2.48015872894767294178e-05 + (z * ((-2.75573143513906633035e-07)
+            + (z * (2.08757232129817482790e-09 + (z * (-1.13596475577881948265e-11))))))))))))));
     }}
     for (i = 0; i < {n}; i++) {{
-        const unsigned int q = (unsigned int)quarter[i];
-        const double s = ((q & 1u) != 0u) ? cosine[i] : sine[i];
-        const double c = ((q & 1u) != 0u) ? (-sine[i]) : cosine[i];
-        sine[i] = ((q & 2u) != 0u) ? (-s) : s;
-        cosine[i] = ((q & 2u) != 0u) ? (-c) : c;
+        const double s = ((turns[i] & 1u) != 0u) ? cosine[i] : sine[i];
+        const double c = ((turns[i] & 1u) != 0u) ? (-sine[i]) : cosine[i];
+        sine[i] = ((turns[i] & 2u) != 0u) ? (-s) : s;
+        cosine[i] = ((turns[i] & 2u) != 0u) ? (-c) : c;
     }}
 }}
 """
@@ -71,9 +76,10 @@ _EXPRESSIONS = {
 
 
 def sincos_text(name: str, tapes: Iterable[Tape]) -> list[str]:
-    """The static functions that these tapes call, printed by `fast_function`."""
+    """The static functions that these tapes call, printed by `fast_function`, after the headers they need."""
     counts = {len(_angles(tape)) for tape in tapes if _is_plain(tape)} - {0}
-    return [_SINCOS.format(name=name, n=n) for n in sorted(counts)]
+    functions = [_SINCOS.format(name=name, n=n) for n in sorted(counts)]
+    return ["#include <float.h>\n#include <stdint.h>\n", *functions] if functions else []
 
 
 def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, package: str) -> str:
