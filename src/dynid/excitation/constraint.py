@@ -29,8 +29,9 @@ class Constraint(ABC):
     where: tuple[str, ...]
     """(m,) the joint, wall or pair of each column."""
     scale: Floats
-    """(m,) size of the limit: excess times scale is in ``unit``."""
-    unit: str
+    """(m,) size of the limit: excess times scale is in ``units``."""
+    units: tuple[str, ...]
+    """(m,)"""
 
     @abstractmethod
     def excess(self, motion: Motion) -> Floats:

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, body_velocities
+from dynid.errors import ArgumentError
+from dynid.excitation.cell import cell_constraint
 from dynid.excitation.constraint import Constraint, RecordedConstraint
 from dynid.excitation.differentiable import Differentiable
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.self_collision import self_collision
 from dynid.excitation.trajectory import Motion
+from dynid.excitation.unchecked import weighed
 from dynid.robot.model import Robot
 from dynid.spatial import cross
 
@@ -105,26 +108,28 @@ class _ToolSpeed(RecordedConstraint):
 
 def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, ...]:
     """Every limit that is finite, as a constraint; recorded and compiled where it needs the robot."""
-    constraints: list[Constraint] = list(_joint_constraints(limits))
-    if np.isfinite(limits.torque).any():
+    constraints: list[Constraint] = list(_joint_constraints(robot, limits))
+    if (np.isfinite(limits.torque) & weighed(robot)).any():
         constraints.append(_torque(robot, limits))
     for workspace in limits.workspaces:
         constraints.extend(_workspace(robot, workspace))
+    if limits.cell is not None:
+        constraints.append(cell_constraint(robot, limits.cell))
     return (*constraints, *self_collision(robot, limits))
 
 
-def _joint_constraints(limits: MotionLimits) -> list[Constraint]:
+def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
     found: list[Constraint] = []
     span = limits.upper - limits.lower
     half = np.where(np.isfinite(span), 0.5 * span, 1.0)
     v, a, jerk = limits.velocity, limits.acceleration, limits.jerk
     kinds = (
-        ("position", limits.lower, limits.upper, half, "rad or m"),
-        ("velocity", -v, v, v, "rad/s or m/s"),
-        ("acceleration", -a, a, a, "rad/s^2 or m/s^2"),
-        ("jerk", -jerk, jerk, jerk, "rad/s^3 or m/s^3"),
+        ("position", limits.lower, limits.upper, half, ""),
+        ("velocity", -v, v, v, "/s"),
+        ("acceleration", -a, a, a, "/s^2"),
+        ("jerk", -jerk, jerk, jerk, "/s^3"),
     )
-    for order, (name, lower, upper, size, unit) in enumerate(kinds):
+    for order, (name, lower, upper, size, per) in enumerate(kinds):
         low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
         joints = np.concatenate([high, low])
         if joints.size:
@@ -132,24 +137,28 @@ def _joint_constraints(limits: MotionLimits) -> list[Constraint]:
             where = tuple(f"joint '{limits.joint_names[j]}'" for j in joints)
             scale = np.maximum(size[joints], 1e-6)
             bound = np.concatenate([upper[high], -lower[low]])
-            found.append(JointConstraint(name, where, scale, unit, order, joints, sign, bound))
+            units = tuple(("m" if robot.bodies[j].prismatic else "rad") + per for j in joints)
+            found.append(JointConstraint(name, where, scale, units, order, joints, sign, bound))
     return found
 
 
 def _torque(robot: Robot, limits: MotionLimits) -> Constraint:
-    joints = np.flatnonzero(np.isfinite(limits.torque))
+    joints = np.flatnonzero(np.isfinite(limits.torque) & weighed(robot))
     where = tuple(f"joint '{limits.joint_names[j]}'" for j in joints) * 2
     scale = np.maximum(np.tile(limits.torque[joints], 2), 1e-9)
     theta = robot.parameter_vector
     function = Differentiable(lambda **x: newton_euler(robot, theta, **x), robot.dof, "q", "dq", "ddq")
-    return _Torque("torque", where, scale, "N m or N", function, joints)
+    units = tuple("N" if robot.bodies[j].prismatic else "N m" for j in joints) * 2
+    return _Torque("torque", where, scale, units, function, joints)
 
 
 def _workspace(robot: Robot, workspace: Workspace) -> list[Constraint]:
     body, T = robot.link_body(workspace.link)
     point = T[:3, :3] @ workspace.point + T[:3, 3]
     if body < 0:
-        return []
+        raise ArgumentError(
+            f"link '{workspace.link}' does not move: its workspace would say nothing", remedy="Name the tool's link."
+        )
 
     def position(q: Any) -> Any:
         R, p = body_poses(robot, q)[body]
@@ -164,12 +173,13 @@ def _workspace(robot: Robot, workspace: Workspace) -> list[Constraint]:
         walls = workspace.half_spaces
         normals, offsets = np.array([x.normal for x in walls]), np.array([x.offset for x in walls])
         where = tuple(f"{workspace.link}: {x.name}" for x in walls)
-        ones = np.ones(len(walls))
-        found.append(_Walls("workspace", where, ones, "m", Differentiable(position, robot.dof, "q"), normals, offsets))
+        ones, units = np.ones(len(walls)), ("m",) * len(walls)
+        function = Differentiable(position, robot.dof, "q")
+        found.append(_Walls("workspace", where, ones, units, function, normals, offsets))
     if np.isfinite(workspace.speed):
         scale = np.array([workspace.speed])
         found.append(
-            _ToolSpeed("tool speed", (workspace.link,), scale, "m/s", Differentiable(velocity, robot.dof, "q", "dq"))
+            _ToolSpeed("tool speed", (workspace.link,), scale, ("m/s",), Differentiable(velocity, robot.dof, "q", "dq"))
         )
     return found
 
@@ -179,6 +189,7 @@ def margins(constraints: tuple[Constraint, ...], motion: Motion) -> tuple[Margin
     found = []
     for constraint in constraints:
         closest = constraint.closest(motion)
-        for where, relative, scale in zip(constraint.where, -closest, constraint.scale, strict=True):
-            found.append(Margin(constraint.name, where, float(relative * scale), float(relative), constraint.unit))
+        rows = zip(constraint.where, -closest, constraint.scale, constraint.units, strict=True)
+        for where, relative, scale, unit in rows:
+            found.append(Margin(constraint.name, where, float(relative * scale), float(relative), unit))
     return tuple(found)

@@ -24,7 +24,7 @@ class SpeedCoverage(Constraint):
     def of(cls, joint_names: tuple[str, ...], targets: Floats) -> SpeedCoverage:
         """Targets (n,) [rad/s or m/s], positive."""
         where = tuple(f"joint '{name}' {way}" for way in ("forwards", "backwards") for name in joint_names)
-        return cls("speed coverage", where, np.tile(targets, 2), "rad/s or m/s")
+        return cls("speed coverage", where, np.tile(targets, 2), ("rad/s or m/s",) * len(where))
 
     def _peaks(self, motion: Motion) -> tuple[Floats, Floats]:
         relative = np.maximum(np.hstack([motion.dq, -motion.dq]) / self.scale, 0.0)

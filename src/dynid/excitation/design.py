@@ -14,6 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, ExcitationError
+from dynid.excitation.arguments import (
+    check_criterion,
+    check_robot_and_limits,
+    noise_levels,
+    number,
+    prior_information,
+    started_from,
+    whole,
+)
 from dynid.excitation.constraints import Margin, build_constraints, margins
 from dynid.excitation.coverage import speed_coverage as speed_coverage_of
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, InformationCriterion
@@ -25,6 +34,7 @@ from dynid.excitation.measured import JointTorques, Measured
 from dynid.excitation.optimiser import Settings, Step
 from dynid.excitation.search import DesignTask, search
 from dynid.excitation.trajectory import LinearTrajectory
+from dynid.excitation.unchecked import unchecked
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
@@ -89,29 +99,31 @@ def design_excitation(
         ExcitationError: No motion keeps all limits, or none reveals the parameters; the message names the causes.
     """
     limits = MotionLimits.from_robot(robot) if limits is None else limits
+    if family is None:
+        period, count = number("period_s", period_s, 0.0, open_low=True), whole("harmonics", harmonics, 1)
+        family = FourierTrajectory.still(robot.dof, period_s=period, harmonics=count)
+    check_robot_and_limits(robot, limits, family)
     check_mobility(limits)
+    criterion = ColumnScaled(ConditionNumber()) if criterion is None else criterion
+    check_criterion(criterion)
     measured = _measured(robot, base, noise, observation)
-    family = family or FourierTrajectory.still(robot.dof, period_s=period_s, harmonics=harmonics)
-    if limits.joint_names != robot.joint_names or family.dof != robot.dof:
-        raise ArgumentError(
-            "limits or trajectory family belong to another robot", remedy="Use MotionLimits.from_robot."
-        )
     begun = time.monotonic()
     task = DesignTask(
         robot=robot,
         limits=limits,
         family=family,
         measured=measured,
-        criterion=criterion or ColumnScaled(ConditionNumber()),
-        prior=None if prior is None else np.asarray(prior, dtype=float),
-        rate_hz=rate_hz,
-        speed_coverage=speed_coverage,
-        seed=seed,
-        initial=initial.trajectory if isinstance(initial, Excitation) else initial,
+        criterion=criterion,
+        prior=prior_information(prior, len(measured.names)),
+        rate_hz=number("rate_hz", rate_hz, 0.0, open_low=True),
+        speed_coverage=number("speed_coverage", speed_coverage, 0.0, 1.0),
+        seed=whole("seed", seed, 0),
+        initial=started_from(initial, family, robot),
         settings=settings or Settings(),
         begun=begun,
-        deadline=begun + time_limit_s,
+        deadline=begun + number("time_limit_s", time_limit_s, 0.0),
     )
+    starts, processes = whole("starts", starts, 0 if initial is not None else 1), whole("processes", processes, 1)
     history, interrupted = search(task, starts, processes, progress or (lambda step: None))
     return _verified(task, tuple(history), interrupted)
 
@@ -119,8 +131,8 @@ def design_excitation(
 def _measured(robot: Robot, base: BaseParameters | None, noise: ArrayLike | None, given: Measured | None) -> Measured:
     if given is None:
         base = base_parameters(robot) if base is None else base
-        level = np.broadcast_to(np.asarray(1.0 if noise is None else noise, dtype=float), (robot.dof,))
-        return JointTorques(base.columns, base.names, level)
+        level = noise_levels(1.0 if noise is None else noise, robot.dof)
+        return JointTorques(base.columns, base.names, level, base.units)
     if base is not None or noise is not None:
         raise ArgumentError("an observation states its own parameters and noise", remedy="Leave out base and noise.")
     return given
@@ -153,11 +165,14 @@ def _verified(task: DesignTask, history: tuple[Step, ...], interrupted: bool) ->
         value=value,
         information=information,
         parameter_names=task.measured.names,
+        parameter_units=task.measured.units,
+        assumed=f"{task.measured.noise_text}, independent from sample to sample at {task.rate_hz:g} Hz",
         margins=found,
         coverage=speed_coverage_of(trajectory.motion(times), task.limits.velocity),
         seed=task.seed,
         history=history,
         interrupted=interrupted,
+        unchecked=unchecked(task.robot, task.limits),
     )
 
 
@@ -187,7 +202,8 @@ def _no_motion(found: tuple[Margin, ...]) -> ExcitationError:
 
 
 def _nothing_revealed(found: tuple[Margin, ...]) -> ExcitationError:
-    tight = [f"{m.limit} of {m.where}" for m in sorted(found, key=lambda m: m.relative)[:3]]
+    nearest = dict.fromkeys(f"{m.limit} of {m.where}" for m in sorted(found, key=lambda m: m.relative))
+    tight = list(nearest)[:3]
     return ExcitationError(
         "the motions that keep all limits are too small or too simple to reveal all parameters",
         remedy=f"Use more harmonics or a longer period, or relax the tightest limits: {', '.join(tight)}.",

@@ -43,14 +43,18 @@ def is_feasible(constraints: tuple[Constraint, ...], motion: Motion, reserve: fl
     return all(bool(constraint.excess(motion).max(initial=-1.0) <= -reserve) for constraint in constraints)
 
 
-def _resting(q: Floats, speed: float = 0.0) -> Motion:
+def _about_to_move(constraints: tuple[Constraint, ...], q: Floats) -> list[Motion]:
+    """Standing at positions q (N, n) with dry friction of a first movement in either direction, within any limit."""
     zero = np.zeros_like(q)
-    return Motion(q, zero + speed, zero, zero)
+    slowest = min((float(c.scale.min()) for c in constraints if c.name == "velocity"), default=1.0)
+    speed = min(1e-6, 1e-3 * slowest)
+    return [Motion(q, zero + sign * speed, zero, zero) for sign in (-1.0, 1.0)]
 
 
 def _rest_excess(constraints: tuple[Constraint, ...], q: Floats) -> Floats:
     """Largest excess (N,) over all limits of standing at positions q (N, n), about to move in either direction."""
-    worst = [c.excess(_resting(q, s)).max(axis=1) for c in constraints for s in (-1e-6, 1e-6)]
+    motions = _about_to_move(constraints, q)
+    worst = [c.excess(motion).max(axis=1) for c in constraints for motion in motions]
     return np.asarray(np.max(worst, axis=0))
 
 
@@ -88,8 +92,7 @@ def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: 
 
     def penalty(x: Floats) -> tuple[float, Floats]:
         value, gradient = 0.0, np.zeros_like(x)
-        for speed in (-1e-6, 1e-6):
-            motion = _resting(x[None, :], speed)
+        for motion in _about_to_move(constraints, x[None, :]):
             for constraint in constraints:
                 force = np.maximum(constraint.excess(motion) + 0.02, 0.0)
                 value += 0.5 * float(np.vdot(force, force))
@@ -102,13 +105,16 @@ def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: 
 
 def _conflict(constraints: tuple[Constraint, ...], q: Floats) -> ExcitationError:
     beyond: dict[str, float] = {}
+    motions = _about_to_move(constraints, q[None, :])
     for constraint in constraints:
-        worst = np.max([constraint.excess(_resting(q[None, :], s))[0] for s in (-1e-6, 1e-6)], axis=0)
-        for where, excess, scale in zip(constraint.where, worst, constraint.scale, strict=True):
+        worst = np.max([constraint.excess(motion)[0] for motion in motions], axis=0)
+        for where, excess, scale, unit in zip(constraint.where, worst, constraint.scale, constraint.units, strict=True):
             if excess >= 0.0:
-                beyond[f"{constraint.name} of {where} (by {excess * scale:.3g} {constraint.unit})"] = excess
+                beyond[f"{constraint.name} of {where} (by {excess * scale:.3g} {unit})"] = excess
+    # a joint that the descent left right at the end of its range is in nobody's way
+    told = [text for text, excess in beyond.items() if excess > 1e-6] or list(beyond)
     return ExcitationError(
-        f"no position of the joints meets all limits; in conflict at the best one: {', '.join(beyond)}",
+        f"no position of the joints meets all limits; in conflict at the best one: {', '.join(told)}",
         remedy="Relax one of these limits or widen the position ranges.",
     )
 

@@ -49,8 +49,10 @@ class FourierTrajectory(LinearTrajectory):
         if coefficients.ndim != 2 or coefficients.shape[0] % 2 == 0 or not np.isfinite(coefficients).all():
             raise ArgumentError("Fourier coefficients must be finite, of shape (1 + 2 K, n)")
         lead = 0.25 * self.period_s if self.lead_s is None else self.lead_s
-        if not (self.period_s > 0.0 and lead > 0.0 and self.periods >= 1):
-            raise ArgumentError("period, lead and number of periods must be positive")
+        if not (0.0 < self.period_s < np.inf and 0.0 < lead < np.inf and self.periods >= 1):
+            raise ArgumentError(
+                "period, lead and number of periods must be positive and finite", remedy="Give the lengths in seconds."
+            )
         coefficients.setflags(write=False)
         object.__setattr__(self, "coefficients", coefficients)
         object.__setattr__(self, "_lead", float(lead))
@@ -60,6 +62,8 @@ class FourierTrajectory(LinearTrajectory):
         cls, dof: int, *, period_s: float, harmonics: int, lead_s: float | None = None, periods: int = 1
     ) -> FourierTrajectory:
         """A series with all coefficients zero: the family that a design searches."""
+        if not isinstance(harmonics, int | np.integer) or harmonics < 0:
+            raise ArgumentError(f"harmonics must be a whole number, not {harmonics!r}", remedy="5 is usual.")
         return cls(coefficients=np.zeros((1 + 2 * harmonics, dof)), period_s=period_s, lead_s=lead_s, periods=periods)
 
     @property
@@ -85,6 +89,18 @@ class FourierTrajectory(LinearTrajectory):
     def with_coefficients(self, coefficients: Floats) -> FourierTrajectory:
         """The same period, lead and number of periods with other coefficients (1 + 2 K, n)."""
         return replace(self, coefficients=coefficients)
+
+    def fitted(self, other: LinearTrajectory) -> FourierTrajectory:
+        """Another's path in this family's time; of another series the harmonics that both have, exactly."""
+        if not isinstance(other, FourierTrajectory):
+            return super().fitted(other)
+        given, common = other.coefficients, min(self.harmonics, other.harmonics)
+        coefficients = self.resting(other.centre)
+        for ours, theirs in ((1, 1), (1 + self.harmonics, 1 + other.harmonics)):
+            # a_k / (k w) is an excursion: the same path in another period has other velocities
+            speeds = given[theirs : theirs + common] * (other.period_s / self.period_s)
+            coefficients[ours : ours + common] = speeds
+        return self.with_coefficients(coefficients)
 
     def resting(self, q: Floats) -> Floats:
         """Coefficients of standing still at q (n,)."""

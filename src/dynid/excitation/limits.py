@@ -14,7 +14,7 @@ from dynid.excitation.hulls import Hull
 from dynid.robot.model import Robot
 from dynid.robot.parts import frozen_array
 
-__all__ = ["HalfSpace", "MotionLimits", "Workspace"]
+__all__ = ["Cell", "HalfSpace", "MotionLimits", "Workspace"]
 
 Floats = NDArray[np.float64]
 _PER_JOINT = ("lower", "upper", "velocity", "acceleration", "jerk", "torque")
@@ -34,8 +34,12 @@ class HalfSpace:
         """Make the normal a unit vector."""
         normal = frozen_array(self.normal, (3,))
         length = float(np.linalg.norm(normal))
-        if not length > 0.0:
-            raise ArgumentError("the normal of a half-space has no direction")
+        if not 0.0 < length < np.inf:
+            raise ArgumentError("the normal of a half-space has no direction", remedy="Give three finite numbers.")
+        if not np.isfinite(self.offset):
+            raise ArgumentError(
+                f"the offset of half-space '{self.name}' is not finite: {self.offset}", remedy="Give metres."
+            )
         object.__setattr__(self, "normal", frozen_array(normal / length, (3,)))
         object.__setattr__(self, "offset", float(self.offset) / length)
 
@@ -64,13 +68,48 @@ class Workspace:
         cls, link: str, lower: ArrayLike, upper: ArrayLike, *, point: ArrayLike = (0, 0, 0), speed: float = np.inf
     ) -> Workspace:
         """A box between corners ``lower`` and ``upper`` (3,) [m], root frame; infinite where there is no wall."""
-        walls = []
-        for sign, corner in ((-1.0, lower), (1.0, upper)):
-            for axis, value in enumerate(np.asarray(corner, dtype=float)):
-                if np.isfinite(value):
-                    name = f"{'xyz'[axis]} {'>=' if sign < 0 else '<='} {value:g} m"
-                    walls.append(HalfSpace(normal=sign * np.eye(3)[axis], offset=sign * value, name=name))
-        return cls(link=link, point=np.asarray(point, dtype=float), half_spaces=tuple(walls), speed=speed)
+        walls = _box(lower, upper)
+        return cls(link=link, point=np.asarray(point, dtype=float), half_spaces=walls, speed=speed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cell:
+    """Where the whole robot may be: every moving body stays in all half-spaces; the base may stand anywhere."""
+
+    half_spaces: tuple[HalfSpace, ...]
+    """Floor, walls, ceiling."""
+    hulls: tuple[Hull, ...] = ()
+    """The bodies, `urdf_hulls` say; links of bodies without one are judged by their origins alone."""
+
+    def __post_init__(self) -> None:
+        """Refuse an open cell."""
+        if not self.half_spaces:
+            raise ArgumentError("a cell needs a floor or a wall", remedy="Leave it out where there is none.")
+
+    @classmethod
+    def floor(cls, height: float, hulls: tuple[Hull, ...] = ()) -> Cell:
+        """A floor at that height [m], z of the root frame."""
+        return cls(half_spaces=_box([-np.inf, -np.inf, height], [np.inf] * 3), hulls=hulls)
+
+    @classmethod
+    def box(cls, lower: ArrayLike, upper: ArrayLike, hulls: tuple[Hull, ...] = ()) -> Cell:
+        """Between corners ``lower`` and ``upper`` (3,) [m], root frame; infinite where there is no wall."""
+        return cls(half_spaces=_box(lower, upper), hulls=hulls)
+
+
+def _box(lower: ArrayLike, upper: ArrayLike) -> tuple[HalfSpace, ...]:
+    low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    if low.shape != (3,) or high.shape != (3,) or not np.all(low < high):
+        raise ArgumentError(
+            f"a box needs three numbers below three others, not {low.tolist()} and {high.tolist()}",
+            remedy="Give the corners in metres, lower one first; infinity where there is no wall.",
+        )
+    return tuple(
+        HalfSpace(normal=sign * np.eye(3)[axis], offset=sign * value, name=f"{'xyz'[axis]} {relation} {value:g} m")
+        for sign, relation, corner in ((-1.0, ">=", low), (1.0, "<=", high))
+        for axis, value in enumerate(corner)
+        if np.isfinite(value)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,6 +132,8 @@ class MotionLimits:
     """(n,) largest |torque| of the robot's present model [N m or N]."""
     workspaces: tuple[Workspace, ...] = ()
     """Limits of the tool."""
+    cell: Cell | None = None
+    """Floor and walls that the whole robot keeps."""
     capsules: tuple[Capsule, ...] = ()
     """The robot's body, kept free of itself."""
     hulls: tuple[Hull, ...] = ()
@@ -112,6 +153,8 @@ class MotionLimits:
             object.__setattr__(self, name, array)
         if not np.all(self.lower <= self.upper):
             raise ArgumentError("a lower position limit exceeds the upper one")
+        if not 0.0 <= self.clearance < np.inf:
+            raise ArgumentError(f"the clearance must be a distance [m], not {self.clearance}", remedy="0.02, say.")
 
     @classmethod
     def from_robot(
@@ -134,21 +177,25 @@ class MotionLimits:
         """
         if not 0.0 < scale <= 1.0:
             raise ArgumentError(f"scale must lie between 0 and 1, not {scale}", remedy="0.8 leaves a fifth in reserve.")
+        _refuse_endless_rails(robot)
         own = [joint.limits for joint in robot.moving_joints]
         low = np.array([x.lower if np.isfinite(x.lower) else -unlimited_range for x in own])
         high = np.array([x.upper if np.isfinite(x.upper) else unlimited_range for x in own])
         middle, half = 0.5 * (low + high), 0.5 * scale * (high - low)
-        n = robot.dof
         given = [scale * x.acceleration for x in own] if acceleration is None else acceleration
         return cls(
             joint_names=robot.joint_names,
             lower=middle - half,
             upper=middle + half,
             velocity=np.array([scale * x.velocity for x in own]),
-            acceleration=np.broadcast_to(np.asarray(given, dtype=float), (n,)),
-            jerk=np.broadcast_to(np.asarray(jerk, dtype=float), (n,)),
+            acceleration=_per_joint("acceleration", given, robot.dof),
+            jerk=_per_joint("jerk", jerk, robot.dof),
             torque=np.array([scale * x.effort for x in own]),
         )
+
+    def with_cell(self, cell: Cell) -> Self:
+        """The same limits with a floor or walls that the whole robot keeps."""
+        return replace(self, cell=cell)
 
     def with_workspace(self, *workspaces: Workspace) -> Self:
         """The same limits with these for the tool."""
@@ -161,3 +208,26 @@ class MotionLimits:
     def with_hulls(self, *hulls: Hull, clearance: float = 0.0) -> Self:
         """The same limits with the convex hulls of the robot's links kept ``clearance`` [m] apart, measured exactly."""
         return replace(self, hulls=hulls, clearance=clearance)
+
+
+def _per_joint(name: str, value: ArrayLike, count: int) -> Floats:
+    """One number per joint (n,), from one for all or one each."""
+    try:
+        return np.broadcast_to(np.asarray(value, dtype=float), (count,))
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"{name} needs one number, or one for each of the {count} joints, not {value!r}", remedy="Correct it."
+        ) from None
+
+
+def _refuse_endless_rails(robot: Robot) -> None:
+    rails = [
+        joint.name
+        for joint in robot.moving_joints
+        if joint.kind == "prismatic" and not (np.isfinite(joint.limits.lower) and np.isfinite(joint.limits.upper))
+    ]
+    if rails:
+        raise ArgumentError(
+            f"no position limits are known for the sliding joint {', '.join(rails)}",
+            remedy='Write <limit lower="..." upper="..."/> into the file, or use Robot.with_limits.',
+        )

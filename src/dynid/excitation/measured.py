@@ -21,6 +21,13 @@ __all__ = ["JointTorques", "LoadTorqueObservation", "LoadTorques", "LoadWrench",
 
 Floats = NDArray[np.float64]
 _LOAD = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
+_LOAD_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
+
+
+def _torque_noise(noise: float | Sequence[float] | Floats) -> str:
+    levels = np.unique(np.asarray(noise, dtype=float))
+    span = f"{levels[0]:g}" if len(levels) == 1 else f"{levels[0]:g} to {levels[-1]:g}"
+    return f"torque noise of {span} N m (N where a joint slides)"
 
 
 class WrenchObservation(Observation):
@@ -75,6 +82,16 @@ class Measured(ABC):
     def names(self) -> tuple[str, ...]:
         """(b,) the parameters to reveal."""
 
+    @property
+    @abstractmethod
+    def units(self) -> tuple[str, ...]:
+        """(b,) their SI units."""
+
+    @property
+    @abstractmethod
+    def noise_text(self) -> str:
+        """The noise that predictions rest on, in words."""
+
     @abstractmethod
     def observation(self, robot: Robot) -> Observation:
         """Recorded and compiled for a robot."""
@@ -90,11 +107,23 @@ class JointTorques(Measured):
     """(b,) their names."""
     noise: float | Sequence[float] | Floats = 1.0
     """Standard deviation of each joint's torque (n,) or one for all [N m or N]."""
+    parameter_units: tuple[str, ...] = ()
+    """(b,) SI units of the parameters; empty where they are not known."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """(b,) the robot's parameters to reveal."""
         return self.parameters
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """(b,) SI units."""
+        return self.parameter_units or ("",) * len(self.parameters)
+
+    @property
+    def noise_text(self) -> str:
+        """Torque noise."""
+        return _torque_noise(self.noise)
 
     def observation(self, robot: Robot) -> Observation:
         """Recorded and compiled for a robot."""
@@ -117,6 +146,16 @@ class LoadWrench(Measured):
         """(10,) the load's parameters, in the link's frame."""
         return _LOAD
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """(10,) SI units."""
+        return _LOAD_UNITS
+
+    @property
+    def noise_text(self) -> str:
+        """Noise of force and moment."""
+        return f"noise of {self.force_noise:g} N in each force and {self.moment_noise:g} N m in each moment"
+
     def observation(self, robot: Robot) -> Observation:
         """Recorded and compiled for a robot."""
         return WrenchObservation(robot, self.link, [self.force_noise] * 3 + [self.moment_noise] * 3)
@@ -135,6 +174,16 @@ class LoadTorques(Measured):
     def names(self) -> tuple[str, ...]:
         """(10,) the load's parameters, in the link's frame."""
         return _LOAD
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """(10,) SI units."""
+        return _LOAD_UNITS
+
+    @property
+    def noise_text(self) -> str:
+        """Torque noise."""
+        return _torque_noise(self.noise)
 
     def observation(self, robot: Robot) -> Observation:
         """Recorded and compiled for a robot."""

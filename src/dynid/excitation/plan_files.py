@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectory import LinearTrajectory
 from dynid.files import write_atomically
+from dynid.tables import Table
 
-__all__ = ["PLAN_FILES", "plan_contents", "read_coefficients", "write_coefficients", "write_plan"]
+__all__ = ["PLAN_FILES", "check_rate", "plan_contents", "read_coefficients", "write_coefficients", "write_plan"]
 
 Floats = NDArray[np.float64]
 PLAN_FILES = ("trajectory.csv", "trajectory.json", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
 """All that `write_plan` may write; the script only for six joints."""
+MOST_NUMBERS = 3e7
+"""In one file of a trajectory: some hundred megabytes."""
 
 
 def plan_contents(plan: Excitation) -> dict[str, Any]:
@@ -36,7 +40,12 @@ def plan_contents(plan: Excitation) -> dict[str, Any]:
         "joint_names": list(plan.limits.joint_names),
         "coefficients": plan.trajectory.coefficients.tolist(),
         "speed_coverage": plan.coverage.tolist(),
+        "assumed": plan.assumed,
+        "units": dict(zip(plan.parameter_names, plan.parameter_units, strict=True)),
         "predicted_deviation": dict(zip(plan.parameter_names, plan.predicted_deviation.tolist(), strict=True)),
+        "checked": list(plan.checked),
+        "not_checked": list(plan.unchecked),
+        "cautions": list(plan.cautions),
         "margins": [asdict(margin) for margin in plan.margins],
         "seed": plan.seed,
         "interrupted": plan.interrupted,
@@ -55,20 +64,50 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
 
     Returns:
         What was written.
+
+    Raises:
+        ArgumentError: The rate does not fit the motion.
     """
+    check_rate(plan.trajectory, rate_hz)
     there, samples = Path(folder), plan.sample(rate_hz)
     samples.to_csv(there / "trajectory.csv", force=force)
     samples.to_json(there / "trajectory.json", force=force)
     texts = {
         "trajectory.yaml": samples.ros_yaml(),
-        "plan.txt": plan.summary() + "\n",
+        "plan.txt": f"{plan.summary()}\n\n{_deviations(plan).to_text()}\n",
         "plan.json": json.dumps(plan_contents(plan), indent=1) + "\n",
     }
     if plan.trajectory.dof == 6:
-        texts["trajectory.script"] = samples.urscript()
+        texts["trajectory.script"] = f"# {plan.checks}\n{samples.urscript()}"
     for name, text in texts.items():
         write_atomically(there / name, text, force=force)
-    return [there / name for name in PLAN_FILES if name in ("trajectory.csv", "trajectory.json") or name in texts]
+    written = [name for name in PLAN_FILES if name in ("trajectory.csv", "trajectory.json") or name in texts]
+    if force:  # another robot's script must not stand beside this plan
+        for name in set(PLAN_FILES) - set(written):
+            (there / name).unlink(missing_ok=True)
+    return [there / name for name in written]
+
+
+def check_rate(trajectory: LinearTrajectory, rate_hz: float) -> None:
+    """Refuse rates at which a written motion would not be the designed one, or would fill the disk.
+
+    Raises:
+        ArgumentError: Names the rates that are offered.
+    """
+    start, end = trajectory.recorded
+    lowest = 2.0 * len(trajectory.coefficients) / (end - start)
+    highest = MOST_NUMBERS / (3.0 * trajectory.dof * trajectory.duration)
+    if not lowest <= rate_hz <= highest:
+        raise ArgumentError(
+            f"a rate of {rate_hz:g} Hz does not fit this motion", remedy=f"Use {lowest:.3g} to {highest:.3g} Hz."
+        )
+
+
+def _deviations(plan: Excitation) -> Table:
+    """Every parameter with its predicted standard deviation."""
+    rows = zip(plan.parameter_names, plan.predicted_deviation, plan.parameter_units, strict=True)
+    cells = [[name, f"{deviation:.3g}", unit] for name, deviation, unit in rows]
+    return Table.of(["parameter", "predicted standard deviation", "unit"], cells)
 
 
 def write_coefficients(trajectory: LinearTrajectory, path: str | os.PathLike[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from dataclasses import dataclass
@@ -16,6 +18,13 @@ from dynid.files import write_atomically
 __all__ = ["Samples"]
 
 Floats = NDArray[np.float64]
+
+
+def _csv_line(words: list[str]) -> str:
+    """Words as one CSV row, quoted where a name has a comma, a quote or a line break."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="").writerow(words)
+    return stream.getvalue()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,7 +64,7 @@ class Samples:
         """Write time, positions, velocities and accelerations, one row per sample, with a header of names."""
         header = ["time", *(f"{kind}_{name}" for kind in ("q", "dq", "ddq") for name in self.joint_names)]
         rows = np.column_stack([self.time, self.q, self.dq, self.ddq])
-        lines = [",".join(header), *(",".join(map(repr, row)) for row in rows.tolist())]
+        lines = [_csv_line(header), *(",".join(map(repr, row)) for row in rows.tolist())]
         write_atomically(path, "\n".join(lines) + "\n", force=force)
 
     def to_json(self, path: str | os.PathLike[str], *, force: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 
-__all__ = ["self_collision"]
+__all__ = ["pose_function", "self_collision"]
 
 Floats = NDArray[np.float64]
 _SCALE = 0.1
@@ -79,7 +80,8 @@ def _capsules(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], 
     where = tuple(f"links '{limits.capsules[a].link}' and '{limits.capsules[b].link}'" for a, b in pairs)
     required = np.array([limits.capsules[a].radius + limits.capsules[b].radius + limits.clearance for a, b in pairs])
     scale = np.full(len(pairs), _SCALE)
-    return _CapsuleCollision("self-collision", where, scale, "m", Differentiable(ends, robot.dof, "q"), local, required)
+    function = Differentiable(ends, robot.dof, "q")
+    return _CapsuleCollision("self-collision", where, scale, ("m",) * len(pairs), function, local, required)
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,9 @@ class _HullCollision(RecordedConstraint):
         return self.pull(motion, whole)
 
 
-def _hulls(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...]) -> Constraint:
-    used = sorted({index for pair in pairs for index in pair})
-    hulls = [limits.hulls[index] for index in used]
-    frames = [robot.link_body(hull.link) for hull in hulls]
+def pose_function(robot: Robot, links: Sequence[str]) -> Differentiable:
+    """Poses of links (h, 3, 4) in the root frame, as a function of the joint positions."""
+    frames = [robot.link_body(link) for link in links]
 
     def poses(q: Any) -> Any:
         bodies = [*body_poses(robot, q), (np.eye(3), np.zeros(3))]  # index -1 is the base
@@ -159,13 +160,19 @@ def _hulls(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...
             found.append(np.hstack([R @ T[:3, :3], (p + R @ T[:3, 3])[:, None]]))
         return np.array(found)
 
+    return Differentiable(poses, robot.dof, "q")
+
+
+def _hulls(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...]) -> Constraint:
+    used = sorted({index for pair in pairs for index in pair})
+    hulls = [limits.hulls[index] for index in used]
     capsules = [hull_capsules(hull.link, hull.corners, 1)[0] for hull in hulls]
     return _HullCollision(
         "self-collision",
         tuple(f"hulls of links '{limits.hulls[a].link}' and '{limits.hulls[b].link}'" for a, b in pairs),
         np.full(len(pairs), _SCALE),
-        "m",
-        Differentiable(poses, robot.dof, "q"),
+        ("m",) * len(pairs),
+        pose_function(robot, [hull.link for hull in hulls]),
         tuple(hull.polytope for hull in hulls),
         np.array([[capsule.start, capsule.end] for capsule in capsules]),
         np.array([capsule.radius for capsule in capsules]),

@@ -36,8 +36,8 @@ class SplineTrajectory(LinearTrajectory):
             raise ArgumentError(f"splines of degree {self.degree} are not offered", remedy="Use degree 3 or 5.")
         if coefficients.ndim != 2 or coefficients.shape[0] < 2 or not np.isfinite(coefficients).all():
             raise ArgumentError("spline coefficients must be finite, of shape (k, n) with k at least 2")
-        if not self.duration_s > 0.0:
-            raise ArgumentError("the duration must be positive")
+        if not 0.0 < self.duration_s < np.inf:
+            raise ArgumentError("the duration must be positive and finite", remedy="Give it in seconds.")
         coefficients.setflags(write=False)
         object.__setattr__(self, "coefficients", coefficients)
 
@@ -59,6 +59,13 @@ class SplineTrajectory(LinearTrajectory):
     def with_coefficients(self, coefficients: Floats) -> SplineTrajectory:
         """The same knots with other control points (k, n)."""
         return replace(self, coefficients=coefficients)
+
+    def fitted(self, other: LinearTrajectory) -> SplineTrajectory:
+        """Another's path in this family's time; a spline on the same knots is taken as it is."""
+        same = isinstance(other, SplineTrajectory) and (other.degree, other.coefficients.shape, other.duration_s) == (
+            self.degree, self.coefficients.shape, self.duration_s,
+        )  # fmt: skip
+        return self.with_coefficients(other.coefficients) if same else super().fitted(other)
 
     def resting(self, q: Floats) -> Floats:
         """Coefficients of standing still at q (n,)."""

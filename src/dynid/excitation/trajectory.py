@@ -144,6 +144,14 @@ class LinearTrajectory(Trajectory):
         """Derivative of order 0 to 3 at times t (N,): (N, n)."""
         return self.basis(t, order) @ self.coefficients
 
+    def fitted(self, other: LinearTrajectory) -> Self:
+        """The path of another trajectory as nearly as this family can follow it (least squares), in its own time."""
+        times, _ = self.grid(20 * len(self.coefficients))
+        path = other.derivative(times * (other.duration / self.duration), 0)
+        return self.with_coefficients(
+            np.asarray(np.linalg.lstsq(self.basis(times, 0), path, rcond=None)[0], dtype=float)
+        )
+
     def with_amplitude(self, factor: float) -> Self:
         """The same motion about the same centre with every excursion multiplied by ``factor``."""
         rest = self.resting(self.centre)

@@ -1,0 +1,197 @@
+"""What a design is asked for: earlier motions of another period, arguments that cannot be meant, masses not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError, ExcitationError
+from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.criteria import AOptimality, DOptimality, Equilibrium, GeometricCost, WeightedCost
+from dynid.excitation.design import design_excitation
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
+from dynid.excitation.optimiser import Settings
+from dynid.excitation.quintic import minimum_jerk
+from dynid.excitation.spline import SplineTrajectory
+from dynid.excitation.time_scaling import scaled_to_limits
+from dynid.kernels import inverse_dynamics
+from dynid.robot.dh import DH, from_dh
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.robot.parts import JointLimits
+
+from .conftest import arm
+
+QUICK = Settings(iterations=5, outer=2)
+
+
+def peak_shares(plan, limits: MotionLimits) -> tuple[float, float]:
+    """Largest share of the position and of the velocity range, over the motion's own length."""
+    q, dq, _ = plan.trajectory.evaluate(np.linspace(0.0, plan.trajectory.duration, 5001))
+    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
+    return float(np.max(np.abs(q - middle) / half)), float(np.max(np.abs(dq) / limits.velocity))
+
+
+@pytest.mark.parametrize(("period_s", "harmonics"), [(40.0, 3), (3.0, 3), (10.0, 2), (10.0, 6)])
+def test_an_earlier_motion_of_another_period_becomes_one_of_the_asked_family(
+    robot: Robot, period_s: float, harmonics: int
+) -> None:
+    limits = MotionLimits.from_robot(robot)
+    rng = np.random.default_rng(0)
+    wild = FourierTrajectory(coefficients=rng.normal(size=(1 + 2 * harmonics, robot.dof)), period_s=period_s)
+    plan = design_excitation(robot, limits, period_s=10, harmonics=3, initial=wild, starts=0, settings=QUICK)
+    assert isinstance(plan.trajectory, FourierTrajectory)
+    assert (plan.trajectory.period_s, plan.trajectory.harmonics) == (10.0, 3)
+    assert max(peak_shares(plan, limits)) <= 1.0 + 1e-4
+
+
+def test_another_period_runs_the_same_path(robot: Robot) -> None:
+    rng = np.random.default_rng(1)
+    slow = FourierTrajectory(coefficients=rng.normal(size=(7, robot.dof)), period_s=20.0)
+    fast = FourierTrajectory.still(robot.dof, period_s=8.0, harmonics=5).fitted(slow)
+    share = np.linspace(0.0, 1.0, 101)
+    expected = slow.derivative(share * slow.duration, 0)
+    assert fast.derivative(share * fast.duration, 0) == pytest.approx(expected, abs=1e-12)
+    spline = SplineTrajectory.still(robot.dof, duration_s=6.0, points=60).fitted(slow)
+    assert spline.derivative(share * 6.0, 0) == pytest.approx(expected, abs=0.02)
+    assert spline.fitted(spline).coefficients == pytest.approx(spline.coefficients, abs=0.0)
+
+
+def test_a_motion_of_another_robot_is_no_start(robot: Robot) -> None:
+    other = design_excitation(arm(1, joints=3), starts=1, settings=QUICK)
+    with pytest.raises(ArgumentError, match="another robot"):
+        design_excitation(robot, initial=other)
+    with pytest.raises(ArgumentError, match="initial must be"):
+        design_excitation(robot, initial=minimum_jerk(np.zeros(4), np.ones(4), duration_s=1.0))  # type: ignore[arg-type]
+
+
+WRONG = {
+    "harmonics": [-1, 0, 2.5, "3", True],
+    "period_s": [np.inf, np.nan, 0.0, -1.0, "10"],
+    "seed": [-1, 1.5],
+    "starts": [0, -1, 1.5],
+    "noise": [[1.0, 2.0], 0.0, -1.0, np.nan, "loud"],
+    "prior": [1.0, np.eye(3), "much"],
+    "criterion": ["D", 5],
+    "limits": [5],
+    "speed_coverage": [np.nan, 2.0, -1.0],
+    "processes": [0, -3],
+    "time_limit_s": [np.nan, -1.0],
+    "rate_hz": [0.0, -5.0, np.nan, np.inf],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_what_cannot_be_meant_is_refused_by_name(robot: Robot, name: str, value: object) -> None:
+    with pytest.raises(ArgumentError, match=name):
+        design_excitation(robot, **{"settings": QUICK, name: value})
+
+
+def test_a_prior_must_be_information(robot: Robot) -> None:
+    size = len(design_excitation(robot, starts=1, settings=QUICK).parameter_names)
+    for odd in (np.full((size, size), np.nan), np.triu(np.ones((size, size))), -np.eye(size)):
+        with pytest.raises(ArgumentError, match="prior"):
+            design_excitation(robot, prior=odd, settings=QUICK)
+
+
+@pytest.mark.parametrize(
+    "criterion", [Equilibrium(), WeightedCost(((1.0, DOptimality()),)), GeometricCost(((1.0, AOptimality()),))]
+)
+def test_criteria_of_the_whole_matrix_are_refused(robot: Robot, criterion) -> None:
+    with pytest.raises(ArgumentError, match=r"every entry of the observation matrix.*DOptimality"):
+        design_excitation(robot, criterion=criterion, settings=QUICK)
+
+
+def test_a_robot_that_cannot_move_is_refused(robot: Robot) -> None:
+    still = replace(robot, joints=tuple(replace(joint, kind="fixed", models=()) for joint in robot.joints))
+    with pytest.raises(ArgumentError, match="no moving joint"):
+        design_excitation(still)
+
+
+def test_workspaces_that_say_nothing_are_refused(robot: Robot) -> None:
+    limits = MotionLimits.from_robot(robot)
+    with pytest.raises(ArgumentError, match="does not move"):
+        build_constraints(robot, limits.with_workspace(Workspace.box(robot.root, [-1, -1, -1], [1, 1, 1])))
+    for lower in ([1, -1, -1], [np.nan, -1, -1], [-1, -1]):
+        with pytest.raises(ArgumentError, match="box"):
+            Workspace.box("tool", lower, [0.5, 1, 1])
+    with pytest.raises(ArgumentError, match="not finite"):
+        HalfSpace(normal=np.array([0, 0, 1.0]), offset=np.nan)
+
+
+def test_arguments_of_from_robot(robot: Robot) -> None:
+    for name in ("acceleration", "jerk"):
+        with pytest.raises(ArgumentError, match=f"{name} needs one number, or one for each of the 4 joints"):
+            MotionLimits.from_robot(robot, **{name: [1.0, 2.0]})
+    rail = from_dh([DH(sigma=1)], inertias=[Inertia.from_com(1.0, [0, 0, 0], np.eye(3))])
+    with pytest.raises(ArgumentError, match="sliding joint joint1"):
+        MotionLimits.from_robot(rail)
+
+
+def weightless(robot: Robot, bodies: tuple[int, ...]) -> Robot:
+    empty = {robot.bodies[k].joint.child for k in bodies}
+    links = [replace(link, inertia=Inertia.zero()) if link.name in empty else link for link in robot.links]
+    return replace(robot, links=tuple(links))
+
+
+def test_torques_of_unknown_masses_are_not_judged(robot: Robot) -> None:
+    nothing = design_excitation(weightless(robot, (0, 1, 2, 3)), starts=1, settings=QUICK)
+    assert not [m for m in nothing.margins if m.limit == "torque"]
+    assert "torques cannot be judged, masses are zero" in nothing.summary()
+    hand = design_excitation(weightless(robot, (3,)), starts=1, settings=QUICK)
+    assert {m.where for m in hand.margins if m.limit == "torque"} == {f"joint 'joint{j}'" for j in (1, 2, 3)}
+    assert "torque of joint4 (torques cannot be judged" in hand.summary()
+    assert "cannot be judged" not in design_excitation(robot, starts=1, settings=QUICK).summary()
+
+
+def swing(robot: Robot, size: float = 0.1, period_s: float = 10.0) -> FourierTrajectory:
+    coefficients = size * np.random.default_rng(0).normal(size=(7, robot.dof))
+    limits = MotionLimits.from_robot(robot)
+    coefficients[0] = 0.5 * (limits.lower + limits.upper)
+    return FourierTrajectory(coefficients=coefficients, period_s=period_s)
+
+
+def test_time_scaling_by_torque_or_tool_speed_alone(robot: Robot) -> None:
+    free = np.full(robot.dof, np.inf)
+    limits = replace(MotionLimits.from_robot(robot), velocity=free, acceleration=free)
+    for period_s in (10.0, 1e-3):  # seconds, and a path that must be run thousands of times slower
+        path = swing(robot, 0.05 * 10.0 / period_s, period_s)
+        scaled = scaled_to_limits(path, robot, limits)
+        q, dq, ddq = scaled.evaluate(np.linspace(0.0, scaled.duration, 4001))
+        shares = np.abs(inverse_dynamics(robot, q, dq, ddq)) / limits.torque
+        assert shares.max() == pytest.approx(1.0, abs=1e-3)
+    tool = Workspace(link=robot.bodies[-1].joint.child, point=np.zeros(3), speed=0.2)
+    only = replace(limits, torque=free, workspaces=(tool,))
+    slow = scaled_to_limits(swing(robot), robot, only)
+    found = margins(build_constraints(robot, only), slow.motion(np.linspace(0.0, slow.duration, 2001)))
+    assert min(m.relative for m in found if m.limit == "tool speed") == pytest.approx(0.0, abs=1e-6)
+
+
+def test_time_scaling_says_what_makes_it_impossible(robot: Robot) -> None:
+    limits, free = MotionLimits.from_robot(robot), np.full(robot.dof, np.inf)
+    with pytest.raises(ExcitationError, match=r"velocity of joint 'joint2' is zero"):
+        scaled_to_limits(swing(robot), robot, replace(limits, velocity=limits.velocity * [1, 0, 1, 1]))
+    with pytest.raises(ArgumentError, match="no limit has to do with the speed"):
+        scaled_to_limits(swing(robot), robot, replace(limits, velocity=free, acceleration=free, torque=free))
+    with pytest.raises(ExcitationError, match=r"at any speed: torque of joint 'joint2'"):
+        scaled_to_limits(swing(robot), robot, replace(limits, torque=limits.torque * [1, 1e-3, 1, 1]))
+
+
+def test_conflicts_name_what_is_beyond_and_nothing_else() -> None:
+    heavy = Inertia.from_com(10.0, [0.5, 0, 0], 0.1 * np.eye(3))
+    own = JointLimits(lower=-0.1, upper=0.1, velocity=1.0, effort=5.0)
+    robot = from_dh([DH(alpha=90.0)], degrees=True, inertias=[heavy], limits=[own])
+    with pytest.raises(ExcitationError, match=r"best one: torque of joint 'joint1' \(by [0-9.]+ N m\)\. Relax"):
+        design_excitation(robot, starts=1)
+
+
+def test_a_tiny_share_of_the_limits_is_no_conflict(robot: Robot) -> None:
+    limits = MotionLimits.from_robot(robot)
+    slow = replace(limits, velocity=np.full(robot.dof, 1e-7))
+    with pytest.raises(ExcitationError, match="too small") as told:
+        design_excitation(robot, slow, starts=1, settings=QUICK)
+    named = str(told.value).partition("tightest limits: ")[2].split(", ")
+    assert len(set(named)) == len(named)
