@@ -104,7 +104,7 @@ def run(path: Path, threads: int, method: str) -> None:
     check = StreamCheck(ROBOT)
     before = time.perf_counter(), spent_s()
     pieces = read_stream(path, ROBOT, channel_map=channel_map(path.suffix))
-    experiments = process_stream(pieces, check=check, ahead=1 if threads > 1 else 0)
+    experiments = process_stream(pieces, check=check, ahead=2 if threads > 1 else 0)
     information = reduce_stream(robot, experiments, columns=columns, method=method, threads=threads)
     report = check.report()
     wall, spent = time.perf_counter() - before[0], spent_s() - before[1]

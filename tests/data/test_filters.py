@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import signal
 
+from dynid.data import filters
 from dynid.data.filters import Butterworth, Decimation, Fir, Smoothing
 from dynid.errors import ArgumentError, DataError
 
@@ -19,6 +21,16 @@ def test_gain_is_what_the_filter_does_and_phase_is_zero(low_pass, frequency):
     gain = low_pass.gain(np.array([frequency]), RATE, 10.0)[0]
     inner = slice(1000, -1000)
     np.testing.assert_allclose(low_pass.apply(x, RATE, 10.0)[inner], gain * x[inner], atol=2e-4)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 7, 12])
+@pytest.mark.parametrize("share", [0.002, 0.02, 0.3])
+def test_sections_and_their_steady_state_are_those_of_scipy(order, share):
+    ours = filters._butterworth_sections(order, share)
+    frequency = np.linspace(0.0, 0.5, 200)
+    expected = signal.freqz_sos(signal.butter(order, share, fs=1.0, output="sos"), frequency, fs=1.0)[1]
+    np.testing.assert_allclose(signal.freqz_sos(ours, frequency, fs=1.0)[1], expected, atol=1e-9)
+    np.testing.assert_allclose(filters._steady_state(ours), signal.sosfilt_zi(ours), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("low_pass", [Butterworth(), Fir()], ids=str)

@@ -46,7 +46,7 @@ def test_reports_sort_and_speak():
     assert not report.ok
     assert report.codes == {"a", "b"}
     assert [f.code for f in report.findings] == ["b", "a"]
-    assert str(report.about("b")[0]) == "error: q of j1: m (n 3). r."
+    assert str(report.about("b")[0]) == "error [b]: q of j1: m (n 3). r."
     with pytest.raises(TypeError):
         report.findings[0].evidence["n"] = 4.0
 

@@ -12,16 +12,18 @@ import pytest
 from scipy import signal
 
 import dynid
-from dynid.data import filters
+from dynid.data import filters, outliers
 from dynid.data.differentiation import CentralDifferences, difference, two_differences
 from dynid.data.filters import Butterworth, Smoothing
 from dynid.data.native import cascade
+from dynid.data.outliers import Extent, absurd_samples, run_lengths, saturated_samples
 from dynid.data.processing import Processing, process
 from dynid.data.readers import read_pieces
 from dynid.data.readers.base import Options
 from dynid.data.readers.safe_child import SafeChild
 from dynid.data.reading import read_recording, read_stream
 from dynid.data.recording import Recording
+from dynid.data.rest import Rest
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.data.stream_check import StreamCheck
 from dynid.data.streaming import process_stream
@@ -180,3 +182,45 @@ def test_compiled_filter_and_differences_equal_the_plain_ones(joints: int, monke
     np.testing.assert_allclose(motion.dq, slope, rtol=1e-10, atol=1e-8)
     np.testing.assert_allclose(motion.ddq, difference(slope, 500.0, 8), rtol=1e-10, atol=1e-5)
     np.testing.assert_array_equal(two_differences(x[:20], 500.0, 8)[0], difference(x[:20], 500.0, 8))
+
+
+@pytest.mark.parametrize("joints", [1, 2, 6, 7, 16, 17])
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 4, 9, 500, 9001])
+def test_compiled_extents_equal_the_plain_ones(joints: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(rows).normal(size=(rows, joints))
+    for bad in (0.0, np.nan, np.inf, 1e308, -1e308):
+        x[rows // 2 : rows // 2 + 1, joints // 2] = bad
+        compiled = Extent.of(x)
+        with monkeypatch.context() as plain:
+            plain.setattr(outliers, "extent", lambda x: None)
+            expected = Extent.of(x)
+        for name in ("low", "high", "step"):
+            np.testing.assert_array_equal(getattr(compiled, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rest_and_clipping_are_found_wherever_they_begin(seed: int) -> None:
+    """Both are looked for in some rows first; what a look at all rows finds must be found."""
+    rng = np.random.default_rng(seed)
+    rate = float(rng.choice([3.0, 20.0, 100.0, 1000.0]))
+    dq = rng.normal(size=(2000, 3))
+    start, length = int(rng.integers(0, 1500)), int(rng.integers(1, 600))
+    dq[start : start + length, 1] *= 1e-4
+    expected = np.stack([run_lengths(np.abs(column) < 1e-2) >= 0.5 * rate for column in dq.T], axis=1)
+    np.testing.assert_array_equal(Rest().mask(dq, rate, np.full(3, 1e-2)), expected)
+    effort = np.clip(rng.normal(size=(2000, 3)).cumsum(axis=0), -30.0, 25.0)
+    effort[:, 2] = rng.normal(size=2000)
+    first = int(rng.integers(0, 1900))
+    effort[first : first + 8, 2] = 9.0  # the least that counts, from any row on
+    found = saturated_samples(effort)
+    np.testing.assert_array_equal(found[:, 2], effort[:, 2] == 9.0)
+    np.testing.assert_array_equal(found, np.stack([outliers._saturated_column(x) for x in effort.T], axis=1))
+
+
+def test_spikes_are_judged_alike_column_by_column_and_together() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(5000, 4)).cumsum(axis=0)
+    x[[700, 1500, 4000], [0, 2, 2]] += 80.0
+    together = absurd_samples(x)
+    assert together.sum() >= 3
+    np.testing.assert_array_equal(together, np.hstack([absurd_samples(x[:, [k]]) for k in range(4)]))

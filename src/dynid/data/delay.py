@@ -25,6 +25,8 @@ _Cost = Callable[[float], float]
 
 MOST_ROWS = 3000
 """Samples the shift is judged on."""
+BLOCKS = 10
+"""Parts of time whose scatter tells how sure the shift is."""
 LIGHT = 0.05
 """Cutoff over sampling rate of the low-pass for torques that went through none."""
 
@@ -89,45 +91,77 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     time = experiment.time[rows]
     torque = _Interpolated(experiment.time, experiment.effort)
 
-    def unexplained(shift: float) -> Floats:
+    def squares(shift: float) -> Floats:
+        """(BLOCKS, n) sums of what is left unexplained, by time and joint."""
         values = torque(time + shift)
-        return np.array([np.sum((y - Q @ (Q.T @ y)) ** 2) for y, Q in zip(values.T, spanned, strict=True)])
+        left = np.stack([y - Q @ (Q.T @ y) for y, Q in zip(values.T, spanned, strict=True)], axis=1) ** 2
+        return np.add.reduceat(left, np.linspace(0, rows.size, BLOCKS + 1).astype(int)[:-1], axis=0)
+
+    def unexplained(shift: float) -> Floats:
+        return np.asarray(squares(shift).sum(axis=0))
 
     count = int(max_delay_s / period)
     steps = np.linspace(-count * period, count * period, 2 * count + 1)
-    table = np.array([unexplained(s) for s in steps])
-    weight = 1.0 / np.maximum(table.min(axis=0), 1e-12 * np.var(torque(time), axis=0) * rows.size + 1e-300)
-    shift = _minimise(lambda s: float(unexplained(s) @ weight), steps, np.asarray(table @ weight), period)
+    table = np.array([squares(s) for s in steps])
+    total = np.sum((torque(time) - torque(time).mean(axis=0)) ** 2, axis=0)
+    weight = 1.0 / np.maximum(table.sum(axis=1).min(axis=0), 1e-12 * total + 1e-300)
+    by_time, by_joint = table @ weight, table.sum(axis=1) * weight
+    shift = _minimise(lambda s: float(unexplained(s) @ weight), steps, by_joint.sum(axis=1), period)
     curvature = _curvature(lambda s: float(unexplained(s) @ weight), shift, period)
-    total = np.maximum(np.sum((torque(time) - torque(time).mean(axis=0)) ** 2, axis=0), 1e-300)
     before, after = unexplained(0.0), unexplained(shift)
     # at the minimum each joint's weighted sum of squares is one: its variance is one over the independent samples
     independent = max(_independent_samples(torque, time, shift, spanned), 2.0)
     scale = float(after @ weight) / (independent * len(spanned))
+    likely = float(np.sqrt(2.0 * scale / curvature)) if curvature > 0.0 else np.inf
     return Delay(
         seconds=float(shift),
-        stderr_s=float(np.sqrt(2.0 * scale / curvature)) if curvature > 0.0 else np.inf,
-        residual_before=float(np.sqrt(np.mean(before / total))),
-        residual_after=float(np.sqrt(np.mean(after / total))),
+        stderr_s=float(np.linalg.norm([likely, _scatter(by_time, steps), _scatter(by_joint, steps)])),
+        residual_before=float(np.sqrt((before @ weight) / max(float(total @ weight), 1e-300))),
+        residual_after=float(np.sqrt((after @ weight) / max(float(total @ weight), 1e-300))),
         period_s=period,
     )
 
 
+def _scatter(costs: Floats, steps: Floats) -> float:
+    """Standard error of where a sum of costs (S, k) is lowest, by the jackknife over its k terms.
+
+    Terms that go by time, or by joint, differ in all that the functions of the motion do not explain; so this error
+    holds for a poor model, too. Infinite where a lowest point lies at the end of what was searched.
+    """
+    whole = costs.sum(axis=1)
+    places = [_lowest(steps, whole - term) for term in costs.T] if costs.shape[1] > 1 else [0.0]
+    return float(np.sqrt((len(places) - 1) * np.var(places))) if np.isfinite(places).all() else np.inf
+
+
+def _lowest(steps: Floats, cost: Floats) -> float:
+    """Where a parabola through the three lowest points of a table is lowest; infinite at its ends."""
+    k = int(np.argmin(cost))
+    if k in (0, steps.size - 1):
+        return np.inf
+    left, middle, right = cost[k - 1 : k + 2]
+    return float(steps[k] + 0.5 * (steps[1] - steps[0]) * (left - right) / max(left - 2.0 * middle + right, 1e-300))
+
+
 def longest_part(experiment: Experiment) -> Experiment:
-    """The longest gap-free part with all torques known; torques that went through no low-pass go through a light one.
+    """The `longest_stretch`; torques that went through no low-pass go through a light one.
 
     Dry friction turns sharply and tells the time best, so a strong filter would waste it; but values interpolated
     between noisy samples scatter less than the samples, and without any filter a shift by half a period would win.
     """
-    known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
-    changes = np.flatnonzero((np.diff(experiment.segment) != 0) | ~known[1:] | ~known[:-1]) + 1
-    edges = [0, *changes.tolist(), experiment.samples]
-    pieces = [slice(start, stop) for start, stop in pairwise(edges) if stop > start and known[start]]
-    part = experiment.rows(max(pieces, key=lambda piece: piece.stop - piece.start, default=slice(0, 0)))
+    part = longest_stretch(experiment)
     if part.smoothing is not None or part.samples < 50:
         return part
     light = Smoothing(rate_hz=part.rate_hz, cutoff_hz=LIGHT * part.rate_hz, low_pass=Butterworth())
     return replace(part, effort=light.apply(part.effort), smoothing=light)
+
+
+def longest_stretch(experiment: Experiment) -> Experiment:
+    """The longest gap-free part with all torques known."""
+    known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
+    changes = np.flatnonzero((np.diff(experiment.segment) != 0) | ~known[1:] | ~known[:-1]) + 1
+    edges = [0, *changes.tolist(), experiment.samples]
+    pieces = [slice(start, stop) for start, stop in pairwise(edges) if stop > start and known[start]]
+    return experiment.rows(max(pieces, key=lambda piece: piece.stop - piece.start, default=slice(0, 0)))
 
 
 def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:

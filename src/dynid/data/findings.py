@@ -40,7 +40,9 @@ class Finding:
         """One line."""
         where = self.channel if self.joint is None else f"{self.channel} of {self.joint}"
         numbers = ", ".join(f"{name} {value:.4g}" for name, value in self.evidence.items())
-        return f"{self.severity}: {where}: {self.message}{f' ({numbers})' if numbers else ''}. {self.remedy}"
+        return (
+            f"{self.severity} [{self.code}]: {where}: {self.message}{f' ({numbers})' if numbers else ''}. {self.remedy}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,11 @@ __all__ = ["check_hypotheses"]
 UNEXPLAINED = 0.25
 """A free fit that leaves more than this, with no better hypothesis, is reported."""
 DRIVEN = -0.05
-"""Friction that puts more power than this into a joint, relative to its torque and speed, is none."""
-ROUGH = 3
-"""Every how-many-th sample is enough to tell good hypotheses from bad ones ..."""
+"""Friction that puts more power than this into a joint, relative to its torque and speed, is none ..."""
+DRIVEN_SIGMAS = 5.0
+"""... if it is so many standard errors from doing nothing."""
+ROUGH = 200
+"""So many samples are enough to tell good hypotheses from bad ones ..."""
 FINALISTS = 6
 """... of which so many are judged on all samples."""
 BETTER = 0.6
@@ -51,7 +53,7 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
         return
     driven = list(_driven_joints(robot, samples, free, prior))
     yield from driven
-    if free > UNEXPLAINED and not driven:
+    if np.sqrt(max(free**2 - samples.floor**2, 0.0)) > UNEXPLAINED and not driven:
         yield Finding(
             code="unexplained",
             severity="warning",
@@ -64,9 +66,9 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
     """The hypothesis that explains the log best, if it does so much better than none."""
-    rough = []
+    rough, step = [], max(3, samples.q.shape[0] // ROUGH)
     for hypothesis in _hypotheses(robot, samples):
-        free_h, prior_h = residuals(robot, hypothesis.samples.thinned(ROUGH))
+        free_h, prior_h = residuals(robot, hypothesis.samples.thinned(step))
         rough.append((free_h * prior_h, hypothesis))
     judged = []
     for _, hypothesis in sorted(rough, key=lambda item: item[0])[:FINALISTS]:
@@ -93,10 +95,10 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
 
 def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) -> Iterator[Finding]:
     """Joints on which friction would have to drive: the sign of their torque or motion is wrong."""
-    before = dissipation(robot, samples)
-    for j in np.flatnonzero(before < DRIVEN).tolist():
+    before, error = dissipation(robot, samples)
+    for j in np.flatnonzero((before < DRIVEN) & (before < -DRIVEN_SIGMAS * error)).tolist():
         name = robot.joint_names[j]
-        after = dissipation(robot, samples.with_torque_sign(j))[j]
+        after = dissipation(robot, samples.with_torque_sign(j))[0][j]
         free_h, prior_h = residuals(robot, samples.with_torque_sign(j))
         if after > 0.0 and free_h * prior_h < 1.5 * free * prior:
             yield Finding(
@@ -105,7 +107,12 @@ def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) ->
                 channel="model",
                 joint=name,
                 message=f"friction would drive {name}; flip its torque or its motion",
-                evidence={"friction power": float(before[j]), "after": float(after), "free residual": free_h},
+                evidence={
+                    "friction power": float(before[j]),
+                    "standard error": float(error[j]),
+                    "after": float(after),
+                    "free residual": free_h,
+                },
                 remedy="Set the sign in the channel map after checking it on the robot.",
             )
 
@@ -144,6 +151,8 @@ def _swaps(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
         pair = f"{names[i]} and {names[k]}"
         torques = samples.with_torques_swapped(i, k)
         yield _Hypothesis("swapped", names[i], f"the torques of {pair} are exchanged", remedy, torques)
+        motions = torques.with_joints_swapped(i, k)
+        yield _Hypothesis("swapped", names[i], f"the motions of {pair} are exchanged", remedy, motions)
         yield _Hypothesis("swapped", names[i], f"{pair} are exchanged", remedy, samples.with_joints_swapped(i, k))
 
 

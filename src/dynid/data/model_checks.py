@@ -16,6 +16,7 @@ from dynid.data.quick_fit import (
     has_prior,
     inertial_torque,
     normal_equations,
+    own_torque,
     rest_of_fit,
     with_friction,
     with_smooth_sign,
@@ -33,6 +34,7 @@ __all__ = [
     "check_excitation",
     "check_gravity_and_units",
     "check_limits",
+    "check_noise",
 ]
 
 Floats = NDArray[np.float64]
@@ -43,6 +45,8 @@ SLOW = 0.02
 """Inertial torques below this share of gravity's say nothing."""
 BLOCKS = 20
 """Parts of a log at whose borders a change is looked for."""
+DEAD = 5.0
+"""A torque that should be so many times its noise, and is below it, is missing."""
 CHANGED = 0.75
 """Two sets of parameters, before and after, must leave less than this share of what two sets leave that take turns."""
 
@@ -66,6 +70,28 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
                 evidence={"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))},
                 remedy="Declare the unit of position in the channel map.",
             )
+
+
+def check_noise(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Joints whose torque is hardly more than noise, which no other check may judge by."""
+    expected = own_torque(robot, samples).std(axis=0) if has_prior(robot) else np.zeros(robot.dof)
+    for j in np.flatnonzero(samples.used & (samples.trust == 0.0) & (samples.noise > 0.0)).tolist():
+        dead = bool(expected[j] > DEAD * samples.noise[j])
+        yield Finding(
+            code="noise",
+            severity="warning" if dead else "note",
+            channel="effort",
+            joint=robot.joint_names[j],
+            message="its torque is below its noise" + (", though that of the model's masses is not" if dead else ""),
+            evidence={
+                "spread [N m or N]": float(samples.effort[:, j].std()),
+                "noise": float(samples.noise[j]),
+                "expected of the masses": float(expected[j]),
+            },
+            remedy="Is the channel alive, and mapped to this joint?"
+            if dead
+            else "Little can be learnt from it, and nothing else is judged by it; move faster, or average periods.",
+        )
 
 
 def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]:

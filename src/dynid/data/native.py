@@ -1,7 +1,7 @@
-"""The two inner loops of processing as machine code: a cascade of second-order sections, and central differences.
+"""The inner loops of processing as machine code: a cascade of second-order sections, central differences, extents.
 
-Both take rows of all joints side by side, as logs have them: one vector per row for the recursion, flat memory for the
-differences. Without llvmlite, or for very many joints, callers use their own plain code, which computes the same.
+All take rows of all joints side by side, as logs have them: one vector per row for the recursion, flat memory for the
+others. Without llvmlite, or for very many joints, callers use their own plain code, which computes the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cascade", "cascade", "differences"]
+__all__ = ["Cascade", "cascade", "differences", "extent"]
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +80,31 @@ def differences(x: Floats, first: Floats, second: Floats, dx: Floats, ddx: Float
     places = [array.ctypes.data + 8 * width * half for array in (x, dx, ddx)]
     _callable(code, kind)(*places, count, weights.ctypes.data)
     return True
+
+
+def extent(x: Floats) -> tuple[Floats, Floats, Floats] | None:
+    """Smallest and largest value and largest step from row to row of each column of x (N, k), C order.
+
+    None without machine code, for fewer than three rows, and where a number is not finite.
+    """
+    rows, width = x.shape
+    pairs = (rows - 1) // 2
+    code = _code(_extent_text, width) if pairs > 0 and 0 < width <= MOST_JOINTS else None
+    if code is None:
+        return None
+    found = np.empty(6 * width + 2)
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+    _callable(code, kind)(x.ctypes.data, pairs, found.ctypes.data)
+    rest = x[2 * pairs :]
+    if not np.isfinite(found[-2:]).all() or not np.isfinite(rest).all():
+        return None
+    low, high, step = found[:-2].reshape(3, 2, width)
+    last = np.abs(rest[1:] - rest[:-1])
+    return (
+        np.minimum(low.min(axis=0), rest.min(axis=0)),
+        np.maximum(high.max(axis=0), rest.max(axis=0)),
+        np.maximum(step.max(axis=0), last.max(axis=0, initial=0.0)),
+    )
 
 
 @functools.cache
@@ -184,6 +209,51 @@ def _differences_text(width: int, reach: int, half: int) -> str:
         "%more = icmp slt i64 %i, %last",
         "br i1 %more, label %loop, label %done",
         "done:",
+        "ret void",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _extent_text(width: int) -> str:
+    """``run(x, pairs, found)``: lows, highs, steps of both rows of a pair (6 k,), then two numbers, NaN if any is."""
+    two, infinite = "<2 x double>", "7FF0000000000000"
+    kinds = (("low", "minnum", f"0x{infinite}"), ("high", "maxnum", f"0xF{infinite[1:]}"), ("step", "maxnum", "0.0"))
+    phis, body, leave = [], [], []
+    for k in range(width):  # k-th two numbers of the 2 k of a pair; the same place one row later is k numbers further
+        for shift, name in ((2 * k, "x"), (2 * k + width, "y")):
+            body.append(f"%p{name}{k} = getelementptr double, ptr %at, i64 {shift}")
+            body.append(f"%{name}{k} = load {two}, ptr %p{name}{k}, align 8")
+        body.append(f"%d{k} = fsub {two} %y{k}, %x{k}")
+        body.append(f"%a{k} = call {two} @llvm.fabs.v2f64({two} %d{k})")
+        body.append(f"%b{k} = {_fma(two, f'%x{k}', 'zeroinitializer', f'%b{k - 1}' if k else '%bad')}")
+        for place, (name, function, start) in enumerate(kinds):
+            value = f"%a{k}" if name == "step" else f"%x{k}"
+            phis.append(f"%{name}{k} = phi {two} [ <double {start}, double {start}>, %entry ], [ %{name}n{k}, %loop ]")
+            body.append(f"%{name}n{k} = call {two} @llvm.{function}.v2f64({two} %{name}{k}, {two} {value})")
+            leave.append(f"%q{name}{k} = getelementptr double, ptr %found, i64 {2 * (place * width + k)}")
+            leave.append(f"store {two} %{name}n{k}, ptr %q{name}{k}, align 8")
+    lines = [
+        *(f"declare {two} @llvm.{name}.v2f64({two}, {two})" for name in ("minnum", "maxnum")),
+        f"declare {two} @llvm.fabs.v2f64({two})",
+        f"declare {two} @llvm.fmuladd.v2f64({two}, {two}, {two})",
+        "define void @run(ptr %x, i64 %pairs, ptr %found) {",
+        "entry:",
+        "br label %loop",
+        "loop:",
+        "%i = phi i64 [ 0, %entry ], [ %j, %loop ]",
+        "%at = phi ptr [ %x, %entry ], [ %next, %loop ]",
+        f"%bad = phi {two} [ zeroinitializer, %entry ], [ %b{width - 1}, %loop ]",
+        *phis,
+        *body,
+        f"%next = getelementptr double, ptr %at, i64 {2 * width}",
+        "%j = add i64 %i, 1",
+        "%more = icmp slt i64 %j, %pairs",
+        "br i1 %more, label %loop, label %leave",
+        "leave:",
+        *leave,
+        f"%qbad = getelementptr double, ptr %found, i64 {6 * width}",
+        f"store {two} %b{width - 1}, ptr %qbad, align 8",
         "ret void",
         "}",
     ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.data.native import extent
+
 __all__ = ["Extent", "absurd_samples", "longest_spike", "saturated_samples", "unwrap_angles"]
 
 Floats = NDArray[np.float64]
@@ -41,10 +43,18 @@ class Extent:
     step: Floats
     """(k,) largest steps from row to row"""
 
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers of the signal are finite, and so are the steps between them."""
+        return bool(np.isfinite(self.step).all() and np.isfinite(self.high - self.low).all())
+
     @classmethod
     def of(cls, x: Floats) -> Extent:
         """Of a signal (N, k)."""
         rows = np.ascontiguousarray(x)
+        quick = extent(rows)
+        if quick is not None:
+            return cls(*quick)
         found = []
         with np.errstate(invalid="ignore", over="ignore"):
             for start in range(0, len(rows), BLOCK):
@@ -91,12 +101,13 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | Non
     bad = np.zeros(x.shape, dtype=bool)
     reach = extent or Extent.of(x)
     with np.errstate(invalid="ignore", over="ignore"):
+        common = _yardsticks(x) if np.isfinite(reach.step).all() and len(x) >= 2 * LONGEST_SPIKE + 2 else None
         for k in range(x.shape[1]):
             present = slice(None) if np.isfinite(reach.step[k]) else np.flatnonzero(np.isfinite(x[:, k]))
             y = x[present, k]
             if y.size < 2 * LONGEST_SPIKE + 2:
                 continue
-            middle, far, threshold = _yardsticks(y)
+            middle, far, threshold = (row[0] for row in _yardsticks(y[:, None])) if common is None else common[:, k]
             # most columns show nothing, which their extent tells without a look at every sample
             if not max(reach.high[k] - middle, middle - reach.low[k]) <= far:
                 bad[present, k] |= np.abs(y - middle) > far
@@ -105,16 +116,25 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | Non
     return bad
 
 
-def _yardsticks(y: Floats) -> tuple[float, float, float]:
-    """Middle of a column (N,), distance from it that is absurd, and step that may be a spike's."""
-    every = max(1, y.size // SURVEY)
-    low, middle, high = np.percentile(y[::every], [2.0, 50.0, 98.0])
-    span = high - low
-    far = max(20.0 * max(span, 1e-9 * max(abs(middle), 1.0)), 1e-6)  # at rest the last digit may flicker
-    curvature = y[1:-1:every] - 0.5 * (y[:-2:every] + y[2::every])
-    scatter = 1.4826 * float(np.median(np.abs(curvature - np.median(curvature))))
-    threshold = max(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span, 1e-9 * max(abs(middle), 1e-6))
-    return float(middle), float(far), float(threshold)
+def _yardsticks(x: Floats) -> Floats:
+    """(3, k) of columns (N, k): their middle, the distance from it that is absurd, the step that may be a spike's."""
+    every = max(1, len(x) // SURVEY)
+    low, middle, high = _quantiles(x[::every], (0.02, 0.5, 0.98))
+    span, size = high - low, np.abs(middle)
+    far = np.maximum(20.0 * np.maximum(span, 1e-9 * np.maximum(size, 1.0)), 1e-6)  # at rest the last digit may flicker
+    curvature = x[1:-1:every] - 0.5 * (x[:-2:every] + x[2::every])
+    scatter = 1.4826 * _quantiles(np.abs(curvature - _quantiles(curvature, (0.5,))), (0.5,))[0]
+    threshold = np.maximum(np.maximum(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span), 1e-9 * np.maximum(size, 1e-6))
+    return np.stack([middle, far, threshold])
+
+
+def _quantiles(x: Floats, shares: tuple[float, ...]) -> Floats:
+    """(len(shares), k) quantiles of columns (N, k), as NumPy interpolates them."""
+    place = np.asarray(shares) * (len(x) - 1)
+    lower = np.floor(place).astype(int)
+    upper = np.minimum(lower + 1, len(x) - 1)
+    ordered = np.partition(np.ascontiguousarray(x.T), np.union1d(lower, upper), axis=1)
+    return np.asarray((ordered[:, lower] + (place - lower) * (ordered[:, upper] - ordered[:, lower])).T)
 
 
 def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
@@ -149,11 +169,10 @@ def saturated_samples(x: Floats, extent: Extent | None = None) -> Mask:
     """
     found = np.zeros(x.shape, dtype=bool)
     reach = extent or Extent.of(x)
-    if np.isfinite(reach.step).all():
-        slack = 1e-9 * (reach.high - reach.low)
-        ends = (x >= reach.high - slack, x <= reach.low + slack)
-        counts = [np.bincount(np.flatnonzero(end) % x.shape[1], minlength=x.shape[1]) for end in ends]
-        suspects = np.flatnonzero(np.max(counts, axis=0) >= 2 * PLATEAU)
+    if reach.finite:
+        slack, some = 1e-9 * (reach.high - reach.low), np.ascontiguousarray(x[::PLATEAU].T)  # of every plateau a sample
+        ends = (some >= (reach.high - slack)[:, None], some <= (reach.low + slack)[:, None])
+        suspects = np.flatnonzero(np.max([np.count_nonzero(end, axis=1) for end in ends], axis=0) >= 2)
     else:
         suspects = np.arange(x.shape[1])
     for k in suspects.tolist():

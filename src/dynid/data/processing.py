@@ -263,10 +263,10 @@ def assemble(
     pieces = [_mask_rest(p, options, uniform.rate_hz, thresholds, dropped) for p in pieces]
     pieces = [p.take(slice(None, None, step)) for p in pieces]
     recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
-    final = replace(smoothing, rate_hz=uniform.rate_hz / step)
-    experiment = _experiment(recording, pieces, final, tuple(recipe), dropped)
     derivation = Derivation(smoothing, options.differentiation)
-    return replace(experiment, derivation=derivation, smoothing=final if options.filter_effort else None)
+    final = replace(smoothing, rate_hz=uniform.rate_hz / step)
+    experiment = _experiment(recording, pieces, final.rate_hz, tuple(recipe), dropped)
+    return Experiment(**experiment, derivation=derivation, smoothing=final if options.filter_effort else None)
 
 
 def rest_thresholds(
@@ -366,13 +366,15 @@ def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate
 
 
 def _experiment(
-    recording: Recording, pieces: list[_Piece], smoothing: Smoothing, recipe: tuple[str, ...], dropped: Counter[str]
-) -> Experiment:
+    recording: Recording, pieces: list[_Piece], rate_hz: float, recipe: tuple[str, ...], dropped: Counter[str]
+) -> dict[str, Any]:
+    """What an experiment has of its pieces and its recording."""
+
     def joined(name: str) -> NDArray[Any]:
         parts = [getattr(piece, name) for piece in pieces]
         return sealed(np.concatenate(parts) if len(parts) > 1 else parts[0])
 
-    return Experiment(
+    return dict(
         time=joined("time"),
         q=joined("q"),
         dq=joined("dq"),
@@ -380,8 +382,7 @@ def _experiment(
         effort=joined("effort"),
         valid=joined("valid"),
         segment=np.concatenate([np.full(piece.time.size, k, dtype=np.int64) for k, piece in enumerate(pieces)]),
-        rate_hz=smoothing.rate_hz,
-        smoothing=smoothing,
+        rate_hz=rate_hz,
         wrench=None if recording.wrench is None else joined("wrench"),
         joint_names=recording.joint_names,
         recipe=recipe,

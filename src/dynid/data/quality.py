@@ -20,11 +20,13 @@ from dynid.data.model_checks import (
     check_excitation,
     check_gravity_and_units,
     check_limits,
+    check_noise,
 )
 from dynid.data.processing import process
 from dynid.data.quick_fit import Samples
 from dynid.data.recording import Experiment, Recording
 from dynid.data.signal_checks import check_clock, check_signals, check_velocities
+from dynid.data.torque_noise import filtered_noise
 from dynid.data.wrench_checks import check_drift
 from dynid.errors import ArgumentError, DataError
 from dynid.robot.model import Robot
@@ -100,9 +102,11 @@ def _against_model(
         return
     if any(f.code in ("unit", "time unit") for f in known):
         return  # nothing the equations say would be to the point
-    samples = Samples.of(robot, experiment)
+    measured = None if recording.isolated else _unfiltered(recording, experiment)
+    noise = None if measured is None else filtered_noise(measured, experiment.smoothing)
+    samples = Samples.of(robot, experiment, noise=noise)
     if samples is not None:
-        yield from check_samples(robot, samples, None if recording.isolated else _unfiltered(recording, experiment))
+        yield from check_samples(robot, samples, measured)
 
 
 def _unfiltered(recording: Recording, experiment: Experiment) -> Experiment:
@@ -113,6 +117,9 @@ def _unfiltered(recording: Recording, experiment: Experiment) -> Experiment:
 
 def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
     """Samples against the robot's equations; with the experiment also the time between torques and motion."""
+    yield from check_noise(robot, samples)
+    if not samples.trust.any():
+        return
     units = list(check_gravity_and_units(robot, samples))
     yield from units
     late: list[Finding] = []

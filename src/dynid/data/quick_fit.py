@@ -7,7 +7,7 @@ each joint are fitted, which also sees signs and units that a free fit absorbs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ __all__ = [
     "gravity_torques",
     "has_prior",
     "normal_equations",
+    "own_torque",
     "residuals",
     "rest_of_fit",
     "with_friction",
@@ -35,6 +36,8 @@ Floats = NDArray[np.float64]
 
 MOST_ROWS = 600
 """Samples a quick fit looks at."""
+POWER_BLOCKS = 10
+"""Parts of a log that the jackknife of the friction's power leaves out one by one."""
 _DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -56,9 +59,17 @@ class Samples:
     """(n,) joints whose torque takes part."""
     gravity: Floats
     """(3,) [m/s^2]"""
+    noise: Floats = field(default_factory=lambda: np.zeros(1))
+    """(n,) or (1,) standard deviation of the noise in the torques, as far as it is known [N m or N]."""
+
+    def __post_init__(self) -> None:
+        """One noise per joint."""
+        object.__setattr__(self, "noise", np.broadcast_to(self.noise, self.used.shape))
 
     @classmethod
-    def of(cls, robot: Robot, experiment: Experiment, rows: int = MOST_ROWS) -> Samples | None:
+    def of(
+        cls, robot: Robot, experiment: Experiment, rows: int = MOST_ROWS, noise: Floats | None = None
+    ) -> Samples | None:
         """Pick samples; None when too few are valid, or their torques never change."""
         share = experiment.valid.mean(axis=0)
         used = share > 0.2
@@ -71,13 +82,31 @@ class Samples:
             return None
         motion = {name: np.ascontiguousarray(getattr(experiment, name)[picked]) for name in ("q", "dq", "ddq")}
         sign = experiment.smooth(np.sign(experiment.dq))[picked]
-        return cls(**motion, effort=effort, sign=sign, used=used, gravity=robot.gravity)
+        return cls(
+            **motion,
+            effort=effort,
+            sign=sign,
+            used=used,
+            gravity=robot.gravity,
+            noise=np.zeros(1) if noise is None else noise,
+        )
+
+    @property
+    def trust(self) -> Floats:
+        """(n,) how much each joint's torque has to say, 0 to 1: nothing where noise makes up half of its power."""
+        spread = self.effort.std(axis=0)
+        share = np.where(spread > 0.0, self.noise / np.maximum(spread, 1e-300), 1.0)
+        return np.where(self.used, np.clip(1.0 - 2.0 * share**2, 0.0, 1.0), 0.0)
 
     @property
     def weight(self) -> Floats:
-        """(n,) one over the spread of each joint's torque; zero for joints that take no part."""
-        spread = self.effort.std(axis=0)
-        return np.where(self.used & (spread > 0.0), 1.0 / np.maximum(spread, 1e-300), 0.0)
+        """(n,) one over the spread of each joint's torque, less where much of it is noise; 0 where it takes no part."""
+        return np.asarray(np.sqrt(self.trust) / np.maximum(self.effort.std(axis=0), 1e-300))
+
+    @property
+    def floor(self) -> float:
+        """The relative rms residual that noise alone leaves."""
+        return float(np.sqrt(np.sum((self.weight * self.noise) ** 2) / max(float(self.trust.sum()), 1e-300)))
 
     def thinned(self, step: int) -> Samples:
         """Every so-many-th sample."""
@@ -110,13 +139,13 @@ class Samples:
     def with_torques_swapped(self, first: int, second: int) -> Samples:
         """The torques of two joints exchanged."""
         order = _exchange(self.q.shape[1], first, second)
-        return replace(self, effort=self.effort[:, order], used=self.used[order])
+        return replace(self, effort=self.effort[:, order], used=self.used[order], noise=self.noise[order])
 
     def with_joints_swapped(self, first: int, second: int) -> Samples:
         """All columns of two joints exchanged."""
         order = _exchange(self.q.shape[1], first, second)
         motion = {name: np.ascontiguousarray(getattr(self, name)[:, order]) for name in ("q", "dq", "ddq", "sign")}
-        return replace(self, **motion, effort=self.effort[:, order], used=self.used[order])
+        return replace(self, **motion, effort=self.effort[:, order], used=self.used[order], noise=self.noise[order])
 
     def with_motion_scaled(self, factor: float) -> Samples:
         """Positions and their derivatives multiplied by a factor."""
@@ -169,6 +198,11 @@ def inertial_torque(robot: Robot, samples: Samples) -> Floats:
     return inverse_dynamics(_plain(robot, (0.0, 0.0, 0.0)), samples.q, samples.dq, samples.ddq)
 
 
+def own_torque(robot: Robot, samples: Samples) -> Floats:
+    """(M, n) torque of the robot's own masses under the samples' gravity [N m]."""
+    return inertial_torque(robot, samples) + np.tensordot(samples.gravity, gravity_torques(robot, samples), axes=1)
+
+
 def friction_basis(samples: Samples, joint: int) -> Floats:
     """(M, 4) rotor inertia, viscous, dry friction and offset of one joint, orthonormal."""
     dq = samples.dq[:, joint]
@@ -183,34 +217,48 @@ def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
 
 
 def free_residual(robot: Robot, samples: Samples) -> float:
-    """Relative rms residual with all parameters fitted."""
-    return _free_fit(robot, samples)[0]
-
-
-def dissipation(robot: Robot, samples: Samples) -> Floats:
-    """(n,) power that friction takes from each joint by the free fit, over rms torque times rms speed; 0 where unused.
-
-    Friction brakes. A joint on which it drives has the sign of its torque or of its motion the wrong way round.
-    """
-    _, theta = _free_fit(robot, samples)
-    joints, spread = samples.q.shape[1], samples.effort.std(axis=0)
-    values = theta[10 * joints : 14 * joints].reshape(joints, 4)
-    power = np.mean(samples.dq * (values[:, 1] * samples.dq + values[:, 2] * samples.sign), axis=0)
-    speed = np.sqrt(np.mean(samples.dq**2, axis=0))
-    return np.where(samples.used, power / np.maximum(spread * speed, 1e-300), 0.0)
-
-
-def _free_fit(robot: Robot, samples: Samples) -> tuple[float, Floats]:
-    """Relative rms residual and the fitted parameters (p,) of `with_friction(robot)`."""
+    """Relative rms residual with all parameters of `with_friction(robot)` fitted."""
     rows, tau = _free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
     kept = rows[:, seen] / scale[seen]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
-    solution = _solve(kept.T @ kept, kept.T @ tau)
-    theta = np.zeros(scale.size)
-    theta[seen] = solution / scale[seen]
-    return float(np.sqrt(np.mean((tau - kept @ solution) ** 2))), theta
+    rest = tau - kept @ _solve(kept.T @ kept, kept.T @ tau)
+    return _relative(float(rest @ rest), samples)
+
+
+def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
+    """(n,) power that friction takes from each joint by the free fit, over rms torque times rms speed, and its error.
+
+    Friction brakes. A joint on which it drives has the sign of its torque or of its motion the wrong way round. The
+    standard error (n,) is that of the jackknife over blocks of time, which sees noise correlated in time, and whatever
+    else the equations do not explain. Both are 0 for joints that take no part.
+    """
+    joints, count = samples.q.shape[1], samples.q.shape[0]
+    rows, tau = _free_rows(robot, samples)
+    scale = np.linalg.norm(rows, axis=0)
+    seen = scale > 1e-9 * scale.max()
+    joined = np.column_stack([rows[:, seen] / scale[seen], tau])
+    edges = int(samples.used.sum()) * np.linspace(0, count, POWER_BLOCKS + 1).astype(int)
+    parts = np.array([joined[start:stop].T @ joined[start:stop] for start, stop in pairwise(edges.tolist())])
+    viscous, dry = np.mean(samples.dq**2, axis=0), np.mean(samples.dq * samples.sign, axis=0)
+    size = samples.effort.std(axis=0) * np.sqrt(viscous)
+
+    def power(total: Floats) -> Floats:
+        theta = np.zeros(scale.size)
+        theta[seen] = _solve(total[:-1, :-1], total[:-1, -1]) / scale[seen]
+        values = theta[10 * joints : 14 * joints].reshape(joints, 4)
+        taken = values[:, 1] * viscous + values[:, 2] * dry
+        return np.where(samples.trust > 0.0, taken / np.maximum(size, 1e-300), 0.0)
+
+    whole = parts.sum(axis=0)
+    without = np.array([power(whole - part) for part in parts])
+    return power(whole), np.asarray(np.sqrt((POWER_BLOCKS - 1) * np.var(without, axis=0)))
+
+
+def _relative(squares: float, samples: Samples) -> float:
+    """Root of a sum of weighted squares over that of the torques."""
+    return float(np.sqrt(squares / max(samples.q.shape[0] * float(samples.trust.sum()), 1e-300)))
 
 
 def _free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
@@ -244,7 +292,7 @@ def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float
     joined /= np.tile(np.maximum(left, 1e-3), samples.q.shape[0])[:, None]
     edges = joints * np.linspace(0, samples.q.shape[0], blocks + 1).astype(int)
     parts = [joined[start:stop].T @ joined[start:stop] for start, stop in pairwise(edges.tolist())]
-    return float(np.sqrt(np.mean(residual**2))), parts
+    return _relative(float(residual @ residual), samples), parts
 
 
 def rest_of_fit(parts: list[Floats]) -> float:
@@ -256,11 +304,10 @@ def rest_of_fit(parts: list[Floats]) -> float:
 
 def prior_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with the robot's own masses; friction and rotor inertia are fitted joint by joint."""
-    torque = inertial_torque(robot, samples) + np.tensordot(samples.gravity, gravity_torques(robot, samples), axes=1)
-    difference = (samples.effort - torque) * samples.weight
+    difference = (samples.effort - own_torque(robot, samples)) * samples.weight
     total = 0.0
     for j in np.flatnonzero(samples.used).tolist():
         Q = friction_basis(samples, j)
         rest = difference[:, j] - Q @ (Q.T @ difference[:, j])
-        total += float(np.mean(rest**2))
-    return float(np.sqrt(total / max(int(samples.used.sum()), 1)))
+        total += float(rest @ rest)
+    return _relative(total, samples)

@@ -31,17 +31,14 @@ class Rest:
 
     def mask(self, dq: Floats, rate_hz: float, thresholds: Floats) -> NDArray[np.bool_]:
         """(N, n) whether joint j is resting at each sample of a gap-free stretch."""
-        slow, shortest = np.abs(dq) < thresholds, self.min_s * rate_hz
+        shortest = self.min_s * rate_hz
         resting = np.zeros(dq.shape, dtype=bool)
-        for j in np.flatnonzero(_may_rest(slow, max(1, int(shortest) // 3))).tolist():
-            resting[:, j] = run_lengths(slow[:, j]) >= shortest
+        for j in np.flatnonzero(_may_rest(dq, thresholds, max(1, int(shortest) // 3))).tolist():
+            resting[:, j] = run_lengths(np.abs(dq[:, j]) < thresholds[j]) >= shortest
         return resting
 
 
-def _may_rest(slow: NDArray[np.bool_], block: int) -> NDArray[np.bool_]:
-    """(n,) whether a joint is slow throughout some block of rows: a rest of three times its length has such a block."""
-    rows, joints = slow.shape
-    if rows < 3 * block:
-        return np.ones(joints, dtype=bool)
-    blocks = slow[: rows - rows % block].reshape(-1, block, joints)
-    return np.asarray(blocks.all(axis=1).any(axis=0))
+def _may_rest(dq: Floats, thresholds: Floats, step: int) -> NDArray[np.bool_]:
+    """(n,) whether a joint is slow at two neighbours among every step-th row, as a rest of three steps makes it."""
+    slow = np.abs(dq[::step]) < thresholds
+    return np.asarray((slow[1:] & slow[:-1] if step > 1 else slow).any(axis=0))

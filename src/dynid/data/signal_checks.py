@@ -18,6 +18,8 @@ __all__ = ["check_clock", "check_signals", "check_velocities"]
 Floats = NDArray[np.float64]
 
 DEGREES = 180.0 / np.pi
+STUCK = 20
+"""Equal positions in a row after which velocities are asked whether the joint stands still."""
 
 
 def check_clock(recording: Recording) -> Iterator[Finding]:
@@ -98,9 +100,9 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
     for channel, values in _channels(recording).items():
         names = recording.joint_names if channel != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")
         for j, name in enumerate(names):
-            yield from _check_column(channel, name, values[:, j])
-            if not recording.isolated:  # rows that are no neighbours have no spikes
-                yield from _check_spikes(channel, name, values[:, j], longest_spike(recording.time))
+            # rows that are no neighbours have no spikes
+            longest = None if recording.isolated else longest_spike(recording.time)
+            yield from _check_column(channel, name, values[:, j], longest)
     _, jumps = unwrap_angles(np.where(np.isfinite(recording.q), recording.q, 0.0))
     for j in np.flatnonzero(jumps).tolist():
         yield Finding(
@@ -119,7 +121,7 @@ def _channels(recording: Recording) -> dict[str, Floats]:
     return {name: values for name, values in named.items() if values is not None}
 
 
-def _check_column(channel: str, joint: str, x: Floats) -> Iterator[Finding]:
+def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> Iterator[Finding]:
     finite = np.isfinite(x)
     missing = 1.0 - finite.mean() if x.size else 1.0
     if missing > 0.0:
@@ -132,19 +134,14 @@ def _check_column(channel: str, joint: str, x: Floats) -> Iterator[Finding]:
             evidence={"share": missing, "count": int(np.count_nonzero(~finite))},
             remedy="They are dropped and counted; above 5 % the joint is refused. Check the channel.",
         )
-    if np.count_nonzero(finite) < 20:
-        return
     y = x[finite]
-    if channel == "q":
-        yield from _check_position(joint, unwrap_angles(y[:, None])[0][:, 0])
-    if channel == "effort":
-        yield from _check_torque(joint, y)
-
-
-def _check_spikes(channel: str, joint: str, x: Floats, longest: int) -> Iterator[Finding]:
-    y = x[np.isfinite(x)]
     continued = unwrap_angles(y[:, None])[0] if channel == "q" else y[:, None]
-    spikes = absurd_samples(continued, longest)[:, 0]
+    spikes = np.zeros(y.shape, dtype=bool) if longest is None else absurd_samples(continued, longest)[:, 0]
+    true = y[~spikes]
+    if true.size >= 20 and channel == "q":
+        yield from _check_position(joint, unwrap_angles(true[:, None])[0][:, 0])
+    if true.size >= 20 and channel == "effort":
+        yield from _check_torque(joint, true)
     if spikes.any():
         share = float(spikes.mean())
         yield Finding(
@@ -224,17 +221,54 @@ def check_velocities(recording: Recording) -> Iterator[Finding]:
     """Do measured velocities agree with the positions: unit, sign, order of the joints?"""
     if recording.dq is None or recording.isolated or recording.time.size < 50:
         return
-    ok = np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.dq).all(axis=1) & np.isfinite(recording.time)
+    ok = np.isfinite(recording.time)
+    for values in (recording.q, recording.dq):
+        ok &= np.isfinite(values).all(axis=1) & ~absurd_samples(values, longest_spike(recording.time)).any(axis=1)
     time, q, dq = recording.time[ok], unwrap_angles(recording.q[ok])[0], recording.dq[ok]
+    if time.size < 50:
+        return
+    yield from _check_stuck(recording.joint_names, time, q, dq)
     window = max(1, time.size // 400)
     step = time[window:] - time[:-window]
     good = (step > 0.0) & (step < 3.0 * np.median(step))
+    if np.count_nonzero(good) < 20:
+        return  # the clock is broken, which `check_clock` says
     step = np.where(good, step, 1.0)
     mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
     measured = ((mean[window:-1] - mean[: -window - 1]) / window)[good]
     derived = ((q[window:] - q[:-window]) / step[:, None])[good]
     for j, name in enumerate(recording.joint_names):
         yield from _compare_velocity(name, recording.joint_names, j, measured, derived)
+
+
+def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
+    """Positions that stop at one value while their velocities go on: the encoder, not the joint, stands still."""
+    steps = np.clip(np.diff(time), 0.0, None)
+    for j, name in enumerate(names):
+        y, v = q[:, j], dq[:, j]
+        least = max(0.02 * float(np.ptp(y)), 5.0 * quantisation_step(y))
+        same = np.diff(y) == 0.0
+        edges = np.flatnonzero(np.diff(np.r_[False, same, False].astype(np.int8))).reshape(-1, 2)
+        stuck = [
+            (start, stop, missed)
+            for start, stop in edges[np.diff(edges, axis=1)[:, 0] >= STUCK].tolist()
+            if (missed := float(np.ptp(np.cumsum(v[start:stop] * steps[start:stop])))) > least
+            and missed > 0.1 * float(v.std()) * (time[stop] - time[start])
+        ]
+        if stuck:
+            yield Finding(
+                code="frozen",
+                severity="error",
+                channel="q",
+                joint=name,
+                message="its position stands still while its velocity goes on",
+                evidence={
+                    "samples": sum(stop - start for start, stop, _ in stuck),
+                    "from [s]": float(time[stuck[0][0]]),
+                    "motion missed [rad or m]": max(missed for _, _, missed in stuck),
+                },
+                remedy="The encoder or its driver hung: cut the log there.",
+            )
 
 
 def _compare_velocity(

@@ -7,6 +7,7 @@ over the whole log, on which the robot's equations are judged at the end.
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class StreamCheck:
     def __init__(self, robot: Robot | None = None) -> None:
         """A check without a model, or against a robot."""
         self._robot = robot
-        self._first: QualityReport | None = None
+        self._first: Future[QualityReport] | None = None
         self._experiment: Experiment | None = None
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._rows = 0
@@ -57,7 +58,9 @@ class StreamCheck:
     def raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
         """Look at the next raw piece; `suspect` where cleaning it found spikes or clipped torques."""
         if self._first is None:
-            self._first = check_recording(piece.rows(slice(FIRST_ROWS)), self._robot)
+            beside = ThreadPoolExecutor(1, "dynid StreamCheck")  # takes a second, and nothing waits for it
+            self._first = beside.submit(check_recording, piece.rows(slice(FIRST_ROWS)), self._robot)
+            beside.shutdown(wait=False)
             self._names = piece.joint_names
         self._rows += piece.time.size
         self._clock(piece, period_s)
@@ -83,12 +86,15 @@ class StreamCheck:
         if self._pieces % self._every:
             return
         half = 0 if cutoff_hz is None else int(0.125 * experiment.rate_hz / cutoff_hz)
-        for row in np.linspace(half, experiment.samples - 1 - half, PICKS).astype(int):
-            rows = slice(max(row - half, 0), row + half + 1)
-            if experiment.valid[rows].all() and experiment.segment[rows.start] == experiment.segment[rows.stop - 1]:
-                dq = experiment.dq[rows]
-                parts = (experiment.q[rows], dq, experiment.ddq[rows], experiment.effort[rows], np.sign(dq))
-                self._picked.append(np.stack([part.mean(axis=0) for part in parts]))
+        if experiment.samples <= 2 * half:
+            return
+        middles = np.linspace(half, experiment.samples - 1 - half, PICKS).astype(int)
+        rows = middles[:, None] + np.arange(-half, half + 1)
+        whole = experiment.segment[rows[:, 0]] == experiment.segment[rows[:, -1]]
+        rows = rows[whole & experiment.valid[rows].all(axis=(1, 2))]
+        dq = experiment.dq[rows]
+        parts = (experiment.q[rows], dq, experiment.ddq[rows], experiment.effort[rows], np.sign(dq))
+        self._picked.extend(np.stack([part.mean(axis=1) for part in parts], axis=1))
         if len(self._picked) > MOST_PICKS:
             self._picked, self._every = self._picked[::2], 2 * self._every
 
@@ -96,7 +102,8 @@ class StreamCheck:
         """What was found in all that was seen."""
         if self._first is None:
             raise DataError("no piece of the log was seen", remedy="Exhaust the stream before asking for the report.")
-        findings = [f for f in self._first.findings if (f.code, f.channel, f.joint or "") not in self._counts]
+        first = self._first.result()
+        findings = [f for f in first.findings if (f.code, f.channel, f.joint or "") not in self._counts]
         findings = [f for f in findings if f.code not in _OF_ALL and f.channel != "time"]
         findings += [self._counted(*key, count) for key, count in self._counts.items()]
         findings += self._frozen()
@@ -105,7 +112,7 @@ class StreamCheck:
             known = {(f.code, f.joint) for f in findings}
             news = check_samples(self._robot, samples, None)
             findings += [f for f in news if (f.code, f.joint) not in known]
-        return QualityReport.of(self._first.source, findings)
+        return QualityReport.of(first.source, findings)
 
     def _clock(self, piece: Recording, period_s: float) -> None:
         faults: dict[str, int] = {}

@@ -145,8 +145,9 @@ def _split_at_gaps(
 
 def _regularity(steps: Sequence[Floats], rough: float) -> tuple[float, float]:
     """Mean period [s] and spread [s] of the ordinary steps; lost samples do not lengthen the period."""
-    ordinary = np.concatenate(steps)
-    ordinary = ordinary[np.abs(ordinary - rough) < 0.5 * rough]
+    ordinary = steps[0] if len(steps) == 1 else np.concatenate(steps)
+    usual = np.abs(ordinary - rough) < 0.5 * rough
+    ordinary = ordinary if usual.all() else ordinary[usual]
     if ordinary.size == 0:
         return rough, 0.0
     return float(ordinary.mean()), float(ordinary.std())

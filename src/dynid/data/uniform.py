@@ -146,8 +146,9 @@ def _usable_positions(
 ) -> tuple[Floats, Mask]:
     """Positions (N, n), continuous where wrapped, and the rows (N,) whose motion can be used."""
     q, joints = recording.q, recording.q.shape[1]
-    _refuse_if_missing(recording, "position", q, cleaning.most_missing)
-    finite = _finite_rows(q)
+    whole = Extent.of(q)
+    _refuse_if_missing(recording, "position", q, whole, cleaning.most_missing)
+    finite = np.ones(len(q), dtype=bool) if whole.finite else _finite_rows(q)
     dropped["position not finite"] += joints * int(np.count_nonzero(~finite))
     if with_velocity and recording.dq is not None:
         known = _finite_rows(recording.dq)
@@ -155,7 +156,7 @@ def _usable_positions(
         finite &= known
     rows = slice(None) if finite.all() else np.flatnonzero(finite)
     used = q[rows]
-    extent = Extent.of(used)
+    extent = whole if used.shape == q.shape else Extent.of(used)
     clean, jumps = unwrap_angles(used, extent=extent) if cleaning.unwrap else (used, np.zeros(joints, dtype=np.int64))
     if jumps.any():
         named = ", ".join(f"{recording.joint_names[j]} {jumps[j]} times" for j in np.flatnonzero(jumps))
@@ -186,11 +187,12 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[st
     if recording.effort is None:
         return None
     effort = recording.effort
-    _refuse_if_missing(recording, "torque", effort, cleaning.most_missing)
-    if not all_finite(effort):
+    extent = Extent.of(effort)
+    _refuse_if_missing(recording, "torque", effort, extent, cleaning.most_missing)
+    if not extent.finite and not all_finite(effort):
         effort = np.where(np.isfinite(effort), effort, np.nan)
         dropped["torque not finite"] += int(np.count_nonzero(np.isnan(effort)))
-    extent = Extent.of(effort)
+        extent = Extent.of(effort)
     if cleaning.spikes:
         clock = recording.time if recording.effort_time is None else recording.effort_time
         spikes = absurd_samples(effort, longest_spike(clock), extent)
@@ -211,10 +213,10 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[st
     return effort
 
 
-def _refuse_if_missing(recording: Recording, what: str, values: Floats, most: float) -> None:
+def _refuse_if_missing(recording: Recording, what: str, values: Floats, extent: Extent, most: float) -> None:
     if not values.size:
         raise DataError("the recording is empty", remedy="Check the log and its channel map.")
-    if all_finite(values):
+    if extent.finite or all_finite(values):
         return
     share = 1.0 - np.isfinite(values).mean(axis=0)
     worst = int(np.argmax(share))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -153,10 +154,18 @@ def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]], copy: bool)
             segment, valid = (*arrays[4:], None, None)[:2]
             yield piece(dof, arrays[:4], valid, segment)
         else:
-            numbers, places = np.unique(chunk.segment, return_inverse=True)
+            places, count = _numbered(chunk.segment)
             states = (chunk.q, chunk.dq, chunk.ddq, chunk.effort)
-            yield piece(dof, states, chunk.valid, following + places.reshape(-1))
-            following += len(numbers)
+            yield piece(dof, states, chunk.valid, following + places)
+            following += count
+
+
+def _numbered(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Segments (N,) numbered from zero in the order of their own numbers, and how many there are."""
+    if len(segment) and segment.min() == segment.max():  # nearly all pieces of a long log
+        return np.zeros(len(segment), dtype=np.int64), 1
+    numbers, places = np.unique(segment, return_inverse=True)
+    return places.reshape(-1), len(numbers)
 
 
 def _spread(whole: Piece) -> Chunk:
@@ -188,11 +197,18 @@ def _reduced(
 
 
 def _in_order(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """The results in the order of the items, of which no more than there are threads are taken at a time."""
+    """The results in the order of the items, of which one more than there are threads is taken at a time.
+
+    The one more is what a thread goes on with when it is done: none ever waits for the slowest of the others.
+    """
     if threads <= 1:
         yield from map(function, items)
         return
-    rest = iter(items)
+    pending: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads) as pool:
-        while batch := list(islice(rest, threads)):
-            yield from pool.map(function, batch)
+        for item in items:
+            pending.append(pool.submit(function, item))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
