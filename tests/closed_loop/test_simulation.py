@@ -119,7 +119,8 @@ def test_fast_joints_leave_the_reach_of_the_sines(lanes: int) -> None:
         for backend in ("auto", "numpy")
     )
     turns = np.diff(second.state[0, :, :6], axis=0)
-    assert np.abs(turns[:5]).max() > 3 * REACH and (np.abs(turns).max(axis=1) < REACH).any()
+    assert np.abs(turns[:5]).max() > 3 * REACH
+    assert (np.abs(turns).max(axis=1) < REACH).any()
     for name in ("state", "held", "rate", "stages", "last_state"):
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-9, atol=1e-9)
 

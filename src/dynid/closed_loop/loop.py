@@ -78,7 +78,7 @@ class Loop:
     friction_speed: float = 0.1
     """Dry friction rises smoothly from rest to its level at this speed [rad/s or m/s]."""
     substeps: int | None = None
-    """Runge-Kutta steps between two instants; None takes what friction and gains need to stay stable."""
+    """Runge-Kutta steps between two instants; None takes one, and more where a joint with dry friction turns round."""
 
     @property
     def dof(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,18 +63,19 @@ def differentiate_loop(
     runs = simulator.run(parameters, ticks=ticks, trace=True)
     n, b = simulator.loop.dof, len(simulator.arm.columns)
     memory = runs.memory.shape[2]
-    variation = Variation(n, memory, padded(b), backend)
+    variation = Variation(n, memory, padded(b), simulator.scheme, backend)
     S = np.zeros((2 * n + memory, padded(b)))
-    chunk = max(1, STEPS // simulator.substeps)
+    steps = np.concatenate([[0], np.cumsum(runs.taken)])
+    cuts = np.unique(np.searchsorted(steps, np.arange(0, steps[-1] + STEPS, STEPS)).clip(0, len(runs.taken)))
     records = [
         variation.run(
             S,
-            _linearised(simulator, runs, parameters, slice(start, start + chunk), backend),
+            _linearised(simulator, runs, parameters, slice(start, stop), steps, backend),
             period=simulator.loop.period_s,
             first=start,
             every=every,
         )
-        for start in range(0, runs.state.shape[1], chunk)
+        for start, stop in pairwise(cuts.tolist())
     ]
     slopes = np.concatenate(records)[:, :, :b]
     state, rate = runs.state[0, ::every], runs.rate[0, ::every]
@@ -88,7 +90,12 @@ def differentiate_loop(
 
 
 def _linearised(
-    simulator: LoopSimulator, runs: Runs, parameters: Floats, ticks: slice, backend: Backend
+    simulator: LoopSimulator,
+    runs: Runs,
+    parameters: Floats,
+    ticks: slice,
+    steps: NDArray[np.int64],
+    backend: Backend,
 ) -> Linearisation:
     n, reference = simulator.loop.dof, simulator.loop.reference
     state, memory = runs.state[0, ticks], runs.memory[0, ticks]
@@ -97,14 +104,14 @@ def _linearised(
         samples[:, place * n : (place + 1) * n] = values[ticks][: len(state)]
     laws = _law_program(_Key(simulator.law, n), backend)(state, memory, samples)
     assert runs.stages is not None
-    stages = runs.stages[0, ticks.start * simulator.substeps : ticks.stop * simulator.substeps]
+    stages = runs.stages[0, steps[ticks.start] : steps[ticks.stop]]
     q, dq, ddq = (
         np.ascontiguousarray(stages[:, :, which, part].reshape(-1, n))
         for which, part in ((0, slice(n)), (0, slice(n, 2 * n)), (1, slice(n, 2 * n)))
     )
     found = _arm_program(simulator.arm, backend)(q, dq, ddq, parameters)
-    shaped = {name: values.reshape(len(stages), 4, n, -1) for name, values in found.items()}
-    return Linearisation(laws=laws, **shaped)
+    shaped = {name: values.reshape(*stages.shape[:2], n, -1) for name, values in found.items()}
+    return Linearisation(taken=runs.taken[ticks], laws=laws, **shaped)
 
 
 def bias_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, parameters: Floats) -> tuple[Floats, Floats]:

@@ -9,23 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.closed_loop.arm import Arm, control_tape
-from dynid.closed_loop.friction import STEEPEST
 from dynid.closed_loop.loop import Loop
-from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.closed_loop.pace import FrictionPace
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend
 from dynid.tape.rollout import Rollout, Runs
+from dynid.tape.rollout_stage import RK4, Scheme
 from dynid.tape.tape import Tape
 
-__all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop", "stable_substeps"]
+__all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop"]
 
 Floats = NDArray[np.float64]
-STABLE = 2.0
-"""Step times rate that the fourth-order method takes with accuracy; beyond 2.78 it is unstable."""
-
-
 FORGETTING_S = 0.5
 """Time after which a loop has forgotten where it started [s]."""
 
@@ -68,7 +64,14 @@ class LoopSimulator:
     """A robot in one loop, compiled; its parameters are inputs."""
 
     def __init__(
-        self, arm: Arm, loop: Loop, *, lanes: int = 1, backend: Backend = "auto", substeps: int | None = None
+        self,
+        arm: Arm,
+        loop: Loop,
+        *,
+        lanes: int = 1,
+        backend: Backend = "auto",
+        substeps: int | None = None,
+        scheme: Scheme = RK4,
     ) -> None:
         """Compile, or take from the cache.
 
@@ -77,17 +80,20 @@ class LoopSimulator:
             loop: The loop.
             lanes: Runs side by side; 0 for as many as a vector register holds.
             backend: As for `dynid.tape.compile_tape`.
-            substeps: Runge-Kutta steps per control period; the loop's, or what its stability needs, by default.
+            substeps: Runge-Kutta steps per control period; the loop's, or what friction needs then, by default.
+            scheme: How the state follows its rate.
         """
         if loop.dof != arm.robot.dof:
             raise ArgumentError(
                 f"robot '{arm.robot.name}' has {arm.robot.dof} moving joints, the reference has {loop.dof}"
             )
-        self.arm, self.loop = arm, loop
+        self.arm, self.loop, self.scheme = arm, loop, scheme
         self.law = control_tape(loop.law, loop.dof, loop.period_s)
-        self.substeps = substeps or loop.substeps or stable_substeps(arm.robot, loop)
-        self._pair, self._backend = _Pair(self.law, arm.rate()), backend
-        self._rollout = _compiled(self._pair, lanes, backend)
+        given = substeps or loop.substeps
+        pace = FrictionPace(given, None) if given else FrictionPace.of(arm.robot, loop)
+        self.substeps = pace.most
+        self._system, self._backend = _System(self.law, arm.rate(), pace.tape, scheme), backend
+        self._rollout = _compiled(self._system, lanes, backend)
         self._clean: Floats | None = None
 
     @property
@@ -147,7 +153,7 @@ class LoopSimulator:
         Raises:
             EstimationError: The robot runs away.
         """
-        wide = _compiled(self._pair, 0, self._backend)
+        wide = _compiled(self._system, 0, self._backend)
         records = -(-ticks // every)
         warm = int(np.ceil(FORGETTING_S / (every * self.loop.period_s)))
         length = -(-(records + (wide.lanes - 1) * warm) // wide.lanes)
@@ -183,6 +189,7 @@ class LoopSimulator:
             memory=np.zeros((1, len(q), 0)),
             last_state=state[-1:],
             last_memory=np.zeros((1, 0)),
+            taken=np.zeros(0, dtype=np.int64),
         )
 
     def _joined(self, runs: Runs, warm: int, records: int) -> Runs:
@@ -193,7 +200,7 @@ class LoopSimulator:
             return np.concatenate(pieces)[None, :records]
 
         whole = {name: line(getattr(runs, name)) for name in ("state", "held", "rate", "memory")}
-        return Runs(**whole, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:])
+        return Runs(**whole, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:], taken=runs.taken)
 
     def _samples(self, position_noise: ArrayLike | None, torque_noise: ArrayLike | None) -> Floats:
         """(M, 5 n) what the law is given at every instant."""
@@ -225,38 +232,23 @@ class LoopSimulator:
         return runs
 
 
-class _Pair:
-    """Two tapes as a key: equal programs share their machine code."""
+class _System:
+    """Tapes and how they are integrated, as a key: equal programs share their machine code."""
 
-    def __init__(self, control: Tape, rate: Tape) -> None:
-        self.tapes, self.key = (control, rate), (control.fingerprint, rate.fingerprint)
+    def __init__(self, control: Tape, rate: Tape, pace: Tape | None, scheme: Scheme) -> None:
+        self.tapes, self.pace, self.scheme = (control, rate), pace, scheme
+        self.key = (control.fingerprint, rate.fingerprint, pace and pace.fingerprint, scheme)
 
     def __hash__(self) -> int:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Pair) and self.key == other.key
+        return isinstance(other, _System) and self.key == other.key
 
 
 @lru_cache(maxsize=64)
-def _compiled(pair: _Pair, lanes: int, backend: Backend) -> Rollout:
-    return Rollout(*pair.tapes, lanes, backend)
-
-
-def stable_substeps(robot: Robot, loop: Loop) -> int:
-    """Runge-Kutta steps per control period that keep dry friction at rest stable, by the robot's own parameters."""
-    n, theta = robot.dof, robot.parameter_vector
-    rest, moving = np.zeros(n), np.eye(n)
-    slope = np.zeros((n, n))
-    for j in range(n):  # jump of the friction torques when one joint turns round
-        jump = [joint_model_torque(robot, theta, rest, s * 1e-9 * moving[j], rest) for s in (1.0, -1.0)]
-        slope[:, j] = np.asarray(jump[0] - jump[1], dtype=float) * (0.5 * STEEPEST / loop.friction_speed)
-    rows = np.linspace(0, len(loop.reference.q) - 1, 16).astype(int)
-    M = inertia_matrix(robot, loop.reference.q[rows])
-    if np.linalg.eigvalsh(M)[:, 0].min() <= 0.0:
-        return 1
-    rate = float(np.abs(np.linalg.eigvals(np.linalg.solve(M, np.broadcast_to(slope, M.shape)))).max())
-    return max(1, int(np.ceil(loop.period_s * rate / STABLE)))
+def _compiled(system: _System, lanes: int, backend: Backend) -> Rollout:
+    return Rollout(*system.tapes, lanes, backend, pace=system.pace, scheme=system.scheme)
 
 
 def simulate_loop(

@@ -96,15 +96,19 @@ ret void
 """
 
 
-def loop_module(control: Tape, parts: Evaluations, sizes: LoopSizes, stages: int, lanes: int, host: Host) -> str:
+def loop_module(
+    control: Tape, pace: Tape | None, parts: Evaluations, sizes: LoopSizes, stages: int, lanes: int, host: Host
+) -> str:
     """The module; see `dynid.tape.rollout` for what its entry ``run`` does.
 
     ``void run(ptr state, ptr memory, ptr parameters, ptr samples, ptr offsets, ptr counts, ptr steps, ptr records,
-    ptr trace)``: counts are ticks, ticks per record, Runge-Kutta steps per tick (i64); steps are nodes and weights, in
-    turn, times h, in every lane; the state and the memory end as they are after the last tick. A step's trace is state
-    and rate of every stage.
+    ptr taken, ptr trace)``: counts are ticks, ticks per record, most Runge-Kutta steps per tick (i64); steps are nodes
+    and weights, in turn, times h, in every lane, for one step per tick, for two, and so on; taken (i64) are the steps
+    of every tick; the state and the memory end as they are after the last tick. A step's trace is state and rate of
+    every stage.
     """
     functions = {"control": control, "fixed": parts.fixed, "exact": parts.exact, "nearby": parts.nearby}
+    functions |= {"pace": pace} if pace else {}
     pieces = [
         declarations(lanes) + PASSES + _MEMORY,
         *(print_function(name, tape, lanes, host) for name, tape in functions.items()),
@@ -112,7 +116,7 @@ def loop_module(control: Tape, parts: Evaluations, sizes: LoopSizes, stages: int
         _axpy(sizes.state, lanes, host.fused),
         _finish(sizes.state, stages, lanes, host.fused),
         _angles(parts.angles, lanes),
-        _Loop(sizes, len(parts.angles), parts.fixed.outputs[0].size, stages, lanes).text(),
+        _Loop(sizes, len(parts.angles), parts.fixed.outputs[0].size, stages, lanes, paced=pace is not None).text(),
     ]
     return "\n".join(pieces)
 
@@ -120,8 +124,8 @@ def loop_module(control: Tape, parts: Evaluations, sizes: LoopSizes, stages: int
 class _Loop:
     """The loops over ticks and steps."""
 
-    def __init__(self, sizes: LoopSizes, angles: int, fixed: int, stages: int, lanes: int) -> None:
-        self._sizes, self._stages, self._lanes = sizes, stages, lanes
+    def __init__(self, sizes: LoopSizes, angles: int, fixed: int, stages: int, lanes: int, *, paced: bool) -> None:
+        self._sizes, self._stages, self._lanes, self._paced = sizes, stages, lanes, paced
         turns = _padded(angles * lanes)
         self._buffers = {
             "given": sizes.sample * lanes,
@@ -131,6 +135,7 @@ class _Loop:
             "scratch": 2 * stages * sizes.state * lanes,
             "turned": lanes,
             "zero": lanes,
+            "wanted": lanes,
             "base": turns,
             "sine": turns,
             "cosine": turns,
@@ -141,7 +146,7 @@ class _Loop:
         sizes, lanes = self._sizes, self._lanes
         return f"""
 define void @run(ptr %state, ptr %memory, ptr %parameters, ptr %samples, ptr %offsets, ptr %counts, ptr %steps,
-                 ptr %records, ptr %trace) {{
+                 ptr %records, ptr %taken, ptr %trace) {{
 entry:
 {chr(10).join(f"%{n} = alloca [{max(1, c)} x double], align 64" for n, c in self._buffers.items())}
 {chr(10).join(self._cleared(name) for name in ("base", "zero", "turned", "scratch"))}
@@ -150,8 +155,9 @@ call void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine)
 %ticks = load i64, ptr %counts, align 8
 %every_at = getelementptr inbounds i64, ptr %counts, i64 1
 %every = load i64, ptr %every_at, align 8
-%substeps_at = getelementptr inbounds i64, ptr %counts, i64 2
-%substeps = load i64, ptr %substeps_at, align 8
+%most_at = getelementptr inbounds i64, ptr %counts, i64 2
+%most_steps = load i64, ptr %most_at, align 8
+%most = sitofp i64 %most_steps to double
 %traced = icmp ne ptr %trace, null
 %rows = select i1 %traced, ptr %trace, ptr %scratch
 %row_size = select i1 %traced, i64 {self._buffers["scratch"]}, i64 0
@@ -163,11 +169,11 @@ tick:
 call void @sample(ptr %samples, ptr %offsets, i64 %k, ptr %given)
 call void @control(ptr %state, ptr %memory, ptr %given, ptr %held, ptr %later)
 %phase = urem i64 %k, %every
-%wanted = icmp eq i64 %phase, 0
+%recorded = icmp eq i64 %phase, 0
 br label %step
 {self._step()}
 %j_next = add i64 %j, 1
-%more_steps = icmp ult i64 %j_next, %substeps
+%more_steps = icmp ult i64 %j_next, %count
 br i1 %more_steps, label %step, label %ticked
 ticked:
 call void @llvm.memcpy.p0.p0.i64(ptr %memory, ptr %later, i64 {8 * sizes.memory * lanes}, i1 false)
@@ -191,24 +197,35 @@ ret void
         s, u, m = sizes.state, sizes.held, sizes.memory
         return f"""step:
 %j = phi i64 [ 0, %tick ], [ %j_next, %advance ]
+%count_before = phi i64 [ 1, %tick ], [ %count, %advance ]
 %row_here = phi ptr [ %row, %tick ], [ %row_next, %advance ]
 %record_here = phi ptr [ %record, %tick ], [ %record_next, %advance ]
 {self._places()}
+%opening = icmp eq i64 %j, 0
 {_any_beyond("far", 0.25 * REACH**2, lanes)}
-br i1 %far, label %fresh, label %moving
+br i1 %far, label %fresh, label %begin
 fresh:
 call void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine)
+br label %begin
+begin:
+{self._nearby(0)}
+br i1 %opening, label %pacing, label %moving
+pacing:
+{_most_wanted(lanes) if self._paced else "%count_new = add i64 %most_steps, 0"}
+%taken_here = getelementptr inbounds i64, ptr %taken, i64 %k
+store i64 %count_new, ptr %taken_here, align 8
 br label %moving
 moving:
-{chr(10).join(map(self._nearby, range(self._stages)))}
+%count = phi i64 [ %count_before, %begin ], [ %count_new, %pacing ]
+{self._nodes()}
+{chr(10).join(map(self._nearby, range(1, self._stages)))}
 {_any_beyond("lost", REACH**2, lanes)}
 br i1 %lost, label %careful, label %done
 careful:
 {self._careful()}
 br label %done
 done:
-%opening = icmp eq i64 %j, 0
-%noted = and i1 %opening, %wanted
+%noted = and i1 %opening, %recorded
 br i1 %noted, label %note, label %noticed
 note:
 {_copies(["%state", "%held", "%rate0", "%memory"], [s, u, s, m], "%record_here", lanes)}
@@ -221,19 +238,25 @@ keep:
 {chr(10).join(self._move(stage) for stage in range(self._stages))}
 br label %advance
 advance:
-{_call("finish", ["%state", "%steps", *(f"%rate{stage}" for stage in range(self._stages))])}
+{_call("finish", ["%state", "%node0", *(f"%rate{stage}" for stage in range(self._stages))])}
 %row_next = getelementptr inbounds double, ptr %row_here, i64 %row_size"""
 
     def _places(self) -> str:
-        """Pointers to state and rate of every stage, and to its node."""
+        """Pointers to state and rate of every stage."""
         size, lines = self._sizes.state * self._lanes, []
         for stage in range(self._stages):
-            for name, base, offset in (
-                ("state", "%row_here", 2 * stage * size),
-                ("rate", "%row_here", (2 * stage + 1) * size),
-                ("node", "%steps", 2 * stage * self._lanes),
-            ):
-                lines.append(f"%{name}{stage} = getelementptr inbounds double, ptr {base}, i64 {offset}")
+            for name, offset in (("state", 2 * stage * size), ("rate", (2 * stage + 1) * size)):
+                lines.append(f"%{name}{stage} = getelementptr inbounds double, ptr %row_here, i64 {offset}")
+        return "\n".join(lines)
+
+    def _nodes(self) -> str:
+        """Pointers to the nodes of as many steps as this tick takes; each node's weight stands behind it."""
+        size = 2 * self._stages * self._lanes
+        lines = ["%count_less = sub i64 %count, 1", f"%table_at = mul i64 %count_less, {size}"]
+        lines.append("%node0 = getelementptr inbounds double, ptr %steps, i64 %table_at")
+        for stage in range(1, self._stages):
+            offset = 2 * stage * self._lanes
+            lines.append(f"%node{stage} = getelementptr inbounds double, ptr %node0, i64 {offset}")
         return "\n".join(lines)
 
     def _before(self, stage: int) -> str:
@@ -241,8 +264,9 @@ advance:
         return f"%rate{(stage or self._stages) - 1}"
 
     def _nearby(self, stage: int) -> str:
-        given = ["%state", self._before(stage), "%turned" if stage else "%zero", "%held", "%fixed"]
-        return _call("nearby", [*given, "%base", "%sine", "%cosine", f"%node{stage}", f"%rate{stage}", "%turned"])
+        turned, node = ("%turned", f"%node{stage}") if stage else ("%zero", "%zero")
+        given = ["%state", self._before(stage), turned, "%held", "%fixed", "%base", "%sine", "%cosine", node]
+        return _call("nearby", [*given, f"%rate{stage}", "%turned"])
 
     def _move(self, stage: int) -> str:
         return _call("axpy", ["%state", f"%node{stage}", self._before(stage), f"%state{stage}"])
@@ -270,6 +294,21 @@ def _any_beyond(name: str, limit: float, lanes: int) -> str:
         found = w.value(f"or i1 {found}, {here}")
     w.line(f"%r = or i1 {found}, false")
     return w.text().replace("%r", f"%{name}")
+
+
+def _most_wanted(lanes: int) -> str:
+    """``%count_new``: the steps that the lane which needs most needs, from 1 to as many as there may be."""
+    w = Writer(1)
+    most = w.load("%wanted", 0)
+    for lane in range(1, lanes):
+        other = w.load("%wanted", 8 * lane)
+        most = w.choose(w.value(f"fcmp olt double {other}, {most}"), most, other)
+    fewer = w.choose(w.value(f"fcmp olt double {most}, %most"), most, "%most")
+    some = w.choose(w.value(f"fcmp ogt double {fewer}, {number(1.0)}"), fewer, number(1.0))
+    whole = w.value(f"fptosi double {some} to i64")
+    rest = w.value(f"fcmp ogt double {some}, {w.value(f'sitofp i64 {whole} to double')}")
+    w.line(f"%r = add i64 {whole}, {w.value(f'zext i1 {rest} to i64')}")
+    return _call("pace", ["%state", "%rate0", "%wanted"]) + "\n" + w.text().replace("%r", "%count_new")
 
 
 def _copies(sources: Sequence[str], counts: Sequence[int], to: str, lanes: int) -> str:

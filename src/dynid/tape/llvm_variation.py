@@ -19,13 +19,14 @@ PADDING = 8
 """Numbers of parameters are rounded up to multiples of this."""
 
 
-def variation_module(dof: int, memory: int, width: int, host: Host) -> str:
+def variation_module(dof: int, memory: int, width: int, stages: int, host: Host) -> str:
     """The module with its entry ``run``.
 
-    ``void run(ptr S, ptr laws, ptr stiffness, ptr damping, ptr columns, ptr mobility, ptr counts, ptr steps, ptr out)``
-    with counts = ticks, steps per tick, first tick, ticks per record (i64). S is [2 n + m][width]; laws are
-    [n + m][2 n + m], one per tick; the others come four per step; a record is [2 n][width]: derivatives of positions,
-    then of held inputs.
+    ``void run(ptr S, ptr laws, ptr stiffness, ptr damping, ptr columns, ptr mobility, ptr counts, ptr taken, ptr steps,
+    ptr out)`` with counts = ticks, first tick, ticks per record (i64), and the steps taken in every tick (i64). S is
+    [2 n + m][width]; laws are [n + m][2 n + m], one per tick; the others come once per stage of a step; steps are
+    nodes and weights, in turn, times h, for one step per tick, for two, and so on; a record is [2 n][width]:
+    derivatives of positions, then of held inputs.
     """
     lanes = min(PADDING, 2 * host.lanes)
     parts = [
@@ -34,8 +35,8 @@ def variation_module(dof: int, memory: int, width: int, host: Host) -> str:
         _law(dof, memory, width, lanes, host.fused),
         _stage(dof, width, lanes, host.fused),
         _axpy(2 * dof * width, lanes, host.fused),
-        _finish(2 * dof * width, lanes, host.fused),
-        _run(dof, memory, width),
+        _finish(2 * dof * width, stages, lanes, host.fused),
+        _run(dof, memory, width, stages),
     ]
     return "\n".join(parts)
 
@@ -124,34 +125,34 @@ def _axpy(count: int, lanes: int, fused: bool) -> str:
     return w.loop("axpy", "ptr %x, ptr %step, ptr %rate, ptr %to", count)
 
 
-def _finish(count: int, lanes: int, fused: bool) -> str:
+def _finish(count: int, stages: int, lanes: int, fused: bool) -> str:
     w = _Columns(lanes, fused)
-    x, *k = (w.here(name) for name in ("%x", "%k1", "%k2", "%k3", "%k4"))
-    outer = w.binary("fadd", w.load(k[0], 0), w.load(k[3], 0))
-    inner = w.binary("fadd", w.load(k[1], 0), w.load(k[2], 0))
-    total = w.multiply_add(w.splat("%step", 0), outer, w.load(x, 0))
-    w.store(w.multiply_add(w.splat("%step", 8), inner, total), x, 0)
-    return w.loop("finish", "ptr %x, ptr %step, ptr %k1, ptr %k2, ptr %k3, ptr %k4", count)
+    names = [f"%k{stage}" for stage in range(stages)]
+    x = w.here("%x")
+    total = w.load(x, 0)
+    for stage, name in enumerate(names):
+        total = w.multiply_add(w.splat("%steps", 8 * (2 * stage + 1)), w.load(w.here(name), 0), total)
+    w.store(total, x, 0)
+    return w.loop("finish", ", ".join(f"ptr {name}" for name in ("%x", "%steps", *names)), count)
 
 
-def _run(dof: int, memory: int, width: int) -> str:
-    """The loops over ticks and steps; steps are h/2, h, h/6, h/3."""
+def _run(dof: int, memory: int, width: int, stages: int) -> str:
+    """The loops over ticks and steps."""
     s, law = 2 * dof * width, (dof + memory) * (2 * dof + memory)
-    buffers = dict.fromkeys(("k1", "k2", "k3", "k4", "x2", "x3", "x4"), s)
+    buffers = {f"{name}{stage}": s for name in "kx" for stage in range(stages)}
     buffers |= {"held": dof * width, "later": max(1, memory * width)}
     return f"""
-define void @run(ptr %S, ptr %laws, ptr %stiffness, ptr %damping, ptr %columns, ptr %mobility, ptr %counts,
+define void @run(ptr %S, ptr %laws, ptr %stiffness, ptr %damping, ptr %columns, ptr %mobility, ptr %counts, ptr %taken,
                  ptr %steps, ptr %out) {{
 entry:
 {chr(10).join(f"%{name} = alloca [{size} x double], align 64" for name, size in buffers.items())}
-{chr(10).join(_count(name, place) for place, name in enumerate(("ticks", "substeps", "first", "every")))}
-%h = getelementptr inbounds double, ptr %steps, i64 1
-%sixth = getelementptr inbounds double, ptr %steps, i64 2
+{chr(10).join(_count(name, place) for place, name in enumerate(("ticks", "first", "every")))}
 %memory = getelementptr inbounds double, ptr %S, i64 {s}
 br label %tick
 tick:
 %k = phi i64 [ 0, %entry ], [ %k_next, %ticked ]
 %to = phi ptr [ %out, %entry ], [ %to_next, %ticked ]
+%step_before = phi i64 [ 0, %entry ], [ %step_next, %ticked ]
 %law_row = mul i64 %k, {law}
 %law = getelementptr inbounds double, ptr %laws, i64 %law_row
 call void @law(ptr %law, ptr %S, ptr %held, ptr %later)
@@ -167,14 +168,19 @@ call void @llvm.memcpy.p0.p0.i64(ptr %to_held, ptr %held, i64 {4 * s}, i1 false)
 br label %moving
 moving:
 %to_next = phi ptr [ %to, %tick ], [ %to_more, %note ]
-%step_row = mul i64 %k, %substeps
+%taken_at = getelementptr inbounds i64, ptr %taken, i64 %k
+%substeps = load i64, ptr %taken_at, align 8
+%row = sub i64 %substeps, 1
+%table_row = mul i64 %row, {2 * stages}
+%table = getelementptr inbounds double, ptr %steps, i64 %table_row
 br label %step
 step:
 %j = phi i64 [ 0, %moving ], [ %j_next, %step ]
-%step_number = add i64 %step_row, %j
-{_stages(dof, width)}
-call void @finish(ptr %S, ptr %sixth, ptr %k1, ptr %k2, ptr %k3, ptr %k4)
+%step_number = phi i64 [ %step_before, %moving ], [ %step_next, %step ]
+{_stages(dof, width, stages)}
+call void @finish(ptr %S, ptr %table, {", ".join(f"ptr %k{stage}" for stage in range(stages))})
 %j_next = add i64 %j, 1
+%step_next = add i64 %step_number, 1
 %more_steps = icmp ult i64 %j_next, %substeps
 br i1 %more_steps, label %step, label %ticked
 ticked:
@@ -193,20 +199,20 @@ def _count(name: str, place: int) -> str:
     return f"{at}\n%{name} = load i64, ptr %{name}_at, align 8"
 
 
-def _stages(dof: int, width: int) -> str:
-    """The four stages of a step and the states between them."""
+def _stages(dof: int, width: int, stages: int) -> str:
+    """The stages of a step and the states between them."""
     tables = {"stiffness": dof * dof, "damping": dof * dof, "columns": dof * width, "mobility": dof * dof}
     lines = []
-    for stage in range(4):
+    for stage in range(stages):
         for name, size in tables.items():
             row = f"%{name}_row{stage}"
-            lines.append(f"{row}_of = mul i64 %step_number, {4 * size}")
+            lines.append(f"{row}_of = mul i64 %step_number, {stages * size}")
             lines.append(f"{row} = add i64 {row}_of, {stage * size}")
             lines.append(f"%{name}{stage} = getelementptr inbounds double, ptr %{name}, i64 {row}")
+        if stage:
+            lines.append(f"%node{stage} = getelementptr inbounds double, ptr %table, i64 {2 * stage}")
+            lines.append(f"call void @axpy(ptr %S, ptr %node{stage}, ptr %k{stage - 1}, ptr %x{stage})")
         given = ", ".join(f"ptr %{name}{stage}" for name in tables)
-        state = "%S" if stage == 0 else f"%x{stage + 1}"
-        lines.append(f"call void @stage({given}, ptr {state}, ptr %held, ptr %k{stage + 1})")
-        if stage < 3:
-            step = "%h" if stage == 2 else "%steps"
-            lines.append(f"call void @axpy(ptr %S, ptr {step}, ptr %k{stage + 1}, ptr %x{stage + 2})")
+        state = f"%x{stage}" if stage else "%S"
+        lines.append(f"call void @stage({given}, ptr {state}, ptr %held, ptr %k{stage})")
     return "\n".join(lines)

@@ -5,6 +5,8 @@ the next tick; in between the state follows its rate by Runge-Kutta steps:
 
     held, memory = control(state, memory, samples[k]);   d state / dt = rate(state, held, parameters)
 
+As many steps are taken as the state at the tick and its rate ask for.
+
 Several independent runs (other parameters, or other stretches of the samples) go side by side.
 """
 
@@ -25,7 +27,7 @@ from dynid.tape.tape import Tape
 __all__ = ["Rollout", "Runs"]
 
 Floats = npt.NDArray[np.float64]
-_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 9)
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,8 +46,10 @@ class Runs:
     """(L, s) one period after the last tick"""
     last_memory: Floats
     """(L, m)"""
+    taken: npt.NDArray[np.int64]
+    """(ticks,) steps of every tick"""
     stages: Floats | None = None
-    """(L, ticks * substeps, stages, 2, s) state and rate at the stages of every step, where asked for"""
+    """(L, sum of taken, stages, 2, s) state and rate at the stages of every step, where asked for"""
 
 
 class Rollout:
@@ -57,7 +61,14 @@ class Rollout:
     """
 
     def __init__(
-        self, control: Tape, rate: Tape, lanes: int = 1, backend: Backend = "auto", scheme: Scheme = RK4
+        self,
+        control: Tape,
+        rate: Tape,
+        lanes: int = 1,
+        backend: Backend = "auto",
+        *,
+        pace: Tape | None = None,
+        scheme: Scheme = RK4,
     ) -> None:
         """Compile, or load from the cache.
 
@@ -66,9 +77,10 @@ class Rollout:
             rate: ``(state, held, parameters) -> rate``.
             lanes: runs side by side; 0 for as many as a vector register holds.
             backend: as for `compile_tape`.
+            pace: ``(state, rate) -> steps`` (1,) wanted at a tick; as many as may be, without it.
             scheme: how the state follows its rate.
         """
-        self._control, self._rate, self.scheme = control, rate, scheme
+        self._control, self._rate, self._pace, self.scheme = control, rate, pace, scheme
         state, memory, sample = (entry.size for entry in control.inputs)
         self.sizes = LoopSizes(state=state, memory=memory, sample=sample, held=control.outputs[0].size)
         if [entry.size for entry in rate.inputs[:2]] != [state, self.sizes.held] or rate.outputs[0].size != state:
@@ -83,10 +95,11 @@ class Rollout:
 
         self._address = address
         self.lanes = lanes or host().lanes
-        key = f"loop {control.fingerprint}|{rate.fingerprint}|{self.lanes}|{scheme.stages}"
+        marks = (tape.fingerprint if tape else "" for tape in (control, pace, rate))
+        key = f"loop {'|'.join(marks)}|{self.lanes}|{scheme.stages}"
 
         def text() -> tuple[str, int]:
-            return loop_module(control, evaluations(rate), self.sizes, scheme.stages, self.lanes, host()), 0
+            return loop_module(control, pace, evaluations(rate), self.sizes, scheme.stages, self.lanes, host()), 0
 
         self._code = load_code(key, text)
         self._entry = _ENTRY(self._code.address("run"))
@@ -115,7 +128,7 @@ class Rollout:
             period: time from tick to tick [s].
             ticks: how many.
             every: ticks per record; the first one is recorded.
-            substeps: Runge-Kutta steps per tick.
+            substeps: Runge-Kutta steps per tick at most.
             offsets: (L,) or () row of the samples at the first tick.
             trace: keep states and rates of every stage.
         """
@@ -133,17 +146,19 @@ class Rollout:
         records = np.empty((-(-ticks // every), self.sizes.record, self.lanes))
         shape = (ticks * substeps, self.scheme.stages, 2, self.sizes.state, self.lanes)
         stages = np.zeros(shape) if trace else None
-        h = period / substeps
+        taken = np.empty(ticks, dtype=np.int64)
         if self.backend == "llvm":
-            steps = np.repeat(h * np.array([self.scheme.nodes, self.scheme.weights]).T.ravel(), self.lanes)
+            steps = np.repeat(self.scheme.table(period, substeps), self.lanes)
             counts, starts = np.array([ticks, every, substeps]), np.ascontiguousarray(rows)
-            arrays = (x, z, p, given, starts, counts, steps, records)
+            arrays = (x, z, p, given, starts, counts, steps, records, taken)
             self._entry(*map(self._address, arrays), None if stages is None else self._address(stages))
         else:
-            self._interpret(x, z, p, given, rows, records, stages, (ticks, every, substeps), h)
-        return self._results(records, x, z, stages)
+            self._interpret(x, z, p, given, rows, records, taken, stages, (every, substeps), period)
+        return self._results(records, x, z, taken, stages)
 
-    def _results(self, records: Floats, x: Floats, z: Floats, stages: Floats | None) -> Runs:
+    def _results(
+        self, records: Floats, x: Floats, z: Floats, taken: npt.NDArray[np.int64], stages: Floats | None
+    ) -> Runs:
         s, u = self.sizes.state, self.sizes.held
         table = np.moveaxis(records, 2, 0)
         return Runs(
@@ -153,7 +168,8 @@ class Rollout:
             memory=table[:, :, 2 * s + u :],
             last_state=x.T.copy(),
             last_memory=z.T.copy(),
-            stages=None if stages is None else np.moveaxis(stages, 4, 0),
+            taken=taken,
+            stages=None if stages is None else np.moveaxis(stages[: taken.sum()], 4, 0),
         )
 
     def _interpret(
@@ -164,27 +180,32 @@ class Rollout:
         samples: Floats,
         rows: npt.NDArray[np.int64],
         records: Floats,
+        taken: npt.NDArray[np.int64],
         stages: Floats | None,
-        counts: tuple[int, int, int],
-        h: float,
+        counts: tuple[int, int],
+        period: float,
     ) -> None:
         """The same loop, tick by tick with NumPy."""
-        ticks, every, substeps = counts
+        (every, most), done = counts, 0
         control, rate = compile_tape(self._control, "numpy"), compile_tape(self._rate, "numpy")
+        pace = compile_tape(self._pace, "numpy") if self._pace else None
         state, memory, parameters = x.T.copy(), z.T.copy(), p.T.copy()
-        for k in range(ticks):
+        for k in range(len(taken)):
             decided = control(state, memory, samples[rows + k])
             held = decided["held"]
+            rates = rate(state, held, parameters)
             if k % every == 0:
-                noted = (state, held, rate(state, held, parameters), memory)
-                records[k // every] = np.concatenate(noted, axis=1).T
+                records[k // every] = np.concatenate((state, held, rates, memory), axis=1).T
             memory = decided["memory"]
-            for j in range(substeps):
+            taken[k] = most if pace is None else np.clip(np.ceil(pace(state, rates).max()), 1, most)
+            h = period / taken[k]
+            for _ in range(taken[k]):
                 start, rates = state, np.zeros_like(state)
                 for i, (node, weight) in enumerate(zip(self.scheme.nodes, self.scheme.weights, strict=True)):
                     here = start + node * h * rates
                     rates = rate(here, held, parameters)
                     state = state + weight * h * rates
                     if stages is not None:
-                        stages[k * substeps + j, i] = here.T, rates.T
+                        stages[done, i] = here.T, rates.T
+                done += 1
         x[:], z[:] = state.T, memory.T

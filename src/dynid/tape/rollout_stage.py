@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.tape.operations import Operation, is_binary
 from dynid.tape.recorder import Recorder, evaluate
@@ -44,6 +45,12 @@ class Scheme:
     def stages(self) -> int:
         """Evaluations of the rate in a step."""
         return len(self.nodes)
+
+    def table(self, period: float, most: int) -> NDArray[np.float64]:
+        """(most, stages, 2) nodes and weights times h where a period is one step, two, and so on."""
+        pairs = np.array(list(zip(self.nodes, self.weights, strict=True)))
+        steps: NDArray[np.float64] = period / np.arange(1, most + 1)[:, None, None] * pairs
+        return steps
 
 
 RK4 = Scheme((0.0, 0.5, 0.5, 1.0), (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0), 2.78)
