@@ -8,12 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from scipy.interpolate import CubicSpline
 
 import dynid
 from dynid.cli import main
 from dynid.data.simulation import sum_of_sines
-from dynid.kernels import wrench_regressor
+from dynid.kernels import inverse_dynamics, wrench_regressor
 from dynid.robot.inertia import Inertia
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.robot.model import Robot
+from dynid.robot.urdf_writer import write_urdf
 
 ROBOT = dynid.robots.puma560()
 LINK = ROBOT.bodies[-1].joint.child
@@ -29,6 +33,16 @@ unit = "rad"
 columns = ["fx", "fy", "fz", "tx", "ty", "tz"]
 unit = ["N", "N", "N", "N m", "N m", "N m"]
 """
+TORQUE_MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = "q{1..6}"
+unit = "rad"
+[effort]
+columns = "tau{1..6}"
+unit = "N m"
+"""
 LIBRARY = """[[object]]
 name = "can"
 mass = 0.6
@@ -38,6 +52,21 @@ principal_moments = [2e-3, 3e-3, 4e-3]
 name = "bottle"
 mass = 0.9
 """
+
+
+def _with_tool(robot: Robot) -> Robot:
+    """The arm with a link on its last body that carries loads."""
+    T = np.eye(4)
+    T[:3, 3] = [0.0, 0.02, 0.1]
+    return robot.with_body("tool", parent=LINK, inertia=Inertia.zero(), T_parent_body=T)
+
+
+ARM_ROBOT = _with_tool(ROBOT)
+
+
+def holding(robot: Robot) -> Robot:
+    """The arm with the can in its tool."""
+    return robot.with_body("can", parent="tool", inertia=CAN)
 
 
 def run(*arguments: object) -> Result:
@@ -54,7 +83,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         noisy = wrench + np.random.default_rng(seed).normal(size=wrench.shape) * np.repeat([0.02, 0.001], 3)
         header = ",".join(["t", *(f"q{j}" for j in range(1, 7)), "fx", "fy", "fz", "tx", "ty", "tz"])
         np.savetxt(target / f"{name}.csv", np.column_stack([time, q, noisy]), delimiter=",", header=header, comments="")
+        if name == "both":
+            late = np.column_stack([time, q, CubicSpline(time, wrench)(time - 0.04) + noisy - wrench])
+            np.savetxt(target / "late.csv", late, delimiter=",", header=header, comments="")
     (target / "map.toml").write_text(MAP)
+    write_urdf(ARM_ROBOT, target / "arm.urdf")
+    moving = ARM_ROBOT.with_joint_models(Viscous(2.0), Coulomb(1.5), Offset(0.3))
+    for seed, (name, robot) in enumerate({"empty": moving, "held": holding(moving)}.items()):
+        torque = inverse_dynamics(robot, q, dq, ddq)
+        torque += np.random.default_rng(seed).normal(size=torque.shape) * 0.01 * np.sqrt((torque**2).mean(axis=0))
+        header = ",".join(["t", *(f"q{j}" for j in range(1, 7)), *(f"tau{j}" for j in range(1, 7))])
+        table = np.column_stack([time, q, torque])
+        np.savetxt(target / f"{name}.csv", table, delimiter=",", header=header, comments="")
+    (target / "torque_map.toml").write_text(TORQUE_MAP)
     (target / "library.toml").write_text(LIBRARY)
     return target
 
@@ -101,3 +142,87 @@ def test_options_of_a_sensor_need_a_sensor(folder: Path) -> None:
     result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--drift")
     assert result.exit_code == 2
     assert "--sensor" in result.output
+
+
+def test_a_log_is_not_given_twice_nor_a_load_its_own_tare(folder: Path) -> None:
+    torques = (folder / "arm.urdf", folder / "held.csv", "--map", folder / "torque_map.toml")
+    copied = folder / "copy.csv"
+    copied.write_bytes((folder / "held.csv").read_bytes())
+    twice = run("load", *torques[:2], copied, *torques[2:])
+    assert (twice.exit_code, "same content" in twice.output) == (2, True)
+    same = run("load", *torques, "--unloaded", copied)
+    assert (same.exit_code, "which holds the load" in same.output.replace("\n", " ")) == (2, True)
+    sensor = ("load", "puma560", folder / "grip.csv", "--map", folder / "map.toml", "--sensor", LINK)
+    assert run(*sensor, "--out", folder / "own").exit_code == 0
+    own = run(*sensor, "--tare", folder / "own" / "load.json")
+    assert (own.exit_code, "nothing would be left" in own.output.replace("\n", " ")) == (2, True)
+
+
+def test_the_link_that_carries_the_load(folder: Path) -> None:
+    pair = (
+        "load",
+        folder / "arm.urdf",
+        folder / "held.csv",
+        "--unloaded",
+        folder / "empty.csv",
+        "--map",
+        folder / "torque_map.toml",
+    )
+    result = run(*pair, "--link", "tool", "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["frame"] == "tool"
+    assert abs(said["mass_kg"] - CAN.mass) < 4 * said["mass_stderr_kg"]
+    np.testing.assert_allclose(said["com_m"], CAN.com, atol=4 * max(said["com_stderr_m"]))
+    still = run(*pair, "--link", ARM_ROBOT.root)
+    assert (still.exit_code, "does not move" in still.output) == (2, True)
+    unknown = run(*pair, "--link", "toool")
+    assert unknown.exit_code == 2
+    assert "toool" in unknown.output
+    assert "tool" in unknown.output.replace("toool", "")
+    both = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--sensor", LINK, "--link", LINK)
+    assert (both.exit_code, "--link" in both.output) == (2, True)
+
+
+def test_what_is_known_of_the_arm_decides_what_is_told(folder: Path) -> None:
+    one = (
+        "load",
+        folder / "arm.urdf",
+        folder / "held.csv",
+        "--map",
+        folder / "torque_map.toml",
+        "--link",
+        "tool",
+        "--json",
+    )
+    limits = run(*one, "--arm", "0.02,0.002")
+    said = json.loads(limits.stdout)
+    assert abs(said["mass_kg"] - CAN.mass) < 4 * said["mass_stderr_kg"]
+    assert any("2 %" in note and "2 mm" in note for note in said["notes"])
+    nothing = run(*one, "--arm", "unknown")
+    said = json.loads(nothing.stdout)
+    assert (nothing.exit_code, said["mass_kg"], said["problems"]) == (1, None, ["the mass cannot be told"])
+    for arguments, word in (
+        (("--arm", "0.1"), "MASS,COM"),
+        (("--arm", "-1,0.1"), "from 0 up"),
+        (("--arm", "0.1,0.1", "--unloaded", folder / "empty.csv"), "does not matter"),
+    ):
+        wrong = run(*one, *arguments)
+        assert wrong.exit_code == 2
+        assert word in wrong.output.replace("\n", " ")
+    sensor = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--sensor", LINK,
+                 "--arm", "unknown")  # fmt: skip
+    assert (sensor.exit_code, "--arm" in sensor.output) == (2, True)
+
+
+def test_a_late_wrench_is_named_with_the_option_that_mends_it(folder: Path) -> None:
+    late = ("load", "puma560", folder / "late.csv", "--map", folder / "map.toml", "--sensor", LINK)
+    doubtful = run(*late)
+    assert doubtful.exit_code == 1
+    assert "the wrench is late by 40" in doubtful.output
+    assert "Try: --delay 0.04" in doubtful.output
+    for delay in ("0.04", "auto"):
+        mended = run(*late, "--delay", delay)
+        assert mended.exit_code == 0, mended.output
+        assert "UR: set_target_payload" in mended.output
+    assert "40 ms late" in mended.stderr

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,24 +18,53 @@ from dynid.cli.common import (
     JSON,
     MAP,
     PROFILE,
+    Delay,
     logs_argument,
     print_json,
     robot_argument,
     verb,
     with_usual_joint_models,
 )
-from dynid.cli.reading import LogSource, read_experiments
-from dynid.cli.run_folder import RunFolder, open_run
+from dynid.cli.logs import CUTOFF, DEAD_BAND, refuse_copies
+from dynid.cli.reading import LogSource, Seconds, read_experiments
+from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
+    from dynid.data.recording import Experiment
+    from dynid.identification.arm_uncertainty import ArmUncertainty
+    from dynid.identification.load_study import LoadStudy
+    from dynid.identification.sensor_checks import Proposal
+    from dynid.identification.wrench_equations import WrenchForm
+    from dynid.identification.wrist import Sensing
     from dynid.robot.model import Robot
 
+    Arm = ArmUncertainty | Literal["known", "unknown"]
+
 __all__ = ["load"]
+
+
+class ArmKnowledge(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """The word known, the word unknown, or two standard deviations with a comma between."""
+
+    name = "arm"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Words as they are, numbers as an `ArmUncertainty`."""
+        from dynid.identification.arm_uncertainty import ArmUncertainty
+
+        if value in ("known", "unknown") or isinstance(value, ArmUncertainty):
+            return value
+        try:
+            mass, com = (float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail("known, unknown, or MASS,COM such as 0.1,0.01: ten percent and ten millimetres", param, ctx)
+        return ArmUncertainty(mass=mass, com=com)
 
 
 @verb(
     "dynid load arm.urdf held.csv --map map.toml --sensor tool0",
     "dynid load arm.urdf held.csv --unloaded empty.csv --map map.toml --out load",
+    "dynid load arm.urdf held.csv --map map.toml --arm 0.1,0.01",
 )
 @robot_argument
 @logs_argument
@@ -42,6 +73,9 @@ __all__ = ["load"]
 @click.option("--sensor", help="Link that carries a force/torque sensor; without it joint torques are used.")
 @click.option("--link", help="Link that carries the load, for joint torques; the last one by default.")
 @click.option("--unloaded", multiple=True, type=EXISTING, help="Log without the load; repeatable.")
+@click.option("--arm", type=ArmKnowledge(), default="known", show_default=True, metavar="known|unknown|MASS,COM",
+              help="How well the arm's model is known, without --unloaded: wholly, not at all, or by standard "
+                   "deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
 @click.option("--find-orientation", is_flag=True, help="Estimate how the sensor is turned against its link.")
 @click.option("--sign", type=click.Choice(["1", "-1"]), default="1", show_default=True,
               help="-1 where the sensor reports the wrench on the robot.")  # fmt: skip
@@ -51,6 +85,10 @@ __all__ = ["load"]
               help="In whose axes the wrench was recorded.")  # fmt: skip
 @click.option("--form", type=click.Choice(["differential", "integral", "static"]),
               help="With accelerations, by intervals without them, or gravity only; else the data decide.")  # fmt: skip
+@click.option("--delay", type=Delay(), default=0.0, show_default=True, metavar="SECONDS|auto",
+              help="How late wrenches (or, without --sensor, torques) are stamped; auto estimates it.")  # fmt: skip
+@CUTOFF
+@DEAD_BAND
 @click.option("--tare", type=EXISTING, help="load.json of the gripper alone, subtracted with its uncertainty.")
 @click.option("--library", type=EXISTING, help="Known objects (TOML) to recognise the load among.")
 @click.option("--flange", help="Link whose frame the controllers mean; the frame of the load by default.")
@@ -65,12 +103,16 @@ def load(
     sensor: str | None,
     link: str | None,
     unloaded: tuple[str, ...],
+    arm: Arm,
     find_orientation: bool,
     sign: str,
     find_gravity: bool,
     drift: bool,
     axes: Literal["sensor", "base"],
-    form: Literal["differential", "integral", "static"] | None,
+    form: WrenchForm | None,
+    delay: Seconds,
+    cutoff: float | None,
+    dead_band: float,
     tare: str | None,
     library: str | None,
     flange: str | None,
@@ -82,66 +124,146 @@ def load(
 
     Exit code 1 when the result is doubtful.
     """
-    from dynid.export.payload_dialogs import payload_dialogs
     from dynid.identification.load_files import read_library, read_load
     from dynid.identification.load_study import study_load, study_payload
     from dynid.identification.wrist import Sensing
-    from dynid.report.load import flange_pose, frame_hint
 
     sensing = Sensing(
         sign=int(sign), axes=axes, drift=drift, find_orientation=find_orientation, find_gravity=find_gravity
     )
-    if sensor is not None and link is not None:
-        raise errors.ArgumentError("--link is for joint torques; a sensor's link is --sensor", remedy="Leave one out.")
-    _refuse_contradictions(sensor, unloaded, sensing != Sensing() or form is not None)
+    _refuse_contradictions(sensor, link, unloaded, arm, sensing != Sensing() or form is not None)
+    _refuse_same_logs(logs, unloaded, tare)
     gripper = None if tare is None else read_load(tare)
     objects = () if library is None else read_library(library)
     run = None if out is None else open_run(out, ["load.json", "load.txt"], force=force)
     model = with_usual_joint_models(robot)
-    source = LogSource(model, channel_map, profile, torques=sensor is None)
+    source = LogSource(model, channel_map, profile, cutoff, torques=sensor is None, dead_band=dead_band,
+                       delay=delay if sensor is None else 0.0)  # fmt: skip
     everything = read_experiments((*logs, *unloaded), source, run)
     held, empty = everything[: len(logs)], everything[len(logs) :]
     if sensor is None:
-        study = study_payload(model, loaded=held, unloaded=empty or None, link=link, tare=gripper, library=objects)
+        study = study_payload(model, loaded=held, unloaded=empty or None, link=link, arm=arm, tare=gripper,
+                              library=objects)  # fmt: skip
     else:
-        study = study_load(robot, held, sensor_frame=sensor, sensing=sensing, form=form, tare=gripper, library=objects)
-    text = study.summary()
+        known = _delayed(sensing, robot, held, sensor, form, delay)
+        study = study_load(robot, held, sensor_frame=sensor, sensing=known, form=form, tare=gripper, library=objects)
+    _tell(study, robot, {sha256(Path(log)): log for log in logs}, held[0], run, flange, as_json)
+
+
+def _tell(
+    study: LoadStudy,
+    robot: Robot,
+    logs: dict[str, str],
+    held: Experiment,
+    run: RunFolder | None,
+    flange: str | None,
+    as_json: bool,
+) -> None:
+    """Print, write and exit."""
+    from dynid.export.payload_dialogs import payload_dialogs
+    from dynid.report.load import flange_pose, frame_hint
+
+    text = "\n".join([study.summary(), *_to_try(study.proposals)])
     if study.verdict != "doubtful":
         pose = None if flange is None else flange_pose(robot, study.load.frame, flange)
         dialogs = payload_dialogs(study.load, T_flange_frame=pose)
         text += "\n\n" + "\n".join([frame_hint(study, flange), *(str(dialog) for dialog in dialogs)])
     code = 1 if study.verdict == "doubtful" else 0
+    content = study.to_dict() | {"logs": logs}
     if run is not None:
-        _write(run, study, held[0], text, flange)
+        _write(run, study, content, held, text, flange)
         run.finish("load.json", code)
     if as_json:
-        print_json(study.to_dict())
+        print_json(content)
     else:
         click.echo(text)
-        if out is not None:
-            click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
+        if run is not None:
+            click.echo(f"written: {run.path}, with {run.path / 'report.html'} to open in a browser")
     sys.exit(code)
 
 
-def _refuse_contradictions(sensor: str | None, unloaded: tuple[str, ...], about_sensor: bool) -> None:
+def _to_try(proposals: Sequence[Proposal]) -> list[str]:
+    """The options that the proposals come to."""
+    if not proposals:
+        return []
+    sensing = proposals[-1].sensing
+    options = {
+        "--find-orientation": sensing.find_orientation,
+        "--find-gravity": sensing.find_gravity,
+        "--drift": sensing.drift,
+        f"--axes {sensing.axes}": sensing.axes != "sensor",
+        f"--sign {sensing.sign}": sensing.sign != 1,
+        f"--delay {sensing.delay_s:.4g}": sensing.delay_s != 0.0,
+        'moments in "N mm" under [wrench] in the map': sensing.moment_unit != 1.0,
+    }
+    chosen = [option for option, is_needed in options.items() if is_needed]
+    return [f"Try: {', '.join(chosen)}."] if chosen else []
+
+
+def _delayed(
+    sensing: Sensing, robot: Robot, held: Sequence[Experiment], sensor: str, form: WrenchForm | None, delay: Seconds
+) -> Sensing:
+    """The settings with the delay of the wrench, given or found."""
+    from dynid.identification.wrench_delay import find_wrench_delay
+
+    if delay != "auto":
+        return replace(sensing, delay_s=delay)
+    found = find_wrench_delay(robot, held, sensor_frame=sensor, sensing=sensing, form=form)
+    click.echo(f"wrenches are {1e3 * found.seconds:.3g} ms late (std {1e3 * found.stderr_s:.2g} ms)", err=True)
+    return replace(sensing, delay_s=found.seconds)
+
+
+def _refuse_contradictions(
+    sensor: str | None, link: str | None, unloaded: tuple[str, ...], arm: Arm, about_sensor: bool
+) -> None:
     """No option that another option ignores."""
     if sensor is None and about_sensor:
         raise errors.ArgumentError(
             "--find-orientation, --find-gravity, --drift, --axes, --form and --sign are about a wrist sensor",
             remedy="Name its link with --sensor.",
         )
-    if sensor is not None and unloaded:
+    if sensor is not None and link is not None:
+        raise errors.ArgumentError("--link is for joint torques; a sensor's link is --sensor", remedy="Leave one out.")
+    if sensor is not None and (unloaded or arm != "known"):
         raise errors.ArgumentError(
-            "--unloaded is for loads from joint torques; a sensor feels the load alone",
-            remedy="Leave --unloaded out, or leave --sensor out.",
+            f"{'--unloaded' if unloaded else '--arm'} is for loads from joint torques; a sensor feels the load alone",
+            remedy="Leave it out, or leave --sensor out.",
+        )
+    if unloaded and arm != "known":
+        raise errors.ArgumentError(
+            "with --unloaded the arm's model does not matter", remedy="Leave --arm or --unloaded out."
         )
 
 
-def _write(run: RunFolder, study: Any, held: Any, text: str, flange: str | None) -> None:
+def _refuse_same_logs(logs: Sequence[str], unloaded: Sequence[str], tare: str | None) -> None:
+    """A log with the load is not one without it, and a load is not its own tare."""
+    from dynid.identification.load_files import read_load_logs
+
+    refuse_copies(logs)
+    refuse_copies(unloaded)
+    held = {sha256(Path(log)): log for log in logs}
+    for log in unloaded:
+        if (twin := held.get(sha256(Path(log)))) is not None:
+            raise errors.ArgumentError(
+                f"--unloaded {log} has the same content as {twin}, which holds the load",
+                remedy="Give a run of the robot without the load.",
+            )
+    for digest, name in ({} if tare is None else read_load_logs(tare)).items():
+        if digest in held:
+            raise errors.ArgumentError(
+                f"--tare {tare} was identified from {name}, which is {held[digest]}: nothing would be left of the load",
+                remedy="Give the load.json of the gripper alone.",
+            )
+
+
+def _write(
+    run: RunFolder, study: LoadStudy, content: dict[str, Any], held: Experiment, text: str, flange: str | None
+) -> None:
     from dynid.report.report import load_page
     from dynid.robot.urdf_writer import write_urdf
 
     run.write("load.txt", text + "\n")
-    run.write("load.json", json.dumps(study.to_dict(), indent=1) + "\n")
-    write_urdf(study.robot_with_load, run.path / f"{study.robot.name}_with_load.urdf", force=run.overwrite)
+    run.write("load.json", json.dumps(content, indent=1) + "\n")
+    if study.load.mass > 0.0:
+        write_urdf(study.robot_with_load, run.path / f"{study.robot.name}_with_load.urdf", force=run.overwrite)
     run.write_page(load_page(study, held, [run.settings()], flange))

@@ -63,7 +63,10 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
         undetermined=open_ones,
         residual_std=std,
         method="joint torques, arm unknown: last body and load together",
-        notes=("without an unloaded run or a known arm the mass cannot be told",),
+        notes=(
+            "a load on the last body acts as that body does: joint torques tell the two together, and nothing of the "
+            "mass; give a run without the load, or say how well the arm's model is known",
+        ),
     )
     if link is None or link == load.frame:
         return load

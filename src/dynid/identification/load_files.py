@@ -15,7 +15,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.identification.load import NAMES, Load
 from dynid.identification.recognition import KnownObject
 
-__all__ = ["read_library", "read_load"]
+__all__ = ["read_library", "read_load", "read_load_logs"]
 
 MOST_BYTES = 1_000_000
 _REMEDY_LOAD = "Give the load.json that `dynid load --out folder` writes."
@@ -45,6 +45,12 @@ def read_load(path: str | PathLike[str]) -> Load:
     if not np.isfinite(load.vector).all() or not np.isfinite(load.covariance).all():
         raise DataError("the load has numbers that are not finite", path=path, remedy=_REMEDY_LOAD)
     return load
+
+
+def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:
+    """Logs that a load was identified from: their digests (SHA-256) and names; empty where the file does not say."""
+    logs = _content(path, json.loads, _REMEDY_LOAD).get("logs", {})
+    return {str(digest): str(name) for digest, name in logs.items()} if isinstance(logs, dict) else {}
 
 
 def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:

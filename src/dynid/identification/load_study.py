@@ -51,7 +51,7 @@ class LoadStudy:
             found += _mass_problems(load.mass, load.mass_stderr)
         else:
             found.append("the mass cannot be told")
-        if np.any(load.com_stderr > 0.05):
+        if not load.undetermined[9] and np.any(load.com_stderr > 0.05):
             found.append("the centre of mass is uncertain by more than 5 cm")
         shift = float(load.extras.get("shift", np.zeros(1))[0])
         if shift > SURE:
@@ -69,7 +69,8 @@ class LoadStudy:
         if unexplained > LARGE:
             found.append(
                 f"what neither the arm's model nor the load explains is {100 * unexplained:.0f} % of the load's "
-                "torque: give a run without the load, or an arm with identified parameters and friction"
+                "torque: give a run without the load, an arm with identified parameters and friction, or say how well "
+                "its model is known"
             )
         return tuple(found)
 

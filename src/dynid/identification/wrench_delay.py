@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 STEPS = 12
 SETTLED = 0.1
 """Step, in standard deviations of the delay, after which the search has settled."""
+SHORTEST = 8
+"""Samples without a gap that a delay needs."""
 TINY = 1e-9
 """Step that rounding makes [s]."""
 ENOUGH = 20_000
@@ -67,9 +69,14 @@ def find_wrench_delay(
     """
     believed = sensing or Sensing()
     form = "differential" if form == "integral" else form
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    if not any(np.unique(run.segment, return_counts=True)[1].max() >= SHORTEST for run in runs):
+        raise EstimationError(
+            "single samples tell no delay of the wrench", remedy="Give logs of a motion without gaps."
+        )
     for _ in range(STEPS):
-        data = wrench_data(robot, experiments, sensor_frame, believed, form=form, with_axes=believed.find_gravity)
-        step, stderr = _late_by(data, believed)
+        data = wrench_data(robot, runs, sensor_frame, believed, form=form, with_axes=believed.find_gravity)
+        step, stderr = _late_by(data, believed) if len(data.time) else (0.0, np.inf)
         believed = replace(believed, delay_s=believed.delay_s + step)
         if abs(believed.delay_s) > LONGEST or not np.isfinite(stderr):
             break
