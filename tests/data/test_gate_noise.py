@@ -1,0 +1,121 @@
+"""The gate where some joints say little: noise must neither refuse a true log nor hide a fault of another joint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.filters import Butterworth, Smoothing
+from dynid.data.processing import process
+from dynid.data.quality import check_recording
+from dynid.data.recording import Recording
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.data.torque_noise import filtered_noise
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+
+ARM = dynid.robots.ur10()
+"""Its last joint turns a symmetric flange: next to no torque."""
+PATH = sum_of_sines(6, seed=1, amplitude=0.8)
+
+
+def _log(effort: float = 0.5, friction: float = 0.0, seed: int = 3, path=PATH, **options) -> Recording:
+    truth = ARM.with_joint_models(
+        RotorInertia(0.1 * friction), Viscous(friction), Coulomb(2.0 * friction), Offset(0.3 * friction)
+    )
+    noise = Noise(position=2e-5, velocity=1e-3, effort=effort)
+    return simulate_experiment(truth, path, rate_hz=250.0, duration_s=20.0, noise=noise, seed=seed, **options)
+
+
+@pytest.fixture(scope="module")
+def log() -> Recording:
+    return _log()
+
+
+def _exchanged(x: np.ndarray) -> np.ndarray:
+    return x[:, [0, 2, 1, 3, 4, 5]]
+
+
+@pytest.mark.parametrize("effort", [0.05, 0.5])
+def test_a_joint_of_noise_alone_is_said_to_be_one_and_refuses_nothing(effort):
+    report = check_recording(_log(effort), ARM)
+    assert report.clean, str(report)
+    assert [f.joint for f in report.about("noise")] == ["joint6"]
+
+
+def test_a_flipped_torque_is_named_beside_noisy_joints(log):
+    effort = log.effort * [1, 1, -1, 1, 1, 1]
+    assert [f.joint for f in check_recording(replace(log, effort=effort), ARM).about("flipped")] == ["joint3"]
+
+
+def test_exchanged_torques_and_exchanged_motions_are_named_beside_noisy_joints(log):
+    torques = replace(log, effort=_exchanged(log.effort))
+    assert "torques of joint2 and joint3" in str(check_recording(torques, ARM).about("swapped")[0])
+    motions = replace(log, q=_exchanged(log.q), dq=_exchanged(log.dq))
+    report = check_recording(motions, ARM)
+    assert "motions of joint2 and joint3" in str(report.about("swapped")[0])
+    assert "unsynchronised" not in report.codes
+
+
+def test_a_torque_that_ought_to_be_there_and_is_noise_is_a_warning(log):
+    effort = log.effort.copy()
+    effort[:, 1] = np.random.default_rng(0).normal(scale=0.5, size=len(effort))
+    (found,) = [f for f in check_recording(replace(log, effort=effort), ARM).about("noise") if f.joint == "joint2"]
+    assert found.severity == "warning"
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.0101, 0.033, -0.02])
+def test_a_delay_without_a_model_is_applied_only_where_the_log_can_tell(delay):
+    vague = process(_log(delay_s=delay, seed=5), effort_delay_s="auto")
+    assert "left as they are" in vague.recipe[0]
+    sharp = process(_log(0.1, delay_s=delay, seed=5, friction=1.0), effort_delay_s="auto").recipe[0]
+    assert ("moved back" in sharp) == (delay != 0.0)
+    assert float(sharp.split()[1]) == pytest.approx(1e3 * delay, abs=1.2)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_delays_with_and_without_a_model_lie_within_their_errors(seed):
+    path = sum_of_sines(6, seed=seed, amplitude=0.6)
+    log = _log(0.3, path=path, delay_s=0.0101)
+    delay = dynid.estimate_delay(process(log))
+    assert abs(delay.seconds - 0.0101) < 4.0 * delay.stderr_s
+    (finding,) = check_recording(log, ARM).about("unsynchronised")
+    error = abs(finding.evidence["delay [s]"] - 0.0101)
+    assert error < min(4.0 * finding.evidence["standard error [s]"], 0.002)
+
+
+def test_noise_after_a_low_pass_is_that_of_white_noise_through_it():
+    rng = np.random.default_rng(2)
+    log = _log(0.0)
+    noisy = replace(log, effort=log.effort + rng.normal(scale=0.4, size=log.effort.shape))
+    low_pass = Smoothing(rate_hz=250.0, cutoff_hz=8.0, low_pass=Butterworth())
+    measured = low_pass.apply(rng.normal(scale=0.4, size=(100_000, 1))).std()
+    np.testing.assert_allclose(filtered_noise(process(noisy), low_pass), measured, rtol=0.15)
+
+
+def test_an_encoder_that_hangs_is_frozen_and_a_joint_at_rest_is_not(log):
+    q = log.q.copy()
+    q[2000:3500, 0] = q[2000, 0]
+    stuck = check_recording(replace(log, q=q), ARM).about("frozen")
+    assert [(f.joint, f.severity) for f in stuck] == [("joint1", "error")]
+    q, dq = np.array(log.q), np.array(log.dq)
+    q[3500:], dq[3500:] = q[3500], 0.0
+    assert not check_recording(replace(log, q=q, dq=dq)).about("frozen")
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_absurd_torque_is_a_spike_and_clips_nothing(log):
+    effort, q = np.array(log.effort), np.array(log.q)
+    effort[700, 1], q[500, 1] = -1e308, 1e308
+    report = check_recording(replace(log, effort=effort, q=q))
+    assert report.ok
+    assert "saturated" not in report.codes
+    assert {f.channel for f in report.about("spikes")} == {"q", "effort"}
+
+
+def test_a_clock_that_stands_still_is_named(log):
+    report = check_recording(replace(log, time=np.full_like(log.time, 5.0)), ARM)
+    assert not report.ok
+    assert "time" in {f.channel for f in report.findings}
