@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import dynid
 from dynid.data.simulation import sum_of_sines
@@ -44,6 +45,26 @@ def test_equals_the_batch_result(bias: bool) -> None:
     np.testing.assert_allclose(found.bias, batch.bias, rtol=1e-9, atol=1e-9)
     assert np.all(np.abs(found.vector - TRUTH.vector) < 5 * found.stderr)
     np.testing.assert_allclose(found.residual_std, STD, rtol=0.1)
+
+
+@pytest.mark.parametrize("samples", [400, 1000, 3000])
+def test_filtered_noise_widens_the_intervals_as_in_the_batch_result(samples: int) -> None:
+    data = equations(samples)
+    clean = data.matrix @ TRUTH.vector + BIAS
+    noise = lfilter([0.3], [1.0, -0.9], np.random.default_rng(7).normal(size=(samples, 6)), axis=0) * STD
+    online = OnlineLoad(frame=LINK, noise_std=STD)
+    counted = OnlineLoad(frame=LINK, noise_std=STD, noise_inflation=1.0)
+    for matrix, sample in zip(data.matrix, clean + noise, strict=True):
+        online.update(matrix, sample)
+        counted.update(matrix, sample)
+    batch = solve_load(WrenchData(data.matrix, clean + noise, data.time), frame=LINK, noise_std=STD)
+    found = online.load()
+    if samples <= 1024:  # all of them are remembered
+        np.testing.assert_allclose(found.stderr, batch.stderr, rtol=1e-6)
+    else:
+        np.testing.assert_allclose(found.stderr, batch.stderr, rtol=0.5)
+    assert np.all(found.stderr > 1.5 * counted.load().stderr)
+    assert np.all(np.abs(found.vector - TRUTH.vector) < 4.5 * found.stderr)
 
 
 def test_the_compiled_update_is_the_plain_one() -> None:

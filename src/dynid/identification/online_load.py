@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.identification.coloured_noise import coloured_gram
 from dynid.identification.load import Load
 from dynid.identification.load_solver import LinearSolution, resolved
 from dynid.identification.wrist import Sensing, load_from_solution
@@ -23,6 +24,8 @@ from dynid.tape import compile_single, record
 __all__ = ["OnlineLoad", "triangle_update"]
 
 Floats = NDArray[np.float64]
+REMEMBERED = 1024
+"""Samples by which the correlation of the noise in time is judged."""
 START = 1e-9
 """Diagonal of the empty triangle: next to nothing, but not a division by zero."""
 
@@ -40,8 +43,10 @@ class OnlineLoad:
     __slots__ = (
         "_compiled",
         "_keep",
+        "_matrices",
         "_scale",
         "_state",
+        "_wrenches",
         "equations",
         "frame",
         "noise_inflation",
@@ -56,7 +61,7 @@ class OnlineLoad:
         noise_std: ArrayLike = 1.0,
         bias: bool = True,
         forgetting: float = 1.0,
-        noise_inflation: float = 1.0,
+        noise_inflation: float | None = None,
     ) -> None:
         """Start knowing nothing.
 
@@ -65,10 +70,10 @@ class OnlineLoad:
             noise_std: (6,) standard deviations of the channels [N, N m]; one number where all count alike.
             bias: Estimate a constant wrench of the sensor with the load.
             forgetting: Weight of a sample relative to the next one: 1 forgets nothing.
-            noise_inflation: Samples per independent sample. Standard deviations count samples as independent; of a
-                filtered wrench some ten or twenty count as one.
+            noise_inflation: Samples per independent sample, where it is known; of a filtered wrench some ten or twenty
+                count as one. By default it is estimated, for each parameter, from the residuals of the last 1024.
         """
-        if not 1.0 <= noise_inflation < np.inf:
+        if noise_inflation is not None and not 1.0 <= noise_inflation < np.inf:
             raise ArgumentError(f"noise_inflation is {noise_inflation}", remedy="Give a number from 1 up.")
         if not 0.0 < forgetting <= 1.0:
             raise ArgumentError(f"forgetting is {forgetting}", remedy="Give a number in (0, 1].")
@@ -82,6 +87,7 @@ class OnlineLoad:
         size = 11 + 6 * bias
         self._state = np.eye(size)[np.triu_indices(size)] * START
         self._compiled = _compiled(bias)
+        self._matrices, self._wrenches = np.zeros((REMEMBERED, 6, 10)), np.zeros((REMEMBERED, 6))
 
     def update(self, matrix: Floats, wrench: Floats) -> None:
         """Take in one sample.
@@ -91,6 +97,8 @@ class OnlineLoad:
             wrench: (6,) force [N] and moment [N m] on the load; both arrays contiguous floats.
         """
         self._compiled(self._state, matrix, wrench, self._scale, self._keep, self._state)
+        place = self.samples % REMEMBERED
+        self._matrices[place], self._wrenches[place] = matrix, wrench
         self.samples += 1
         self.equations = self._keep[0] ** 2 * self.equations + 6.0
 
@@ -120,14 +128,31 @@ class OnlineLoad:
                 f"{self.samples} samples leave nothing to judge the noise by", remedy="Take in more samples first."
             )
         noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
+        grown, inflation = self._grown(values, covariance * noise**2, noise)
         solution = LinearSolution(
             values=values,
-            covariance=covariance * noise**2 * self.noise_inflation,
+            covariance=grown,
             undetermined=undetermined,
             noise_std=noise / self._scale,
-            inflation=self.noise_inflation,
+            inflation=inflation,
         )
         return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
+
+    def _grown(self, values: Floats, covariance: Floats, noise: float) -> tuple[Floats, float]:
+        """Covariance under noise correlated in time, as the samples remembered show it, and its mean growth."""
+        if self.noise_inflation is not None:
+            return covariance * self.noise_inflation, self.noise_inflation
+        count = min(self.samples, REMEMBERED)
+        order = np.arange(self.samples - count, self.samples) % REMEMBERED
+        sides = [np.broadcast_to(np.eye(6), (count, 6, 6))] * self.sensing.bias
+        W = np.concatenate([self._matrices[order], *sides], axis=2) * (self._scale / noise)[:, None]
+        residual = self._wrenches[order] * (self._scale / noise) - W @ values
+        coloured_part = np.diag(covariance @ coloured_gram(W, residual, covariance) @ covariance)
+        white_part = np.diag(covariance @ np.einsum("ncj,nck->jk", W, W) @ covariance)
+        growth = np.divide(coloured_part, white_part, out=np.ones_like(white_part), where=white_part > 0.0)
+        if growth.mean() <= 1.0:
+            return covariance, 1.0
+        return covariance * np.sqrt(np.outer(growth, growth)), float(growth.mean())
 
 
 @lru_cache(maxsize=2)
