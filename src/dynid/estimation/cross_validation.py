@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.features import Feature
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
@@ -23,10 +24,13 @@ from dynid.information import Factor
 __all__ = ["Folds", "Weighing", "weighed"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 WEIGHTS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
 """Prior weights that cross-validation tries, in units of the torque's noise."""
 ROUNDING = 4.0 * float(np.finfo(float).eps)
 """Part of the summed terms that a squared error cannot be told from zero by."""
+SINGULAR = 1e-12
+"""Part of the largest diagonal element that makes a singular matrix one that can be factorised."""
 
 
 class Folds:
@@ -45,6 +49,7 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.problem, self.weights = problem, weights
+        self._places = {feature: self._rigid + place for place, feature in enumerate(problem.features)}
         groups = [group for count in counts for group in _groups(problem, segments, count)]
         weighted = np.array([self._products(group, weights) for group in groups])
         self._torque = np.array([self._products(group, np.ones_like(weights)) for group in groups])
@@ -84,68 +89,102 @@ class Folds:
         Returns:
             (folds,) with the present features, and (candidates, folds) with each group added.
         """
-        kept = [*range(self._rigid), *self._columns(present)]
-        groups = [self._columns(group) for group in candidates]
-        before, after = np.zeros(len(self)), np.zeros((len(groups), len(self)))
-        for fold in range(len(self)):
-            solution, added = self._fits(fold, kept, groups, prior_weight)
-            before[fold] = self._error(self._torque[fold], kept, solution)
-            for place, (group, extended) in enumerate(zip(groups, added, strict=True)):
-                after[place, fold] = self._error(self._torque[fold], [*kept, *group], extended)
-        return before, after
+        kept = np.array([*range(self._rigid), *self._columns(present)])
+        groups = [np.array(self._columns(group)) for group in candidates]
+        every = np.array([self._fold_errors(fold, kept, groups, prior_weight) for fold in range(len(self))])
+        return every[:, 0], every[:, 1:].T
 
-    def _fits(
-        self, fold: int, kept: list[int], groups: list[list[int]], prior_weight: float
-    ) -> tuple[Floats, list[Floats]]:
-        """The fit without a fold, and its extension by each group of columns (block elimination)."""
-        extra = [column for group in groups for column in group]
-        everything = [*kept, *extra]
-        pull = prior_weight * self.coordinates.pull[everything]
-        A = self._matrices[fold][np.ix_(everything, everything)] + np.diag(pull)
-        side = self._sides[fold][everything] + pull * self.coordinates.centre[everything]
-        k = len(kept)
-        solved = _solved(A[:k, :k], np.column_stack([side[:k], A[:k, k:]]))
-        solution, through = solved[:, 0], solved[:, 1:]
-        added, start = [], 0
-        for group in groups:
-            here = slice(start, start + len(group))
-            B = A[:k, k + here.start : k + here.stop]
-            S = A[k + here.start : k + here.stop, k + here.start : k + here.stop] - B.T @ through[:, here]
-            values = np.linalg.lstsq(S, side[k + here.start : k + here.stop] - B.T @ solution, rcond=1e-10)[0]
-            added.append(np.concatenate([solution - through[:, here] @ values, values]))
-            start = here.stop
-        return solution, added
+    def _fold_errors(self, fold: int, kept: Ints, groups: list[Ints], prior_weight: float) -> Floats:
+        """(1 + groups,) squared errors on a fold of the fit without it, and of its extension by each group of columns.
 
-    def _error(self, products: Floats, columns: list[int], solution: Floats) -> float:
-        vector = np.append(self._to_base[:, columns] @ solution, -1.0)
-        size = np.abs(vector)
+        Each extension is a block elimination: the kept columns are factorised once.
+        """
+        extra = np.concatenate([*groups, np.zeros(0, dtype=np.int64)])
+        matrix, pull = self._matrices[fold], prior_weight * self.coordinates.pull
+        side = self._sides[fold] + pull * self.coordinates.centre
+        L = _lower(matrix[kept[:, None], kept], pull[kept])
+        Z = dtrtrs(L, np.column_stack([side[kept], matrix[kept[:, None], extra]]), lower=1)[0]
+        half, values, start = np.tile(Z[:, 0], (1 + len(groups), 1)), [], 1
+        for place, group in enumerate(groups, start=1):
+            mine = Z[:, start : start + group.size]
+            S = matrix[group[:, None], group] + np.diag(pull[group]) - mine.T @ mine
+            values.append(_small_solved(S, side[group] - mine.T @ Z[:, 0]))
+            half[place] -= mine @ values[-1]
+            start += group.size
+        return self._squares(self._torque[fold], kept, dtrtrs(L, half.T, lower=1, trans=1)[0], groups, values)
+
+    def _squares(
+        self, products: Floats, kept: Ints, solutions: Floats, groups: list[Ints], values: list[Floats]
+    ) -> Floats:
+        """(1 + groups,) squared errors by cross products.
+
+        Args:
+            products: Cross products of all columns and the torque.
+            kept: Columns of the kept part.
+            solutions: (columns, 1 + groups) the kept part of each solution.
+            groups: Columns of each group.
+            values: Their part of the solution.
+        """
+        rank, last = self.problem.base.rank, len(products) - 1
+        used = np.array([*range(rank), *(rank + kept[self._rigid :] - self._rigid)])
+        U = np.vstack([self._to_base[used[:, None], kept] @ solutions, -np.ones(solutions.shape[1])])
+        used = np.append(used, last)
+        length = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+        squares = (U * (products[used[:, None], used] @ U)).sum(axis=0)
+        sizes = length[used] @ np.abs(U)
+        for place, (group, value) in enumerate(zip(groups, values, strict=True), start=1):
+            rows = rank + group - self._rigid
+            torque = self._to_base[rows[:, None], group] @ value
+            cross = products[rows[:, None], used] @ U[:, place]
+            squares[place] += torque @ (2.0 * cross + products[rows[:, None], rows] @ torque)
+            sizes[place] += length[rows] @ np.abs(torque)
         # below this, which can be negative, is rounding: fits without noise are all alike
-        rounding = ROUNDING * float(size @ np.abs(products) @ size)
-        return max(float(vector @ products @ vector), rounding)
+        return np.asarray(np.maximum(squares, ROUNDING * sizes**2))
 
     @property
     def _rigid(self) -> int:
         return len(self.problem.base.layout)
 
     def _columns(self, features: Sequence[Feature]) -> list[int]:
-        return [self._rigid + self.problem.features.index(feature) for feature in features]
+        return [self._places[feature] for feature in features]
 
     def best_weight(self, features: Sequence[Feature]) -> float:
         """The strongest prior whose weighted error on left-out folds is within 1 % of the best."""
-        kept = [*range(self._rigid), *self._columns(features)]
-        errors = []
-        for weight in WEIGHTS:
-            fits = [self._fits(fold, kept, [], weight)[0] for fold in range(len(self))]
-            errors.append(sum(self._error(G, kept, fit) for G, fit in zip(self._weighted, fits, strict=True)))
-        return max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * min(errors))
+        kept = np.array([*range(self._rigid), *self._columns(features)])
+        pull, centre = self.coordinates.pull[kept], self.coordinates.centre[kept]
+        errors = np.zeros(len(WEIGHTS))
+        for fold, products in enumerate(self._weighted):
+            matrix, side = self._matrices[fold][kept[:, None], kept], self._sides[fold][kept]
+            fits = np.empty((kept.size, len(WEIGHTS)))
+            for place, weight in enumerate(WEIGHTS):
+                L = _lower(matrix, weight * pull)
+                fits[:, place] = dpotrs(L, side + weight * pull * centre, lower=1)[0]
+            errors += self._squares(products, kept, fits, [], [])
+        return max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * errors.min())
 
 
-def _solved(A: Floats, B: Floats) -> Floats:
-    """Solution of a semidefinite system, of the smallest norm where it is singular."""
-    try:
-        return np.asarray(np.linalg.solve(A, B), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(A, B, rcond=None)[0])
+def _small_solved(S: Floats, right: Floats) -> Floats:
+    """Solution of a semidefinite system, of the smallest norm where it is singular to 1e-10."""
+    L, failed = dpotrf(S, lower=1)
+    if not failed and L.diagonal().min() > 1e-5 * L.diagonal().max():
+        return np.asarray(dpotrs(L, right, lower=1)[0])
+    return np.asarray(np.linalg.lstsq(S, right, rcond=1e-10)[0])
+
+
+def _lower(matrix: Floats, pull: Floats) -> Floats:
+    """Lower Cholesky factor of a semidefinite matrix with something added to its diagonal, which is never nothing."""
+    A = matrix.copy()
+    diagonal = A.ravel()[:: len(A) + 1]
+    diagonal += pull
+    L, failed = dpotrf(A, lower=1)
+    if failed:
+        diagonal += SINGULAR * diagonal.max()
+        L, failed = dpotrf(A, lower=1)
+    if failed:
+        raise EstimationError(
+            "the equations of a fold cannot be solved", remedy="Check that the log's torques are sane."
+        )
+    return np.asarray(L)
 
 
 def _groups(problem: Problem, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:

@@ -38,7 +38,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Motion:
     """A gap-free, uniformly sampled stretch of motion."""
 

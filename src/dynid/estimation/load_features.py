@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +33,19 @@ class Reference:
         return np.asarray(kernel(robot, "gravity_torque", symbolic_parameters=True)(motion.q, self.theta))
 
     def torque(self, robot: Robot, motion: Motion) -> Floats:
-        """(N, n) whole torque, joint models included [N m or N]."""
+        """(N, n) whole torque, joint models included [N m or N]; many features of one stretch of motion ask for it."""
+        known = _TORQUES.setdefault(motion, [])
+        for reference, model, torque in known:
+            if reference is self and model is robot:
+                return torque
         evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
-        return np.asarray(evaluate(motion.q, motion.dq, motion.ddq, self.theta))
+        torque = np.asarray(evaluate(motion.q, motion.dq, motion.ddq, self.theta))
+        known.append((self, robot, torque))
+        return torque
+
+
+_TORQUES: WeakKeyDictionary[Motion, list[tuple[Reference, Robot, Floats]]] = WeakKeyDictionary()
+"""Torques along stretches of motion, for as long as these are in use."""
 
 
 @dataclass(frozen=True)

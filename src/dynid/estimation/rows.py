@@ -29,6 +29,8 @@ __all__ = ["feature_columns", "feature_torque", "reduce_rows", "stretches"]
 Floats = NDArray[np.float64]
 OVERSAMPLING = 5.0
 """Rate of the kept equations over the band's upper end; the filter's slope ends well below half of it."""
+AT_ONCE = 16
+"""Columns that are filtered together: as many as the filter's machine code takes."""
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
@@ -80,11 +82,13 @@ def reduce_rows(
         Y = regressor(robot, motion.q, motion.dq, motion.ddq, columns=base.columns)
         extra = feature_columns(robot, features, motion)
         for joint in range(robot.dof):
+            valid = run.valid[rows, joint]
             columns = [Y[:, joint, k] for k in supports[joint] if k < base.rank]
             columns += [extra[k][joint] for k in acting[joint]]
-            valid = run.valid[rows, joint]
-            table = np.column_stack([*columns, np.where(valid, run.effort[rows, joint], 0.0)]) * valid[:, None]
-            table, kept = _banded(table, run.rate_hz, band_hz)
+            columns.append(np.where(valid, run.effort[rows, joint], 0.0))
+            kept = _kept(len(valid), run.rate_hz, band_hz)
+            parts = [columns[k : k + AT_ONCE] for k in range(0, len(columns), AT_ONCE)]
+            table = np.column_stack([_banded(part, valid, run.rate_hz, band_hz)[kept] for part in parts])
             for block in np.unique(blocks[rows]):
                 mine = table[(blocks[rows][kept] == block) & valid[kept]]
                 key = (int(block), joint)
@@ -122,16 +126,23 @@ def _supports(
     return [(*rigid[joint], *(base.rank + k for k in acting[joint])) for joint in range(robot.dof)], acting
 
 
-def _banded(table: Floats, rate_hz: float, band_hz: float | None) -> tuple[Floats, NDArray[np.int64]]:
-    """The low-passed and thinned rows, and which rows they are."""
+def _kept(count: int, rate_hz: float, band_hz: float | None) -> slice:
+    """Which of so many low-passed rows are enough."""
     if band_hz is None:
-        return table, np.arange(len(table))
+        return slice(None)
     if not band_hz > 0.0:
         raise ArgumentError(f"band_hz is {band_hz}", remedy="Give the upper end of the band [Hz], or None.")
-    kept = np.arange(0, len(table), max(1, int(rate_hz / (OVERSAMPLING * band_hz))))
-    if band_hz >= 0.45 * rate_hz or len(table) < 4:
-        return table[kept], kept
-    return Butterworth().apply(table, rate_hz, band_hz)[kept], kept
+    return slice(0, count, max(1, int(rate_hz / (OVERSAMPLING * band_hz))))
+
+
+def _banded(columns: Sequence[Floats], valid: NDArray[np.bool_], rate_hz: float, band_hz: float | None) -> Floats:
+    """(N, k) columns, zero where they do not count, low-passed."""
+    table = np.empty((len(valid), len(columns)))
+    for place, column in enumerate(columns):
+        np.multiply(column, valid, out=table[:, place])
+    if band_hz is None or band_hz >= 0.45 * rate_hz or len(table) < 4:
+        return table
+    return Butterworth().apply(table, rate_hz, band_hz)
 
 
 def _triangle(rows: Floats) -> Floats:
