@@ -91,13 +91,13 @@ def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats) -> 
     theta = np.zeros(run.simulator.arm.robot.parameter_vector.size)
     theta[list(run.simulator.arm.columns)] = beta
     inertia = kernel(run.simulator.arm.robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
-    G = np.einsum("tji,tjb->tib", stiffness, C)
+    G = np.swapaxes(stiffness, 1, 2) @ C
     edges: list[int] = [0, *(np.flatnonzero(np.diff(run.run.segment)) + 1).tolist(), run.run.samples]
     for start, stop in pairwise(edges):
         if stop - start >= 3:
             part, h = slice(start, stop), 1.0 / run.run.rate_hz
-            G[part] -= np.gradient(np.einsum("tji,tjb->tib", damping[part], C[part]), h, axis=0)
-            G[part] += _second(np.einsum("tji,tjb->tib", inertia[part], C[part]), h)
+            G[part] -= np.gradient(np.swapaxes(damping[part], 1, 2) @ C[part], h, axis=0)
+            G[part] += _second(np.swapaxes(inertia[part], 1, 2) @ C[part], h)
     return np.asarray(G)
 
 

@@ -58,7 +58,8 @@ def solution_covariance(
             inside = _inside(band, width, rate_hz, N)
             density += v[inside].T @ v[inside].conj() / N
             values[band] += 2.0 * len(v[inside])
-            powers[band] += (H[inside].real ** 2 + H[inside].imag ** 2).sum(axis=0) * (2.0 / N)
+            parts = H[inside].view(np.float64).reshape(-1, m, b, 2)
+            powers[band] += np.einsum("fmbp,fmbp->mb", parts, parts) * (2.0 / N)
         densities.append(density / max(0.5 * values[band], 1.0) / np.outer(known, known))
         powers[band] *= densities[band].diagonal().real[:, None] * fitted[:, None]
     taken = (powers / np.maximum(powers.sum(axis=(0, 1)), 1e-300)).sum(axis=2)  # (bands, m), adds up to b
@@ -68,8 +69,9 @@ def solution_covariance(
         root = _root(densities[band]) / np.sqrt(np.maximum(share[band], SMALLEST_SHARE))[:, None]
         for H, _, N in spectra:
             inside = _inside(band, width, rate_hz, N)
-            scaled = np.tensordot(H[inside].conj(), root, axes=(1, 0)).transpose(0, 2, 1).reshape(-1, b)
-            B += 2.0 / N * (scaled.conj().T @ scaled).real
+            scaled = (root.T @ H[inside].conj()).reshape(-1, b)
+            parts = np.concatenate([scaled.real, scaled.imag])
+            B += 2.0 / N * (parts.T @ parts)
     inverse = np.linalg.inv(slope)
     return np.asarray(inverse @ B @ inverse.T)
 
