@@ -119,3 +119,12 @@ def test_a_clock_that_stands_still_is_named(log):
     report = check_recording(replace(log, time=np.full_like(log.time, 5.0)), ARM)
     assert not report.ok
     assert "time" in {f.channel for f in report.findings}
+
+
+def test_noise_that_a_fit_of_two_halves_takes_in_is_no_change():
+    arm = dynid.robots.get("puma560")
+    truth = arm.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    noise = Noise(position=2e-5, velocity=1e-3, effort=2.0)
+    path = sum_of_sines(6, seed=49, amplitude=0.6)
+    log = simulate_experiment(truth, path, rate_hz=250.0, duration_s=12.0, noise=noise, seed=9)
+    assert check_recording(log, arm).clean

@@ -45,6 +45,8 @@ SLOW = 0.02
 """Inertial torques below this share of gravity's say nothing."""
 BLOCKS = 20
 """Parts of a log at whose borders a change is looked for."""
+ABOVE_NOISE = 1.25
+"""What is left must exceed the noise by this factor to be anything else."""
 DEAD = 5.0
 """A torque that should be so many times its noise, and is below it, is missing."""
 CHANGED = 0.75
@@ -211,7 +213,7 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
     splits = {cut: rest_of_fit(parts[:cut]) + rest_of_fit(parts[cut:]) for cut in range(3, BLOCKS - 2)}
     cut = min(splits, key=lambda place: splits[place])
     ratio = float(np.sqrt(splits[cut] / max(turns, 1e-300)))
-    if ratio < CHANGED and whole > 0.02:
+    if ratio < CHANGED and whole > max(0.02, ABOVE_NOISE * samples.floor):
         yield Finding(
             code="change",
             severity="warning",
