@@ -25,7 +25,7 @@ from dynid.estimation.controller_check import check_controller, controller_misma
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.least_squares import refuse_unsupported
-from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, joint_weights
+from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, Start, joint_weights
 from dynid.estimation.possible import with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
@@ -60,22 +60,8 @@ class InstrumentalVariables(Estimator):
         """
         refuse_unsupported(problem)
         runs = LoopRuns.of(problem)
-        start = runs.start()
         measured = [_measured(run) for run in runs.runs]
-        notes, beta, motions = start.notes, start.beta, start.motions
-        found = _Round.of(runs, measured, beta, motions, None)
-        count, before = 0, None
-        while True:
-            count += 1
-            step = found.beta - beta
-            later, motions = runs.advance(beta, beta + lengthened(step, before, found.slope), motions)
-            change, beta, before = np.abs(later - beta), later, step
-            found = _Round.of(runs, measured, beta, motions, 1.0 / found.variances)
-            if np.all(change <= self.tolerance * found.quick_stderr + found.resolution):
-                break
-            if count == self.iterations:
-                notes = (*notes, f"not settled after {count} simulations")
-                break
+        found, motions, notes, count = runs.from_some_start(lambda runs, start: self._iterate(runs, measured, start))
         rows, noise = noise_rows(runs, motions, found.beta, found.instruments, found.weights)
         covariance = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
         findings = check_controller(runs, found.beta, motions)
@@ -84,7 +70,7 @@ class InstrumentalVariables(Estimator):
             units=problem.units,
             values=found.beta,
             covariance=covariance,
-            undetermined=np.zeros(beta.size, dtype=bool),
+            undetermined=np.zeros(found.beta.size, dtype=bool),
             noise_std=np.sqrt(found.variances),
             inflation=np.ones(problem.robot.dof),
             samples=problem.equations,
@@ -98,6 +84,26 @@ class InstrumentalVariables(Estimator):
             },
         )
         return with_standard(problem, estimate, 0.5 * (found.slope + found.slope.T))
+
+    def _iterate(
+        self, runs: LoopRuns, measured: list[tuple[Floats, Floats]], start: Start
+    ) -> tuple[_Round, Motions, tuple[str, ...], int]:
+        """The last solution, the motions of its instruments, notes and the number of simulations."""
+        notes, beta, motions = start.notes, start.beta, start.motions
+        found = _Round.of(runs, measured, beta, motions, None)
+        count, before = 0, None
+        while True:
+            count += 1
+            step = found.beta - beta
+            later, motions = runs.advance(beta, beta + lengthened(step, before, found.slope), motions, found.slope)
+            change, beta, before = np.abs(later - beta), later, step
+            found = _Round.of(runs, measured, beta, motions, 1.0 / found.variances)
+            if np.all(change <= self.tolerance * found.quick_stderr + found.resolution):
+                break
+            if count == self.iterations:
+                notes = (*notes, f"not settled after {count} simulations")
+                break
+        return found, motions, notes, count
 
 
 def _measured(run: LoopRun) -> tuple[Floats, Floats]:

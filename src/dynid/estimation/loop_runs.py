@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.least_squares import refined_weights
+from dynid.estimation.loop_stability import LoopStability
+from dynid.estimation.possible import near_possible
 from dynid.estimation.problem import Problem
 from dynid.kernels import kernel, regressor
 from dynid.tape import Program, compile_tape
@@ -25,6 +28,7 @@ from dynid.tape.rollout import Runs
 __all__ = ["LoopRun", "LoopRuns", "Motions", "SimulatedMotion", "Start", "joint_weights"]
 
 Floats = NDArray[np.float64]
+Result = TypeVar("Result")
 ALIGNED = 1e-3
 """Largest distance of a sample from a control instant, in control periods."""
 CHECKED = 16
@@ -32,7 +36,9 @@ CHECKED = 16
 WORSE = 2.0
 """Steps that raise the misfit by more than this factor are shortened."""
 ENOUGH = (0.02, 0.5, np.inf)
-"""Misfits below which a start is good enough not to try the next."""
+"""Misfits below which a start is good enough not to try the next before it."""
+FINER = (1, 4)
+"""By how much the integrator's steps are shortened, in turn."""
 HALVINGS = 6
 """How often a step is halved before it is given up."""
 
@@ -60,6 +66,8 @@ class LoopRun:
     rows: NDArray[np.int64]
     """(N,) record of each sample"""
 
+    stability: LoopStability
+    """Which parameters it can be simulated with"""
     stride: int = 1
     """Records per sample of the log, before samples were thinned out"""
 
@@ -75,6 +83,12 @@ class LoopRun:
     def loop(self) -> Loop:
         """The experiment's loop."""
         return self.simulator.loop
+
+    def finer(self, factor: int) -> LoopRun:
+        """The same with more steps of the integrator between control instants."""
+        arm, steps = self.simulator.arm, factor * self.simulator.substeps
+        simulator = LoopSimulator(arm, self.loop, substeps=steps)
+        return replace(self, simulator=simulator, stability=LoopStability.of(simulator, _columns(arm)))
 
     def simulate(self, beta: Floats, near: SimulatedMotion | None = None) -> SimulatedMotion:
         """The motion with base parameters (b,); quicker where one with parameters near these is known.
@@ -205,15 +219,43 @@ class LoopRuns:
         starts = near if near is not None else (None,) * len(self.runs)
         return tuple(run.simulate(beta, start) for run, start in zip(self.runs, starts, strict=True))
 
-    def start(self) -> Start:
+    def from_some_start(self, iterate: Callable[[LoopRuns, Start], Result]) -> Result:
+        """The result of the first start from which an iteration comes to an end.
+
+        Where none does, all are tried once more with shorter steps of the integrator: the prior's friction and inertia,
+        from which its steps follow, may be far off.
+
+        Args:
+            iterate: Goes on from a start, or raises EstimationError.
+
+        Raises:
+            EstimationError: No start follows the references, or none leads to an answer.
+        """
+        failure: EstimationError | None = None
+        for factor in FINER:
+            runs = self if factor == 1 else self.finer(factor)
+            for start in runs.starts():
+                try:
+                    return iterate(runs, start)
+                except EstimationError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+        raise EstimationError(
+            "no start follows the references: neither a fit nor the robot's own values",
+            remedy="Check the control law and the reference, or give the robot better prior values.",
+        )
+
+    def finer(self, factor: int) -> LoopRuns:
+        """The same with more steps of the integrator between control instants."""
+        return LoopRuns(self.problem, tuple(run.finer(factor) for run in self.runs))
+
+    def starts(self) -> Iterator[Start]:
         """Where to begin: with weighted least squares, if that robot's torques are near the measured ones.
 
         Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
         hardly moves as it should. The robot's own values, and a physically possible fit, are then tried too, and the
-        nearest to the measured torques is taken.
-
-        Raises:
-            EstimationError: None of them follows the references.
+        nearest to the measured torques comes first.
         """
         problem = self.problem
         tries: tuple[tuple[str, Callable[[], Floats]], ...] = (
@@ -221,43 +263,50 @@ class LoopRuns:
             ("the robot's own values", lambda: problem.base.project(problem.robot.parameter_vector)),
             ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(problem).values),
         )
-        best, lowest = None, np.inf
+        waiting: list[tuple[float, Start]] = []
         for (note, values), enough in zip(tries, ENOUGH, strict=True):
             beta = values()
             motions = self.attempt(beta)
-            if motions is not None and self.misfit(motions) < lowest:
-                lowest = self.misfit(motions)
-                best = Start(beta, motions, (f"started from {note}",) if note else ())
-            if best is not None and lowest < enough:
-                return best
-        if best is None:
-            raise EstimationError(
-                "no start follows the references: neither a fit nor the robot's own values",
-                remedy="Check the control law and the reference, or give the robot better prior values.",
-            )
-        return best
+            if motions is not None:
+                waiting.append((self.misfit(motions), Start(beta, motions, (f"started from {note}",) if note else ())))
+                waiting.sort(key=lambda entry: entry[0])
+            while waiting and waiting[0][0] < enough:
+                yield waiting.pop(0)[1]
 
     def advance(
-        self, beta: Floats, wanted: Floats, motions: Motions, merit: Callable[[Motions], float] | None = None
+        self,
+        beta: Floats,
+        wanted: Floats,
+        motions: Motions,
+        normal: Floats,
+        merit: Callable[[Motions], float] | None = None,
     ) -> tuple[Floats, Motions]:
         """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.
+
+        Where the wanted robot cannot be simulated, the way leads to a possible one near it.
 
         Args:
             beta: (b,) where it is.
             wanted: (b,) where to go.
             motions: Simulated with beta.
+            normal: (b, b) information of the data, by which robots are near one another.
             merit: What must not grow much; the misfit of torques by default.
 
         Raises:
             EstimationError: Not even a small step is possible.
         """
         judge = merit or self.misfit
-        step, limit = wanted - beta, WORSE * judge(motions) + 1e-12
+        limit = WORSE * judge(motions) + 1e-12
         for halvings in range(HALVINGS):
-            values = beta + step * 0.5**halvings
+            values = beta + (wanted - beta) * 0.5**halvings
             found = self.attempt(values, motions)
             if found is not None and judge(found) <= limit:
                 return values, found
+            if halvings == 0:
+                wanted = near_possible(self.problem, wanted, 0.5 * (normal + normal.T))
+                found = self.attempt(wanted, motions)
+                if found is not None and judge(found) <= limit:
+                    return wanted, found
         raise EstimationError(
             "the simulated robot stops following its reference as soon as the estimate improves",
             remedy="Check the control law, or start from better prior values.",
@@ -277,12 +326,12 @@ class LoopRuns:
         return float((squares / np.maximum(total, 1e-300)).sum())
 
     def attempt(self, beta: Floats, near: Motions | None = None) -> Motions | None:
-        """The motion of every experiment; None where the inertia is impossible or the robot leaves its reference."""
+        """The motion of every experiment; None where the loop is not stable or the robot leaves its reference."""
         evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
         theta = self.problem.representative(beta)
         for run in self.runs:
             q = run.run.q[:: max(1, run.run.samples // CHECKED)]
-            if np.linalg.eigvalsh(evaluate(np.ascontiguousarray(q), theta))[:, 0].min() <= 0.0:
+            if not run.stability.holds(evaluate(np.ascontiguousarray(q), theta), beta):
                 return None
         try:
             motions = self.simulate(beta, near)
@@ -316,7 +365,8 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
     simulator = LoopSimulator(Arm(problem.robot, problem.base.columns, loop.friction_speed), loop)
-    return LoopRun(run, simulator, every, ticks // every, period // every)
+    stability = LoopStability.of(simulator, _columns(simulator.arm))
+    return LoopRun(run, simulator, every, ticks // every, stability, period // every)
 
 
 def joint_weights(residuals: list[Floats], counts: NDArray[np.int64]) -> Floats:

@@ -23,7 +23,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.controller_check import check_controller, controller_mismatch
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refuse_unsupported
-from dynid.estimation.loop_runs import LoopRuns, Motions, joint_weights
+from dynid.estimation.loop_runs import LoopRuns, Motions, Start, joint_weights
 from dynid.estimation.possible import possible_estimate, with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
@@ -31,6 +31,10 @@ from dynid.estimation.scores import lengthened, resolvable, scaled_solution, sol
 __all__ = ["CLIE", "CLOE", "DIDIM"]
 
 Floats = NDArray[np.float64]
+MANY = 7
+"""Rounds of DIDIM from which on the dependence of the motion on the parameters counts in the intervals."""
+LARGEST = 1e9
+"""Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable."""
 SLOW = 0.5
 """A step that is not shorter than this share of the one before calls for new derivatives."""
 
@@ -93,8 +97,12 @@ class _LoopFit(Estimator):
         """Name of the method."""
 
     @abstractmethod
-    def fit(self, runs: LoopRuns) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         """Iterate; notes and counts come with the result."""
+
+    def slope(self, runs: LoopRuns, fit: _Fit, counts: dict[str, float]) -> Floats:
+        """(b, b) derivative of the estimating equations: how noise in them moves the solution."""
+        return fit.normal
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate the base parameters.
@@ -106,10 +114,10 @@ class _LoopFit(Estimator):
         """
         refuse_unsupported(problem)
         runs = LoopRuns.of(problem)
-        fit, notes, counts = self.fit(runs)
+        fit, notes, counts = runs.from_some_start(self.fit)
         normal = fit.normal
         rows = [J * fit.weights[None, :, None] for J in fit.slopes]
-        covariance = solution_covariance(normal, rows, fit.residuals, runs.rate_hz)
+        covariance = solution_covariance(self.slope(runs, fit, counts), rows, fit.residuals, runs.rate_hz)
         findings = check_controller(runs, fit.beta, fit.motions)
         torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
         estimate = Estimate(
@@ -138,14 +146,13 @@ class DIDIM(_LoopFit):
     def title(self) -> str:
         return "DIDIM"
 
-    def fit(self, runs: LoopRuns) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
-        start = runs.start()
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         fit = _linear_fit(runs, start.beta, start.motions)
         before: Floats | None = None
         for count in range(1, self.iterations + 1):
             step = fit.step
             wanted = fit.beta + lengthened(step, before, fit.normal)
-            beta, motions = runs.advance(fit.beta, wanted, fit.motions)
+            beta, motions = runs.advance(fit.beta, wanted, fit.motions, fit.normal)
             before = step
             change = np.abs(beta - fit.beta)
             fit = _linear_fit(runs, beta, motions)
@@ -153,6 +160,14 @@ class DIDIM(_LoopFit):
                 return fit, start.notes, {"iterations": float(count), "simulations": float(count + 1)}
         note = f"not settled after {self.iterations} simulations"
         return fit, (*start.notes, note), {"iterations": float(self.iterations), "simulations": float(count + 1)}
+
+    def slope(self, runs: LoopRuns, fit: _Fit, counts: dict[str, float]) -> Floats:
+        """With the exact derivatives where many rounds were needed: the motion then depends on the parameters."""
+        if counts["iterations"] < MANY:
+            return fit.normal
+        b, pairs = fit.beta.size, zip(fit.slopes, CLIE().derivatives(runs, fit.beta), strict=True)
+        weighted = [((J * fit.weights[None, :, None]).reshape(-1, b), exact.reshape(-1, b)) for J, exact in pairs]
+        return np.asarray(np.sum([J.T @ exact for J, exact in weighted], axis=0))
 
 
 def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
@@ -180,9 +195,9 @@ class _GaussNewton(_LoopFit):
     def outputs(self, q: Floats, torque: Floats) -> Floats:
         """Which of positions and torques are compared."""
 
-    def fit(self, runs: LoopRuns) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
-        near, notes, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs)
-        fit = self._simulated(runs, near.beta, near.motions, self._slopes(runs, near.beta))
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+        near, notes, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
+        fit = self._simulated(runs, near.beta, near.motions, self.derivatives(runs, near.beta))
         simulations, derivatives, last = counts["simulations"], 1, np.inf
 
         def merit(motions: Motions) -> float:
@@ -199,7 +214,7 @@ class _GaussNewton(_LoopFit):
             if _settled(change, fit, self.tolerance):
                 break
             if length > SLOW * last:
-                fit = _Fit.of(runs, beta, motions, self._slopes(runs, beta), fit.residuals)
+                fit = _Fit.of(runs, beta, motions, self.derivatives(runs, beta), fit.residuals)
                 derivatives += 1
             last = length
             if count == self.iterations:
@@ -208,11 +223,21 @@ class _GaussNewton(_LoopFit):
         counts = {"iterations": float(count), "simulations": simulations, "derivatives": float(derivatives)}
         return fit, tuple(n for n in notes if not n.startswith("not settled after 3")), counts
 
-    def _slopes(self, runs: LoopRuns, beta: Floats) -> list[Floats]:
+    def derivatives(self, runs: LoopRuns, beta: Floats) -> list[Floats]:
+        """(N, n, b) of the outputs of each run.
+
+        Raises:
+            EstimationError: They grow without bound.
+        """
         found = []
         for run in runs.runs:
             along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
             slopes = run.filtered(self.outputs(along.q_slopes, along.torque_slopes))
+            if not float(np.abs(slopes).max(initial=0.0)) < LARGEST * max(1.0, 1.0 / float(np.abs(beta).max())):
+                raise EstimationError(
+                    "the simulated loop is not stable: its derivatives grow without bound",
+                    remedy="Check the control law and its rate, or give the robot better prior values.",
+                )
             found.append(self._masked(slopes, run.run.valid[:, :, None]))
         return found
 
@@ -240,7 +265,7 @@ def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near
         EstimationError: No step is possible.
     """
     try:
-        return runs.advance(fit.beta, fit.beta + fit.step, fit.motions, merit)
+        return runs.advance(fit.beta, fit.beta + fit.step, fit.motions, fit.normal, merit)
     except EstimationError as error:
         findings = check_controller(runs, near.beta, near.motions)
         if not findings:

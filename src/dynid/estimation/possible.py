@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.feasible import FeasibleWLS, feasible_parameters
+from dynid.estimation.feasible import FeasibleSolution, FeasibleWLS, feasible_parameters
 from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
-__all__ = ["possible_estimate", "with_standard"]
+__all__ = ["near_possible", "possible_estimate", "with_standard"]
 
 Floats = NDArray[np.float64]
 STRONGEST = 1e8
@@ -34,21 +34,7 @@ def possible_estimate(problem: Problem, estimate: Estimate, information: Floats)
         estimate: Of the base parameters.
         information: (b, b) second derivative of half the weighted squares at the estimate.
     """
-    strength = float(estimate.values @ information @ estimate.values)
-    information = information * min(1.0, STRONGEST / max(strength, 1e-300))
-    scale = 1.0 / np.sqrt(np.diagonal(information))
-    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
-    root = (vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))) @ vectors.T / scale
-    R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
-    factor = Factor(
-        columns=problem.information.columns,
-        R=R,
-        z=R @ estimate.values,
-        residual=0.0,
-        samples=int(estimate.samples.sum()),
-        resolution=1e-11,
-    )
-    found = feasible_parameters(problem, factor, TIE, FeasibleWLS(prior_weight=TIE))
+    found = _nearest(problem, estimate.values, information, int(estimate.samples.sum()), TIE)
     return replace(
         estimate,
         values=problem.grouping @ found.theta,
@@ -57,6 +43,36 @@ def possible_estimate(problem: Problem, estimate: Estimate, information: Floats)
         notes=(*estimate.notes, *found.notes),
         at_bound=found.at_bound,
     )
+
+
+def near_possible(problem: Problem, beta: Floats, information: Floats) -> Floats:
+    """(b,) base parameters of a possible robot near beta (b,), pulled by the prior to 100 % of itself.
+
+    The pull keeps it off the border of what is possible, where bodies without inertia cannot be simulated.
+
+    Raises:
+        EstimationError: The convex program is not solved.
+    """
+    samples = int(problem.equations.sum())
+    return np.asarray(problem.grouping @ _nearest(problem, beta, information, samples, 1.0).theta)
+
+
+def _nearest(problem: Problem, beta: Floats, information: Floats, samples: int, prior: float) -> FeasibleSolution:
+    strength = float(beta @ information @ beta)
+    information = information * min(1.0, STRONGEST / max(strength, 1e-300))
+    scale = 1.0 / np.sqrt(np.diagonal(information))
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    root = (vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))) @ vectors.T / scale
+    R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
+    factor = Factor(
+        columns=problem.information.columns,
+        R=R,
+        z=R @ beta,
+        residual=0.0,
+        samples=samples,
+        resolution=1e-11,
+    )
+    return feasible_parameters(problem, factor, prior, FeasibleWLS(prior_weight=prior))
 
 
 def with_standard(problem: Problem, estimate: Estimate, information: Floats) -> Estimate:
