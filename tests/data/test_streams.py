@@ -20,7 +20,7 @@ from dynid.data.outliers import Extent, absurd_samples, run_lengths, saturated_s
 from dynid.data.processing import Processing, process
 from dynid.data.readers import read_pieces
 from dynid.data.readers.base import Options
-from dynid.data.readers.safe_child import SafeChild
+from dynid.data.readers.safe_child import SHARED, SafeChild
 from dynid.data.reading import read_recording, read_stream
 from dynid.data.recording import Recording
 from dynid.data.rest import Rest
@@ -109,6 +109,28 @@ def test_a_reader_left_early_answers_the_next_question(log: Recording, tmp_path:
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "log.parquet").read_bytes()[:-40])
     with pytest.raises(LogReadError):
         list(read_pieces(tmp_path / "cut.parquet", rows=100))
+
+
+@pytest.mark.parametrize("group", [700, 3000, 50_000])
+def test_pieces_of_a_parquet_file_do_not_depend_on_its_row_groups(tmp_path: Path, group: int) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    values = np.random.default_rng(0).normal(size=20_000)
+    pq.write_table(pa.table({"x": values}), tmp_path / "log.parquet", row_group_size=group)
+    parts = [table.columns["x"] for table in read_pieces(tmp_path / "log.parquet", rows=4000)]
+    assert max(map(len, parts)) <= 4000
+    assert len(parts) <= 2 * 20_000 // 3000
+    np.testing.assert_array_equal(np.concatenate(parts), values)
+
+
+def test_a_reader_gives_back_tables_larger_than_the_shared_memory(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    values = np.arange(SHARED // 8 + 1000) % 1000.0
+    pq.write_table(pa.table({"x": values.astype(np.float32)}), tmp_path / "large.parquet")
+    pq.write_table(pa.table({"x": values[:50], "y": values[50:100]}), tmp_path / "small.parquet")
+    with SafeChild() as child:
+        for name, expected in (("small", values[:50]), ("large", values), ("small", values[:50])):
+            table = child.read("arrow", tmp_path / f"{name}.parquet", Options())
+            np.testing.assert_array_equal(table.columns["x"], expected)
 
 
 @pytest.mark.parametrize("ahead", [0, 2])

@@ -31,12 +31,30 @@ def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
         if _is_parquet(path):
             file = pq.ParquetFile(source, pre_buffer=False)
             _check_sizes(file.metadata, path)
-            batches = file.iter_batches(batch_size=rows, use_threads=False)
+            bundles = _bundles([file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)], rows)
+            batches = (
+                batch
+                for groups in bundles
+                for batch in file.iter_batches(batch_size=rows, row_groups=groups, use_threads=False)
+            )
         else:
             stored = pa.ipc.open_file(source)
             batches = (stored.get_batch(k) for k in range(stored.num_record_batches))
         for batch in batches:
             yield _table(pa.Table.from_batches([batch]), origins)
+
+
+def _bundles(sizes: list[int], rows: int) -> list[list[int]]:
+    """Consecutive row groups that make at most so many rows together: a piece across their border would be copied."""
+    bundles: list[list[int]] = []
+    filled = rows
+    for number, size in enumerate(sizes):
+        if filled + size > rows:
+            bundles.append([])
+            filled = 0
+        bundles[-1].append(number)
+        filled += size
+    return bundles
 
 
 def _table(table: Any, origins: dict[str, int]) -> Table:
@@ -110,6 +128,8 @@ def _values(chunked: Any, name: str = "", origins: dict[str, int] | None = None)
         return _matrix(chunked)
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         return None
+    if pa.types.is_float64(kind) and chunked.num_chunks == 1 and not chunked.null_count:
+        return as_column(chunked.chunk(0).to_numpy())  # where they lie
     numbers = chunked.cast(pa.uint8()) if pa.types.is_boolean(kind) else chunked
     return as_column(numbers.cast(pa.float64(), safe=False).to_numpy())
 

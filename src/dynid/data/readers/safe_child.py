@@ -2,12 +2,15 @@
 
 Parent to child: one line of JSON per file. Child to parent, for every table of it: the length of a JSON header (8
 bytes), the header, then the columns' doubles as raw bytes; an empty header ends the file, one with an error breaks it
-off. Nothing is pickled and nothing that comes back is executed.
+off. Where the system has anonymous files, the doubles of tables that fit into one go through it, which is twice as fast
+as the pipe; an empty line from the parent says that they were taken. Nothing is pickled and nothing that comes back is
+executed.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import subprocess
@@ -40,6 +43,8 @@ PATIENCE = 6.0
 BYTES_PER_SECOND = 5e6
 """Rate below which a larger file is given up."""
 MAX_HEADER = 64 * 2**20
+SHARED = 32 * 2**20
+"""Memory that both processes see [bytes]."""
 _LIMITED = find_spec("resource") is not None
 """Whether a process can limit its own memory and time at work."""
 _OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
@@ -52,6 +57,7 @@ class SafeChild:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._shared: mmap.mmap | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +76,9 @@ class SafeChild:
                     _close_quietly(stream)
             self._process.wait()
             self._process = None
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None
 
     def read(self, name: str, path: Path, options: Options) -> Table:
         """Read `path` with the adapter `name`.
@@ -85,7 +94,7 @@ class SafeChild:
         seconds = BASE_SECONDS + size / BYTES_PER_SECOND
         limits = {"size": size, "seconds": seconds, "rows": rows}
         request = {"format": name, "path": str(path.absolute()), "options": asdict(options), **limits}
-        process = self._process = self._process or _start()
+        process = self._process or self._start()
         complete = False
         try:
             question: dict[str, Any] | None = request
@@ -100,6 +109,27 @@ class SafeChild:
             if not complete:  # what the child still has to say must not answer the next question
                 self.close()
 
+    def _start(self) -> subprocess.Popen[bytes]:
+        """A child that waits for requests."""
+        command = [sys.executable, "-P", "-m", "dynid.data.readers.safe_child"]
+        memory = [os.memfd_create("dynid")] if sys.platform == "linux" else []
+        try:
+            for file in memory:
+                os.ftruncate(file, SHARED)
+                self._shared = mmap.mmap(file, SHARED)
+            self._process = subprocess.Popen(
+                [*command, *map(str, memory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, **_ENVIRONMENT},
+                pass_fds=memory,
+            )
+        finally:
+            for file in memory:
+                os.close(file)
+        return self._process
+
     def _answer(
         self, process: subprocess.Popen[bytes], request: dict[str, Any] | None, who: str, path: Path, seconds: float
     ) -> tuple[dict[str, Any], dict[str, Floats]]:
@@ -108,7 +138,7 @@ class SafeChild:
         watchdog = threading.Timer(seconds * (PATIENCE if _LIMITED else 1.0), _give_up, (process, late))
         watchdog.start()
         try:
-            return _exchange(process, request)
+            return _exchange(process, request, self._shared)
         except (EOFError, OSError, ValueError) as error:
             self.close()
             out_of_time = late.is_set() or process.returncode == -_OUT_OF_TIME
@@ -121,15 +151,6 @@ class SafeChild:
             watchdog.join()
 
 
-def _start() -> subprocess.Popen[bytes]:
-    """A child that waits for requests."""
-    command = [sys.executable, "-P", "-m", "dynid.data.readers.safe_child"]
-    environment = {**os.environ, **_ENVIRONMENT}
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-    )
-
-
 def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
     """End a child that takes too long."""
     late.set()
@@ -137,7 +158,7 @@ def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
 
 
 def _exchange(
-    process: subprocess.Popen[bytes], request: dict[str, Any] | None
+    process: subprocess.Popen[bytes], request: dict[str, Any] | None, shared: mmap.mmap | None
 ) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Send a request, if there is one; receive the next header and its columns."""
     assert process.stdin is not None
@@ -149,11 +170,19 @@ def _exchange(
     if length > MAX_HEADER:
         raise EOFError("the child's answer is not one")
     header: dict[str, Any] = json.loads(_receive(process.stdout, length))
-    columns = {}
-    for name, shape in header.get("shapes", ()):
-        column = np.empty([int(extent) for extent in shape])
-        _receive_into(process.stdout, column.reshape(-1).view(np.uint8).data)
-        columns[str(name)] = column
+    columns = {str(name): np.empty([int(extent) for extent in shape]) for name, shape in header.get("shapes", ())}
+    views = [column.reshape(-1).view(np.uint8).data for column in columns.values()]
+    if shared is None or not header.get("shared"):
+        for view in views:
+            _receive_into(process.stdout, view)
+        return header, columns
+    start = 0
+    with memoryview(shared) as numbers:
+        for view in views:
+            view[:] = numbers[start : start + view.nbytes]
+            start += view.nbytes
+    process.stdin.write(b"\n")
+    process.stdin.flush()
     return header, columns
 
 
@@ -191,8 +220,8 @@ def _close_quietly(stream: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Serve requests from standard input until it closes."""
-    answers = os.fdopen(os.dup(1), "wb")
+    """Serve requests from standard input until it closes; the argument, if there is one, is the shared memory."""
+    answers = _Answers(os.fdopen(os.dup(1), "wb"), mmap.mmap(int(sys.argv[1]), SHARED) if sys.argv[1:] else None)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints must not mix with the answers
     for line in sys.stdin.buffer:
         request = json.loads(line)
@@ -200,11 +229,11 @@ def main() -> None:
         _limit(BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
         try:
             for table in pieces_in_process(request["format"], path, Options(**request["options"]), request["rows"]):
-                _send(answers, _header(table), table)
-            _send(answers, {}, None)
+                answers.send(_header(table), table)
+            answers.send({})
         except LogReadError as error:
             evidence = {"reason": error.reason, "place": error.place, "remedy": error.remedy}
-            _send(answers, {"error": evidence}, None)
+            answers.send({"error": evidence})
 
 
 def _header(table: Table) -> dict[str, Any]:
@@ -213,13 +242,34 @@ def _header(table: Table) -> dict[str, Any]:
     return {"shapes": [(name, column.shape) for name, column in table.columns.items()], "table": about}
 
 
-def _send(stream: IO[bytes], header: dict[str, Any], table: Table | None) -> None:
-    """Write one answer."""
-    text = json.dumps(header).encode()
-    stream.write(len(text).to_bytes(8, "little") + text)
-    for column in table.columns.values() if table else ():
-        stream.write(np.ascontiguousarray(column, dtype=np.float64).reshape(-1).view(np.uint8).data)
-    stream.flush()
+class _Answers:
+    """Writes answers to the pipe, their numbers into the shared memory where they fit."""
+
+    def __init__(self, stream: IO[bytes], shared: mmap.mmap | None) -> None:
+        self._stream, self._shared = stream, shared
+        self._waiting = False
+
+    def send(self, header: dict[str, Any], table: Table | None = None) -> None:
+        """Write one answer, once the numbers of the last were taken."""
+        if self._waiting:
+            sys.stdin.buffer.readline()
+        columns = [] if table is None else [_doubles(column) for column in table.columns.values()]
+        size = sum(column.nbytes for column in columns)
+        self._waiting = self._shared is not None and 0 < size <= SHARED
+        text = json.dumps({**header, "shared": self._waiting}).encode()
+        if self._waiting and self._shared is not None:
+            self._shared.seek(0)
+            for column in columns:
+                self._shared.write(column)
+            columns = []
+        self._stream.write(len(text).to_bytes(8, "little") + text)
+        for column in columns:
+            self._stream.write(column)
+        self._stream.flush()
+
+
+def _doubles(column: Floats) -> memoryview:
+    return np.ascontiguousarray(column, dtype=np.float64).reshape(-1).view(np.uint8).data
 
 
 def _limit(size: int, seconds: float) -> None:
