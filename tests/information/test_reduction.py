@@ -179,6 +179,9 @@ def test_masked_equations_do_not_count(method: str, backend: str) -> None:
     information = reduce_samples(log.robot, *dirty.arrays, valid=valid, method=method, backend=backend)
     assert np.array_equal(information.samples[0], valid.sum(axis=0))
     assert_same_grams(information, log, valid)
+    columns_first = (np.asfortranarray(array) for array in (*dirty.arrays, valid))  # as some filters leave them
+    *channels, mask = columns_first
+    assert_same_grams(reduce_samples(log.robot, *channels, valid=mask, method=method, backend=backend), log, valid)
     by_row = reduce_samples(log.robot, *log.arrays, valid=valid.any(axis=1), method=method, backend=backend)
     assert set(by_row.samples[0]) == {1501 - 40}
 
