@@ -125,10 +125,6 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert further.exit_code == 0, further.output
     rows = json.loads((tmp_path / "next" / "plan.json").read_text())["history"]["rows"]
     assert rows[0][2] == pytest.approx(contents["value"], rel=0.05)
-    other = [*ARGUMENTS, "--harmonics", "3", "--from", str(out / "plan.json"), "--out", str(tmp_path / "other")]
-    refused = CliRunner().invoke(main, other)
-    assert refused.exit_code == 2
-    assert "harmonics" in refused.output
 
 
 def test_a_robot_without_limits_gets_no_motion_of_any_speed(tmp_path: Path) -> None:

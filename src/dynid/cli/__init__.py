@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from dynid.cli import compare, identify, loads, logs, models, results, tools
+from dynid.cli import compare, excite, identify, loads, logs, models, results, tools
 from dynid.cli.group import EXIT_CODES, ErrorGroup
 
 __all__ = ["main"]
@@ -36,7 +36,7 @@ for command in (
     models.base,
     models.check,
     logs.inspect,
-    models.excite,
+    excite.excite,
     identify.identify,
     logs.validate,
     loads.load,

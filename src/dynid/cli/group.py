@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -30,7 +31,10 @@ Exit codes:
   70   a fault of dynid itself
   130  interrupted"""
 
-INTERRUPTED = "interrupted. What was finished is kept; the same command goes on from there."
+INTERRUPTED = "interrupted. What was finished, if anything, is kept; the same command goes on from there."
+
+_HOLD = re.compile(r"read_\w+\(path, locked=\{'([^']*)': 0\.0\}\)")
+"""How a joint is held in Python; the command line has an option for it."""
 
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),
@@ -102,7 +106,7 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
         yield
     except errors.DynidError as error:
         code = next(code for kind, code in _CODES if isinstance(error, kind))
-        _fail(str(error).replace("pass force=True", "add --force"), code)
+        _fail(_HOLD.sub(r"--hold \1", str(error).replace("pass force=True", "add --force")), code)
     except BrokenPipeError:
         _write_no_more()  # nobody reads on, and that is no fault
         sys.exit(0)

@@ -1,9 +1,8 @@
-"""Verbs about robots: robots, check, base, excite, codegen."""
+"""Verbs about robots: robots, check, base, codegen."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +18,10 @@ from dynid.cli.common import (
     JSON,
     MAP,
     OUT,
-    POSITIVE,
     PROFILE,
-    FiniteRange,
     held_joints,
     is_robot,
     load_robot,
-    make_folder,
     print_json,
     robot_argument,
     verb,
@@ -33,14 +29,11 @@ from dynid.cli.common import (
 )
 from dynid.cli.progress import progress, size_of
 from dynid.cli.reading import Seconds, undelayed
-from dynid.cli.run_folder import open_run
 
 if TYPE_CHECKING:
-    from dynid.excitation.optimiser import Step
     from dynid.robot.model import Robot
-    from dynid.robot.parts import Joint
 
-__all__ = ["base", "check", "codegen", "excite", "robots"]
+__all__ = ["base", "check", "codegen", "robots"]
 
 
 @verb("dynid robots --json")
@@ -136,126 +129,6 @@ def base(
     click.echo(render[style]())
     if counts:
         click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}\n\n{counts_table()}")
-
-
-def _limited(robot: Robot, velocity: float | None) -> Robot:
-    """The robot with a velocity limit on every joint; without one a motion could be of any speed."""
-    free = [joint for joint in robot.moving_joints if not math.isfinite(joint.limits.velocity)]
-    if free and velocity is None:
-        raise errors.ArgumentError(
-            f"no velocity limit is known for {', '.join(joint.name for joint in free)}",
-            remedy='Give --velocity, or write <limit velocity="..."/> into the file.',
-        )
-    rails = [joint.name for joint in robot.moving_joints if joint.kind == "prismatic" and not _ranged(joint)]
-    if rails:
-        raise errors.ArgumentError(
-            f"no position limits are known for the sliding joint {rails[0]}",
-            remedy='Write <limit lower="..." upper="..."/> into the file.',
-        )
-    turning = [joint.name for joint in robot.moving_joints if not _ranged(joint)]
-    if turning:
-        click.echo(f"assumed for want of position limits: -180 to 180 deg for {', '.join(turning)}", err=True)
-    return robot.with_limits(
-        {joint.name: dataclasses.replace(joint.limits, velocity=velocity or math.inf) for joint in free}
-    )
-
-
-def _ranged(joint: Joint) -> bool:
-    return math.isfinite(joint.limits.lower) and math.isfinite(joint.limits.upper)
-
-
-@verb("dynid excite ur10 --out plan", "dynid excite arm.urdf --scale 0.5 --period 20 --time-limit 60 --out plan")
-@robot_argument
-@OUT
-@click.option("--period", type=POSITIVE, default=10.0, show_default=True, help="Period of the motion [s].")
-@click.option("--harmonics", type=click.IntRange(min=1), default=5, show_default=True, help="Number of harmonics.")
-@click.option(
-    "--scale",
-    type=FiniteRange(0.0, 1.0, min_open=True),
-    default=0.8,
-    show_default=True,
-    help="Share of the robot's limits that may be used.",
-)
-@click.option("--velocity", type=POSITIVE, help="Velocity limit of joints that have none in the file [rad/s or m/s].")
-@click.option("--rate", type=POSITIVE, default=500.0, show_default=True, help="Rate of the written trajectory [Hz].")
-@click.option("--seed", default=0, show_default=True, help="Of the random starts.")
-@click.option(
-    "--time-limit", type=POSITIVE, default=30.0, show_default=True, help="Seconds to search; Ctrl-C keeps the best."
-)
-@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="That share the starts.")
-@click.option("--from", "earlier", type=EXISTING, help="plan.json of an earlier design to go on from.")
-@click.option(
-    "--speed-coverage",
-    type=FiniteRange(0.0, 1.0),
-    default=0.0,
-    show_default=True,
-    help="Share of its speed limit that every joint is to reach both ways, for friction.",
-)
-@FORCE
-@JSON
-def excite(
-    robot: Robot,
-    out: Path,
-    period: float,
-    harmonics: int,
-    scale: float,
-    velocity: float | None,
-    rate: float,
-    seed: int,
-    time_limit: float,
-    processes: int,
-    earlier: str | None,
-    speed_coverage: float,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Design the motion that reveals the parameters best, within the robot's limits."""
-    from dynid.excitation.design import design_excitation
-    from dynid.excitation.fourier import FourierTrajectory
-    from dynid.excitation.limits import MotionLimits
-    from dynid.excitation.plan_files import (
-        PLAN_FILES,
-        plan_contents,
-        read_coefficients,
-        write_coefficients,
-        write_plan,
-    )
-    from dynid.report.report import plan_page
-
-    model = with_usual_joint_models(_limited(robot, velocity))
-    run = open_run(out, PLAN_FILES, force=force)
-    limits = MotionLimits.from_robot(model, scale=scale)
-    family = FourierTrajectory.still(model.dof, period_s=period, harmonics=harmonics)
-    given = None if earlier is None else read_coefficients(earlier, family)
-    if earlier is not None and given is None:
-        raise errors.ArgumentError(
-            "no motion of these joints and harmonics", path=earlier, remedy="Give a plan.json of the same --harmonics."
-        )
-    kept, best = out / "cache" / "best.json", math.inf
-    make_folder(kept.parent)
-
-    def note(step: Step) -> None:
-        nonlocal best
-        if step.trajectory is not None and step.value < best:
-            best = step.value
-            write_coefficients(step.trajectory, kept)
-        advance(step.elapsed_s, f"start {step.start + 1}, condition {best:.1f}")
-
-    with progress("searching", time_limit) as advance:
-        plan = design_excitation(
-            model, limits, family=family, seed=seed, initial=read_coefficients(kept, family) or given,
-            time_limit_s=time_limit, speed_coverage=speed_coverage, processes=processes, progress=note,
-        )  # fmt: skip
-    files = write_plan(plan, out, rate_hz=rate, force=run.overwrite)
-    run.write_page(plan_page(plan, [run.settings()], model))
-    run.finish("plan.json", 0)
-    if plan.interrupted:
-        click.echo("interrupted: this is the best motion found until then", err=True)
-    if as_json:
-        print_json(plan_contents(plan))
-    else:
-        click.echo(plan.summary())
-        click.echo(f"written: {', '.join(map(str, (*files, out / 'report.html')))}")
 
 
 @verb(

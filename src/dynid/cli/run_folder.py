@@ -46,6 +46,8 @@ class RunFolder:
     """What ``run.json`` says."""
     overwrite: bool
     """Whether files may stand there already: forced, or of the same run that was interrupted."""
+    resumed: bool = False
+    """Whether it goes on with the same run that was interrupted."""
     started: float = field(default_factory=time.monotonic)
 
     def note(self, text: str) -> None:
@@ -137,7 +139,7 @@ def open_run(out: Path, files: Sequence[str], *, force: bool) -> RunFolder:
         raise ExportError(f"{taken[0]} is there already", path=out, remedy="Add --force, or choose another folder.")
     make_folder(out)
     write_atomically(out / "run.json", json.dumps({**facts, "finished": False}, indent=1) + "\n", force=True)
-    run = RunFolder(path=out, facts=facts, overwrite=force or resumed)
+    run = RunFolder(path=out, facts=facts, overwrite=force or resumed, resumed=resumed)
     run.note(f"{'resumed' if resumed else 'started'}: {facts['command']}")
     click.get_current_context().call_on_close(run.note_failure)
     if resumed and (out / "cache").exists():
@@ -192,7 +194,7 @@ def _facts(ctx: click.Context) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "verb": ctx.info_name,
-        "command": shlex.join(["dynid", str(ctx.info_name), *_arguments(given, str)]),
+        "command": shlex.join(["dynid", str(ctx.info_name), *_arguments(given, str), *_place(ctx)]),
         "arguments": _arguments(given, _absolute),
         "options": {str(name): _plain(value) for name, value in chosen.items()},
         "inputs": [{"path": str(path), "sha256": sha256(path)} for path in inputs],
@@ -212,6 +214,11 @@ def _arguments(given: Sequence[tuple[click.Parameter, Any]], text: Callable[[Any
         else:
             words += [word for item in values for word in (parameter.opts[0], text(item))]
     return words
+
+
+def _place(ctx: click.Context) -> list[str]:
+    """The words that name the folder: no setting, but without them the command is not whole."""
+    return ["--out", str(ctx.params["out"])] if ctx.params.get("out") is not None else []
 
 
 def _paths(value: Any) -> list[Path]:

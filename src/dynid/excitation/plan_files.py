@@ -13,11 +13,20 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
+from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.trajectory import LinearTrajectory
 from dynid.files import write_atomically
 from dynid.tables import Table
 
-__all__ = ["PLAN_FILES", "check_rate", "plan_contents", "read_coefficients", "write_coefficients", "write_plan"]
+__all__ = [
+    "PLAN_FILES",
+    "check_rate",
+    "plan_contents",
+    "read_coefficients",
+    "read_trajectory",
+    "write_coefficients",
+    "write_plan",
+]
 
 Floats = NDArray[np.float64]
 PLAN_FILES = ("trajectory.csv", "trajectory.json", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
@@ -113,6 +122,19 @@ def _deviations(plan: Excitation) -> Table:
 def write_coefficients(trajectory: LinearTrajectory, path: str | os.PathLike[str]) -> None:
     """Keep a trajectory of a known family, to go on from it later; whole or not at all."""
     write_atomically(path, json.dumps({"coefficients": trajectory.coefficients.tolist()}) + "\n", force=True)
+
+
+def read_trajectory(path: str | os.PathLike[str]) -> tuple[FourierTrajectory, dict[str, Any]] | None:
+    """The Fourier series that a ``plan.json`` holds and all the file says; None where it is no such plan."""
+    try:
+        facts = json.loads(Path(path).read_text(encoding="utf-8"))
+        start, end = facts["recorded_s"]
+        coefficients = np.array(facts["coefficients"], dtype=float)
+        trajectory = FourierTrajectory(coefficients=coefficients, period_s=end - start, lead_s=start)
+        fits = len(facts["joint_names"]) == trajectory.dof and isinstance(facts["robot"], str)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, ArgumentError):
+        return None
+    return (trajectory, facts) if fits else None
 
 
 def read_coefficients(path: str | os.PathLike[str], family: LinearTrajectory) -> LinearTrajectory | None:

@@ -44,14 +44,19 @@ class Plan(Section):
             ("condition number", f"{plan.condition_number:.3g}"),
             ("to record [s]", f"{end - start:g}"),
             ("whole motion [s]", f"{plan.trajectory.duration:g}"),
-            ("least share of the speed limits", f"{100 * plan.coverage.min():.0f} %"),
         ]
+        if np.isfinite(plan.limits.velocity).any():
+            share = plan.coverage[np.isfinite(plan.limits.velocity)].min()
+            cards.append(("least share of the speed limits", f"{100 * share:.0f} %"))
         if tightest is not None:
-            cards.append((f"closest limit: {tightest.limit}, {tightest.where}", f"{100 * tightest.relative:.1f} %"))
+            label = f"left to the closest limit: {tightest.limit}, {tightest.where}"
+            cards.append((label, f"{tightest.margin:.2g} {tightest.unit}"))
         samples = plan.sample(POINTS / plan.trajectory.duration)
         note = "The recorded part is periodic; the whole motion starts and ends at rest. Dashed: limits."
         return [
             Cards(tuple(cards)),
+            Text(plan.checks),
+            *(Text(f"Caution: {caution}.", "verdict open") for caution in plan.cautions),
             Text(note, "hint"),
             *self._positions(samples),
             *self._shares(samples),
@@ -62,10 +67,12 @@ class Plan(Section):
         """One small plot per joint, between its limits."""
         limits = self.plan.limits
         plots: list[Block] = []
+        units = {margin.where: margin.unit for margin in self.plan.margins if margin.limit == "position"}
         for name, q, low, high in zip(limits.joint_names, samples.q.T, limits.lower, limits.upper, strict=True):
             bounds = [(label, np.full(len(q), x)) for label, x in (("from", low), ("to", high)) if np.isfinite(x)]
             curves = [("position", q), *bounds]
-            what = f"{name} [rad or m]"
+            unit = units.get(f"joint '{name}'", "rad or m")
+            what = f"{name} [{unit}]"
             plots.append(Plot.of(f"position of {name}", "time [s]", what, samples.time, curves,
                                  dashed=["from", "to"], small=True))  # fmt: skip
         return plots
@@ -91,14 +98,18 @@ class Plan(Section):
 
     def _tables(self) -> list[Block]:
         plan = self.plan
-        order = np.argsort(-plan.predicted_deviation)
-        deviations = tuple((plan.parameter_names[k], float(plan.predicted_deviation[k])) for k in order)
+        found = zip(plan.parameter_names, plan.predicted_deviation, plan.parameter_units, strict=True)
+        deviations = tuple((name, float(deviation), unit) for name, deviation, unit in found)
+        accuracy = plan.accuracy()
         nearest = sorted(plan.margins, key=lambda margin: margin.relative)[:12]
         margins = tuple((m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative)) for m in nearest)
         return [
             Heading("Nearest limits"),
-            Rows(("limit", "closest at", "margin", "unit", "relative %"), margins),
-            Rows(("parameter", "predicted standard deviation"), deviations, folded="What it will reveal, worst first"),
+            Rows(("limit", "closest at", "margin", "unit", "free share %"), margins),
+            Heading("Predicted accuracy"),
+            Text(f"Standard deviations for {plan.assumed}.", "hint"),
+            Rows(accuracy.header, accuracy.rows),
+            Rows(("parameter", "predicted standard deviation", "unit"), deviations, folded="Every parameter"),
         ]
 
 
@@ -141,8 +152,10 @@ class Search(Section):
         for start in sorted({step.start for step in steps}):
             own = np.array([step.value if step.start == start else np.inf for step in steps])
             best = np.minimum.accumulate(own)
-            curves.append((f"start {start + 1}", np.where(np.isfinite(best), best, np.nan)))
+            best = np.where(np.isfinite(best), best, np.nan)
+            curves.append((f"start {start + 1}", np.log10(best) if self.plan.criterion.positive else best))
         name = type(self.plan.criterion).__name__
         ended = " Ended by hand before its time." if self.plan.interrupted else ""
         note = f"Criterion {name} of the best motion so far that keeps all limits; lower is better.{ended}"
-        return [Text(note, "hint"), Plot.of("criterion over time", "time [s]", "criterion", time, curves)]
+        what = "log10 of the criterion" if self.plan.criterion.positive else "criterion"
+        return [Text(note, "hint"), Plot.of("criterion over time", "time [s]", what, time, curves)]

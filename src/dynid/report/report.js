@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const COLOURS = ["#3b82c4", "#d9683f", "#4aa871", "#9670c4", "#c09a2d", "#c2527f", "#3aa6a6", "#7d8b99"];
+  const COLOURS = ["#3b82c4", "#d9683f", "#4aa871", "#9670c4", "#c09a2d", "#c2527f", "#3aa6a6", "#7d8b99",
+    "#8c6d46", "#5a5fc7", "#9aa83a", "#d48fb0"];
   const floats = (text) => {
     const raw = atob(text), bytes = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);

@@ -1,0 +1,266 @@
+"""The verb that designs motions: limits by options, what was checked is said, leftovers are not used, odd words."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+from click.testing import CliRunner, Result
+
+from dynid.cli import main
+from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.optimiser import Settings
+from dynid.excitation.plan_files import write_coefficients
+
+QUICK = ["--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1"]
+WHOLE = [*QUICK, "--time-limit", "60"]
+"""To the end of a `brief` search: equal seeds then give equal designs."""
+JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="{at}"/>
+<axis xyz="{axis}"/><limit lower="-2" upper="2" velocity="{velocity}"{effort}/>{more}</joint>"""
+LINK = """<link name="{name}">{inertial}<collision><origin xyz="0.2 0 0"/><geometry>
+<box size="0.4 0.08 0.08"/></geometry></collision></link>"""
+INERTIAL = """<inertial><origin xyz="0.2 0.01 0.02"/><mass value="2"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0.002" iyz="0.001"/></inertial>"""
+
+
+def arm(path: Path, *, effort: float | None = 100.0, inertial: bool = True, more: str = "", names: str = "abc") -> Path:
+    """An arm of three joints over a base at height 0.3 m whose links are beams 0.4 m long."""
+    parts = ['<robot name="beams"><link name="base"/>']
+    axes, places = ("0 0 1", "0 1 0", "0 1 0"), ("0 0 0.3", "0 0 0", "0.4 0 0")
+    word = "" if effort is None else f' effort="{effort}"'
+    for k, (axis, at) in enumerate(zip(axes, places, strict=True)):
+        parent = "base" if k == 0 else f"link{k - 1}"
+        mass = INERTIAL if inertial else ""
+        box = LINK.format(name=f"link{k}", inertial=mass)
+        parts.append(box if k else re.sub(r"<collision>.*</collision>", "", box, flags=re.S))
+        parts.append(JOINT.format(name=names[k], kind="revolute", parent=parent, child=f"link{k}", at=at, axis=axis,
+                                  velocity=2, effort=word, more=more if k == 2 else ""))  # fmt: skip
+    path.write_text("".join(parts) + "</robot>")
+    return path
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, ["excite", *map(str, words)])
+
+
+def good(*words: object) -> str:
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def beams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return arm(tmp_path_factory.mktemp("robot") / "beams.urdf")
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends by itself soon."""
+    monkeypatch.setattr("dynid.excitation.design.Settings", lambda: Settings(iterations=4, outer=2))
+
+
+def motion(folder: Path) -> np.ndarray:
+    """Rows of the written trajectory: time, then positions, velocities, accelerations of the joints."""
+    with (folder / "trajectory.csv").open() as stream:
+        return np.array([[float(x) for x in row] for row in list(csv.reader(stream))[1:]])
+
+
+def corner_heights(urdf: Path, q: np.ndarray) -> np.ndarray:
+    """Heights of the corners of the two beams in the base frame, by Pinocchio (N, 2, 8)."""
+    model = pinocchio.buildModelFromUrdf(str(urdf))
+    data = model.createData()
+    signs = np.array([[x, y, z] for x in (0.0, 0.4) for y in (-0.04, 0.04) for z in (-0.04, 0.04)])
+    heights = []
+    for row in q:
+        pinocchio.framesForwardKinematics(model, data, row)
+        poses = [data.oMf[model.getFrameId(f"link{k}")] for k in (1, 2)]
+        heights.append([(signs @ T.rotation.T + T.translation)[:, 2] for T in poses])
+    return np.array(heights)
+
+
+def test_every_limit_that_is_asked_for_is_kept(beams: Path, tmp_path: Path) -> None:
+    limits = ["--acceleration", "3,4,5", "--jerk", "40", "--torque-margin", "0.6", "--floor", "0.1",
+              "--tool-speed", "0.6", "--box=:,-0.5:0.5,:0.8"]  # fmt: skip
+    text = good(beams, *QUICK, *limits, "--clearance", "0.01", "--out", tmp_path / "plan")
+    assert "Checked: position, velocity, acceleration, jerk, torque, workspace, tool speed, floor or wall" in text
+    assert "acceleration" not in text.partition("Not checked: ")[2].partition(".")[0]
+    rows = motion(tmp_path / "plan")
+    q, dq, ddq = rows[:, 1:4], rows[:, 4:7], rows[:, 7:10]
+    assert np.all(np.abs(ddq) <= [3 + 1e-6, 4 + 1e-6, 5 + 1e-6])
+    assert corner_heights(beams, q).min() >= 0.1 - 1e-9
+    model = pinocchio.buildModelFromUrdf(str(beams))
+    data = model.createData()
+    torque = np.array([pinocchio.rnea(model, data, *state) for state in zip(q, dq, ddq, strict=True)])
+    assert np.abs(torque).max() <= 40.0
+    tip = model.getFrameId("link2")
+    for row, speed in zip(q, dq, strict=True):
+        pinocchio.forwardKinematics(model, data, row, speed)
+        velocity = pinocchio.getFrameVelocity(model, data, tip, pinocchio.LOCAL_WORLD_ALIGNED).linear
+        place = pinocchio.updateFramePlacement(model, data, tip).translation
+        assert np.linalg.norm(velocity) <= 0.6 + 1e-6
+        assert abs(place[1]) <= 0.5 + 1e-9
+        assert place[2] <= 0.8 + 1e-9
+
+
+def test_what_was_not_checked_is_said_everywhere(beams: Path, tmp_path: Path) -> None:
+    said = "Not checked: acceleration; jerk; floor and walls; tool speed; self-collision."
+    assert said in good(beams, *QUICK, "--out", tmp_path / "plan")
+    contents = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    assert contents["not_checked"] == ["acceleration", "jerk", "floor and walls", "tool speed", "self-collision"]
+    assert said in (tmp_path / "plan" / "plan.txt").read_text()
+    assert said in (tmp_path / "plan" / "report.html").read_text()
+    good("ur10", *QUICK, "--out", tmp_path / "ur10")
+    assert "Not checked: " in (tmp_path / "ur10" / "trajectory.script").read_text().splitlines()[0]
+
+
+def test_nothing_that_bounds_acceleration_is_a_caution(tmp_path: Path) -> None:
+    free = arm(tmp_path / "free.urdf", effort=None)
+    assert "caution: nothing but the period bounds the acceleration of a, b, c" in good(
+        free, *QUICK, "--out", tmp_path / "p"
+    )
+    assert "bounds the acceleration" not in good(free, *QUICK, "--acceleration", "5", "--out", tmp_path / "q")
+
+
+def test_the_floor_without_geometry_is_for_joint_origins_and_says_so(tmp_path: Path) -> None:
+    text = good("ur10", *QUICK, "--floor", "0", "--out", tmp_path / "plan")
+    assert "joint origins stand for the bodies" in text
+    assert "floor and walls for the bodies around the joint origins" in text
+
+
+@pytest.mark.usefixtures("brief")
+def test_predictions_state_noise_rate_and_units(beams: Path, tmp_path: Path) -> None:
+    loud = good(beams, *WHOLE, "--noise", "2", "--record-rate", "25", "--out", tmp_path / "loud")
+    assert "torque noise of 2 N m (N where a joint slides), independent from sample to sample at 25 Hz" in loud
+    assert re.search(r"kg m\^2 +\d+ +[0-9.]+", loud)
+    calm = good(beams, *WHOLE, "--json", "--out", tmp_path / "calm")
+    plain, noisy = json.loads(calm), json.loads((tmp_path / "loud" / "plan.json").read_text())
+    assert noisy["coefficients"] == plain["coefficients"]
+    ratio = [noisy["predicted_deviation"][name] / plain["predicted_deviation"][name] for name in plain["units"]]
+    assert ratio == pytest.approx([4.0] * len(ratio))
+    assert plain["units"]["FC1"] == "N m"
+    assert "FC1" in (tmp_path / "loud" / "plan.txt").read_text()
+
+
+def test_a_slow_motion_is_a_caution(beams: Path, tmp_path: Path) -> None:
+    words = ["--period", "1e6", "--harmonics", "2", "--rate", "1e-4", "--time-limit", "1", "--out", tmp_path / "plan"]
+    assert "caution: the motion is slow" in good(beams, *words)
+
+
+def test_masses_that_are_not_known_judge_no_torque(tmp_path: Path) -> None:
+    text = good(arm(tmp_path / "empty.urdf", inertial=False), *QUICK, "--out", tmp_path / "plan")
+    assert "torques cannot be judged, masses are zero" in text
+    assert "torque " not in text.partition("Checked: ")[0]
+
+
+@pytest.mark.usefixtures("brief")
+def test_what_another_run_left_is_not_used(beams: Path, tmp_path: Path) -> None:
+    first = json.loads(good(beams, *WHOLE, "--json", "--out", tmp_path / "clean"))
+    left = FourierTrajectory(coefficients=0.05 * np.ones((5, 3)), period_s=5.0)
+    (tmp_path / "dirty" / "cache").mkdir(parents=True)
+    write_coefficients(left, tmp_path / "dirty" / "cache" / "best.json")
+    second = json.loads(good(beams, *WHOLE, "--json", "--out", tmp_path / "dirty"))
+    assert second["coefficients"] == first["coefficients"]
+    assert {row[0] for row in second["history"]["rows"]} == {0, 1}
+
+
+def test_force_leaves_no_script_of_another_robot(beams: Path, tmp_path: Path) -> None:
+    good("ur10", *QUICK, "--out", tmp_path / "plan")
+    assert (tmp_path / "plan" / "trajectory.script").exists()
+    good(beams, *QUICK, "--force", "--out", tmp_path / "plan")
+    assert not (tmp_path / "plan" / "trajectory.script").exists()
+    assert "trajectory.script" not in json.loads((tmp_path / "plan" / "run.json").read_text())["outputs"]
+
+
+def test_plans_of_another_period_or_robot_are_told_of(beams: Path, tmp_path: Path) -> None:
+    good(beams, *QUICK, "--out", tmp_path / "plan")
+    plan = tmp_path / "plan" / "plan.json"
+    text = good(beams, *QUICK, "--period", "8", "--harmonics", "3", "--from", plan, "--out", tmp_path / "longer")
+    assert "the path of 5 s and 2 harmonics is run in 8 s with 3" in text
+    assert motion(tmp_path / "longer")[-1, 0] == pytest.approx(12.0, abs=0.02)
+    other = run("ur10", *QUICK, "--from", plan, "--out", tmp_path / "other")
+    assert other.exit_code == 2
+    assert "a plan for other joints: a, b, c" in other.output
+    assert not (tmp_path / "other").exists()
+    renamed = tmp_path / "renamed.urdf"
+    renamed.write_text(beams.read_text().replace('name="beams"', 'name="planks"'))
+    assert "a plan of 'beams' is taken as a start" in good(renamed, *QUICK, "--from", plan, "--out", tmp_path / "r")
+
+
+WRONG = {
+    "negative seed": (["--seed", "-1"], "--seed"),
+    "few samples": (["--rate", "0.01"], "a rate of 0.01 Hz does not fit this motion"),
+    "many samples": (["--rate", "1e9"], "a rate of 1e+09 Hz does not fit this motion"),
+    "word for a number": (["--acceleration", "fast"], "--acceleration: 'fast'"),
+    "too few numbers": (["--jerk", "1,2"], "one for each of the 3 joints"),
+    "no noise": (["--noise", "0"], "--noise: '0'"),
+    "flat box": (["--box", "1:0,:,:"], "a box needs"),
+    "half a box": (["--box", "1,2"], "--box: three ranges"),
+    "no such link": (["--tool", "hand", "--tool-speed", "1"], "Links: base, link0"),
+    "tool without limit": (["--tool", "link2"], "limits nothing"),
+    "tool that stands": (["--tool", "base", "--tool-speed", "1"], "does not move"),
+    "floor above all": (["--floor", "5"], "beyond 'z >= 5 m'"),
+    "no plan": (["--from", __file__], "no plan of a motion"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_words_that_cannot_be_meant_leave_no_folder(beams: Path, tmp_path: Path, case: str) -> None:
+    words, expected = WRONG[case]
+    result = run(beams, *QUICK, *words, "--out", tmp_path / "new")
+    assert result.exit_code == 2, result.output
+    assert expected in result.output
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_robot_without_moving_joint(tmp_path: Path) -> None:
+    (tmp_path / "rock.urdf").write_text('<robot name="rock"><link name="stone"/></robot>')
+    result = run(tmp_path / "rock.urdf", "--out", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "no moving joint" in result.output
+
+
+def test_clearance_needs_geometry(tmp_path: Path) -> None:
+    result = run("ur10", *QUICK, "--clearance", "0.01", "--out", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "--clearance: the robot was not read from a URDF" in result.output
+
+
+def test_a_mimic_joint_is_held_by_an_option(tmp_path: Path) -> None:
+    finger = arm(tmp_path / "finger.urdf", more='<mimic joint="a"/>')
+    result = run(finger, *QUICK, "--out", tmp_path / "new")
+    assert result.exit_code == 3
+    assert "Hold the joint: --hold c." in result.output
+    assert "read_urdf" not in result.output
+    good(finger, *QUICK, "--hold", "c", "--out", tmp_path / "new")
+
+
+def test_the_assumed_range_is_the_used_one(tmp_path: Path, beams: Path) -> None:
+    endless = tmp_path / "endless.urdf"
+    endless.write_text(beams.read_text().replace('lower="-2" upper="2"', 'lower="-1e9" upper="1e9"'))
+    text = good(endless, *QUICK, "--out", tmp_path / "plan")
+    assert (
+        "for want of finite position limits: -180 to 180 deg for a, b, c, of which 144 deg either way are used" in text
+    )
+    assert np.abs(motion(tmp_path / "plan")[:, 1:4]).max() <= math.radians(144.0)
+
+
+def test_joint_names_with_commas_and_quotes_keep_the_columns(tmp_path: Path, beams: Path) -> None:
+    odd = tmp_path / "odd.urdf"
+    odd.write_text(beams.read_text().replace('<joint name="a"', "<joint name='a,\"b\"'"))
+    good(odd, *QUICK, "--out", tmp_path / "plan")
+    with (tmp_path / "plan" / "trajectory.csv").open() as stream:
+        header, first, *_ = csv.reader(stream)
+    assert header[1] == 'q_a,"b"'
+    assert len(header) == len(first) == 10
+
+
+def test_the_page_names_the_whole_command(beams: Path, tmp_path: Path) -> None:
+    good(beams, *QUICK, "--out", tmp_path / "plan")
+    assert f"--out {tmp_path / 'plan'}" in (tmp_path / "plan" / "report.html").read_text()
