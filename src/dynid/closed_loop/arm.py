@@ -16,9 +16,10 @@ from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.robot.model import Robot
 from dynid.tape import Tape, jvp, record
+from dynid.tape.operations import is_binary
 from dynid.tape.recorder import Recorder, replay
 
-__all__ = ["Arm", "control_tape", "law_slopes"]
+__all__ = ["Arm", "control_tape", "law_slopes", "narrowed"]
 
 Floats = NDArray[np.float64]
 
@@ -109,20 +110,43 @@ def _linearised(arm: Arm, width: int) -> Tape:
     return recorder.tape({"stiffness": slopes[:, :n], "damping": slopes[:, n:], "columns": table, "mobility": mobility})
 
 
-def control_tape(law: ControlLaw, dof: int, period: float) -> Tape:
+def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = False) -> Tape:
     """``(state, memory, sample) -> {held, memory}`` of a law.
 
-    A sample (5 n,) is the wanted position, velocity and acceleration, then what is added to the measured position and
-    to the torque: noise within the loop.
+    A sample (3 n,) is the wanted position, velocity and acceleration; where it is noisy (5 n,), what is added to the
+    measured position and to the torque follows: noise within the loop.
     """
 
     def control(state: Any, memory: Any, sample: Any) -> dict[str, Any]:
-        wanted = [sample[k * dof : (k + 1) * dof] for k in range(5)]
-        seen = Tracked(state[:dof] + wanted[3], state[dof : 2 * dof], *wanted[:3])
-        torque, later = law.torque(seen, memory, period)
-        return {"held": torque + wanted[4], "memory": later}
+        wanted = [sample[k : k + dof] for k in range(0, sample.size, dof)]
+        q = state[:dof] + wanted[3] if noisy else state[:dof]
+        torque, later = law.torque(Tracked(q, state[dof : 2 * dof], *wanted[:3]), memory, period)
+        return {"held": torque + wanted[4] if noisy else torque, "memory": later}
 
-    return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=(5 * dof,))
+    sample = (5 * dof if noisy else 3 * dof,)
+    return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=sample)
+
+
+def narrowed(control: Tape) -> tuple[Tape, list[int]]:
+    """The same law given only those elements of a sample that it reads, and which these are."""
+    state, memory, sample = (entry.size for entry in control.inputs)
+    read = {
+        operand for _, code, left, right in control.steps() for operand in (left, right if is_binary(code) else left)
+    }
+    read.update(element for output in control.outputs for element in output.elements.ravel().tolist())
+    columns = [k for k in range(sample) if state + memory + k in read]
+    recorder = Recorder()
+    values: Any = np.zeros(control.input_size, dtype=object)
+    values[:state], values[state : state + memory] = (
+        recorder.input("state", (state,)),
+        recorder.input("memory", (memory,)),
+    )
+    values[state + memory + np.array(columns, dtype=int)] = recorder.input("sample", (len(columns),))
+    value = replay(control, recorder, values)
+    outputs = {}
+    for output in control.outputs:
+        outputs[output.name] = np.array([value(e) for e in output.elements.ravel().tolist()], dtype=object)
+    return recorder.tape(outputs), columns
 
 
 def law_slopes(law: Tape, dof: int) -> Tape:

@@ -31,7 +31,7 @@ __all__ = ["FrictionPace"]
 Floats = NDArray[np.float64]
 FOLLOWED = 1.2
 """Step times rate that the fourth-order method follows as well as the motion at large; beyond 2.78 it is unstable."""
-NEAR = 1.25
+NEAR = 1.1
 """Speeds up to this many times v0 count as near rest."""
 POSES = 16
 """Poses of the reference at which rates are computed."""
@@ -68,12 +68,13 @@ def _tape(loop: Loop, directions: Floats, steps: Floats) -> Tape:
     n, period = loop.dof, loop.period_s
 
     def pace(state: Any, rate: Any) -> Any:
-        total: Any = 0.0
+        most: Any = 0.0
         for count, direction in zip(steps, directions, strict=True):
             speed, change = direction @ state[n : 2 * n], direction @ rate[n : 2 * n] * (0.5 * period)
             away = np.abs(speed + change) - np.abs(change) - NEAR * loop.friction_speed  # of the period's speeds
-            total = total + float(1.0 + count) * (0.5 - 0.5 * np.sign(away))
-        return np.array([total])
+            wanted = float(1.0 + count) * (0.5 - 0.5 * np.sign(away))
+            most = 0.5 * (most + wanted + np.abs(most - wanted))  # the larger one
+        return np.array([most])
 
     return record(pace, state=(2 * n + 1,), rate=(2 * n + 1,))
 

@@ -99,9 +99,7 @@ def _linearised(
 ) -> Linearisation:
     n, reference = simulator.loop.dof, simulator.loop.reference
     state, memory = runs.state[0, ticks], runs.memory[0, ticks]
-    samples = np.zeros((len(state), 5 * n))
-    for place, values in enumerate((reference.q, reference.dq, reference.ddq)):
-        samples[:, place * n : (place + 1) * n] = values[ticks][: len(state)]
+    samples = np.concatenate([x[ticks] for x in (reference.q, reference.dq, reference.ddq)], axis=1)
     laws = _law_program(_Key(simulator.law, n), backend)(state, memory, samples)
     assert runs.stages is not None
     stages = runs.stages[0, steps[ticks.start] : steps[ticks.stop]]

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.closed_loop.arm import Arm, control_tape
+from dynid.closed_loop.arm import Arm, control_tape, narrowed
 from dynid.closed_loop.loop import Loop
 from dynid.closed_loop.pace import FrictionPace
 from dynid.errors import ArgumentError, EstimationError
@@ -73,7 +73,7 @@ class LoopSimulator:
         substeps: int | None = None,
         scheme: Scheme = RK4,
     ) -> None:
-        """Compile, or take from the cache.
+        """Prepare; what is run is compiled then, or taken from the cache.
 
         Args:
             arm: The robot and which of its parameters are inputs.
@@ -92,14 +92,14 @@ class LoopSimulator:
         given = substeps or loop.substeps
         pace = FrictionPace(given, None) if given else FrictionPace.of(arm.robot, loop)
         self.substeps = pace.most
-        self._system, self._backend = _System(self.law, arm.rate(), pace.tape, scheme), backend
-        self._rollout = _compiled(self._system, lanes, backend)
-        self._clean: Floats | None = None
+        short, self._columns = narrowed(self.law)
+        self._system, self._backend, self._lanes = _System(short, arm.rate(), pace.tape, scheme), backend, lanes
+        self._clean = np.zeros((0, len(self._columns)))
 
     @property
     def lanes(self) -> int:
         """Runs side by side."""
-        return self._rollout.lanes
+        return _compiled(self._system, self._lanes, self._backend).lanes
 
     def run(
         self,
@@ -124,10 +124,14 @@ class LoopSimulator:
         Raises:
             EstimationError: The robot runs away.
         """
-        samples = self._samples(position_noise, torque_noise)
-        runs = self._rollout.run(
+        system, samples = self._system, self._samples()
+        if position_noise is not None or torque_noise is not None:
+            control = control_tape(self.loop.law, self.loop.dof, self.loop.period_s, noisy=True)
+            system = _System(control, system.rate, system.pace, system.scheme)
+            samples = self._noisy_samples(position_noise, torque_noise)
+        runs = _compiled(system, self._lanes, self._backend).run(
             self.loop.start,
-            np.zeros(self._rollout.sizes.memory),
+            np.zeros(self.law.inputs[1].size),
             np.asarray(parameters, dtype=float),
             samples,
             period=self.loop.period_s,
@@ -164,7 +168,7 @@ class LoopSimulator:
             near.state[0, starts],
             near.memory[0, starts],
             np.asarray(parameters, dtype=float),
-            self._clean_samples(int(starts[-1] + length) * every),
+            self._samples(int(starts[-1] + length) * every),
             period=self.loop.period_s,
             ticks=length * every,
             every=every,
@@ -175,7 +179,7 @@ class LoopSimulator:
 
     def reference_run(self, every: int) -> Runs | None:
         """The reference as if it were a run, for `run_near`; None where the law has memory, which is not known."""
-        if self._rollout.sizes.memory:
+        if self.law.inputs[1].size:
             return None
         rows, reference = slice(None, None, every), self.loop.reference
         q, dq, ddq = (x[rows] for x in (reference.q, reference.dq, reference.ddq))
@@ -202,25 +206,22 @@ class LoopSimulator:
         whole = {name: line(getattr(runs, name)) for name in ("state", "held", "rate", "memory")}
         return Runs(**whole, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:], taken=runs.taken)
 
-    def _samples(self, position_noise: ArrayLike | None, torque_noise: ArrayLike | None) -> Floats:
-        """(M, 5 n) what the law is given at every instant."""
-        n, samples = self.loop.dof, self._clean_samples()
-        for place, noise in ((3, position_noise), (4, torque_noise)):
-            if noise is not None:
-                samples = samples.copy()
-                samples[: len(self.loop.reference.q), place * n : (place + 1) * n] = noise
-        return samples
-
-    def _clean_samples(self, count: int = 0) -> Floats:
-        """(M, 5 n) or more, the last one repeated, without noise; kept for the next run."""
-        reference, n = self.loop.reference, self.loop.dof
-        if self._clean is None or len(self._clean) < count:
-            samples = np.zeros((max(count, len(reference.q)), 5 * n))
-            for place, wanted in enumerate((reference.q, reference.dq, reference.ddq)):
-                samples[: len(wanted), place * n : (place + 1) * n] = wanted
-                samples[len(wanted) :, place * n : (place + 1) * n] = wanted[-1]
-            self._clean = samples
+    def _samples(self, count: int = 0) -> Floats:
+        """(M, k) what the law reads of the reference, or more rows, the last one repeated; kept for the next run."""
+        reference = self.loop.reference
+        if not len(self._clean) or len(self._clean) < count:
+            wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[:, self._columns]
+            missing = max(0, count - len(wanted))
+            self._clean = np.concatenate([wanted, np.repeat(wanted[-1:], missing, axis=0)])
         return self._clean
+
+    def _noisy_samples(self, position_noise: ArrayLike | None, torque_noise: ArrayLike | None) -> Floats:
+        """(M, 5 n) reference and noise at every instant."""
+        reference = self.loop.reference
+        noises = [np.zeros_like(reference.q), np.zeros_like(reference.q)]
+        for noise, given in zip(noises, (position_noise, torque_noise), strict=True):
+            noise[:] = 0.0 if given is None else given
+        return np.concatenate([reference.q, reference.dq, reference.ddq, *noises], axis=1)
 
     def _checked(self, runs: Runs) -> Runs:
         n = self.loop.dof
@@ -236,19 +237,19 @@ class _System:
     """Tapes and how they are integrated, as a key: equal programs share their machine code."""
 
     def __init__(self, control: Tape, rate: Tape, pace: Tape | None, scheme: Scheme) -> None:
-        self.tapes, self.pace, self.scheme = (control, rate), pace, scheme
-        self.key = (control.fingerprint, rate.fingerprint, pace and pace.fingerprint, scheme)
+        self.control, self.rate, self.pace, self.scheme = control, rate, pace, scheme
+        self._key = (*(tape and tape.fingerprint for tape in (control, rate, pace)), scheme)
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _System) and self.key == other.key
+        return isinstance(other, _System) and self._key == other._key
 
 
 @lru_cache(maxsize=64)
 def _compiled(system: _System, lanes: int, backend: Backend) -> Rollout:
-    return Rollout(*system.tapes, lanes, backend, pace=system.pace, scheme=system.scheme)
+    return Rollout(system.control, system.rate, lanes, backend, pace=system.pace, scheme=system.scheme)
 
 
 def simulate_loop(

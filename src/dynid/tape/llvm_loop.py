@@ -113,6 +113,7 @@ def loop_module(
         declarations(lanes) + PASSES + _MEMORY,
         *(print_function(name, tape, lanes, host) for name, tape in functions.items()),
         _sample(sizes.sample, lanes),
+        _record(sizes, lanes),
         _axpy(sizes.state, lanes, host.fused),
         _finish(sizes.state, stages, lanes, host.fused),
         _angles(parts.angles, lanes),
@@ -194,7 +195,6 @@ ret void
         It ends before the loop's own instructions, in the block ``advance``.
         """
         sizes, lanes = self._sizes, self._lanes
-        s, u, m = sizes.state, sizes.held, sizes.memory
         return f"""step:
 %j = phi i64 [ 0, %tick ], [ %j_next, %advance ]
 %count_before = phi i64 [ 1, %tick ], [ %count, %advance ]
@@ -228,7 +228,7 @@ done:
 %noted = and i1 %opening, %recorded
 br i1 %noted, label %note, label %noticed
 note:
-{_copies(["%state", "%held", "%rate0", "%memory"], [s, u, s, m], "%record_here", lanes)}
+call void @record(ptr %state, ptr %held, ptr %rate0, ptr %memory, ptr %record_here)
 %record_more = getelementptr inbounds double, ptr %record_here, i64 {sizes.record * lanes}
 br label %noticed
 noticed:
@@ -311,15 +311,17 @@ def _most_wanted(lanes: int) -> str:
     return _call("pace", ["%state", "%rate0", "%wanted"]) + "\n" + w.text().replace("%r", "%count_new")
 
 
-def _copies(sources: Sequence[str], counts: Sequence[int], to: str, lanes: int) -> str:
-    """Copy vectors one behind the other."""
-    lines, offset = [], 0
-    for place, (source, count) in enumerate(zip(sources, counts, strict=True)):
-        lines.append(f"%n{place} = getelementptr inbounds double, ptr {to}, i64 {offset * lanes}")
-        size = 8 * count * lanes
-        lines.append(f"call void @llvm.memcpy.p0.p0.i64(ptr %n{place}, ptr {source}, i64 {size}, i1 false)")
-        offset += count
-    return "\n".join(lines)
+def _record(sizes: LoopSizes, lanes: int) -> str:
+    """State, held input, rate and memory one behind the other."""
+    w, to = Writer(lanes), 0
+    counts = {"%state": sizes.state, "%held": sizes.held, "%rate": sizes.state, "%memory": sizes.memory}
+    w.line(f"define internal void @record({', '.join(f'ptr {name}' for name in (*counts, '%to'))}) {{\nentry:")
+    for name, count in counts.items():
+        for k in range(count):
+            w.store(w.load(name, 8 * lanes * k), "%to", 8 * lanes * to)
+            to += 1
+    w.line("ret void\n}")
+    return w.text()
 
 
 def _sample(size: int, lanes: int) -> str:
@@ -332,8 +334,9 @@ def _sample(size: int, lanes: int) -> str:
         start = w.value(f"mul i64 {w.value(f'add i64 {offset}, %k')}, {size}")
         rows.append(w.value(f"getelementptr inbounds double, ptr %samples, i64 {start}"))
     for position in range(size):
-        for lane, row in enumerate(rows):
-            w.store(w.load(row, 8 * position), "%to", 8 * (position * lanes + lane))
+        for lane, row in enumerate(rows):  # as integers: the units that compute are not needed
+            bits = w.value(f"load i64, ptr {w.address(row, 8 * position)}, align 8")
+            w.line(f"store i64 {bits}, ptr {w.address('%to', 8 * (position * lanes + lane))}, align 8")
     w.line("ret void\n}")
     return w.text()
 

@@ -15,8 +15,6 @@ __all__ = ["by_critical_path"]
 
 LATENCY = {"fma": 4, "fnma": 4, "mul": 3, "div": 12, "sqrt": 15}
 """Cycles until a result can be used; 2 for all others."""
-CHAINED = 2
-"""Cycles between multiply-adds to the same sum."""
 RELIEF = 10.0
 
 
@@ -50,17 +48,12 @@ class _Graph:
                 self._readers[operand].append(place)
         self._height = [0] * len(instructions)
         for place in reversed(range(len(instructions))):
-            waits = (self._wait(place, reader) + self._height[reader] for reader in self._readers[place])
-            self._height[place] = max(waits, default=0)
+            above = (self._height[reader] for reader in self._readers[place])
+            self._height[place] = self._wait(place) + max(above, default=0)
 
-    def _wait(self, place: int, reader: int) -> int:
-        """Cycles from an instruction to one that reads it."""
-        step, following = self._steps[place], self._steps[reader]
-        if step.name in ("fma", "fnma") and len(following.operands) == 3:
-            *factors, addend = following.operands
-            if addend == step.result and step.result not in factors:
-                return CHAINED
-        return LATENCY.get(step.name, 2)
+    def _wait(self, place: int) -> int:
+        """Cycles from an instruction to those that read it."""
+        return LATENCY.get(self._steps[place].name, 2)
 
     def order(self) -> list[int]:
         """Positions in scheduled order."""
@@ -84,7 +77,7 @@ class _Graph:
                 left[operand] -= 1
             for reader in self._readers[chosen]:
                 waiting[reader] -= 1
-                start[reader] = max(start[reader], now + self._wait(chosen, reader))
+                start[reader] = max(start[reader], now + self._wait(chosen))
                 if not waiting[reader]:
                     ready.append(reader)
             now += 1.0 / PER_CYCLE
