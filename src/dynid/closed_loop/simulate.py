@@ -22,6 +22,8 @@ from dynid.tape.tape import Tape
 __all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop"]
 
 Floats = NDArray[np.float64]
+FAR = 1e6
+"""Positions from which on a robot has run away [rad or m]."""
 FORGETTING_S = 0.5
 """Time after which a loop has forgotten where it started [s]."""
 
@@ -224,8 +226,8 @@ class LoopSimulator:
         return np.concatenate([reference.q, reference.dq, reference.ddq, *noises], axis=1)
 
     def _checked(self, runs: Runs) -> Runs:
-        n = self.loop.dof
-        if not np.isfinite(runs.last_state).all() or float(np.abs(runs.last_state[:, :n]).max()) > 1e6:
+        positions, everything = runs.last_state[:, : self.loop.dof], float(runs.last_state.sum())
+        if not (np.isfinite(everything) and float(np.abs(positions).max()) < FAR):
             raise EstimationError(
                 "the simulated robot runs away",
                 remedy="Check the gains, or raise Loop.substeps; the parameters may be no possible robot.",

@@ -86,6 +86,7 @@ class Rollout:
         if [entry.size for entry in rate.inputs[:2]] != [state, self.sizes.held] or rate.outputs[0].size != state:
             raise ArgumentError("the law and the rate do not fit: their states or inputs have different sizes")
         self.parameters = rate.inputs[2].size
+        self._last_steps: tuple[tuple[float, int], Floats] = ((0.0, 0), np.empty(0))
         self.backend = "llvm" if compiles(backend) else "numpy"
         if self.backend == "numpy":
             self.lanes = lanes or 1
@@ -132,10 +133,12 @@ class Rollout:
             offsets: (L,) or () row of the samples at the first tick.
             trace: keep states and rates of every stage.
         """
-        rows = np.broadcast_to(np.asarray(offsets, dtype=np.int64), (self.lanes,))
-        if ticks < 1 or every < 1 or substeps < 1 or rows.min() < 0 or int(rows.max()) + ticks > len(samples):
+        rows = np.empty(self.lanes, dtype=np.int64)
+        rows[:] = offsets
+        first, last = min(rows.tolist()), max(rows.tolist())
+        if ticks < 1 or every < 1 or substeps < 1 or first < 0 or last + ticks > len(samples):
             raise ArgumentError(
-                f"{ticks} ticks from row {int(rows.max())} of {len(samples)} samples, {substeps} steps each",
+                f"{ticks} ticks from row {last} of {len(samples)} samples, {substeps} steps each",
                 remedy="Give as many samples as ticks, and one step or more.",
             )
         x, z, p = (np.empty((k, self.lanes)) for k in (self.sizes.state, self.sizes.memory, self.parameters))
@@ -148,28 +151,33 @@ class Rollout:
         stages = np.zeros(shape) if trace else None
         taken = np.empty(ticks, dtype=np.int64)
         if self.backend == "llvm":
-            steps = np.repeat(self.scheme.table(period, substeps), self.lanes)
-            counts, starts = np.array([ticks, every, substeps]), np.ascontiguousarray(rows)
-            arrays = (x, z, p, given, starts, counts, steps, records, taken)
+            steps, counts = self._steps(period, substeps), np.array([ticks, every, substeps])
+            arrays = (x, z, p, given, rows, counts, steps, records, taken)
             self._entry(*map(self._address, arrays), None if stages is None else self._address(stages))
         else:
             self._interpret(x, z, p, given, rows, records, taken, stages, (every, substeps), period)
         return self._results(records, x, z, taken, stages)
 
+    def _steps(self, period: float, most: int) -> Floats:
+        """Nodes and weights in every lane; kept for the next run."""
+        if self._last_steps[0] != (period, most):
+            self._last_steps = (period, most), np.repeat(self.scheme.table(period, most), self.lanes)
+        return self._last_steps[1]
+
     def _results(
         self, records: Floats, x: Floats, z: Floats, taken: npt.NDArray[np.int64], stages: Floats | None
     ) -> Runs:
         s, u = self.sizes.state, self.sizes.held
-        table = np.moveaxis(records, 2, 0)
+        table = records.transpose(2, 0, 1)
         return Runs(
             state=table[:, :, :s],
             held=table[:, :, s : s + u],
             rate=table[:, :, s + u : 2 * s + u],
             memory=table[:, :, 2 * s + u :],
-            last_state=x.T.copy(),
-            last_memory=z.T.copy(),
+            last_state=x.T,
+            last_memory=z.T,
             taken=taken,
-            stages=None if stages is None else np.moveaxis(stages[: taken.sum()], 4, 0),
+            stages=None if stages is None else stages[: taken.sum()].transpose(4, 0, 1, 2, 3),
         )
 
     def _interpret(
