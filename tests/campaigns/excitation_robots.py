@@ -21,14 +21,14 @@ from dynid.errors import ExcitationError
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import Settings
+from dynid.excitation.optimiser import SearchSettings
 
 
 def outcome(seed: int) -> str:
     robot = arm(seed, joints=4 + seed % 4, tight=seed % 2 == 1)
     limits = all_limits(robot) if seed % 3 == 0 else MotionLimits.from_robot(robot)
     try:
-        plan = design_excitation(robot, limits, starts=1, seed=seed, settings=Settings(iterations=25, outer=6))
+        plan = design_excitation(robot, limits, starts=1, seed=seed, settings=SearchSettings(iterations=25, outer=6))
     except ExcitationError as error:
         named = any(name in str(error) for name in (*robot.joint_names, robot.bodies[-1].joint.child))
         sys.stdout.write(f"{seed}: {error}\n")

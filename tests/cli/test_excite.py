@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from dynid.cli import main
 from dynid.excitation.fourier import FourierTrajectory
-from dynid.excitation.optimiser import Settings
+from dynid.excitation.optimiser import SearchSettings
 from dynid.excitation.plan_files import write_coefficients
 
 QUICK = ["--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1"]
@@ -63,7 +63,7 @@ def beams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends by itself soon."""
-    monkeypatch.setattr("dynid.excitation.design.Settings", lambda: Settings(iterations=4, outer=2))
+    monkeypatch.setattr("dynid.excitation.design.SearchSettings", lambda: SearchSettings(iterations=4, outer=2))
 
 
 def motion(folder: Path) -> np.ndarray:

@@ -11,7 +11,7 @@ from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import Settings
+from dynid.excitation.optimiser import SearchSettings
 from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
@@ -67,7 +67,7 @@ def test_torque_limit_is_active_and_kept() -> None:
     limits = MotionLimits(
         **{**limits.__dict__, "velocity": 6 * limits.velocity, "lower": -np.ones(6), "upper": np.ones(6)}
     )
-    settings = Settings(iterations=30, outer=6)
+    settings = SearchSettings(iterations=30, outer=6)
     plan = design_excitation(robot, limits, period_s=5, starts=1, criterion=DOptimality(), settings=settings)
     model = pinocchio_model(robot)
     data = model.createData()
@@ -82,7 +82,7 @@ def test_torque_limit_is_active_and_kept() -> None:
 def test_self_collision_limit_is_active_and_kept() -> None:
     robot = panda()
     limits = MotionLimits.from_robot(robot, acceleration=10.0).with_capsules(*PANDA_CAPSULES, clearance=0.05)
-    settings = Settings(iterations=40, outer=6)
+    settings = SearchSettings(iterations=40, outer=6)
     plan = design_excitation(robot, limits, starts=1, criterion=DOptimality(), seed=1, settings=settings)
     times, _ = plan.trajectory.grid(250)
     pairs = collision_pairs(robot, PANDA_CAPSULES)

@@ -14,7 +14,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
-from dynid.excitation.optimiser import Settings
+from dynid.excitation.optimiser import SearchSettings
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.quintic import minimum_jerk
 from dynid.excitation.spline import SplineTrajectory
@@ -25,7 +25,7 @@ from dynid.robot.model import Robot
 
 from .conftest import all_limits, arm
 
-QUICK = Settings(iterations=25, outer=4)
+QUICK = SearchSettings(iterations=25, outer=4)
 
 
 def problem(robot: Robot) -> DesignProblem:
@@ -92,7 +92,8 @@ def test_design_keeps_every_limit_at_finer_sampling(robot: Robot, family: str) -
 
 def test_equal_seeds_give_equal_designs(robot: Robot) -> None:
     plans = [
-        design_excitation(robot, starts=1, seed=seed, settings=Settings(iterations=5, outer=2)) for seed in (3, 3, 4)
+        design_excitation(robot, starts=1, seed=seed, settings=SearchSettings(iterations=5, outer=2))
+        for seed in (3, 3, 4)
     ]
     coefficients = [plan.trajectory.coefficients for plan in plans]
     assert np.array_equal(coefficients[0], coefficients[1])
@@ -100,7 +101,7 @@ def test_equal_seeds_give_equal_designs(robot: Robot) -> None:
 
 
 def test_processes_find_the_same_design(robot: Robot) -> None:
-    effort, told = Settings(iterations=3, outer=1), []
+    effort, told = SearchSettings(iterations=3, outer=1), []
     alone = design_excitation(robot, starts=2, settings=effort)
     shared = design_excitation(robot, starts=2, settings=effort, processes=2, progress=told.append)
     assert np.array_equal(alone.trajectory.coefficients, shared.trajectory.coefficients)
@@ -109,7 +110,7 @@ def test_processes_find_the_same_design(robot: Robot) -> None:
 
 
 def test_continuing_does_not_get_worse_and_progress_is_told(robot: Robot) -> None:
-    first = design_excitation(robot, starts=1, settings=Settings(iterations=5, outer=2))
+    first = design_excitation(robot, starts=1, settings=SearchSettings(iterations=5, outer=2))
     steps = []
     second = design_excitation(robot, initial=first, starts=0, settings=QUICK, progress=steps.append)
     assert second.value <= first.value * (1 + 1e-6)
@@ -130,7 +131,9 @@ def test_torque_limit_becomes_active(robot: Robot) -> None:
     torque = build_constraints(robot, limits)[-1]
     peak = (torque.excess(free.trajectory.motion(free.trajectory.grid(500)[0])).max(axis=0) + 1) * torque.scale
     tight = replace(limits, torque=np.maximum(0.8 * peak[: robot.dof], 0.8 * peak[robot.dof :]))
-    plan = design_excitation(robot, tight, starts=1, criterion=DOptimality(), settings=Settings(iterations=40, outer=8))
+    plan = design_excitation(
+        robot, tight, starts=1, criterion=DOptimality(), settings=SearchSettings(iterations=40, outer=8)
+    )
     nearest = min(m.relative for m in plan.margins if m.limit == "torque")
     assert 0.0 <= nearest < 0.05
 
@@ -153,7 +156,7 @@ def test_random_robots_move_or_their_limits_are_named(seed: int) -> None:
     robot = arm(100 + seed, joints=4 + seed % 3, tight=seed % 2 == 1)
     plan = conflict = None
     try:
-        plan = design_excitation(robot, starts=1, period_s=8, settings=Settings(iterations=10, outer=2))
+        plan = design_excitation(robot, starts=1, period_s=8, settings=SearchSettings(iterations=10, outer=2))
     except ExcitationError as error:
         conflict = str(error)
     if plan is not None:

@@ -14,7 +14,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.hull_distance import hull_distances
 from dynid.excitation.hulls import Hull, hull_capsules, hull_pairs, overhang
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import Settings
+from dynid.excitation.optimiser import SearchSettings
 from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
@@ -179,7 +179,7 @@ def test_margins_of_hulls_are_exact_even_far_away() -> None:
 def test_hull_limit_is_active_and_kept_by_coal() -> None:
     robot, hulls = panda(), tuple(hull for hull in boxes() if hull.link != "link3")
     limits = MotionLimits.from_robot(robot, acceleration=10.0).with_hulls(*hulls, clearance=0.05)
-    options = {"starts": 1, "harmonics": 3, "seed": 1, "settings": Settings(iterations=25, outer=6)}
+    options = {"starts": 1, "harmonics": 3, "seed": 1, "settings": SearchSettings(iterations=25, outer=6)}
     plan = design_excitation(robot, limits, criterion=DOptimality(), **options)
     times, _ = plan.trajectory.grid(250)
     nearest = nearest_by_coal(robot, hulls, plan.trajectory.evaluate(times)[0]).min()

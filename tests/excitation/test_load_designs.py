@@ -9,7 +9,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.measured import LoadTorques, LoadWrench, Measured
-from dynid.excitation.optimiser import Settings
+from dynid.excitation.optimiser import SearchSettings
 from dynid.kernels import regressor, wrench_regressor
 from dynid.robot.joint_models import Coupling
 from dynid.robot.model import Robot
@@ -17,7 +17,7 @@ from dynid.robot.zoo import panda, ur10
 
 from .conftest import arm
 
-QUICK = Settings(iterations=25, outer=4)
+QUICK = SearchSettings(iterations=25, outer=4)
 
 
 def tip(robot: Robot) -> str:
@@ -87,6 +87,6 @@ def test_an_observation_excludes_base_and_noise(robot: Robot) -> None:
 
 def test_coupled_joints_in_several_processes() -> None:
     robot = arm(0).with_joint_models(Coupling({"joint1": 1.0, "joint3": -0.5}, rotor_inertia=0.1))
-    effort = Settings(iterations=3, outer=1)
+    effort = SearchSettings(iterations=3, outer=1)
     alone, shared = (design_excitation(robot, starts=2, settings=effort, processes=n) for n in (1, 2))
     assert np.array_equal(alone.trajectory.coefficients, shared.trajectory.coefficients)

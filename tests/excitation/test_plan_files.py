@@ -17,13 +17,13 @@ from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import Settings, Step
+from dynid.excitation.optimiser import SearchSettings, Step
 from dynid.excitation.plan_files import PLAN_FILES, plan_contents, read_coefficients, write_coefficients, write_plan
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
 
-QUICK = Settings(iterations=5, outer=3)
+QUICK = SearchSettings(iterations=5, outer=3)
 ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1",
              "--velocity", "2"]  # fmt: skip
 

@@ -13,7 +13,7 @@ from dynid.excitation.criteria import AOptimality, DOptimality, Equilibrium, Geo
 from dynid.excitation.design import design_excitation
 from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
-from dynid.excitation.optimiser import Settings
+from dynid.excitation.optimiser import SearchSettings
 from dynid.excitation.quintic import minimum_jerk
 from dynid.excitation.spline import SplineTrajectory
 from dynid.excitation.time_scaling import scaled_to_limits
@@ -25,7 +25,7 @@ from dynid.robot.parts import JointLimits
 
 from .conftest import arm
 
-QUICK = Settings(iterations=5, outer=2)
+QUICK = SearchSettings(iterations=5, outer=2)
 
 
 def peak_shares(plan, limits: MotionLimits) -> tuple[float, float]:

@@ -31,7 +31,7 @@ from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
 from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques, Measured
-from dynid.excitation.optimiser import Settings, Step
+from dynid.excitation.optimiser import SearchSettings, Step
 from dynid.excitation.search import DesignTask, search
 from dynid.excitation.trajectory import LinearTrajectory
 from dynid.excitation.unchecked import unchecked
@@ -65,7 +65,7 @@ def design_excitation(
     initial: Excitation | LinearTrajectory | None = None,
     time_limit_s: float = 60.0,
     processes: int = 1,
-    settings: Settings | None = None,
+    settings: SearchSettings | None = None,
     progress: Callable[[Step], None] | None = None,
 ) -> Excitation:
     """Find a motion that reveals the base parameters best within all limits.
@@ -119,7 +119,7 @@ def design_excitation(
         speed_coverage=number("speed_coverage", speed_coverage, 0.0, 1.0),
         seed=whole("seed", seed, 0),
         initial=started_from(initial, family, robot),
-        settings=settings or Settings(),
+        settings=settings or SearchSettings(),
         begun=begun,
         deadline=begun + number("time_limit_s", time_limit_s, 0.0),
     )

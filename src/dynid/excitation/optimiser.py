@@ -19,7 +19,7 @@ from dynid.excitation.feasibility import with_feasible_amplitude
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.trajectory import LinearTrajectory
 
-__all__ = ["Settings", "Step", "descend"]
+__all__ = ["SearchSettings", "Step", "descend"]
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class SearchSettings:
     """Effort of one descent."""
 
     iterations: int = 80
@@ -59,7 +59,7 @@ def descend(
     start: LinearTrajectory,
     criterion: InformationCriterion,
     *,
-    settings: Settings,
+    settings: SearchSettings,
     number: int,
     begun: float,
     deadline: float,

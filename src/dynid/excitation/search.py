@@ -17,7 +17,7 @@ from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
 from dynid.excitation.observation import with_smooth_friction
-from dynid.excitation.optimiser import Settings, Step, descend
+from dynid.excitation.optimiser import SearchSettings, Step, descend
 from dynid.excitation.problem import DesignProblem
 from dynid.excitation.trajectory import LinearTrajectory
 from dynid.robot.model import Robot
@@ -46,7 +46,7 @@ class DesignTask:
     speed_coverage: float
     seed: int
     initial: LinearTrajectory | None
-    settings: Settings
+    settings: SearchSettings
     begun: float
     deadline: float
 
