@@ -18,8 +18,10 @@ import numpy as np
 
 import dynid
 from dynid.closed_loop.arm import Arm
+from dynid.closed_loop.sensitivity import differentiate_loop
 from dynid.closed_loop.simulate import LoopSimulator
 from dynid.robot.mjcf_writer import mjcf_text
+from dynid.tape.rollout_stage import RK2, RK3, RK4, Scheme
 from support.closed_loops import Scene, scene
 
 ROBOTS = "gautier_khalil_3r,puma560,tx40"
@@ -100,49 +102,93 @@ def duration(chosen: Scene, runs: int) -> None:
 
 
 def simulation(chosen: Scene, runs: int) -> None:
-    """Speed against MuJoCo stepped from Python with the law in NumPy; drift of the energy."""
-    import mujoco
-
+    """Speed against MuJoCo stepped from Python, on one core; how accurate both are; drift of the energy."""
     rigid = chosen.robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0))
     rigid = replace(rigid, couplings=())
     law, reference = dynid.assumed_law(rigid, 6.0), chosen.loop.reference
     loop = dynid.Loop(law=law, reference=reference, substeps=1)
+    base = dynid.base_parameters(rigid)
+    beta, arm = base.project(rigid.parameter_vector), Arm(rigid, base.columns, loop.friction_speed)
+    ticks, n = len(reference.q), rigid.dof
+
+    def positions(scheme: Scheme, substeps: int = 1) -> np.ndarray:
+        return LoopSimulator(arm, loop, scheme=scheme, substeps=substeps).run(beta).state[0, :, :n]
+
+    exact = positions(RK4, 16)
     try:
-        model = mujoco.MjModel.from_xml_string(mjcf_text(rigid.with_joint_models()))
+        stepped = _mujoco(rigid, loop, exact)
     except (dynid.ExportError, ValueError) as error:
         print(f"  MuJoCo does not take this robot: {str(error).splitlines()[0][:80]}")
         return
-    model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, loop.period_s
+    single = LoopSimulator(arm, loop)
+    together = LoopSimulator(arm, loop, lanes=0)
+    asked = {"every": 5, "ticks": ticks}
+    known = single.reference_run(5)
+    cases = {
+        "one run": lambda: single.run(beta, **asked),
+        f"one run in {together.lanes} pieces side by side": lambda: single.run_near(beta, known, **asked),
+        f"{together.lanes} runs side by side, each": lambda: together.run(beta, **asked),
+    }
+    times = [_seconds(action, 9) / ticks for action in cases.values()]
+    times[2] /= together.lanes
+    for name, taken in zip(cases, times, strict=True):
+        print(f"  {name}: {1e6 * taken:.2f} us a period: {stepped / taken:.0f} x MuJoCo")
+    slopes = _seconds(lambda: differentiate_loop(single, beta, every=5)) / ticks
+    print(
+        f"  a run and its derivatives by {beta.size} parameters: {1e6 * slopes:.1f} us a period, "
+        f"{(beta.size + 1) * stepped / slopes:.0f} x MuJoCo's differences of {beta.size + 1} runs"
+    )
+    pieces = np.abs(single.run_near(beta, known, **asked).state[0, :, :n] - positions(RK4)[::5]).max()
+    print(f"  pieces differ from the whole by {pieces:.1e} rad")
+    for name, scheme in (("second", RK2), ("third", RK3), ("fourth", RK4)):
+        run = LoopSimulator(arm, loop, scheme=scheme)
+        taken = _seconds(lambda run=run: run.run(beta, **asked)) / ticks  # type: ignore[misc]
+        off = np.abs(positions(scheme) - exact).max()
+        print(
+            f"  ours, {name} order: {1e6 * taken:.2f} us a period, {off:.1e} rad off: {stepped / taken:.0f} x its RK4"
+        )
+    truth = chosen.truth
+    print(
+        f"  energy drift with friction {truth.energy_error:.1e} J, "
+        f"{truth.energy_error / truth.energy_turned_over:.1e} of the work"
+    )
+
+
+def _mujoco(rigid: dynid.Robot, loop: dynid.Loop, exact: np.ndarray) -> float:
+    """Seconds of a control period of MuJoCo's fourth-order method, the law in NumPy; prints those of all its methods.
+
+    The law is sampled, so that no step is longer than its period; positions are logged.
+    """
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_string(mjcf_text(rigid.with_joint_models()))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
     model.dof_armature[:], model.dof_damping[:] = 0.3, 2.0
+    reference, law = loop.reference, loop.law
+    assert isinstance(law, dynid.PD)
 
-    def stepped() -> np.ndarray:
+    def stepped(substeps: int, controlled: bool = True) -> np.ndarray:
+        model.opt.timestep = loop.period_s / substeps
         data = mujoco.MjData(model)
         data.qpos[:], data.qvel[:] = reference.q[0], reference.dq[0]
         positions = np.empty_like(reference.q)
         for k in range(len(positions)):
-            positions[k] = data.qpos
-            data.qfrc_applied[:] = law.kp * (reference.q[k] - data.qpos) + law.kd * (reference.dq[k] - data.qvel)
-            mujoco.mj_step(model, data)
+            if controlled:
+                positions[k] = data.qpos
+                data.qfrc_applied[:] = law.kp * (reference.q[k] - data.qpos) + law.kd * (reference.dq[k] - data.qvel)
+            mujoco.mj_step(model, data, substeps)
         return positions
 
-    base = dynid.base_parameters(rigid)
-    beta = base.project(rigid.parameter_vector)
-    theirs = _seconds(stepped, 3) / len(reference.q)
-    for lanes in (1, 0):
-        run = LoopSimulator(Arm(rigid, base.columns, loop.friction_speed), loop, lanes=lanes)
-        ours = _seconds(lambda run=run: run.run(beta, every=5)) / (len(reference.q) * run.lanes)  # type: ignore[misc]
+    taken = np.nan
+    for name, substeps in (("EULER", 1), ("EULER", 4), ("IMPLICITFAST", 1), ("RK4", 1)):
+        model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{name}")
+        taken = _seconds(lambda k=substeps: stepped(k), 3) / len(reference.q)  # type: ignore[misc]
+        bare = _seconds(lambda k=substeps: stepped(k, False), 3) / len(reference.q)  # type: ignore[misc]
         print(
-            f"  {run.lanes} side by side: {1e6 * ours:.2f} us a step, "
-            f"MuJoCo {1e6 * theirs:.1f} us: {theirs / ours:.0f} x"
+            f"  MuJoCo, {substeps} {name}: {1e6 * taken:.1f} us a period with law and log, {1e6 * bare:.1f} us bare, "
+            f"{np.abs(stepped(substeps) - exact).max():.1e} rad off"
         )
-    apart = np.abs(dynid.simulate_loop(rigid, loop).q - stepped()).max()
-    truth = chosen.truth
-    drift = truth.energy_error / truth.energy_turned_over
-    print(
-        f"  positions differ by {apart:.1e} rad; energy drift with friction {truth.energy_error:.1e} J, "
-        f"{drift:.1e} of the work"
-    )
+    return taken
 
 
 def wrong_law(chosen: Scene, runs: int) -> None:
