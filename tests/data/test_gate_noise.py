@@ -128,3 +128,20 @@ def test_noise_that_a_fit_of_two_halves_takes_in_is_no_change():
     path = sum_of_sines(6, seed=49, amplitude=0.6)
     log = simulate_experiment(truth, path, rate_hz=250.0, duration_s=12.0, noise=noise, seed=9)
     assert check_recording(log, arm).clean
+
+
+def _gravity(log: Recording, direction: tuple[float, float, float]) -> np.ndarray:
+    return dynid.gravity_torque(ARM.with_gravity(9.81 * np.array(direction)), np.ascontiguousarray(log.q))
+
+
+def test_a_unit_is_seen_where_a_counterbalance_carries_most_of_gravity(log):
+    carried = log.effort - 0.75 * _gravity(log, (0.0, 0.0, -1.0))
+    assert "unit" in check_recording(replace(log, effort=1e3 * carried), ARM).codes
+    assert "unit" in check_recording(replace(log, effort=0.05 * carried), ARM).codes
+    assert "unit" not in check_recording(replace(log, effort=carried), ARM).codes
+
+
+def test_a_part_of_gravity_that_points_elsewhere_is_not_passed_over(log):
+    moved = log.effort + 0.45 * _gravity(log, (0.7, 0.7, 0.0)) - _gravity(log, (0.0, 0.0, -1.0))
+    found = check_recording(replace(log, effort=moved), ARM)
+    assert {"gravity direction", "gravity compensated"} & found.codes

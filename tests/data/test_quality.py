@@ -172,3 +172,12 @@ def test_yumi_cannot_reveal_inertia():
 def test_kr300_passes_without_a_model():
     report = check_recording(_read("kuka_kr300", "rec_FF_A.mat"))
     assert report.ok
+
+
+@needs_data
+def test_exchanged_wrist_joints_of_a_real_log_do_not_pass_in_silence():
+    log = _read("ur10_unisa")
+    order = [0, 1, 2, 4, 3, 5]
+    wrong = {name: getattr(log, name)[:, order] for name in ("q", "dq", "effort")}
+    assert check_recording(log, dynid.robots.ur10()).clean
+    assert "swapped" in check_recording(replace(log, **wrong), dynid.robots.ur10()).codes

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from dynid.data.findings import Finding
-from dynid.data.quick_fit import Samples, dissipation, residuals
+from dynid.data.quick_fit import Samples, block_products, dissipation, residuals
 from dynid.robot.model import Robot
 
 __all__ = ["check_hypotheses"]
@@ -28,7 +28,11 @@ ROUGH = 200
 FINALISTS = 6
 """... of which so many are judged on all samples."""
 BETTER = 0.6
-"""A hypothesis must reduce the product of both residuals below this share."""
+"""A hypothesis must reduce the product of both residuals below this share ..."""
+PERHAPS = 0.85
+"""... or below this one, and in every part of the log, to be worth a warning."""
+PARTS = 10
+"""Parts of the log that must agree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,14 +79,15 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
         free_h, prior_h = residuals(robot, hypothesis.samples)
         judged.append((free_h * prior_h, free_h, prior_h, hypothesis))
     product, free_h, prior_h, best = min(judged, key=lambda item: item[0])
-    if product >= BETTER * free * prior:
+    sure = product < BETTER * free * prior
+    if not sure and (product >= PERHAPS * free * prior or not _everywhere(robot, samples, best.samples)):
         return None
     return Finding(
         code=best.code,
-        severity="error",
+        severity="error" if sure else "warning",
         channel="model",
         joint=best.joint,
-        message=f"the log fits better if {best.says}",
+        message=f"the log fits {'' if sure else 'somewhat '}better if {best.says}",
         evidence={
             "free residual before": free,
             "free residual after": free_h,
@@ -91,6 +96,11 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
         },
         remedy=best.remedy,
     )
+
+
+def _everywhere(robot: Robot, samples: Samples, changed: Samples) -> bool:
+    """Whether changed samples fit better in every part of the log, not by what happens to suit one of them."""
+    return bool(np.all(block_products(robot, changed, PARTS) < block_products(robot, samples, PARTS)))
 
 
 def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) -> Iterator[Finding]:

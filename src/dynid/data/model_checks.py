@@ -33,6 +33,7 @@ __all__ = [
     "check_delay",
     "check_excitation",
     "check_gravity_and_units",
+    "check_gravity_direction",
     "check_limits",
     "check_noise",
 ]
@@ -41,6 +42,8 @@ Floats = NDArray[np.float64]
 
 COMPENSATED = 0.3
 """Less than this share of the expected gravity, with a third of it as standard error, counts as compensated."""
+ELSEWHERE_SIGMAS = 4.0
+"""Gravity that is so many standard errors from where it should be points elsewhere."""
 SLOW = 0.02
 """Inertial torques below this share of gravity's say nothing."""
 BLOCKS = 20
@@ -108,16 +111,41 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     along = float(gravity @ robot.gravity) / strength**2 if strength else 0.0
     across = float(np.linalg.norm(gravity - along * robot.gravity)) / max(strength, 1e-12)
     evidence = {"gravity / expected": along, "across": across, "inertia / expected": inertial}
-    known = float(np.max(stderr)) < 0.15 * strength * max(1.0, abs(along))
+    error = float(np.max(stderr)) / max(strength, 1e-12)
     alike = inertial > 0.0 and along > 0.0 and abs(np.log(inertial / along)) < 1.0
-    if known and strength and alike and across < 0.35 * along and not 0.25 < along < 4.0:
+    one_factor = error < 0.15 * max(1.0, abs(along)) and alike and across < 0.35 * along and not 0.25 < along < 4.0
+    # a counterbalance takes from gravity, and nothing but a unit makes gravity and inertia both wrong the same way
+    both_large = min(along - 3.0 * error, inertial) > 4.0
+    both_small = inertial > 0.0 and inertial != along and max(abs(along) + across + 3.0 * error, inertial) < 0.25
+    if strength and (one_factor or both_large or both_small):
         yield Finding(
             code="unit",
             severity="error",
             channel="effort",
-            message=f"torques are {along:.3g} times those of the model{_likely_unit(along)}",
+            message=f"torques are {inertial:.3g} times those of the model{_likely_unit(inertial)}",
             evidence=evidence,
             remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map.",
+        )
+
+
+def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Does the gravity that the robot's masses find in the torques point elsewhere, for certain?"""
+    estimate = _fit_gravity(robot, samples) if has_prior(robot) else None
+    strength = float(np.linalg.norm(robot.gravity))
+    if estimate is None or not strength:
+        return
+    found, error = estimate[0] / strength, float(np.max(estimate[2])) / strength
+    along = float(found @ robot.gravity) / strength
+    across = float(np.linalg.norm(found - along * robot.gravity / strength))
+    elsewhere = max(across if across > abs(along) else 0.0, -along)
+    if elsewhere > max(COMPENSATED, ELSEWHERE_SIGMAS * error):
+        yield Finding(
+            code="gravity direction",
+            severity="warning",
+            channel="model",
+            message=f"by the model's masses gravity points along ({', '.join(f'{x:.2f}' for x in found)}) of the base",
+            evidence={"along the model's gravity": along, "across": across, "standard error": error},
+            remedy="Give the robot its true mounting with `with_base_orientation` or `with_gravity`.",
         )
 
 

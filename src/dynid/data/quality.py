@@ -19,6 +19,7 @@ from dynid.data.model_checks import (
     check_delay,
     check_excitation,
     check_gravity_and_units,
+    check_gravity_direction,
     check_limits,
     check_noise,
 )
@@ -129,7 +130,8 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
     if not units and not _explained(late):
         causes = list(check_hypotheses(robot, samples))
         if all(cause.code == "unexplained" for cause in causes):
-            causes = [*check_compensation(robot, samples), *check_changes(robot, samples)] or causes
+            checks = (check_gravity_direction, check_compensation, check_changes)
+            causes = [finding for check in checks for finding in check(robot, samples)] or causes
         yield from causes
     yield from check_excitation(robot, samples)
 

@@ -21,6 +21,7 @@ from dynid.robot.model import Robot
 
 __all__ = [
     "Samples",
+    "block_products",
     "friction_basis",
     "gravity_torques",
     "has_prior",
@@ -218,13 +219,18 @@ def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
 
 def free_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with all parameters of `with_friction(robot)` fitted."""
+    rest = _free_rest(robot, samples)
+    return _relative(float(rest @ rest), samples)
+
+
+def _free_rest(robot: Robot, samples: Samples) -> Floats:
+    """What the free fit leaves of the weighted torques (M u,)."""
     rows, tau = _free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
     kept = rows[:, seen] / scale[seen]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
-    rest = tau - kept @ _solve(kept.T @ kept, kept.T @ tau)
-    return _relative(float(rest @ rest), samples)
+    return np.asarray(tau - kept @ _solve(kept.T @ kept, kept.T @ tau))
 
 
 def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
@@ -304,10 +310,23 @@ def rest_of_fit(parts: list[Floats]) -> float:
 
 def prior_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with the robot's own masses; friction and rotor inertia are fitted joint by joint."""
+    rest = _prior_rest(robot, samples)
+    return _relative(float(np.sum(rest**2)), samples)
+
+
+def _prior_rest(robot: Robot, samples: Samples) -> Floats:
+    """What the fit with the robot's own masses leaves of the weighted torques (M, u)."""
     difference = (samples.effort - own_torque(robot, samples)) * samples.weight
-    total = 0.0
+    rest = []
     for j in np.flatnonzero(samples.used).tolist():
         Q = friction_basis(samples, j)
-        rest = difference[:, j] - Q @ (Q.T @ difference[:, j])
-        total += float(rest @ rest)
-    return _relative(total, samples)
+        rest.append(difference[:, j] - Q @ (Q.T @ difference[:, j]))
+    return np.stack(rest, axis=1)
+
+
+def block_products(robot: Robot, samples: Samples, blocks: int) -> Floats:
+    """(blocks,) product of both residuals in each part of time, up to a factor that all share."""
+    free = np.sum(_free_rest(robot, samples).reshape(samples.q.shape[0], -1) ** 2, axis=1)
+    prior = np.sum(_prior_rest(robot, samples) ** 2, axis=1) if has_prior(robot) else np.ones_like(free)
+    starts = np.linspace(0, free.size, blocks + 1).astype(int)[:-1]
+    return np.asarray(np.sqrt(np.add.reduceat(free, starts) * np.add.reduceat(prior, starts)))
