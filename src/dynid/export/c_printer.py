@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dynid.tape import Tape
 from dynid.tape.c_backend import CStyle, c_declaration, c_function, idle_inputs
-from dynid.tape.lower import Instruction, lower
+from dynid.tape.lower import lower
 from dynid.tape.operations import Operation
 
 __all__ = ["fast_function", "sincos_text"]
@@ -69,9 +69,9 @@ _EXPRESSIONS = {
     "fma": "({0} * {1}) + {2}",
     "fms": "({0} * {1}) - {2}",
     "fnma": "{2} - ({0} * {1})",
-    "sqrt": "sqrt({0})",
-    "abs": "fabs({0})",
-    "sign": "({0} > 0.0) ? 1.0 : (({0} < 0.0) ? (-1.0) : {0})",
+    "sqrt": "sqrt{f}({0})",
+    "abs": "fabs{f}({0})",
+    "sign": "({0} > 0.0{f}) ? 1.0{f} : (({0} < 0.0{f}) ? (-1.0{f}) : {0})",
 }
 
 
@@ -93,29 +93,39 @@ def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, pack
         package: What the name of the sine and cosine function begins with.
     """
     style = CStyle(precision="float" if precision == "float" else "double", linkage=linkage)
-    if precision == "float" or not _is_plain(tape):
+    if not _is_plain(tape):
         return c_function(tape, symbol, style)
+    suffix = "f" if precision == "float" else ""
     names = {number: _element(tape, number) for number in range(tape.input_size)}
-    names |= {~k: _literal(value) for k, value in enumerate(tape.constants.tolist())}
+    names |= {~k: _literal(value, suffix) for k, value in enumerate(tape.constants.tolist())}
     lines = [c_declaration(tape, symbol, style), "{", *idle_inputs(tape, style)]
-    lines += _sincos_lines(tape, names, package)
+    lines += _library_lines(tape, names) if suffix else _sincos_lines(tape, names, package)
     targets = [e for output in tape.outputs for e in output.elements.ravel().tolist()]
-    places = [f"{o.name}[{k}]" for o in tape.outputs for k in range(o.size)]
     stores = []
     for step in lower(tape, targets, fused=True).instructions:
         if step.name == "store":
             stores.append((step.result, step.operands[0]))
             continue
-        lines.append(f"    const double t{step.result} = {_expression(step, names)};")
+        expression = _EXPRESSIONS[step.name].format(*(names[operand] for operand in step.operands), f=suffix)
+        lines.append(f"    const {precision} t{step.result} = {expression};")
         names[step.result] = f"t{step.result}"
     stores += [(slot, target) for slot, target in enumerate(targets) if target < 0]
-    lines += _store_lines(tape, dict(stores), places, names)
+    lines += _store_lines(tape, dict(stores), names, precision)
     return "\n".join([*lines, "}", ""])
 
 
-def _store_lines(tape: Tape, stores: dict[int, int], places: list[str], names: dict[int, str]) -> Iterable[str]:
+def _store_lines(tape: Tape, stores: dict[int, int], names: dict[int, str], precision: str) -> Iterable[str]:
     copied = {operand for operand in stores.values() if 0 <= operand < tape.input_size}
-    yield from (f"    const double kept{operand} = {names[operand]};" for operand in sorted(copied))
+    yield from (f"    const {precision} kept{operand} = {names[operand]};" for operand in sorted(copied))
+    places: list[str] = []
+    for output in tape.outputs:
+        rows, columns = output.shape if len(output.shape) == 2 else (1, output.size)
+        if rows > 1:  # analysers look back from every element of an array to all before it: shorter arrays
+            yield from (
+                f"    {precision} *const {output.name}_row{r} = &{output.name}[{columns * r}];" for r in range(rows)
+            )
+        arrays = [f"{output.name}_row{r}" for r in range(rows)] if rows > 1 else [output.name]
+        places += [f"{array}[{k}]" for array in arrays for k in range(columns)]
     for slot, operand in sorted(stores.items()):
         yield f"    {places[slot]} = {f'kept{operand}' if operand in copied else names[operand]};"
 
@@ -144,21 +154,29 @@ def _angles(tape: Tape) -> range:
 
 def _sincos_lines(tape: Tape, names: dict[int, str], package: str) -> list[str]:
     angles = _angles(tape)
-    for value, code, angle, _ in tape.steps():
-        if code in (Operation.SIN, Operation.COS):
-            names[value] = f"{'sine' if code == Operation.SIN else 'cosine'}[{angle - angles.start}]"
-    if not angles:
+    used = {value: (code, angle) for value, code, angle, _ in tape.steps() if code in (Operation.SIN, Operation.COS)}
+    if not used:
         return []
     n = len(angles)
-    return [
-        f"    double sine[{n}];",
-        f"    double cosine[{n}];",
-        f"    {package}_sincos{n}(&{names[angles.start]}, sine, cosine);",
+    lines = [
+        f"    double sines[{n}];",
+        f"    double cosines[{n}];",
+        f"    {package}_sincos{n}(&{names[angles.start]}, sines, cosines);",
     ]
+    for value, (code, angle) in used.items():  # analysers would follow an array from its declaration to every use
+        name, place = "sine" if code == Operation.SIN else "cosine", angle - angles.start
+        names[value] = f"{name}{place}"
+        lines.append(f"    const double {name}{place} = {name}s[{place}];")
+    return lines
 
 
-def _expression(step: Instruction, names: dict[int, str]) -> str:
-    return _EXPRESSIONS[step.name].format(*(names[operand] for operand in step.operands))
+def _library_lines(tape: Tape, names: dict[int, str]) -> Iterable[str]:
+    """The C library's own sines and cosines, in single precision."""
+    for value, code, angle, _ in tape.steps():
+        if code in (Operation.SIN, Operation.COS):
+            function, name = ("sinf", "sine") if code == Operation.SIN else ("cosf", "cosine")
+            yield f"    const float {name}{angle} = {function}({names[angle]});"
+            names[value] = f"{name}{angle}"
 
 
 def _element(tape: Tape, number: int) -> str:
@@ -169,7 +187,7 @@ def _element(tape: Tape, number: int) -> str:
     raise IndexError(number)
 
 
-def _literal(value: float) -> str:
+def _literal(value: float, suffix: str) -> str:
     digits = f"{value:.17g}"
     digits = digits if any(mark in digits for mark in ".en") else f"{digits}.0"
-    return f"({digits})" if value < 0 else digits
+    return f"({digits}{suffix})" if value < 0 else f"{digits}{suffix}"
