@@ -221,6 +221,8 @@ def test_a_late_wrench_is_named_with_the_option_that_mends_it(folder: Path) -> N
     assert doubtful.exit_code == 1
     assert "the wrench is late by 40" in doubtful.output
     assert "Try: --delay 0.04" in doubtful.output
+    reversed_sign = run("load", "puma560", folder / "both.csv", *late[3:], "--sign", "-1")
+    assert (reversed_sign.exit_code, "Try: --sign 1." in reversed_sign.output) == (1, True)
     for delay in ("0.04", "auto"):
         mended = run(*late, "--delay", delay)
         assert mended.exit_code == 0, mended.output

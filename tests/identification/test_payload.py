@@ -104,6 +104,17 @@ def test_one_run_with_a_known_arm() -> None:
     assert "known" in load.method
 
 
+def test_masses_known_and_friction_not() -> None:
+    frictionless = dynid.robots.panda().with_joint_models(Viscous(), Coulomb(), Offset(), RotorInertia())
+    run = run_of(heavy(), noise=0.02)
+    deceived = identify_payload(frictionless, loaded=run)
+    assert any("no friction" in note for note in deceived.notes)
+    load = identify_payload(frictionless, loaded=run, arm=ArmUncertainty(mass=0.0, com=0.0), physical=False)
+    assert np.all(np.abs(load.vector - TRUTH.vector) < 4.5 * load.stderr)
+    assert load.mass_stderr < 0.02
+    assert not any("no friction" in note for note in load.notes)
+
+
 def another_arm(seed: int, stated: ArmUncertainty) -> np.ndarray:
     """(p,) how one arm among those that a statement allows differs from the model."""
     causes = stated.directions(arm())

@@ -145,13 +145,15 @@ def load(
         study = study_payload(model, loaded=held, unloaded=empty or None, link=link, arm=arm, tare=gripper,
                               library=objects)  # fmt: skip
     else:
-        known = _delayed(sensing, robot, held, sensor, form, delay)
-        study = study_load(robot, held, sensor_frame=sensor, sensing=known, form=form, tare=gripper, library=objects)
-    _tell(study, robot, {sha256(Path(log)): log for log in logs}, held[0], run, flange, as_json)
+        sensing = _delayed(sensing, robot, held, sensor, form, delay)
+        study = study_load(robot, held, sensor_frame=sensor, sensing=sensing, form=form, tare=gripper, library=objects)
+    text = "\n".join([study.summary(), *_to_try(study.proposals, sensing)])
+    _tell(study, text, robot, {sha256(Path(log)): log for log in logs}, held[0], run, flange, as_json)
 
 
 def _tell(
     study: LoadStudy,
+    text: str,
     robot: Robot,
     logs: dict[str, str],
     held: Experiment,
@@ -163,7 +165,6 @@ def _tell(
     from dynid.export.payload_dialogs import payload_dialogs
     from dynid.report.load import flange_pose, frame_hint
 
-    text = "\n".join([study.summary(), *_to_try(study.proposals)])
     if study.verdict != "doubtful":
         pose = None if flange is None else flange_pose(robot, study.load.frame, flange)
         dialogs = payload_dialogs(study.load, T_flange_frame=pose)
@@ -182,19 +183,17 @@ def _tell(
     sys.exit(code)
 
 
-def _to_try(proposals: Sequence[Proposal]) -> list[str]:
-    """The options that the proposals come to."""
-    if not proposals:
-        return []
-    sensing = proposals[-1].sensing
+def _to_try(proposals: Sequence[Proposal], given: Sensing) -> list[str]:
+    """The options that the proposals come to, where they differ from those given."""
+    better = proposals[-1].sensing if proposals else given
     options = {
-        "--find-orientation": sensing.find_orientation,
-        "--find-gravity": sensing.find_gravity,
-        "--drift": sensing.drift,
-        f"--axes {sensing.axes}": sensing.axes != "sensor",
-        f"--sign {sensing.sign}": sensing.sign != 1,
-        f"--delay {sensing.delay_s:.4g}": sensing.delay_s != 0.0,
-        'moments in "N mm" under [wrench] in the map': sensing.moment_unit != 1.0,
+        "--find-orientation": better.find_orientation and not given.find_orientation,
+        "--find-gravity": better.find_gravity and not given.find_gravity,
+        "--drift": better.drift and not given.drift,
+        f"--axes {better.axes}": better.axes != given.axes,
+        f"--sign {better.sign}": better.sign != given.sign,
+        f"--delay {round(better.delay_s, 5):g}": better.delay_s != given.delay_s,
+        'moments in "N mm" under [wrench] in the map': better.moment_unit != given.moment_unit,
     }
     chosen = [option for option, is_needed in options.items() if is_needed]
     return [f"Try: {', '.join(chosen)}."] if chosen else []

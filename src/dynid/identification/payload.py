@@ -265,8 +265,10 @@ def _foundation(
     if problem.unloaded is not None:
         return "unloaded and loaded run together", [], {}
     if arm is None:
-        note = "the arm's own parameters and friction are taken as known from its model"
-        return "arm taken as known", [note], {"unexplained": problem.unexplained(values)}
+        notes = ["the arm's own parameters and friction are taken as known from its model"]
+        if not np.any(problem.known[10 * problem.robot.dof :]):
+            notes.append("that model has no friction: ArmUncertainty(mass=0, com=0), or --arm 0,0, estimates it")
+        return "arm taken as known", notes, {"unexplained": problem.unexplained(values)}
     from_arm = float(np.sum((covariance[-1, :-10] * problem.prior) ** 2))
     share = from_arm / max(float(spread[-1, -1]), 1e-300)
     notes = [f"this rests on the arm's model: {arm} (one standard deviation); friction was estimated with the load"]
