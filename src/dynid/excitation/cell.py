@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.capsules import random_positions
 from dynid.excitation.constraint import Constraint, RecordedConstraint
@@ -16,7 +15,7 @@ from dynid.excitation.self_collision import pose_function
 from dynid.excitation.trajectory import Motion
 from dynid.robot.model import Robot
 
-__all__ = ["cell_constraint"]
+__all__ = ["beyond_by_build", "cell_constraint"]
 
 Floats = NDArray[np.float64]
 _SCALE = 0.1
@@ -69,25 +68,47 @@ def cell_constraint(robot: Robot, cell: Cell) -> Constraint:
     Raises:
         ArgumentError: No body is ever inside.
     """
-    bodies = _bodies(robot, cell)
-    links = [link for link, _ in bodies]
-    normals, offsets = np.array([x.normal for x in cell.half_spaces]), np.array([x.offset for x in cell.half_spaces])
-    at = [link_poses(robot, q) for q in random_positions(robot)]
-    poses = np.array([[pose[link][:3] for link in links] for pose in at], dtype=float)
-    every = np.arange(len(links) * len(offsets))
-    function = pose_function(robot, links)
-    corners = tuple(corners for _, corners in bodies)
-    ones = np.full(len(every), _SCALE)
-    whole = _CellConstraint("floor or wall", (), ones, (), function, corners, normals, offsets, every)
-    kept = np.flatnonzero(np.any(whole._farthest(poses)[0] < -_TOUCH, axis=0))
+    every = _every(robot, cell)
+    kept = np.flatnonzero(_is_inside(robot, every))
     if not len(kept):
         names = ", ".join(x.name for x in cell.half_spaces)
         raise ArgumentError(
             f"the whole robot is beyond '{names}' wherever its joints are", remedy="Give it in the frame of the base."
         )
-    where = tuple(f"link '{links[k // len(offsets)]}': {cell.half_spaces[k % len(offsets)].name}" for k in kept)
-    units = ("m",) * len(kept)
-    return _CellConstraint("floor or wall", where, ones[kept], units, function, corners, normals, offsets, kept)
+    where, units = tuple(every.where[k] for k in kept), ("m",) * len(kept)
+    return replace(every, where=where, scale=every.scale[kept], units=units, kept=kept)
+
+
+def beyond_by_build(robot: Robot, cell: Cell) -> tuple[str, ...]:
+    """Links with the walls that they are beyond wherever the joints are: they are not held to them."""
+    every = _every(robot, cell)
+    return tuple(every.where[k] for k in np.flatnonzero(~_is_inside(robot, every)))
+
+
+def _every(robot: Robot, cell: Cell) -> _CellConstraint:
+    """All pairs of body and wall."""
+    bodies = _bodies(robot, cell)
+    links = [link for link, _ in bodies]
+    where = tuple(f"link '{link}': {wall.name}" for link in links for wall in cell.half_spaces)
+    return _CellConstraint(
+        "floor or wall",
+        where,
+        np.full(len(where), _SCALE),
+        ("m",) * len(where),
+        pose_function(robot, links),
+        tuple(corners for _, corners in bodies),
+        np.array([x.normal for x in cell.half_spaces]),
+        np.array([x.offset for x in cell.half_spaces]),
+        np.arange(len(where)),
+    )
+
+
+def _is_inside(robot: Robot, every: _CellConstraint) -> NDArray[np.bool_]:
+    """Whether each pair (m,) of body and wall is as wanted in any of the random positions."""
+    q = random_positions(robot)
+    zero = np.zeros_like(q)
+    inside: NDArray[np.bool_] = np.any(every.excess(Motion(q, zero, zero, zero)) < -_TOUCH, axis=0)
+    return inside
 
 
 def _bodies(robot: Robot, cell: Cell) -> list[tuple[str, Floats]]:

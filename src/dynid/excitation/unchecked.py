@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.excitation.capsules import collision_pairs, distant_pairs
+from dynid.excitation.cell import beyond_by_build
+from dynid.excitation.hulls import hull_pairs
 from dynid.excitation.limits import MotionLimits
 from dynid.robot.model import Robot
 
@@ -36,11 +39,27 @@ def unchecked(robot: Robot, limits: MotionLimits) -> tuple[str, ...]:
         told.append("floor and walls for the bodies around the joint origins")
     elif limits.cell is None:
         told.append("floor and walls for anything but the tool")
+    if limits.cell is not None:
+        told += [f"{where} (it stands beyond by build)" for where in beyond_by_build(robot, limits.cell)]
     if not any(np.isfinite(space.speed) for space in limits.workspaces):
         told.append("tool speed")
     if not (limits.capsules or limits.hulls):
         told.append("self-collision")
+    told += _near_by_build(robot, limits)
     return tuple(phrase for phrase in told if phrase)
+
+
+def _near_by_build(robot: Robot, limits: MotionLimits) -> list[str]:
+    """Pairs of links that keep less than the clearance wherever the joints are: they are not held to it."""
+    told: dict[str, None] = {}
+    kinds = (
+        ([hull.link for hull in limits.hulls], hull_pairs(robot, limits.hulls, limits.clearance)),
+        ([c.link for c in limits.capsules], collision_pairs(robot, limits.capsules, limits.clearance)),
+    )
+    for links, kept in kinds:
+        for a, b in sorted(set(distant_pairs(robot, links)) - set(kept)):
+            told[f"self-collision of {links[a]} and {links[b]} (nearer than the clearance by build)"] = None
+    return list(told)
 
 
 def _weightless(robot: Robot, limits: MotionLimits) -> list[str]:
