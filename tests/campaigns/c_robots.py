@@ -35,7 +35,7 @@ SANITIZE = [*WARNINGS, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-rec
 CHUNK = 5_000
 LOG = Path("out/c-robots.jsonl")
 OPTIONS: list[dict[str, str]] = [{}, {"load": "struct"}, {"parameters": "struct"}, {"precision": "float"}]
-PATIENCE_S = 10
+PATIENCE_S = 300
 """Of processor time: cppcheck follows values through long straight-line functions in more than linear time."""
 LIBM = {name + suffix for name in ("sin", "cos", "sincos", "sqrt", "fabs") for suffix in ("", "f")}
 COMPILERS_OWN = {"memset"}
@@ -122,7 +122,7 @@ def main(count: int, states: int) -> int:
     print(f"tools: {', '.join(tools)}")
     LOG.parent.mkdir(exist_ok=True)
     lines = LOG.read_text().splitlines() if LOG.exists() else []
-    known = {row["key"]: row for row in map(json.loads, lines) if "failed" not in row}
+    known = {row["key"]: row for row in map(json.loads, lines) if "failed" not in row and row["cppcheck"] != "stopped"}
     names = [*zoo.names(), *(f"random {seed}" for seed in range(count))]
     rows: list[dict[str, object]] = []
     for number, name in enumerate(names):

@@ -17,6 +17,7 @@ from dynid.export.c_functions import FUNCTIONS
 from dynid.export.c_package import generate_c
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
+from dynid.robot.dh import DH, from_dh
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from support.random_robots import random_robot
 
@@ -47,6 +48,16 @@ def test_parameters_and_loads_change_at_run_time(options):
     robot = zoo.ddarm().with_joint_models(RotorInertia(0.1), Viscous(1.0), Coulomb(0.5), Offset(0.2))
     package = generate_c(robot, base=base_parameters(robot), **options)
     assert max(package.check(200).values()) <= 1e-12
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("row", [DH(alpha=1e-4, d=0.3), DH(alpha=1e-6, d=0.3), DH(alpha=1.5, d=1e5)], ids=str)
+def test_regrouping_that_loses_digits_is_refused_with_loads_too(row):
+    """Axes nearly parallel, or far apart: with regrouped parameters the torques would be off by 1e-8 to 3e-12."""
+    theta = zoo.ddarm().parameter_vector[:30]
+    robot = from_dh([DH(), row, DH(alpha=row.alpha, d=0.4)], name="arm").with_parameters(theta)
+    package = generate_c(robot, ["inverse_dynamics", "gravity"], load="struct", two_rate=False)
+    assert max(package.check(100).values()) <= 1e-13
 
 
 @pytest.mark.usefixtures("compiler")

@@ -24,6 +24,9 @@ from dynid.tape import Tape, count, record
 
 __all__ = ["CodeModel", "build_model"]
 
+_LOAD = (0.02, -0.01, -0.01, 0.02, -0.01, 0.02, 0.1, 0.1, 0.1, 1.0)
+"""XX XY XZ YY YZ ZZ MX MY MZ M of a load to try: 1 kg at (0.1, 0.1, 0.1) m."""
+
 Floats = NDArray[np.float64]
 
 _ROTORS = ("IA", "IAM")
@@ -130,7 +133,7 @@ def build_model(
             load_map=None,
             names=parameter_layout(internal).names,
         )
-    regrouping = _regrouping(robot) if parameters == "folded" else _asked(base)
+    regrouping = _exact(robot, _regrouping(robot)) if parameters == "folded" else _asked(base)
     values = robot.parameter_vector if regrouping is None else regrouping.values(robot.parameter_vector)
     by_load = _load_effect(robot, regrouping)
     changeable = range(values.size) if regrouping is None else regrouping.columns
@@ -222,18 +225,28 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
         changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=1e-12) for T in table.T_body_mdh)
         if changed and table.deviation <= 1e-14:
             candidates.append((table.robot, _regrouping(table.robot).values(table.robot.parameter_vector)))
-    exact = [candidate for candidate in candidates if _keeps_torques(*candidate)]
+    exact = [
+        (frames, values) for frames, values in candidates if _keeps_torques(frames, values, frames.parameter_vector)
+    ]
     return min(exact or candidates[:1], key=lambda candidate: count(_inverse_dynamics(*candidate)).flops)
 
 
-def _keeps_torques(robot: Robot, values: Floats) -> bool:
+def _exact(robot: Robot, regrouping: _Regrouping) -> _Regrouping | None:
+    """The regrouping, unless the robot's torques or those of a load would lose digits by it."""
+    load = np.zeros(robot.parameter_vector.size)
+    load[10 * (robot.dof - 1) : 10 * robot.dof] = _LOAD
+    kept = (_keeps_torques(robot, regrouping.values(own), own) for own in (robot.parameter_vector, load))
+    return regrouping if all(kept) else None
+
+
+def _keeps_torques(robot: Robot, values: Floats, own: Floats) -> bool:
     """Whether regrouped values have the torques of the robot's own, but for rounding.
 
     Where axes are nearly parallel, or frames far from their bodies, regrouping loses digits that the code must have.
     """
     Y = sampled_regressor(robot, random_states(robot, 5))
-    terms = float((np.abs(Y) @ np.abs(robot.parameter_vector)).max())
-    return bool(np.abs(Y @ (values - robot.parameter_vector)).max() <= 1e-13 * terms)
+    terms = float((np.abs(Y) @ np.abs(own)).max())
+    return bool(np.abs(Y @ (values - own)).max() <= 1e-13 * terms)
 
 
 def flattened(robot: Robot, theta: Floats) -> Floats:
