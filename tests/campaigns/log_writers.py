@@ -209,7 +209,7 @@ def write_db3(path: Path, log: Planted) -> None:
     database.close()
 
 
-def write_bag(path: Path, log: Planted, compression: str = "bz2") -> None:
+def write_bag(path: Path, log: Planted, compression: str = "bz2", chunk_size: int = 8192) -> None:
     """Through an independent writer."""
     from rosbags.rosbag1 import Writer
     from rosbags.typesys import Stores, get_typestore
@@ -219,7 +219,7 @@ def write_bag(path: Path, log: Planted, compression: str = "bz2") -> None:
     writer = Writer(path)
     if compression != "none":
         writer.set_compression(Writer.CompressionFormat[compression.upper()])
-    writer.chunk_threshold = 8192
+    writer.chunk_threshold = chunk_size
     with writer:
         links = {topic: writer.add_connection(topic, kind, typestore=store) for topic, kind in TYPES.items()}
         for topic, received, data in messages(log, ros1=True):

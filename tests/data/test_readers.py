@@ -397,6 +397,44 @@ def test_truncated_mcap_is_salvaged_up_to_the_cut(tmp_path: Path) -> None:
             read_recording(path, channel_map=CASES["mcap"].channel_map, strict=True)
 
 
+@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZSTD"])
+def test_mcap_cut_inside_its_only_chunk_is_salvaged(compression: str, tmp_path: Path) -> None:
+    pytest.importorskip("mcap")
+    long = planted(6000)
+    path = tmp_path / "log.mcap"
+    write_mcap(path, long, compression, chunk_size=2**24)
+    path.write_bytes(path.read_bytes()[: int(0.6 * path.stat().st_size)])
+    recording = read_recording(path, channel_map=CASES["mcap"].channel_map)
+    assert 0.3 * len(long.time) < len(recording.time) < 0.8 * len(long.time)
+    assert_same(recording, long, slice(0, len(recording.time)))
+    assert any("of a chunk cut off" in note for note in recording.notes)
+    with pytest.raises(LogReadError):
+        read_recording(path, channel_map=CASES["mcap"].channel_map, strict=True)
+
+
+def test_the_folder_of_a_ros2_bag_is_the_bag(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {}\n")
+    with pytest.raises(LogReadError, match=r"no file of a bag"):
+        read_recording(folder)
+    write_db3(folder / "run_0.db3", LOG)
+    assert_same(read_recording(folder, channel_map=CASES["rosbag2"].channel_map), LOG)
+    write_db3(folder / "run_1.db3", LOG)
+    with pytest.raises(LogReadError, match=r"2 files of a bag.*run_0\.db3, run_1\.db3"):
+        read_recording(folder)
+
+
+def test_ros1_bag_cut_inside_its_only_chunk_is_salvaged(tmp_path: Path) -> None:
+    pytest.importorskip("rosbags")
+    path = tmp_path / "log.bag"
+    write_bag(path, LOG, "none", chunk_size=2**20)
+    path.write_bytes(path.read_bytes()[: int(0.3 * path.stat().st_size)])
+    recording = read_recording(path, channel_map=CASES["rosbag1"].channel_map)
+    assert len(recording.time) > 0.2 * len(LOG.time)
+    assert_same(recording, LOG, slice(0, len(recording.time)))
+
+
 def test_damaged_mcap_chunk_is_left_out(tmp_path: Path) -> None:
     pytest.importorskip("mcap")
     path = tmp_path / "log.mcap"

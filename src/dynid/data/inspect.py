@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from dynid.data.channel_map import read_profile
-from dynid.data.readers import Options, Table, read_table
-from dynid.data.reading import matching_profiles
+from dynid.data.readers import Options, Table
+from dynid.data.reading import Progress, matching_profiles, read_tables
 from dynid.data.units import declared_unit
 
 __all__ = ["Guess", "Proposal", "inspect_log"]
@@ -98,17 +98,18 @@ _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 _NUMBERED = re.compile(r"^(.*?)[_\s.]*\[?(\d{1,2})\]?$")
 
 
-def inspect_log(path: str | Path | Sequence[str | Path]) -> Proposal:
+def inspect_log(path: str | Path | Sequence[str | Path], *, progress: Progress | None = None) -> Proposal:
     """Read a log and propose a channel map for it.
 
     Args:
         path: The file, or the files of one run.
+        progress: Told the share that was read, and the name of the file.
 
     Raises:
         LogReadError: If a file cannot be read at all.
     """
     files = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
-    tables = {file.name: read_table(file, Options()) for file in files}
+    tables = read_tables({file.name: file for file in files}, Options(), progress)
     columns = tuple(_describe(name, values) for table in tables.values() for name, values in table.columns.items())
     notes = tuple(note for table in tables.values() for note in table.notes)
     profiles = ("joint_state",) if all(table.clocks for table in tables.values()) else matching_profiles(tables)

@@ -45,7 +45,7 @@ def read_recording(
         channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
         profile: Name of a ready map instead (`profile_names`).
         strict: Refuse a damaged file instead of keeping what can be verified.
-        progress: Told the share of the files that was read, and the name of the next.
+        progress: Told the share that is done, also within a large file, and a word on it.
 
     Returns:
         The log in SI units on the joint side. `Recording.notes` says what was salvaged, converted and left out.
@@ -57,9 +57,14 @@ def read_recording(
     chosen = _chosen(channel_map, profile)
     files = _find_files(path, chosen)
     options = replace(chosen.options if chosen else Options(), strict=strict)
-    tables = read_tables(files, options, progress)
+    tell = progress or (lambda share, note: None)
+    tables = read_tables(files, options, lambda share, note: tell(0.8 * share, note))
+    tell(0.8, "converting")
     recording = _convert(chosen or _self_describing(tables, files), tables, files, robot)
-    return replace(recording, sha256=_digest(files))
+    tell(0.9, "making a digest")
+    recording = replace(recording, sha256=_digest(files))
+    tell(1.0, "read")
+    return recording
 
 
 def read_stream(
@@ -134,11 +139,39 @@ def _convert(
 def read_tables(files: Mapping[str, Path], options: Options, progress: Progress | None = None) -> dict[str, Table]:
     """Read each file of a run."""
     tables = {}
-    for number, (key, file) in enumerate(files.items()):
-        if progress is not None:
-            progress(number / len(files), file.name)
-        tables[key] = read_table(file, options)
+    done, total = 0, sum(_size(file) for file in files.values())
+    for key, file in files.items():
+        tell = (
+            None
+            if progress is None
+            else _Within(progress, file.name, done / max(total, 1), _size(file) / max(total, 1))
+        )
+        tables[key] = read_table(file, replace(options, progress=tell))
+        done += _size(file)
     return tables
+
+
+class _Within:
+    """One file's part in the progress of all; steps too small to be seen are not handed on."""
+
+    def __init__(self, progress: Progress, name: str, start: float, share: float) -> None:
+        self._progress, self._name, self._start, self._share = progress, name, start, share
+        self._last = 0.0
+        progress(start, name)
+
+    def __call__(self, share: float) -> None:
+        """So much of the file was read."""
+        if share - self._last >= 0.002:
+            self._last = share
+            self._progress(self._start + self._share * share, self._name)
+
+
+def _size(file: Path) -> int:
+    """Bytes of a file; zero where only the reader will say what is wrong with it."""
+    try:
+        return file.stat().st_size
+    except (OSError, ValueError):
+        return 0
 
 
 def matching_profiles(tables: Mapping[str, Table]) -> tuple[str, ...]:
@@ -153,7 +186,8 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
     if len(given) == 1 and given[0].is_dir() and patterns:
         given = [given[0] / name for name in _names_in(given[0])]
     if not given:
-        raise LogReadError("no file was given")
+        raise LogReadError("no file was given", remedy="Name the log, or the files that together hold it.")
+    given = [_bag_in(item) if item.is_dir() else item for item in given]
     if not patterns:
         return {file.name: file for file in given}
     found = {}
@@ -168,6 +202,20 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
             )
         found[key] = matches[0]
     return found
+
+
+def _bag_in(folder: Path) -> Path:
+    """The file in the folder of a ROS 2 bag."""
+    names = [name for name in _names_in(folder) if name.endswith((".db3", ".mcap"))]
+    if len(names) == 1:
+        return folder / names[0]
+    raise LogReadError(
+        f"it is a folder with {len(names) or 'no'} file{'s' if len(names) > 1 else ''} of a bag",
+        path=folder,
+        remedy=f"Read its files one by one: {', '.join(names)}."
+        if names
+        else "Name the log itself, or give a channel map whose [files] name the files of the run.",
+    )
 
 
 def _names_in(folder: Path) -> list[str]:

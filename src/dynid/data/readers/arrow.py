@@ -18,7 +18,7 @@ _TICKS = {"s": "s", "ms": "ms", "us": "us", "ns": "ns"}
 
 def read(path: Path, options: Options) -> Table:
     """Read every numeric column; lists of equal length become (N, k), structs become ``struct.field``."""
-    return _table(_load(path), {})
+    return _table(_load(path, options), {})
 
 
 def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
@@ -81,17 +81,26 @@ def _table(table: Any, origins: dict[str, int]) -> Table:
     return Table(columns=columns, units=units, notes=notes)
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path, options: Options) -> Any:
     """The file as an Arrow table, its declared size checked first."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pa.OSFile(str(path), "rb") as source:  # not the path: readers would take a folder or an address, too
         if not _is_parquet(path):
-            return pa.ipc.open_file(source).read_all()
+            stored = pa.ipc.open_file(source)
+            batches = []
+            for k in range(stored.num_record_batches):
+                batches.append(stored.get_batch(k))
+                options.tell(k + 1, stored.num_record_batches)
+            return pa.Table.from_batches(batches, stored.schema)
         file = pq.ParquetFile(source, pre_buffer=False)
         _check_sizes(file.metadata, path)
-        return file.read(use_threads=False)
+        groups = []
+        for k in range(file.num_row_groups):
+            groups.append(file.read_row_group(k, use_threads=False))
+            options.tell(k + 1, file.num_row_groups)
+        return pa.concat_tables(groups) if groups else file.read(use_threads=False)
 
 
 def _is_parquet(path: Path) -> bool:

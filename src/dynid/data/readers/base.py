@@ -1,12 +1,13 @@
 """What every adapter gives and takes: a table of named columns, the reading options, and the bounds on both.
 
-To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path`; add a
-row to `FORMATS` in `registry`, and a writer to the test matrix, which the fuzzer uses, too.
+To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path` and
+calls ``options.tell`` on its way; add a row to `FORMATS` in `registry`, and a writer to the test matrix, which the
+fuzzer uses, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,13 @@ class Options:
     """Text only: what separates fields: "," ";" "|", a tab, or " " for any blank; None lets the reader find out."""
     decimal: str | None = None
     """Text only: "." or ","; None lets the reader find out."""
+    progress: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
+    """Told the share of the file that was read, 0 to 1, now and then."""
+
+    def tell(self, done: float, whole: float) -> None:
+        """So much of the whole was read."""
+        if self.progress is not None and whole > 0:
+            self.progress(min(done / whole, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from dynid.data.readers.base import Floats
+from dynid.data.readers.base import Floats, Options
 from dynid.data.readers.dialect import BLANK, Dialect, is_number
 from dynid.errors import LogReadError
 
@@ -32,7 +32,7 @@ MAX_LINE = 2**24
 _DONE, _CONVERT, _BAD, _SHORT = range(4)
 
 
-def parse_rows(stream: IO[bytes], begin: int, end: int, dialect: Dialect, strict: bool) -> tuple[Floats, bool]:
+def parse_rows(stream: IO[bytes], begin: int, end: int, dialect: Dialect, options: Options) -> tuple[Floats, bool]:
     """Parse the rows of numbers between two offsets of a file.
 
     Args:
@@ -40,7 +40,7 @@ def parse_rows(stream: IO[bytes], begin: int, end: int, dialect: Dialect, strict
         begin: Offset of the first row [bytes].
         end: Offset behind the last byte of text.
         dialect: How fields stand in a row.
-        strict: Refuse a last line that was cut off.
+        options: Whether a last line that was cut off is refused, and who is told of the progress.
 
     Returns:
         (columns, N) numbers, NaN where a field is empty, and whether a cut last line was left out.
@@ -52,14 +52,16 @@ def parse_rows(stream: IO[bytes], begin: int, end: int, dialect: Dialect, strict
     workers = _processors()
     waiting: deque[Future[Floats]] = deque()
     parts: list[Floats] = []
-    line, cut = dialect.first_line + 1, False
+    line, cut, done = dialect.first_line + 1, False, 0
     with ThreadPoolExecutor(workers) as pool:
         for block, whole in _blocks(stream, begin, end):
             lines = int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == 10))
-            cut = not whole and not strict and not parser.complete(block)
+            cut = not whole and not options.strict and not parser.complete(block)
             if not cut:
                 waiting.append(pool.submit(parser.parse, block, lines, line))
             line += lines
+            done += len(block)
+            options.tell(done, end - begin)
             if len(waiting) > 2 * workers:
                 parts.append(waiting.popleft().result())
         parts += [future.result() for future in waiting]

@@ -33,7 +33,10 @@ def read(path: Path, options: Options) -> Table:
         warnings.simplefilter("ignore")
         file.visititems(collect)
         _check(found, path.stat().st_size)
+        done, whole = 0, sum(dataset.size or 0 for dataset in found.values())
         for name, dataset in found.items():
+            options.tell(done, whole)
+            done += dataset.size or 0
             if not dataset.shape or dataset.dtype.hasobject or (dataset.dtype.names is None and _not_real(dataset)):
                 skipped.append(name)
                 continue

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from dynid.data.readers.base import Options, Table
-from dynid.data.readers.compression import unpack
+from dynid.data.readers.compression import unpack, unpack_beginning
 from dynid.data.readers.ros_topics import MessageCollector
 from dynid.errors import LogReadError
 
@@ -28,7 +28,7 @@ def read(path: Path, options: Options) -> Table:
     """Read the joint states and wrenches; what fails its checksum, and what follows a cut, is left out and reported."""
     size = path.stat().st_size
     with path.open("rb") as stream:
-        log = _Log(stream, size, options.strict)
+        log = _Log(stream, size, options)
         try:
             log.read()
         except LogReadError as error:
@@ -45,10 +45,11 @@ def read(path: Path, options: Options) -> Table:
 class _Log:
     """The state of reading one file."""
 
-    def __init__(self, stream: IO[bytes], size: int, strict: bool) -> None:
+    def __init__(self, stream: IO[bytes], size: int, options: Options) -> None:
         self._stream = stream
         self._size = size
-        self._strict = strict
+        self._strict = options.strict
+        self._tell = options.tell
         self._schemas: dict[int, str] = {}
         self._topics: dict[int, str] = {}
         self._crc = 0
@@ -78,6 +79,7 @@ class _Log:
                 self._loose |= opcode == _MESSAGE
                 self._record(opcode, body)
             self.offset += len(raw) + len(body)
+            self._tell(self.offset, self._size)
 
     def _next_record(self) -> tuple[int, bytes, bytes]:
         """Opcode, body and the raw head of the next record."""
@@ -87,8 +89,12 @@ class _Log:
         opcode, length = _RECORD.unpack(raw)
         left = self._size - self.offset - _RECORD.size
         if length > min(left, MAX_RECORD):
+            if opcode == _CHUNK and length <= MAX_RECORD and not self._strict:
+                self._cut_chunk(self._stream.read(left))
             raise LogReadError(
-                f"a record of {length} bytes does not fit into the {left} left", place=f"byte {self.offset}"
+                f"a record of {length} bytes does not fit into the {left} left",
+                place=f"byte {self.offset}",
+                remedy="The file was cut off: copy it again from where it was recorded.",
             )
         return opcode, self._stream.read(length), raw
 
@@ -113,6 +119,21 @@ class _Log:
             return
         for opcode, record in _records(records):
             self._record(opcode, record)
+
+    def _cut_chunk(self, body: bytes) -> None:
+        """The whole records at the beginning of a chunk that the file's end cuts off; no checksum vouches for them."""
+        before = self.collector.count
+        try:
+            *_, size, _ = _CHUNK_HEAD.unpack_from(body)
+            method, at = _text(body, _CHUNK_HEAD.size)
+            for opcode, record in _records(unpack_beginning(method, body[at + 8 :], size)):
+                self._record(opcode, record)
+        except ImportError:
+            raise
+        except Exception:  # where exactly it was cut decides which
+            pass
+        if self.collector.count > before:
+            self.notes.append(f"salvaged: {self.collector.count - before} messages of a chunk cut off, not verified")
 
     def _record(self, opcode: int, body: bytes) -> None:
         """A schema, a channel or a message; everything else is passed over."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,12 +17,14 @@ __all__ = ["pieces", "read", "read_array"]
 
 MAX_HEADER = 65_536
 """Longest array header [bytes]; a record type of a thousand fields takes half of it."""
+BLOCK_BYTES = 2**26
+"""Read at a time [bytes]."""
 
 
 def read(path: Path, options: Options) -> Table:
     """Read one ``.npy``; a plain array becomes the column "array", a record array one column per field."""
     with path.open("rb") as stream:
-        array = read_array(stream, path.stat().st_size)
+        array = read_array(stream, path.stat().st_size, options.tell)
     name = "" if array.dtype.names else "array"
     return Table(columns=flatten_array(name, array))
 
@@ -45,14 +47,22 @@ def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
         yield Table(columns=flatten_array(name, np.asarray(part)))
 
 
-def read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
-    """Read an array that fills `size` bytes of a stream exactly.
+def read_array(stream: IO[bytes], size: int, tell: Callable[[float, float], None]) -> NDArray[Any]:
+    """Read an array that fills `size` bytes of a stream exactly; `tell` learns how many of how many bytes are read.
 
     Raises:
         LogReadError: If it holds Python objects, or if its shape does not agree with the size.
     """
     shape, fortran, dtype = _header(stream, size)
-    flat = np.frombuffer(stream.read(math.prod(shape) * dtype.itemsize), dtype=dtype)
+    data = bytearray(math.prod(shape) * dtype.itemsize)
+    with memoryview(data) as whole:
+        for start in range(0, len(data), BLOCK_BYTES):
+            block = stream.read(min(BLOCK_BYTES, len(data) - start))
+            whole[start : start + len(block)] = block
+            if len(block) < min(BLOCK_BYTES, len(data) - start):
+                raise LogReadError("the file ends inside the array", remedy="Record or export it again.")
+            tell(start + len(block), len(data))
+    flat = np.frombuffer(data, dtype=dtype)
     return flat.reshape(shape, order="F" if fortran else "C")
 
 

@@ -19,12 +19,15 @@ def read(path: Path, options: Options) -> Table:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         _check(members, path.stat().st_size)
+        done, stored = 0, sum(member.compress_size for member in members)
         for member in members:
             name = member.filename.removesuffix(".npy")
             if name == member.filename:
                 notes.append(f"member '{name[:80]}' is not an array and was left out")
                 continue
             columns |= _read_member(archive, member, name)
+            done += member.compress_size
+            options.tell(done, stored)
     return Table(columns=columns, notes=tuple(notes))
 
 
@@ -41,7 +44,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
     """One array; text and other non-numeric arrays are refused, for a log has no use for them."""
     try:
         with archive.open(member) as stream:
-            array = read_array(stream, member.file_size)
+            array = read_array(stream, member.file_size, lambda done, whole: None)
             if stream.read(1):
                 raise LogReadError("it is longer than declared")
         return flatten_array(name, array)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from dynid.data.readers.base import Options, Table
-from dynid.data.readers.compression import unpack
+from dynid.data.readers.compression import unpack, unpack_beginning
 from dynid.data.readers.ros_topics import MessageCollector
 from dynid.errors import LogReadError
 
@@ -33,16 +34,31 @@ def read(path: Path, options: Options) -> Table:
             while offset < size:
                 head = stream.read(4)
                 fields = _fields(stream.read(_length(head, size - offset)))
-                head = stream.read(4)
-                body = stream.read(_length(head, size - stream.tell() + 4))
-                bag.take(fields, body)
+                bag.take(fields, _body(stream, size, fields, bag, options))
                 offset = stream.tell()
+                options.tell(offset, size)
         except (LogReadError, struct.error, OSError, ValueError) as error:
             if options.strict or not bag.collector.count:
-                raise LogReadError(f"it is damaged ({error})", place=f"byte {offset}") from error
+                raise LogReadError(
+                    f"it is damaged ({error})",
+                    place=f"byte {offset}",
+                    remedy="Copy it again from where it was recorded, or mend it with `rosbag reindex`.",
+                ) from error
             share = 100 * offset / size
             notes.append(f"salvaged: {bag.collector.count} messages from the first {share:.0f} % of the file ({error})")
     return bag.collector.table(tuple(notes))
+
+
+def _body(stream: IO[bytes], size: int, fields: Fields, bag: _Bag, options: Options) -> bytes:
+    """The body of the next record; of a chunk that the file's end cuts off, the bag takes what is whole."""
+    head = stream.read(4)
+    try:
+        length = _length(head, size - stream.tell() + 4)
+    except LogReadError:
+        if not options.strict:
+            bag.take_beginning(fields, stream.read(MAX_RECORD))
+        raise
+    return stream.read(length)
 
 
 class _Bag:
@@ -54,10 +70,21 @@ class _Bag:
 
     def take(self, fields: Fields, body: bytes) -> None:
         """One record."""
+        self._take(fields, body, unpack)
+
+    def take_beginning(self, fields: Fields, body: bytes) -> None:
+        """The whole records at the beginning of a chunk that was cut off."""
+        try:
+            if fields.get(b"op") == bytes([_CHUNK]):
+                self._take(fields, body, unpack_beginning)
+        except (LogReadError, struct.error, OSError, ValueError, RuntimeError, EOFError):
+            return  # where exactly it was cut decides which
+
+    def _take(self, fields: Fields, body: bytes, open_chunk: Callable[[str, bytes, int], bytes]) -> None:
         opcode = fields.get(b"op", b"\0")[0]
         if opcode == _CHUNK:
             method = fields.get(b"compression", b"none").decode("ascii")
-            for inner, data in _records(unpack(method, body, _number(fields, b"size"))):
+            for inner, data in _records(open_chunk(method, body, _number(fields, b"size"))):
                 self.take(inner, data)
         elif opcode == _CONNECTION:
             topic = fields.get(b"topic", b"").decode("utf-8")

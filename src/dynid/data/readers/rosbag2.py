@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -27,11 +27,12 @@ def read(path: Path, options: Options) -> Table:
     """Read the joint states and wrenches of a bag."""
     address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"  # immutable: no journal beside it is opened
     with closing(sqlite3.connect(address, uri=True)) as database:
-        _restrict(database, path.stat().st_size)
+        size = path.stat().st_size
+        _restrict(database, size)
         collector, notes = MessageCollector(), []
         wanted = dict(_topics(database, collector))
         try:
-            _collect(database, wanted, collector)
+            _collect(database, wanted, collector, lambda done: options.tell(done, size))
         except (sqlite3.DatabaseError, LogReadError) as error:
             if options.strict or not collector.count:
                 raise
@@ -57,10 +58,15 @@ def _topics(database: sqlite3.Connection, collector: MessageCollector) -> Iterat
             yield int(number), str(name)
 
 
-def _collect(database: sqlite3.Connection, wanted: dict[int, str], collector: MessageCollector) -> None:
-    """Hand over the messages in file order."""
+def _collect(
+    database: sqlite3.Connection, wanted: dict[int, str], collector: MessageCollector, tell: Callable[[int], None]
+) -> None:
+    """Hand over the messages in file order, and tell of how many bytes they were."""
+    done = 0
     for number, received, data in database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY id"):
         if number in wanted:
             if not isinstance(data, bytes) or not isinstance(received, int):
                 raise LogReadError("a message is not stored as bytes", place=f"message {collector.count + 1}")
             collector.add(wanted[number], received, data)
+        done += len(data) if isinstance(data, bytes) else 0
+        tell(done)

@@ -2,9 +2,9 @@
 
 Parent to child: one line of JSON per file. Child to parent, for every table of it: the length of a JSON header (8
 bytes), the header, then the columns' doubles as raw bytes; an empty header ends the file, one with an error breaks it
-off. Where the system has anonymous files, the doubles of tables that fit into one go through it, which is twice as fast
-as the pipe; an empty line from the parent says that they were taken. Nothing is pickled and nothing that comes back is
-executed.
+off, one with a share tells of the progress. Where the system has anonymous files, the doubles of tables that fit into
+one go through it, which is twice as fast as the pipe; an empty line from the parent says that they were taken. Nothing
+is pickled and nothing that comes back is executed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -93,17 +92,21 @@ class SafeChild:
         size = path.stat().st_size
         seconds = BASE_SECONDS + size / BYTES_PER_SECOND
         limits = {"size": size, "seconds": seconds, "rows": rows}
-        request = {"format": name, "path": str(path.absolute()), "options": asdict(options), **limits}
+        chosen = {key: getattr(options, key) for key in ("strict", "delimiter", "decimal")}
+        told = options.progress is not None
+        request = {"format": name, "path": str(path.absolute()), "options": chosen, "told": told, **limits}
         process = self._process or self._start()
         complete = False
         try:
             question: dict[str, Any] | None = request
             while not complete:
                 header, columns = self._answer(process, question, f"the {name} reader", path, seconds)
-                question, complete = None, "table" not in header
+                question, complete = None, not header.keys() & {"table", "progress"}
+                if "progress" in header:
+                    options.tell(header["progress"], 1.0)
                 if "error" in header:
                     raise LogReadError(path=path, **header["error"])
-                if not complete:
+                if "table" in header:
                     yield Table(columns=columns, **{**header["table"], "notes": tuple(header["table"]["notes"])})
         finally:
             if not complete:  # what the child still has to say must not answer the next question
@@ -227,8 +230,10 @@ def main() -> None:
         request = json.loads(line)
         path = Path(request["path"])
         _limit(BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
+        tell = (lambda share: answers.send({"progress": share})) if request["told"] else None
+        options = Options(**request["options"], progress=tell)
         try:
-            for table in pieces_in_process(request["format"], path, Options(**request["options"]), request["rows"]):
+            for table in pieces_in_process(request["format"], path, options, request["rows"]):
                 answers.send(_header(table), table)
             answers.send({})
         except LogReadError as error:

@@ -29,7 +29,7 @@ def read(path: Path, options: Options) -> Table:
         head = stream.read(min(end - begin, HEAD_BYTES))
         dialect = sniff(_lines(head, complete=begin + len(head) == end), options)
         start = begin + _offset(head, dialect.first_line)
-        values, cut = parse_rows(stream, start, end, dialect, options.strict)
+        values, cut = parse_rows(stream, start, end, dialect, options)
     if not dialect.named:
         notes.append("no header: columns are named c1, c2, ...")
     if cut:
