@@ -92,6 +92,26 @@ def test_a_right_control_law_is_not_accused() -> None:
         assert not dynid.check_controller(chosen.problem(chosen.noisy(seed)), chosen.values)
 
 
+@pytest.mark.parametrize("cutoff_hz", [20.0, None])
+def test_the_control_law_is_judged_whatever_the_parameters(cutoff_hz: float | None) -> None:
+    chosen = three()
+    law = chosen.loop.law
+    assert isinstance(law, dynid.PD)
+    kp, kd = np.asarray(law.kp), np.asarray(law.kd)
+    wrong = chosen.base.project(chosen.prior.parameter_vector)  # up to 20 % off
+    for seed in range(4):
+        log = chosen.noisy(seed, cutoff_hz=cutoff_hz)
+        assert not dynid.check_controller(chosen.problem(log), wrong)
+        for part, other in (
+            ("proportional", dynid.PD(1.05 * kp, kd)),
+            ("derivative", dynid.PD(kp, 0.7 * kd)),
+            ("integral", dynid.PID(kp, 3.0 * kp, kd)),
+        ):
+            told = replace(log, loop=replace(chosen.loop, law=other))
+            found = dynid.check_controller(chosen.problem(told), wrong)
+            assert any(part in finding.message for finding in found)
+
+
 def test_consistent_estimates_are_possible_robots() -> None:
     chosen = made("puma560", 5.0)
     found = dynid.DIDIM(consistent=True).solve(chosen.problem(chosen.noisy(0)))

@@ -1,28 +1,55 @@
 """Is the control law that was simulated the one that moved the robot?
 
-With the right law and parameters, measured and simulated motion differ by noise alone. A wrong gain shows in two ways,
-of which an estimator can hide one at most: the measured positions lag by a share of the simulated tracking error (or
-of its rate), or the measured torques by a share of the simulated ones. Both shares are estimated, with a standard
-deviation that accounts for residuals correlated in time.
+Robot and simulation obey their law, whatever the parameters. To first order in the differences d of measurement and
+simulation, with the law's derivatives L along the simulated motion,
+
+    r = d tau - L_q d q - L_v d dq - L_m d memory
+
+is therefore noise where the law is right, and what the law lacks where it is wrong: no error of the parameters enters.
+Joint by joint r is held against each part of the simulated torque, that from the tracking error, from its rate and
+from its integral, beside a constant, and against the constant alone; their shares are gains that are off. Standard
+deviations account for residuals correlated in time. A part is accused where one joint's share, or all joints' together,
+is beyond what noise does once in a million cases.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
+from dynid.closed_loop.arm import law_slopes
 from dynid.data.findings import Finding
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import solution_covariance
+from dynid.tape import compile_tape
 
 __all__ = ["check_controller", "controller_mismatch"]
 
 Floats = NDArray[np.float64]
-SIGMAS = 5.0
-"""Shares smaller than so many standard deviations are noise."""
-SHARE = 0.03
-"""Smaller shares do not matter: other approximations of the model are as large."""
+PARTS = ("proportional part", "derivative part", "integral part", "constant part")
+"""Of the torque, with which the law's residual is compared."""
+LEVEL = 1e-6
+"""Chance that noise accuses a joint, or all together, of one part."""
+SHARE = 0.01
+"""Of a joint's torque; less does not matter: other approximations of the model are as large."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """Of a joint's torque, by which one part is off."""
+
+    joint: str
+    value: float
+    spread: float
+
+    @property
+    def square(self) -> float:
+        """In standard deviations, squared."""
+        return (self.value / self.spread) ** 2 if self.spread > 0.0 else 0.0
 
 
 def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions | None = None) -> tuple[Finding, ...]:
@@ -35,22 +62,39 @@ def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions
     """
     runs = problem if isinstance(problem, LoopRuns) else LoopRuns.of(problem)
     motions = runs.simulate(np.asarray(beta, dtype=float)) if motions is None else motions
+    compared = [_compared(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    torques = [run.torques(motion) * run.run.valid for run, motion in zip(runs.runs, motions, strict=True)]
+    levels = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
     findings = []
-    for joint, name in enumerate(runs.problem.robot.joint_names):
-        for what, share, spread in _shares(runs, motions, joint):
-            if abs(share) > SHARE and abs(share) > SIGMAS * spread:
-                findings.append(
-                    Finding(
-                        code="controller",
-                        severity="error",
-                        channel="effort" if what == "torque" else "q",
-                        joint=name,
-                        message=f"the simulated control law does not explain the measured {what}",
-                        remedy="Check its gains, its reference and its rate, or use weighted least squares instead.",
-                        evidence={"share": share, "standard deviation": spread},
-                    )
-                )
+    for part, what in enumerate(PARTS):
+        shares = []
+        for joint, name in enumerate(runs.problem.robot.joint_names):
+            columns = [np.ascontiguousarray(parts[:, joint, [part, -1]]) for parts, _ in compared]
+            targets = [rest[:, joint] for _, rest in compared]
+            shares.append(_Share(name, *_share(columns, targets, float(levels[joint]), runs.rate_hz)))
+        findings += [_finding(what, share) for share in _accused(shares)]
     return tuple(findings)
+
+
+def _accused(shares: list[_Share]) -> list[_Share]:
+    """Shares that are no noise and matter; where only all together are no noise, the one that is so the most."""
+    large = [share for share in shares if abs(share.value) > SHARE]
+    alone = [share for share in large if share.square > chdtri(1, LEVEL)]
+    if alone or not large or sum(share.square for share in shares) <= chdtri(len(shares), LEVEL):
+        return alone
+    return [max(large, key=lambda share: share.square)]
+
+
+def _finding(what: str, share: _Share) -> Finding:
+    return Finding(
+        code="controller",
+        severity="error",
+        channel="effort",
+        joint=share.joint,
+        message=f"the simulated control law does not explain the measured torque: its {what} differs",
+        remedy="Check its gains, its reference and its rate, or use weighted least squares instead.",
+        evidence={"share": share.value, "standard deviation": share.spread},
+    )
 
 
 def controller_mismatch(findings: tuple[Finding, ...]) -> float:
@@ -58,40 +102,74 @@ def controller_mismatch(findings: tuple[Finding, ...]) -> float:
     return max((abs(f.evidence["share"]) for f in findings if f.code == "controller"), default=0.0)
 
 
-def _shares(runs: LoopRuns, motions: tuple[SimulatedMotion, ...], joint: int) -> list[tuple[str, float, float]]:
-    """Share and standard deviation of each way in which measurement may differ from simulation."""
-    pairs = list(zip(runs.runs, motions, strict=True))
-    tracking = [_tracking(run, motion, joint) for run, motion in pairs]
-    shift = [(run.run.q - run.positions(motion))[:, joint] for run, motion in pairs]
-    position = _regressed(tracking, shift, runs.rate_hz)
-    torque = [(run.torques(motion) * run.run.valid)[:, [joint]] for run, motion in pairs]
-    effort = _regressed(torque, [run.torque_residual(motion)[:, joint] for run, motion in pairs], runs.rate_hz)
-    names = ("tracking error", "rate of the tracking error")
-    found = [(name, *pair) for name, pair in zip(names, position, strict=False)]
-    return [*found, ("torque", *effort[0])]
+def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
+    """(N, n, 4) parts of the simulated torque, and (N, n) the law's residual, both zero where torques do not count."""
+    n, ticks = run.loop.dof, run.rows * run.every
+    reference, records = run.loop.reference, motion.runs
+    wanted = [x[ticks] for x in (reference.q, reference.dq, reference.ddq)]
+    samples = np.concatenate([*wanted, np.zeros((len(ticks), 2 * n))], axis=1)
+    program = compile_tape(law_slopes(run.simulator.law, n), "numpy")
+    L = np.asarray(program(records.state[0, run.rows], records.memory[0, run.rows], samples))
+    position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
+    shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)
+    rest = run.torque_residual(motion) - _acting(position, shift[0]) - _acting(velocity, shift[1])
+    if memory.shape[2]:
+        rest = rest - _acting(memory, _remembered(L[:, n:], shift, np.diff(ticks, prepend=ticks[0])))
+    errors = (motion.q - wanted[0], motion.dq - wanted[1])
+    proportional, derivative = _acting(position, errors[0]), _acting(velocity, errors[1])
+    integral = np.cumsum(proportional, axis=0) / run.run.rate_hz
+    parts = np.stack([proportional, derivative, integral, np.ones_like(integral)], axis=2)
+    return parts * run.run.valid[:, :, None], rest * run.run.valid
 
 
-def _tracking(run: LoopRun, motion: SimulatedMotion, joint: int) -> Floats:
-    """(N, 3) simulated tracking error, its rate over the loop's own, and one for a constant offset."""
-    ticks = run.rows * run.every
-    reference = run.loop.reference
-    error = reference.q[ticks, joint] - motion.q[:, joint]
-    rate = reference.dq[ticks, joint] - motion.dq[:, joint]
-    size = float(np.sqrt(np.mean(rate**2)))
-    level = float(np.sqrt(np.mean((error - error.mean()) ** 2)))
-    return np.column_stack([error, rate * (level / size if size > 0.0 else 0.0), np.full(len(error), level)])
+def _acting(slopes: Floats, change: Floats) -> Floats:
+    """(N, n) what changes (N, k) do through slopes (N, n, k)."""
+    return np.asarray((slopes @ change[:, :, None])[:, :, 0])
 
 
-def _regressed(columns: list[Floats], targets: list[Floats], rate_hz: float) -> list[tuple[float, float]]:
-    """Coefficients of a least-squares fit with their standard deviations; zeros where the columns say nothing."""
-    slope = sum((X.T @ X for X in columns), np.zeros((columns[0].shape[1],) * 2))
-    if not np.isfinite(np.linalg.cond(slope)) or np.linalg.cond(slope) > 1e12:
-        return [(0.0, 0.0)] * len(slope)
-    right = sum((X.T @ y for X, y in zip(columns, targets, strict=True)), np.zeros(len(slope)))
+def _remembered(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[np.int64]) -> Floats:
+    """(N, m) change of the law's memory that shifts of positions and velocities (N, n) have added up to.
+
+    Args:
+        slopes: (N, m, 2 n + m) of the memory after a control period.
+        shift: Of positions and velocities.
+        periods: (N,) control periods since the sample before.
+    """
+    m, change = slopes.shape[1], np.concatenate(shift, axis=1)
+    driven, kept = _acting(slopes[:, :, :-m], change), slopes[:, :, -m:]
+    before = np.concatenate([driven[:1], driven[:-1]])
+    added, power = np.zeros_like(driven), np.broadcast_to(np.eye(m), kept.shape)
+    for period in range(int(periods.max())):  # a memory that decays, and what is added to it, over several periods
+        lasts = (periods > period)[:, None]
+        present = before + (driven - before) * (period / np.maximum(periods, 1))[:, None]
+        added = np.where(lasts, _acting(kept, added) + present, added)
+        power = np.where(lasts[:, :, None], kept @ power, power)
+    total = np.zeros((len(change), m))
+    for k in range(1, len(total)):
+        total[k] = power[k] @ total[k - 1] + added[k]
+    return total
+
+
+def _share(columns: list[Floats], targets: list[Floats], level: float, rate_hz: float) -> tuple[float, float]:
+    """Share of the joint's torque (of size level) in the first column's shape, and its standard deviation.
+
+    Args:
+        columns: (N, 2) of each run: a part of the torque, and one.
+        targets: (N,) of each run.
+        level: Root mean square torque of the joint [N m or N].
+        rate_hz: Of the samples [Hz].
+    """
+    sizes = np.sqrt(np.mean(np.concatenate(columns) ** 2, axis=0))
+    if not level > 0.0 or not sizes[0] > 1e-9 * level:
+        return 0.0, 0.0
+    used = [X / sizes for X in columns]
+    slope = sum((X.T @ X for X in used), np.zeros((2, 2)))
+    if not np.linalg.cond(slope) < 1e8:  # the part is a constant itself
+        used, slope = [np.ascontiguousarray(X[:, :1]) for X in used], slope[:1, :1]
+    right = sum((X.T @ y for X, y in zip(used, targets, strict=True)), np.zeros(len(slope)))
     values = np.linalg.solve(slope, right)
-    if np.abs(values).max() <= SHARE:  # too small to matter: no need to know how certain they are
-        return [(value, 0.0) for value in values.tolist()]
-    rest = [y - X @ values for X, y in zip(columns, targets, strict=True)]
-    rows = [X[:, None, :] for X in columns]
-    covariance = solution_covariance(slope, rows, [r[:, None] for r in rest], rate_hz)
-    return list(zip(values.tolist(), np.sqrt(np.maximum(np.diagonal(covariance), 0.0)).tolist(), strict=True))
+    if abs(values[0]) <= SHARE * level:  # too small to matter: no need to know how certain it is
+        return float(values[0]) / level, np.inf
+    rest = [(y - X @ values)[:, None] for X, y in zip(used, targets, strict=True)]
+    covariance = solution_covariance(slope, [X[:, None, :] for X in used], rest, rate_hz)
+    return float(values[0]) / level, float(np.sqrt(max(covariance[0, 0], 0.0))) / level

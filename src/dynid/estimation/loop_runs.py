@@ -107,13 +107,22 @@ class LoopRun:
 
         None where that changes nothing: the measured motion is exact, or nothing is known of how it was made.
         """
-        made, n, arm = self.run.derivation, self.loop.dof, self.simulator.arm
-        if made is None:
+        arm = self.simulator.arm
+        if self.run.derivation is None:
             return None
-        state = self._logged(motion.runs.state[0])
+        return regressor(arm.robot, *self._derived(motion), columns=arm.columns)
+
+    def velocities(self, motion: SimulatedMotion) -> Floats:
+        """(N, n) simulated velocities, made as the measured ones were [rad/s or m/s]."""
+        return motion.dq if self.run.derivation is None else self._derived(motion)[1]
+
+    def _derived(self, motion: SimulatedMotion) -> tuple[Floats, Floats, Floats]:
+        """(N, n) simulated positions, velocities and accelerations, made as the measured ones were."""
+        assert self.run.derivation is not None
+        n, state = self.loop.dof, self._logged(motion.runs.state[0])
         places = (self.rows - self._first) // self.stride
-        states = (np.ascontiguousarray(x[places]) for x in made.motion(state[:, :n], state[:, n : 2 * n]))
-        return regressor(arm.robot, *states, columns=arm.columns)
+        q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
+        return q[places], dq[places], ddq[places]
 
     def columns(self, motion: SimulatedMotion) -> Floats:
         """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
