@@ -140,13 +140,13 @@ class _Round:
         weights: Floats | None,
     ) -> _Round:
         b, n = beta.size, runs.problem.robot.dof
-        joint_models = [k for k, c in enumerate(runs.problem.base.columns) if c >= 10 * n]
+        joint_models = slice(sum(column < 10 * n for column in runs.problem.base.columns), b)
         cross, right = np.zeros((n, b, b)), np.zeros((n, b))
         instruments, matrices = [], []
         for run, (Y, torque), motion in zip(runs.runs, measured, motions, strict=True):
             columns = run.columns(motion)
             made = run.remade(motion)
-            mixed = Y.copy() if made is None else Y + (columns - made)
+            mixed = Y.copy() if made is None else np.add(Y, np.subtract(columns, made, out=made), out=made)
             mixed[:, :, joint_models] = columns[:, :, joint_models]
             Z = columns * (run.run.valid * faded(run.run)[:, None])[:, :, None]
             for j, support in enumerate(runs.problem.information.supports):
