@@ -121,7 +121,7 @@ class ChannelMap:
             joints=tuple(_strings("joints", data.get("joints", base.joints))),
             files=_file_patterns(data["files"]) if "files" in data else base.files,
             options=_section("reader", Options, data["reader"], _READER) if "reader" in data else base.options,
-            clock=_section("time", Clock, data["time"], _CLOCK) if "time" in data else base.clock,
+            clock=_clock(data["time"]) if "time" in data else base.clock,
             signals={**base.signals, **{key: _signal(key, data[key]) for key in QUANTITIES if key in data}},
         )
 
@@ -171,7 +171,8 @@ def _known_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
 
 def _wrong(where: str, wanted: str, value: object) -> DataError:
     """The error for a value of the wrong kind."""
-    return DataError(f"it should be {wanted}, not {value!r}"[:300], place=where)
+    reason = f"it should be {wanted}, not {value!r}"[:300]
+    return DataError(reason, place=where, remedy="Mend this line of the channel map.")
 
 
 def _text(where: str, value: object) -> str:
@@ -260,18 +261,70 @@ def _section(name: str, kind: Callable[..., T], data: object, parsers: Mapping[s
     return kind(**{key: parsers[key](f"[{name}] {key}", value) for key, value in data.items()})
 
 
+def _clock(data: object) -> Clock:
+    """The table of time: a column, or a sample time."""
+    clock = _section("time", Clock, data, _CLOCK)
+    if clock.sample_time is not None and clock.sample_time <= 0.0:
+        raise _wrong("[time] sample_time", "a time above zero", clock.sample_time)
+    if clock.sample_time is not None and clock.column is not None:
+        raise DataError(
+            "it names a column and a sample time", place="[time]", remedy="Keep the one that tells the truth."
+        )
+    return clock
+
+
 def _signal(quantity: str, data: object) -> Signal:
     """One quantity's table, with its units checked at once."""
     if not isinstance(data, Mapping) or "columns" not in data:
         raise DataError("it names no columns", place=f"[{quantity}]", remedy='Add columns = "..." or a list.')
     signal = _section(quantity, Signal, data, _SIGNAL)
+    if not signal.columns:
+        raise DataError("it names no columns", place=f"[{quantity}]", remedy='Add columns = "..." or a list.')
     for unit in signal.unit:
         parse_unit(unit, quantity)
     if signal.sign is not None and not np.all(np.abs(signal.sign) == 1):
         raise _wrong(f"[{quantity}] sign", "+1 or -1", data["sign"])
-    if signal.torque_constant is not None and quantity != "current":
-        raise DataError("only currents have a torque constant", place=f"[{quantity}]")
+    _check_factors(quantity, signal)
     return signal
+
+
+def _check_factors(quantity: str, signal: Signal) -> None:
+    """Refuse factors that lose the signal, and keys that have no effect beside the others."""
+    where = f"[{quantity}]"
+    for key in ("rated", "torque_constant"):
+        value = getattr(signal, key)
+        if value is not None and not np.all(value > 0.0 if key == "rated" else value != 0.0):
+            raise _wrong(f"{where} {key}", "above zero" if key == "rated" else "other than zero", value.tolist())
+    if signal.gear is not None:
+        matrix = signal.gear if signal.gear.ndim == 2 else np.diag(np.atleast_1d(signal.gear))
+        square = matrix.shape[0] == matrix.shape[1]
+        if not square or np.linalg.matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
+            raise DataError(
+                "the gear is zero or singular: motions or torques of some joint are lost",
+                place=f"{where} gear",
+                remedy="Give the ratio of every joint, or a square matrix that can be inverted.",
+            )
+    useless = {
+        "offset_unit": (signal.offset_unit is not None and signal.offset is None, "there is no offset"),
+        "rated": (
+            signal.rated is not None and bool(signal.unit) and "share" not in _dimensions(signal.unit, quantity),
+            "the unit is no share of anything",
+        ),
+        "torque_constant": (signal.torque_constant is not None and quantity != "current", "only currents have one"),
+        "gear": (
+            quantity == "current" and signal.gear is not None and signal.torque_constant is None,
+            "a current passes no gear unless a torque_constant makes a torque of it",
+        ),
+    }
+    for key, (wrong, why) in useless.items():
+        if wrong:
+            raise DataError(
+                f"'{key}' has no effect: {why}", place=where, remedy=f"Take {key} out, or add what it needs."
+            )
+
+
+def _dimensions(units: Sequence[str], quantity: str) -> set[str]:
+    return {parse_unit(unit, quantity).dimension for unit in units}
 
 
 def _file_patterns(data: object) -> dict[str, str]:

@@ -74,6 +74,13 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
             names += expanded
         else:
             names += [_resolve(table, name, quantity) for name in _counted(pattern)]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise DataError(
+            f"the column '{twice[0]}' is named twice",
+            place=f"[{quantity}] columns",
+            remedy="Name one column per joint, each once.",
+        )
     arrays = tuple(column for name in names if (column := table.column(name)) is not None)
     return Picked(table=table, names=tuple(names), arrays=arrays, joints=found)
 
@@ -83,6 +90,10 @@ def _counted(pattern: str) -> list[str]:
     match = _COUNT.search(pattern)
     if match is None:
         return [pattern]
+    if int(match[1]) > int(match[2]):
+        raise DataError(
+            f"'{pattern}' counts down", remedy="Write the smaller number first; give a list for another order."
+        )
     numbers = range(int(match[1]), int(match[2]) + 1)
     return [f"{pattern[: match.start()]}{number}{pattern[match.end() :]}" for number in numbers]
 

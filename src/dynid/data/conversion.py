@@ -100,6 +100,14 @@ class Converter:
             values = self._through_gear(quantity, signal, values)
         if signal.offset is not None:
             declared = [parse_unit(signal.offset_unit, quantity)] if signal.offset_unit else units
+            if any(
+                a.dimension != b.dimension for a in declared for b in units if "SI" not in (a.dimension, b.dimension)
+            ):
+                raise DataError(
+                    f"the offset is one of {declared[0].dimension}, {quantity} one of {units[0].dimension}",
+                    place=f"[{quantity}] offset_unit",
+                    remedy="Give the offset in a unit of the signal's kind; leave offset_unit out for the same unit.",
+                )
             scale = np.array([unit.factor for unit in declared])
             values = values + scale * self._per_joint(quantity, "offset", signal.offset, values.shape[1])
         self._note_conversion(quantity, signal, units)
@@ -112,7 +120,11 @@ class Converter:
             wide = [array.T for array in wide]
         if len({len(array) for array in wide}) > 1:
             lengths = ", ".join(f"{name} {len(array)}" for name, array in zip(picked.names, wide))
-            raise DataError(f"the columns of {quantity} have different lengths: {lengths}", place=f"[{quantity}]")
+            raise DataError(
+                f"the columns of {quantity} have different lengths: {lengths}",
+                place=f"[{quantity}]",
+                remedy="Name columns of one length; give others a time of their own.",
+            )
         raw = _side_by_side(wide)
         if signal.width is None:
             return raw
@@ -139,9 +151,11 @@ class Converter:
                 remedy=f'Add a line such as unit = "{_EXAMPLE[quantity]}" to [{quantity}] in the channel map.',
             )
         if len(names) != width:
-            raise DataError(f"{len(names)} units for {width} columns", place=f"[{quantity}] unit")
+            remedy = "Give one unit, or one for every column."
+            raise DataError(f"{len(names)} units for {width} columns", place=f"[{quantity}] unit", remedy=remedy)
         units = [parse_unit(name, quantity) for name in names]
-        self._check_dimensions(quantity, units)
+        if signal.gear is None:  # a motor turns whatever its joint does
+            self._check_dimensions(quantity, units)
         return units
 
     def _check_dimensions(self, quantity: str, units: list[Unit]) -> None:
@@ -156,10 +170,14 @@ class Converter:
             return
         for joint, unit in zip(self._robot.moving_joints if self._robot else (), units):
             slides = joint.kind == "prismatic"
-            if quantity not in ("position", "velocity") or unit.dimension == "SI":
+            if quantity == "current" or unit.dimension in ("SI", "share"):
                 continue
-            if slides != (unit.dimension in ("length", "velocity")):
-                raise DataError(f"joint '{joint.name}' is {joint.kind}, but its unit is one of {unit.dimension}")
+            if slides != (unit.dimension in ("length", "velocity", "force")):
+                raise DataError(
+                    f"joint '{joint.name}' is {joint.kind}, but its unit is one of {unit.dimension}",
+                    place=f"[{quantity}] unit",
+                    remedy="Give a list with the unit of every joint, or the gear of motor-side signals.",
+                )
 
     def _per_joint(self, quantity: str, key: str, value: Floats | None, width: int) -> Floats:
         """A factor per column from a scalar or a list."""
@@ -170,25 +188,28 @@ class Converter:
                 remedy="Add rated = [...] with the value of 100 % in SI units.",
             )
         if value.shape not in ((), (1,), (width,)):
-            raise DataError(f"{value.size} values for {width} joints", place=f"[{quantity}] {key}")
+            remedy = "Give one value, or one for every joint."
+            raise DataError(f"{value.size} values for {width} joints", place=f"[{quantity}] {key}", remedy=remedy)
         return np.broadcast_to(value, (width,))
 
     def _through_gear(self, quantity: str, signal: Signal, motor: Floats) -> Floats:
         """Motor side to joint side: positions and velocities through the inverse, torques through the matrix itself."""
         if quantity == "wrench":
-            raise DataError("a wrench does not pass a gear", place="[wrench] gear")
+            raise DataError("a wrench does not pass a gear", place="[wrench] gear", remedy="Take gear out.")
         matrix = self._gear_matrix(quantity, signal, motor.shape[1])
         if quantity == "effort":
             return np.asarray(motor @ matrix.T)
-        if abs(np.linalg.det(matrix)) == 0.0:
-            raise DataError("the gear matrix is singular", place=f"[{quantity}] gear")
         return np.asarray(np.linalg.solve(matrix, motor.T).T)
 
     def _gear_matrix(self, quantity: str, signal: Signal, width: int) -> Floats:
         """The gear as (n, n) matrix."""
         if signal.gear is not None and signal.gear.ndim == 2:
             if signal.gear.shape != (width, width):
-                raise DataError(f"the gear matrix is {signal.gear.shape} for {width} joints", place=f"[{quantity}]")
+                remedy = "Give one row and one column for every joint."
+                place = f"[{quantity}] gear"
+                raise DataError(
+                    f"the gear matrix is {signal.gear.shape} for {width} joints", place=place, remedy=remedy
+                )
             return signal.gear
         return np.diag(self._per_joint(quantity, "gear", signal.gear, width))
 
@@ -198,7 +219,11 @@ class Converter:
         if signal is None or signal.torque_constant is None or "current" not in values:
             return
         if "effort" in values:
-            raise DataError("effort is both measured and computed from currents", place="[current] torque_constant")
+            raise DataError(
+                "effort is both measured and computed from currents",
+                place="[current] torque_constant",
+                remedy="Take [effort] or torque_constant out.",
+            )
         constant = self._per_joint("current", "torque_constant", signal.torque_constant, values["current"].shape[1])
         torque = values["current"] * constant
         values["effort"] = torque if signal.gear is None else self._through_gear("effort", signal, torque)
@@ -238,6 +263,12 @@ class Converter:
         """The time column the map names, in seconds."""
         clock = self._map.clock
         picked = pick(Signal(columns=(column,), file=clock.file), "time", self._tables, (), prefer=table)
+        if len(picked.names) != 1:
+            raise DataError(
+                f"time is one column, not {len(picked.names)}",
+                place="[time] column",
+                remedy="Name the one with stamps.",
+            )
         unit = clock.unit or picked.table.units.get(picked.names[0])
         if not unit:
             raise DataError(
@@ -268,12 +299,12 @@ class Converter:
 
         def other(quantity: str) -> Floats | None:
             clock = times.get(quantity)
-            return None if clock is None or np.array_equal(clock, time) else clock
+            return None if clock is None or np.array_equal(clock, time, equal_nan=True) else clock
 
         if other("velocity") is not None:
             raise DataError("velocities have other times than positions", remedy="Leave [velocity] out of the map.")
         drives = [other(quantity) for quantity in ("effort", "current") if quantity in times]
-        if len(drives) == 2 and not np.array_equal(times["effort"], times["current"]):
+        if len(drives) == 2 and not np.array_equal(times["effort"], times["current"], equal_nan=True):
             raise DataError("effort and current have different times", remedy="Leave one of them out of the map.")
         return {"time": time, "effort_time": drives[0] if drives else None, "wrench_time": other("wrench")}
 
@@ -285,7 +316,14 @@ class Converter:
         return names if len(names) == width else ()
 
     def _check_widths(self, values: Mapping[str, Floats]) -> None:
-        """Every joint signal must have the robot's number of joints."""
+        """Every joint signal must have the robot's number of joints, and each a name where names are given."""
+        columns = values["position"].shape[1]
+        if self._map.joints and len(self._map.joints) != columns:
+            raise DataError(
+                f"{len(self._map.joints)} joints are named for {columns} columns of position",
+                place="joints",
+                remedy="Name every joint of the log once, in the robot's order.",
+            )
         width = self._robot.dof if self._robot else values["position"].shape[1]
         whose = f"the robot '{self._robot.name}'" if self._robot else "position"
         for quantity, array in values.items():
