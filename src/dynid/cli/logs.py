@@ -26,7 +26,7 @@ from dynid.cli.common import (
     say_verdict,
     verb,
 )
-from dynid.cli.progress import progress
+from dynid.cli.progress import progress, size_of
 from dynid.cli.reading import LogSource, Seconds, read_experiments
 from dynid.cli.run_folder import open_run, sha256
 
@@ -59,9 +59,9 @@ def inspect(logs: tuple[str, ...], as_json: bool) -> None:
     """Look into a log and propose a channel map for it, with the reasons of every guess."""
     from dynid.data.inspect import inspect_log
 
-    with progress("inspecting") as advance:
-        advance(0.0, Path(logs[0]).name)
-        proposal = inspect_log(logs[0] if len(logs) == 1 else list(logs))
+    size = sum(size_of(log) for log in logs)
+    with progress("inspecting", size, "MB") as advance:
+        proposal = inspect_log(list(logs), progress=lambda share, note: advance(size * share, note))
     if as_json:
         print_json(dataclasses.asdict(proposal))
         return
