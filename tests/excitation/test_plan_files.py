@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
+from dynid.errors import ArgumentError
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.excitation import Excitation
@@ -21,7 +23,7 @@ from dynid.excitation.optimiser import SearchSettings, Step
 from dynid.excitation.plan_files import PLAN_FILES, plan_contents, read_coefficients, write_coefficients, write_plan
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
-from dynid.robot.zoo import ur10
+from dynid.robot.zoo import cylindrical, ur10
 
 QUICK = SearchSettings(iterations=5, outer=3)
 ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1",
@@ -99,6 +101,39 @@ def test_page_shows_curves_limits_search_and_motion(plan: Excitation, robot: Rob
     assert html.count('class="robot"') == 1
     for what in ("position of joint1", "torque of all joints", "criterion over time", '"label":"to"'):
         assert what in html
+
+
+def test_page_says_what_was_checked_in_the_joints_own_units(plan: Excitation, robot: Robot) -> None:
+    page = plan_page(plan, robot=robot)
+    text = page.to_markdown()
+    assert "Not checked: jerk; floor and walls; tool speed; self-collision" in text
+    assert "torque noise of 1 N m" in text
+    assert "rad or m" not in page.to_html()
+    assert "joint1 [rad]" in page.to_html()
+    assert f"left to the closest limit: {plan.tightest.limit}" in text  # type: ignore[union-attr]
+    assert "log10 of the criterion" in page.to_html()
+    rails = design_excitation(
+        cylindrical(), MotionLimits.from_robot(cylindrical()), harmonics=2, starts=1, settings=QUICK
+    )
+    assert {m.unit for m in rails.margins if m.limit in ("position", "velocity")} == {"rad", "m", "rad/s", "m/s"}
+
+
+def test_speeds_without_limit_are_no_shares(robot: Robot) -> None:
+    free = replace(MotionLimits.from_robot(robot, acceleration=7.5), velocity=np.full(6, np.inf))
+    plan = design_excitation(robot, free, starts=1, settings=QUICK)
+    assert "% of the limit" not in plan.summary()
+    least = np.abs(plan.trajectory.evaluate(np.linspace(0, plan.trajectory.duration, 2001))[1]).max(axis=0).min()
+    assert f"speed reached: {least:.3g} rad/s" in plan.summary()
+    half = replace(free, velocity=np.where(np.arange(6) < 3, 1.0, np.inf))
+    assert "or more of the joints that have one" in design_excitation(robot, half, starts=1, settings=QUICK).summary()
+    assert "least share of the speed limits" not in plan_page(plan, robot=robot).to_markdown()
+
+
+def test_rates_that_are_not_the_motion_are_refused(plan: Excitation, tmp_path: Path) -> None:
+    for rate_hz in (0.01, 1e9, 0.0, np.nan):
+        with pytest.raises(ArgumentError, match=r"Use 2\.2 to "):
+            write_plan(plan, tmp_path, rate_hz=rate_hz)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
