@@ -27,7 +27,7 @@ from dynid.cli.common import (
     verb,
     with_usual_joint_models,
 )
-from dynid.cli.progress import progress, size_of
+from dynid.cli.progress import progress, size_of, within
 from dynid.cli.reading import Seconds, undelayed
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ def check(
         robot = None if recorded is None else with_usual_joint_models(load_robot(recorded, held_joints(hold)))
         size = size_of(path)
         with progress("log", 2.0 * size, "MB") as advance:
-            advance(0.0, f"reading {Path(path).name}")
-            recording = read_recording(path, robot, channel_map=channel_map, profile=profile)
-            advance(size, f"checking {Path(path).name}")
-            result = check_recording(undelayed(recording, delay), robot)
+            reading = within(advance, f"reading {Path(path).name}", 0.0, size)
+            recording = read_recording(path, robot, channel_map=channel_map, profile=profile, progress=reading)
+            checking = within(advance, f"checking {Path(path).name}", size, size)
+            result = check_recording(undelayed(recording, delay), robot, progress=checking)
     if as_json:
         print_json([dataclasses.asdict(finding) for finding in result.findings])
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-__all__ = ["Advance", "progress", "size_of"]
+__all__ = ["Advance", "progress", "size_of", "within"]
 
 Advance = Callable[[float, str], None]
 """Called with how much is done in all, and what comes next."""
@@ -33,6 +33,11 @@ def progress(what: str, total: float | None = None, unit: str = "") -> Iterator[
     with bar:
         task = bar.add_task(what, total=total)
         yield lambda done, note: bar.update(task, completed=done, description=f"{what}: {note}"[:60])
+
+
+def within(advance: Advance, what: str, done: float, size: float) -> Advance:
+    """For one step of several, which is told as a share of itself: it begins at ``done`` and is worth ``size``."""
+    return lambda share, note: advance(done + size * share, what)
 
 
 def _columns(unit: str) -> Sequence[ProgressColumn]:

@@ -6,7 +6,7 @@ such as a flipped sign are proposed with their evidence and left to the user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -35,13 +35,18 @@ from dynid.robot.model import Robot
 __all__ = ["Finding", "QualityReport", "check_recording", "check_samples"]
 
 
-def check_recording(recording: Recording, robot: Robot | None = None) -> QualityReport:
+def check_recording(
+    recording: Recording, robot: Robot | None = None, *, progress: Callable[[float, str], None] | None = None
+) -> QualityReport:
     """Examine a recording, channel by channel and against the robot's equations.
 
     Args:
         recording: The raw log.
         robot: The robot that was recorded; without it only checks that need no model are made.
+        progress: Told the share that is done, 0 to 1, and what comes next.
     """
+    tell = progress or (lambda share, note: None)
+    tell(0.0, "signals")
     if robot is not None and robot.dof != recording.q.shape[1]:
         raise ArgumentError(
             f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",
@@ -53,7 +58,7 @@ def check_recording(recording: Recording, robot: Robot | None = None) -> Quality
     if robot is not None:
         findings.extend(check_limits(robot, recording))
     try:
-        experiment = process(recording, filter_effort=True)
+        experiment = process(recording, filter_effort=True, progress=lambda share, note: tell(0.3 + 0.3 * share, note))
     except DataError as error:
         findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings)
@@ -61,7 +66,9 @@ def check_recording(recording: Recording, robot: Robot | None = None) -> Quality
     if robot is not None:
         findings.extend(check_drift(robot, experiment))
     if recording.effort is not None:
+        tell(0.6, "equations")
         findings.extend(_against_model(robot, recording, experiment, findings))
+    tell(1.0, "checked")
     return QualityReport.of(recording.source, findings)
 
 
