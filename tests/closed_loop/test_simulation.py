@@ -17,7 +17,7 @@ from dynid.closed_loop.simulate import LoopSimulator, simulate_loop
 from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError, EstimationError
 from dynid.robot.mjcf_writer import mjcf_text
-from dynid.tape.rollout_stage import REACH
+from dynid.tape.rollout_stage import REACH, RK2, RK3, RK4, Scheme
 
 
 def arm(coulomb: float = 0.0) -> dynid.Robot:
@@ -50,19 +50,26 @@ def test_it_moves_as_mujoco_does() -> None:
     np.testing.assert_allclose(ours.q, positions, atol=1e-11)
 
 
-def test_it_moves_as_scipy_integrates() -> None:
-    robot = arm(coulomb=2.0)
-    reference, law = motion(robot, 0.3), assumed_law(robot, 6.0)
+@pytest.mark.parametrize(
+    ("rotor", "coulomb", "substeps", "tolerance"), [(0.4, 2.0, 2, 1e-8), (0.02, 4.0, None, 1e-6)], ids=["soft", "stiff"]
+)
+def test_it_moves_as_scipy_integrates(rotor: float, coulomb: float, substeps: int | None, tolerance: float) -> None:
+    rigid = dynid.robots.puma560().with_joint_models(dynid.RotorInertia(rotor), dynid.Viscous(1.0))
+    robot = rigid.with_joint_models(dynid.RotorInertia(rotor), dynid.Viscous(1.0), dynid.Coulomb(coulomb))
+    reference, law = motion(robot, 0.3 if substeps else 0.06), assumed_law(robot, 6.0)
     loop = Loop(law=law, reference=reference)
-    ours = simulate_loop(robot, loop, substeps=2)
-    rigid = robot.with_joint_models(dynid.RotorInertia(0.4), dynid.Viscous(1.0))
+    simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), loop, substeps=substeps)
+    ours = simulator.run(robot.parameter_vector)
+    if substeps is None:  # friction at rest is stiff: many steps then, few otherwise
+        assert ours.taken.min() == 1
+        assert ours.taken.max() > 4
     n, state = robot.dof, loop.start[:-1]
     for k in range(len(reference.q)):
-        np.testing.assert_allclose(ours.q[k], state[:n], atol=1e-8)
+        np.testing.assert_allclose(ours.state[0, k, :n], state[:n], atol=tolerance)
         held = law.kp * (reference.q[k] - state[:n]) + law.kd * (reference.dq[k] - state[n:])
 
         def rate(_: float, x: np.ndarray, held: np.ndarray = held) -> np.ndarray:
-            acting = held - 2.0 * smooth_sign(x[n:], loop.friction_speed)
+            acting = held - coulomb * smooth_sign(x[n:], loop.friction_speed)
             return np.concatenate([x[n:], dynid.forward_dynamics(rigid, x[:n], x[n:], acting)])
 
         state = solve_ivp(rate, (0.0, loop.period_s), state, rtol=1e-9, atol=1e-11).y[:, -1]
@@ -107,6 +114,20 @@ def test_machine_code_and_numpy_agree(law: ControlLaw) -> None:
     )
     for name in ("time", "q", "dq", "ddq", "torque", "work"):
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("scheme", [RK2, RK3])
+def test_schemes_of_lower_order_are_what_they_say(scheme: Scheme) -> None:
+    robot, order = arm(), scheme.stages
+    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2))
+    equations, theta = Arm(robot, None, loop.friction_speed), robot.parameter_vector
+
+    def positions(substeps: int, scheme: Scheme) -> np.ndarray:
+        return LoopSimulator(equations, loop, substeps=substeps, scheme=scheme).run(theta).state[0, :, :6]
+
+    exact = positions(16, RK4)
+    errors = [np.abs(positions(count, scheme) - exact).max() for count in (1, 2)]
+    assert 0.8 * 2**order < errors[0] / errors[1] < 1.4 * 2**order
 
 
 @pytest.mark.parametrize("lanes", [1, 2])
