@@ -107,8 +107,10 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
     n, ticks = run.loop.dof, run.rows * run.every
     reference, records = run.loop.reference, motion.runs
     wanted = [x[ticks] for x in (reference.q, reference.dq, reference.ddq)]
-    samples = np.concatenate([*wanted, np.zeros((len(ticks), 2 * n))], axis=1)
-    program = compile_tape(law_slopes(run.simulator.law, n), "numpy")
+    tape = law_slopes(run.simulator.law, n)
+    samples = np.zeros((len(ticks), next(entry.size for entry in tape.inputs if entry.name == "sample")))
+    samples[:, : 3 * n] = np.concatenate(wanted, axis=1)  # without the noise that a law may see
+    program = compile_tape(tape, "numpy")
     L = np.asarray(program(records.state[0, run.rows], records.memory[0, run.rows], samples))
     position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
     shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)
