@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.excitation.constraints import Margin
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.samples import Samples
 from dynid.kernels import inverse_dynamics
@@ -101,8 +102,12 @@ class Plan(Section):
         found = zip(plan.parameter_names, plan.predicted_deviation, plan.parameter_units, strict=True)
         deviations = tuple((name, float(deviation), unit) for name, deviation, unit in found)
         accuracy = plan.accuracy()
-        nearest = sorted(plan.margins, key=lambda margin: margin.relative)[:12]
-        margins = tuple((m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative)) for m in nearest)
+        nearest: dict[tuple[str, str], Margin] = {}
+        for margin in sorted(plan.margins, key=lambda margin: margin.relative):
+            nearest.setdefault((margin.limit, margin.where), margin)
+        margins = tuple(
+            (m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative)) for m in list(nearest.values())[:12]
+        )
         return [
             Heading("Nearest limits"),
             Rows(("limit", "closest at", "margin", "unit", "free share %"), margins),
