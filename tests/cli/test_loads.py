@@ -195,7 +195,10 @@ def test_what_is_known_of_the_arm_decides_what_is_told(folder: Path) -> None:
         "tool",
         "--json",
     )
-    limits = run(*one, "--arm", "0.02,0.002")
+    limits = run(*one, "--arm", "0.02,0.002", "--out", folder / "limits")
+    facts = json.loads((folder / "limits" / "run.json").read_text())
+    assert facts["options"]["arm"] == "0.02,0.002"
+    assert "--arm 0.02,0.002" in facts["command"]
     said = json.loads(limits.stdout)
     assert abs(said["mass_kg"] - CAN.mass) < 4 * said["mass_stderr_kg"]
     assert any("2 %" in note and "2 mm" in note for note in said["notes"])

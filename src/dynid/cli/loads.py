@@ -43,22 +43,20 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 
-class ArmKnowledge(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """The word known, the word unknown, or two standard deviations with a comma between."""
+def _stated(arm: str) -> Arm:
+    """What is known of the arm: a word as it is, two numbers as an `ArmUncertainty`."""
+    from dynid.identification.arm_uncertainty import ArmUncertainty
 
-    name = "arm"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Words as they are, numbers as an `ArmUncertainty`."""
-        from dynid.identification.arm_uncertainty import ArmUncertainty
-
-        if value in ("known", "unknown") or isinstance(value, ArmUncertainty):
-            return value
-        try:
-            mass, com = (float(part) for part in str(value).split(","))
-        except ValueError:
-            self.fail("known, unknown, or MASS,COM such as 0.1,0.01: ten percent and ten millimetres", param, ctx)
-        return ArmUncertainty(mass=mass, com=com)
+    if arm == "known" or arm == "unknown":
+        return arm
+    try:
+        mass, com = (float(part) for part in arm.split(","))
+    except ValueError:
+        raise errors.ArgumentError(
+            f"--arm {arm} is neither known, unknown nor MASS,COM",
+            remedy="Two standard deviations are written like 0.1,0.01: ten percent and ten millimetres.",
+        ) from None
+    return ArmUncertainty(mass=mass, com=com)
 
 
 @verb(
@@ -73,7 +71,7 @@ class ArmKnowledge(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--sensor", help="Link that carries a force/torque sensor; without it joint torques are used.")
 @click.option("--link", help="Link that carries the load, for joint torques; the last one by default.")
 @click.option("--unloaded", multiple=True, type=EXISTING, help="Log without the load; repeatable.")
-@click.option("--arm", type=ArmKnowledge(), default="known", show_default=True, metavar="known|unknown|MASS,COM",
+@click.option("--arm", default="known", show_default=True, metavar="known|unknown|MASS,COM",
               help="How well the arm's model is known, without --unloaded: wholly, not at all, or by standard "
                    "deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
 @click.option("--find-orientation", is_flag=True, help="Estimate how the sensor is turned against its link.")
@@ -103,7 +101,7 @@ def load(
     sensor: str | None,
     link: str | None,
     unloaded: tuple[str, ...],
-    arm: Arm,
+    arm: str,
     find_orientation: bool,
     sign: str,
     find_gravity: bool,
@@ -133,6 +131,7 @@ def load(
     )
     _refuse_contradictions(sensor, link, unloaded, arm, sensing != Sensing() or form is not None)
     _refuse_same_logs(logs, unloaded, tare)
+    knowledge = _stated(arm)
     gripper = None if tare is None else read_load(tare)
     objects = () if library is None else read_library(library)
     run = None if out is None else open_run(out, ["load.json", "load.txt"], force=force)
@@ -142,13 +141,13 @@ def load(
     everything = read_experiments((*logs, *unloaded), source, run)
     held, empty = everything[: len(logs)], everything[len(logs) :]
     if sensor is None:
-        study = study_payload(model, loaded=held, unloaded=empty or None, link=link, arm=arm, tare=gripper,
+        study = study_payload(model, loaded=held, unloaded=empty or None, link=link, arm=knowledge, tare=gripper,
                               library=objects)  # fmt: skip
     else:
         sensing = _delayed(sensing, robot, held, sensor, form, delay)
         study = study_load(robot, held, sensor_frame=sensor, sensing=sensing, form=form, tare=gripper, library=objects)
     text = "\n".join([study.summary(), *_to_try(study.proposals, sensing)])
-    _tell(study, text, robot, {sha256(Path(log)): log for log in logs}, held[0], run, flange, as_json)
+    _tell(study, text, robot, {sha256(Path(log)): Path(log).name for log in logs}, held[0], run, flange, as_json)
 
 
 def _tell(
@@ -213,7 +212,7 @@ def _delayed(
 
 
 def _refuse_contradictions(
-    sensor: str | None, link: str | None, unloaded: tuple[str, ...], arm: Arm, about_sensor: bool
+    sensor: str | None, link: str | None, unloaded: tuple[str, ...], arm: str, about_sensor: bool
 ) -> None:
     """No option that another option ignores."""
     if sensor is None and about_sensor:
