@@ -47,8 +47,10 @@ def _stated(arm: str) -> Arm:
     """What is known of the arm: a word as it is, two numbers as an `ArmUncertainty`."""
     from dynid.identification.arm_uncertainty import ArmUncertainty
 
-    if arm == "known" or arm == "unknown":
-        return arm
+    if arm == "known":
+        return "known"
+    if arm == "unknown":
+        return "unknown"
     try:
         mass, com = (float(part) for part in arm.split(","))
     except ValueError:
