@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture site \
-	fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage estimators-noise compare-real estimator-guide report-speed c-robots c-speed control controller
+	fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage estimators-noise compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -52,6 +52,7 @@ campaigns:
 	@echo "control                 tracking with an identified model, writes docs/control.md"
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
+	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
@@ -109,6 +110,9 @@ controller: $(DEMO_STAMP)
 
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
+
+load-coverage: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200
 
 estimators-noise: $(STAMP)
 	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/estimators_noise.py
