@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -99,3 +102,40 @@ def test_the_command_line_shows_how_far_a_file_is(tmp_path: Path, monkeypatch: p
     assert result.exit_code == 0, result.output
     assert len(set(shown)) >= 3
     assert shown == sorted(shown)
+
+
+@pytest.mark.parametrize("module", ["click", "dynid.cli.identify"])
+def test_an_interrupt_while_the_command_line_loads_is_one_line(module: str) -> None:
+    program = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["dynid", "robots"]
+import runpy
+runpy.run_module("dynid", run_name="__main__")
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 130
+    assert result.stderr.splitlines() == ["dynid: interrupted. Nothing was begun."]
+
+
+def test_check_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dynid.cli import models
+
+    shown: list[float] = []
+
+    @contextlib.contextmanager
+    def bar(what: str, total: float | None = None, unit: str = ""):
+        yield lambda done, note: shown.append(done / total)
+
+    monkeypatch.setattr(models, "progress", bar)
+    monkeypatch.setattr(decimals, "BLOCK_BYTES", 2**16)
+    CSV.write(tmp_path / "log.csv", LOG)
+    (tmp_path / "map.toml").write_text(inspect_log(tmp_path / "log.csv").toml)
+    CliRunner().invoke(main, ["check", str(tmp_path / "log.csv"), "--map", str(tmp_path / "map.toml")])
+    assert len([share for share in shown if share < 0.5]) >= 5
+    assert shown == sorted(shown)
+    assert shown[-1] == 1.0

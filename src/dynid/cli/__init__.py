@@ -5,10 +5,16 @@ Exit codes are in `dynid.cli.group`. Heavy imports happen inside the verbs, so t
 
 from __future__ import annotations
 
-import click
+import sys
 
-from dynid.cli import compare, excite, identify, loads, logs, models, results, tools
-from dynid.cli.group import EXIT_CODES, ErrorGroup
+try:
+    import click
+
+    from dynid.cli import compare, excite, identify, loads, logs, models, results, tools
+    from dynid.cli.group import EXIT_CODES, ErrorGroup
+except KeyboardInterrupt:  # before there is a command that could say so
+    sys.stderr.write("dynid: interrupted. Nothing was begun.\n")
+    sys.exit(130)
 
 __all__ = ["main"]
 

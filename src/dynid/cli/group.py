@@ -54,7 +54,9 @@ class ErrorGroup(click.Group):
         extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))  # narrow ones, too
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
-        return super().make_context(info_name, args, parent, **extra)
+        with _one_message(()):
+            return super().make_context(info_name, args, parent, **extra)
+        raise AssertionError("a message ends the program")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

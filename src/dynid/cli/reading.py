@@ -93,8 +93,10 @@ class LogSource:
         """Read and check one log."""
         from dynid.data.reading import read_recording
 
-        advance(done, f"reading {Path(path).name}")
-        recording = read_recording(path, self.robot, channel_map=self.channel_map, profile=self.profile)
+        recording = read_recording(
+            path, self.robot, channel_map=self.channel_map, profile=self.profile,
+            progress=lambda share, note: advance(done + 0.3 * size * share, f"reading {Path(path).name}"),
+        )  # fmt: skip
         if self.torques and recording.effort is None:
             remedy = "Name their columns under [effort] in the channel map, or those of currents under [current]."
             raise errors.DataError("no joint torques are mapped", remedy=remedy)
