@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.sensitivity import bias_slopes
+from dynid.data.differentiation import CentralDifferences, two_differences
 from dynid.data.recording import Experiment
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.scores import scaled_solution
@@ -26,6 +27,10 @@ from dynid.kernels import kernel
 __all__ = ["faded", "noise_rows"]
 
 Floats = NDArray[np.float64]
+ACCURACY = CentralDifferences().accuracy
+"""Of the differences that measured positions go through by default."""
+REACH = 2 * CentralDifferences().margin()
+"""Samples that a stretch needs for them."""
 RISE_S = 0.5
 """Time within which instruments fade in and out [s], at most a tenth of the stretch."""
 
@@ -94,16 +99,17 @@ def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats) -> 
     G = np.swapaxes(stiffness, 1, 2) @ C
     edges: list[int] = [0, *(np.flatnonzero(np.diff(run.run.segment)) + 1).tolist(), run.run.samples]
     for start, stop in pairwise(edges):
-        if stop - start >= 3:
-            part, h = slice(start, stop), 1.0 / run.run.rate_hz
-            G[part] -= np.gradient(np.swapaxes(damping[part], 1, 2) @ C[part], h, axis=0)
-            G[part] += _second(np.swapaxes(inertia[part], 1, 2) @ C[part], h)
+        if stop - start > REACH:
+            part, rate = slice(start, stop), run.run.rate_hz
+            G[part] -= _derived(np.swapaxes(damping[part], 1, 2) @ C[part], rate)[0]
+            G[part] += _derived(np.swapaxes(inertia[part], 1, 2) @ C[part], rate)[1]
     return np.asarray(G)
 
 
-def _second(x: Floats, h: float) -> Floats:
-    """Second derivative of rows (N, ...) at a spacing h; the ends repeat their neighbours."""
-    result = np.empty_like(x)
-    result[1:-1] = (x[2:] - 2.0 * x[1:-1] + x[:-2]) / h**2
-    result[0], result[-1] = result[1], result[-2]
-    return result
+def _derived(x: Floats, rate_hz: float) -> tuple[Floats, Floats]:
+    """First and second derivative of rows (N, ...) by the differences that positions go through: transposed, the same.
+
+    Where the measured motion was differentiated in another way, they stand for it: instruments are smooth.
+    """
+    first, second = two_differences(x.reshape(len(x), -1), rate_hz, ACCURACY)
+    return first.reshape(x.shape), second.reshape(x.shape)
