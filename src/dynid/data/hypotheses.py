@@ -167,7 +167,7 @@ def _swaps(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
 
 
 def _gravities(samples: Samples) -> Iterator[_Hypothesis]:
-    remedy = "Give the robot its true mounting with `with_base_orientation` or `with_gravity`."
+    remedy = "Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`."
     strength = float(np.linalg.norm(samples.gravity)) or 9.81
     for axis, name in enumerate("xyz"):
         for sign in (1.0, -1.0):

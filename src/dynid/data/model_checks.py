@@ -145,7 +145,7 @@ def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]
             channel="model",
             message=f"by the model's masses gravity points along ({', '.join(f'{x:.2f}' for x in found)}) of the base",
             evidence={"along the model's gravity": along, "across": across, "standard error": error},
-            remedy="Give the robot its true mounting with `with_base_orientation` or `with_gravity`.",
+            remedy="Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`.",
         )
 
 
@@ -277,7 +277,7 @@ def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
             channel="model",
             message=f"the motion hardly excites {', '.join(names[k] for k in sorted(lost))}",
             evidence={"parameters": int(lost.size), "of": rank},
-            remedy="They will keep their prior values; use `design_excitation` for a better motion.",
+            remedy="They will keep their prior values; use `design_excitation` or dynid excite for a better motion.",
         )
 
 

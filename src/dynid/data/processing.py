@@ -257,7 +257,8 @@ def assemble(
     if not pieces:
         raise DataError(
             f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
-            remedy="Raise cutoff_hz, give trim_s, or allow longer gaps with max_gap_s.",
+            remedy="Raise the cutoff (cutoff_hz, --cutoff), trim less (trim_s, --trim), or allow longer gaps "
+            "(max_gap_s, --max-gap).",
         )
     _, thresholds = rest_thresholds(options, [p.dq for p in pieces], thresholds)
     pieces = [_mask_rest(p, options, uniform.rate_hz, thresholds, dropped) for p in pieces]

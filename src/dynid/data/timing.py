@@ -131,7 +131,7 @@ def _refuse_disorder(steps: Floats, repair: bool) -> None:
     if backward > UNORDERED_SHARE * steps.size and not repair:
         raise DataError(
             f"{backward} of {steps.size} time steps run backwards",
-            remedy="Check the time column, or pass repair_time=True to sort the stamps.",
+            remedy="Check which column is time; sort the rows by it, or pass repair_time=True to process.",
         )
 
 
