@@ -134,7 +134,7 @@ def held_out_error(
     predicted, dq, clock = _on_log_rows(log, motion, predicted)
     time_s = np.arange(clock[0], clock[-1] + 1e-9, 1.0 / data.rate_hz)
     measured, predicted, dq = (
-        _resampled(time_s, stamps, table) for stamps, table in ((log.time, log.effort), (clock, predicted), (clock, dq))
+        resampled(time_s, stamps, table) for stamps, table in ((log.time, log.effort), (clock, predicted), (clock, dq))
     )
     inside = np.interp(time_s, log.time, held.astype(float)) > 0.999
     edges = np.flatnonzero(np.diff(np.concatenate([[0], inside.astype(int), [0]])))
@@ -155,11 +155,12 @@ def _on_log_rows(log: Recording, motion: Experiment, predicted: Floats) -> tuple
     source = source_clock(log.time, log.q) if "repeated row" in motion.dropped else None
     if source is None:
         return predicted, motion.dq, motion.time
-    rows = [_resampled(source.time, motion.time, table) for table in (predicted, motion.dq)]
+    rows = [resampled(source.time, motion.time, table) for table in (predicted, motion.dq)]
     return rows[0], rows[1], log.time
 
 
-def _resampled(time_s: Floats, stamps: Floats, table: Floats) -> Floats:
+def resampled(time_s: Floats, stamps: Floats, table: Floats) -> Floats:
+    """Columns at other instants, by straight lines."""
     return np.column_stack([np.interp(time_s, stamps, column) for column in table.T])
 
 
@@ -206,17 +207,19 @@ COUNTERBALANCE = tuple(AngleHarmonic(1, order, sine) for order in (1, 2) for sin
 
 SETS = (
     DataSet(name="tx40", robot=tx40, files=(), split="blocks", rate_hz=5000, cutoffs_hz=(30,), trim_s=0.05, step=25,
-            dead_band=0.02, baseline="6.0-6.5", attainable="4.5 / 4.1 / 4.2-3.9", targets=(4.6,)),
+            dead_band=0.02, baseline="5.0-5.6 / 6.0-6.5", attainable="4.5 / 4.1 / 4.2-3.9", targets=(4.6,)),
     DataSet(name="panda_gaz", robot=lambda: panda("panda_gaz"), files=(), split="end", rate_hz=500, cutoffs_hz=(3, 8),
-            trim_s=0.5, step=10, max_gap_s=0.02, baseline="0.95; 1.31", attainable="0.72 / 0.46 / 0.72-0.43",
+            trim_s=0.5, step=10, max_gap_s=0.02, baseline="0.79 / 0.95; 1.21 / 1.31",
+            attainable="0.72 / 0.46 / 0.72-0.43; 1.17 / 0.77 / 1.23-0.82",
             targets=(0.75, 1.20)),
     DataSet(name="panda_unisa", robot=lambda: panda("panda_unisa"), files=(), split="end", rate_hz=30, cutoffs_hz=(4,),
-            trim_s=0.5, step=1, baseline="2.60", attainable="2.28 / 2.03 / 2.70-2.60", targets=(2.4,)),
+            trim_s=0.5, step=1, baseline="1.87 / 2.60", attainable="2.28 / 2.03 / 2.70-2.60", targets=(2.4,)),
     DataSet(name="ur10_unisa", robot=ur10, files=(), split="end", rate_hz=125, cutoffs_hz=(6,), trim_s=0.3, step=3,
-            baseline="8.8", attainable="4.4 / 3.4 / 4.5-3.5", targets=(4.8,)),
+            baseline="5.9 / 8.8", attainable="4.4 / 3.4 / 4.5-3.5", targets=(4.8,)),
     DataSet(name="kuka_kr300", robot=kuka, files=("rec_FF_A.mat", "rec_FF_B.mat", "rec_FF_C.mat"), split="files",
-            rate_hz=250, cutoffs_hz=(5,), trim_s=0.6, step=4, baseline="10.9", attainable="10.9 / 10.1 / 11.1-10.1",
+            rate_hz=250, cutoffs_hz=(5,), trim_s=0.6, step=4, baseline="A 9.3, B 11 / 10.9",
+            attainable="10.9 / 10.1 / 11.1-10.1",
             targets=(10.6,), features=COUNTERBALANCE),
     DataSet(name="yumi_ft", robot=yumi, files=("gravitylog.mat",), split="end", rate_hz=248, cutoffs_hz=(), trim_s=0.0,
-            step=4, dead_band=0.01, baseline="7.6", attainable="6.0 / - / 6.0", targets=(6.3,)),
+            step=4, dead_band=0.01, baseline="6.7 / 7.6", attainable="6.0 / - / 6.0", targets=(6.3,)),
 )  # fmt: skip

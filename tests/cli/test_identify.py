@@ -98,3 +98,28 @@ def test_two_proofs_or_none_of_a_log_are_refused(bench: Path) -> None:
     assert twice.exit_code == 2
     assert "--hold-out" in twice.output
     assert identify(bench, "--hold-out", "some").exit_code == 2
+
+
+def test_a_large_log_is_read_in_pieces(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dynid.cli import reading
+
+    table = np.genfromtxt(bench / "run.csv", delimiter=",", names=True)
+    np.save(bench / "run.npy", table)
+    table["tau1"] += 0.01  # another log, so that it may judge
+    np.save(bench / "held.npy", table)
+    words = ["identify", bench / "arm.urdf", bench / "run.npy", "--map", bench / "map.toml", "--out", bench / "large"]
+    words += ["--force", "--no-check", "--cutoff", "12", "--json", "--validate", bench / "held.npy", "--no-select"]
+    found = []
+    for limit in (1e9, 1e-6):
+        monkeypatch.setattr(reading, "LARGE_MB", limit)
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+        found.append(json.loads(result.stdout))
+        assert ("piece by piece" in result.stderr) == (limit < 1.0)
+    whole, pieces = ({entry["name"]: entry["value"] for entry in one["base_parameters"]} for one in found)
+    assert pieces == pytest.approx(whole, rel=1e-9, abs=1e-9)
+    assert (bench / "large" / "report.html").exists()
+    for option in (["--band", "5"], ["--hold-out", "30%"], ["--spring", "joint1"], ["--estimator", "huber"]):
+        refused = identify(bench, "--stream", *option)
+        assert refused.exit_code == 2
+        assert "whole log in memory" in refused.output

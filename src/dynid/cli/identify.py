@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +27,14 @@ from dynid.cli.common import (
 )
 from dynid.cli.logs import BAND, CHECK, CUTOFF, DEAD_BAND, JUDGE_REST, LIMIT, MAX_GAP, TRIM, refuse_copies
 from dynid.cli.progress import progress
-from dynid.cli.reading import LogSource, Seconds, read_experiments, read_parts
+from dynid.cli.reading import LogSource, LogStream, Seconds, is_large, read_experiments, read_parts
 from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
     from dynid.data.recording import Experiment
     from dynid.estimation.estimate import Estimator
     from dynid.estimation.features import Feature
+    from dynid.identification.links import Identification
     from dynid.robot.model import Robot
 
 __all__ = ["identify"]
@@ -78,6 +79,8 @@ def _known_part(ctx: click.Context, param: click.Parameter, value: str | None) -
               help="Add friction and drive terms that cross-validation inside the training data approves.")  # fmt: skip
 @click.option("--spring", "springs", multiple=True, metavar="JOINT",
               help="A joint with a spring, cylinder or counterweight that turns with it; repeatable.")  # fmt: skip
+@click.option("--stream/--no-stream", default=None,
+              help="Read logs piece by piece, without selection of terms; those above 2 GB by default.")  # fmt: skip
 @BAND
 @TRIM
 @DEAD_BAND
@@ -100,6 +103,7 @@ def identify(
     kept_aside: str | None,
     select: bool,
     springs: tuple[str, ...],
+    stream: bool | None,
     band: float | None,
     trim: float | None,
     dead_band: float,
@@ -132,11 +136,16 @@ def identify(
     run = open_run(out, ["result.json", "summary.txt"], force=force)
     source = LogSource(model, channel_map, profile, cutoff, gate=check, delay=delay, band=band, dead_band=dead_band,
                        max_gap=max_gap, judge_rest=judge_rest)  # fmt: skip
-    used, proof = _read(logs, held_out, kept_aside, source, run)
-    with progress("identifying") as advance:
-        advance(0.0, f"{sum(part.samples for part in used)} samples")
-        rule = ForwardSelection() if select else None
-        fit = identify_links(model, used, estimator=method, features=features, select=rule, band_hz=band)
+    if stream or (stream is None and any(is_large(log) for log in logs)):
+        _refuse_rows(estimator, {"--hold-out": kept_aside, "--band": band, "--spring": springs})
+        proof = read_experiments(held_out, source, run, fitted=0)
+        fit = _identify_stream(model, [LogStream(log, source) for log in logs], method)
+    else:
+        used, proof = _read(logs, held_out, kept_aside, source, run)
+        with progress("identifying") as advance:
+            advance(0.0, f"{sum(part.samples for part in used)} samples")
+            rule = ForwardSelection() if select else None
+            fit = identify_links(model, used, estimator=method, features=features, select=rule, band_hz=band)
     proven = judge(fit, proof, limit=limit, trim_s=trim) if proof else None
     _write_identification(run, fit, proven, proof)
     code = 0 if proven is None or proven.passed else 1
@@ -151,15 +160,33 @@ def identify(
     sys.exit(code)
 
 
+def _refuse_rows(estimator: str, options: Mapping[str, object]) -> None:
+    """Refuse what needs a whole log in memory."""
+    wanted = [name for name, value in options.items() if value]
+    wanted += [f"--estimator {estimator}"] if estimator in SINGLE_SAMPLES else []
+    if wanted:
+        raise errors.ArgumentError(
+            f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",
+            remedy="Leave it out, or add --no-stream where the memory is large enough.",
+        )
+
+
+def _identify_stream(robot: Robot, logs: Sequence[LogStream], method: Estimator) -> Identification:
+    """Identify from logs of which only factors are kept."""
+    from dynid.estimation.stream_problem import stream_problem
+    from dynid.identification.links import identify_problem
+
+    click.echo("logs are read piece by piece: terms are not selected", err=True)
+    return identify_problem(stream_problem(robot, logs), method)
+
+
 def _estimator(name: str, band: float | None) -> Estimator:
     from importlib import import_module
 
     if band is not None and name in SINGLE_SAMPLES:
         able = ", ".join(other for other in ESTIMATORS if other not in SINGLE_SAMPLES)
         remedy = f"Identify without --band, or use one of: {able}."
-        raise errors.ArgumentError(
-            f"--estimator {name} works on single samples, --band filters them", remedy=remedy
-        )
+        raise errors.ArgumentError(f"--estimator {name} works on single samples, --band filters them", remedy=remedy)
     module, kind = ESTIMATORS[name]
     made: Estimator = getattr(import_module(module), kind)()
     return made

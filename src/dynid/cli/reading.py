@@ -16,14 +16,19 @@ from dynid.cli.progress import Advance, progress, size_of
 from dynid.cli.run_folder import RunFolder, sha256
 
 if TYPE_CHECKING:
+    from dynid.data.findings import Finding
     from dynid.data.recording import Experiment, Recording
     from dynid.identification.hold_out import HoldOut
     from dynid.identification.preparation import Preparation
     from dynid.robot.model import Robot
 
-__all__ = ["LogSource", "Seconds", "read_experiments", "read_parts", "undelayed"]
+__all__ = ["LogSource", "LogStream", "Seconds", "is_large", "read_experiments", "read_parts", "undelayed"]
 
 Seconds = float | Literal["auto"]
+LARGE_MB = 2000.0
+"""Size of a log from which on it is read piece by piece."""
+OVERLAP_S = 5.0
+"""Time that is filtered twice at the borders of pieces [s]: none of the filters remembers so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class LogSource:
     def read(self, path: str, judged: bool, done: float, size: float, advance: Advance) -> Experiment:
         """Read, check and process one log, which is to be judged by or to be fitted."""
         chosen = self.preparation
-        with self._located(path):
+        with self.located(path):
             recording = self._recording(path, done, size, advance)
             run = (chosen.to_judge(self.judge_rest) if judged else chosen).experiment(recording)
         self._refuse_empty(path, run)
@@ -82,7 +87,7 @@ class LogSource:
         self, path: str, rule: HoldOut, done: float, size: float, advance: Advance
     ) -> tuple[Experiment, Experiment]:
         """Read, check and process one log, a part of it kept aside."""
-        with self._located(path):
+        with self.located(path):
             recording = self._recording(path, done, size, advance)
             pair = self.preparation.parts(recording, rule, judge_rest=self.judge_rest)
         for part in pair:
@@ -107,7 +112,7 @@ class LogSource:
         return recording
 
     @contextmanager
-    def _located(self, path: str) -> Iterator[None]:
+    def located(self, path: str) -> Iterator[None]:
         """Errors name the log."""
         try:
             yield
@@ -130,16 +135,50 @@ class LogSource:
         """Refuse what the gate forbids; show what it warns of."""
         from dynid.data.quality import check_recording
 
-        findings = check_recording(recording, self.robot).findings
-        wrong = [finding for finding in findings if finding.severity == "error"]
-        if wrong:
-            first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-            where = first.channel if first.joint is None else f"{first.channel} of {first.joint}"
-            remedy = f"{first.remedy} dynid check lists everything; --no-check uses the log all the same."
-            raise errors.DataError(f"{first.message}{more}", path=path, place=where, remedy=remedy)
-        for finding in findings:
-            if finding.severity == "warning":
-                click.echo(f"{path}: {finding}", err=True)
+        _judge(path, check_recording(recording, self.robot).findings)
+
+
+def _judge(path: str, findings: Sequence[Finding]) -> None:
+    """Refuse a log for errors among the findings; show the warnings."""
+    wrong = [finding for finding in findings if finding.severity == "error"]
+    if wrong:
+        first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        where = first.channel if first.joint is None else f"{first.channel} of {first.joint}"
+        remedy = f"{first.remedy} dynid check lists everything; --no-check uses the log all the same."
+        raise errors.DataError(f"{first.message}{more}", path=path, place=where, remedy=remedy)
+    for finding in findings:
+        if finding.severity == "warning":
+            click.echo(f"{path}: {finding}", err=True)
+
+
+class LogStream:
+    """A log that is read piece by piece, as often as needed; the gate looks at it the first time."""
+
+    def __init__(self, path: str, source: LogSource) -> None:
+        """The log at a path, read as the source says."""
+        self._path, self._source, self._checked = path, source, not source.gate
+
+    def __call__(self) -> Iterator[Experiment]:
+        """Start its stream of processed pieces."""
+        from dynid.data.reading import read_stream
+        from dynid.data.stream_check import StreamCheck
+        from dynid.data.streaming import process_stream
+
+        source = self._source
+        check = None if self._checked else StreamCheck(source.robot)
+        with progress(f"reading {Path(self._path).name} in pieces", 1.0) as advance, source.located(self._path):
+            pieces = read_stream(
+                self._path, source.robot, channel_map=source.channel_map, profile=source.profile, progress=advance
+            )
+            yield from process_stream(pieces, source.preparation.options(), overlap_s=OVERLAP_S, check=check)
+            if check is not None:
+                _judge(self._path, check.report().findings)
+                self._checked = True
+
+
+def is_large(path: str) -> bool:
+    """Whether a log is to be read piece by piece."""
+    return size_of(path) > LARGE_MB
 
 
 def undelayed(recording: Recording, delay: Seconds) -> Recording:

@@ -17,6 +17,7 @@ from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import WLS
 from dynid.estimation.problem import Problem, build_problem
+from dynid.estimation.samples import refuse_streamed
 
 __all__ = ["BlockBootstrap"]
 
@@ -74,6 +75,7 @@ class BlockBootstrap(Estimator):
 
     def _drawn(self, problem: Problem) -> Iterator[Problem]:
         """Problems of as many blocks as there are, drawn with replacement from each experiment."""
+        refuse_streamed(problem)
         fine = build_problem(
             problem.robot,
             problem.experiments,

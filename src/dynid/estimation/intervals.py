@@ -13,6 +13,7 @@ from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
 from dynid.estimation.problem import Problem
 from dynid.estimation.rows import feature_columns, stretches
+from dynid.estimation.samples import refuse_streamed
 from dynid.kernels import regressor
 
 __all__ = ["Intervals", "intervals", "model_rows", "model_momentum", "split_columns"]
@@ -88,6 +89,7 @@ def intervals(problem: Problem, interval_s: float) -> Iterator[list[Intervals]]:
             "energy and momentum need the samples as they are, and the problem's equations are low-passed",
             remedy="Build the problem without band_hz.",
         )
+    refuse_streamed(problem)
     for run in problem.experiments:
         length = max(1, round(interval_s * run.rate_hz))
         portion = max(1, SAMPLES // length) * length

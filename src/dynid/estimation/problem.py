@@ -17,11 +17,13 @@ from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot
 
-__all__ = ["Problem", "build_problem"]
+__all__ = ["BLOCKS", "Problem", "build_problem"]
 
 Floats = NDArray[np.float64]
 BLOCK = 8192
 """Samples predicted at a time, so that long logs need little memory."""
+BLOCKS = 10
+"""Blocks of time that an experiment is cut into."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,6 +43,8 @@ class Problem:
     """What acts on the torques besides links and joint models; one parameter each, after the base parameters."""
     band_hz: float | None = None
     """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
+    streamed: bool = False
+    """Whether `experiments` hold only the beginnings of logs that were reduced piece by piece."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +108,7 @@ def build_problem(
     features: Sequence[Feature] = (),
     band_hz: float | None = None,
     method: Method = "preconditioned",
-    blocks: int = 10,
+    blocks: int = BLOCKS,
     threads: int = 1,
 ) -> Problem:
     """Reduce experiments to a problem.

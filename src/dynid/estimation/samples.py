@@ -15,7 +15,7 @@ from dynid.estimation.rows import feature_columns, stretches
 from dynid.information.triangular import appended
 from dynid.kernels import regressor
 
-__all__ = ["SampleBlock", "check_samples", "folded", "sample_blocks"]
+__all__ = ["SampleBlock", "check_samples", "folded", "refuse_streamed", "sample_blocks"]
 
 Floats = NDArray[np.float64]
 BLOCK = 2048
@@ -60,6 +60,7 @@ def sample_blocks(problem: Problem, size: int = BLOCK) -> Iterator[SampleBlock]:
             "this estimator works on single samples, and the problem's equations are low-passed",
             remedy="Build the problem without band_hz.",
         )
+    refuse_streamed(problem)
     for run in problem.experiments:
         for rows, motion in stretches(run):
             extra = feature_columns(problem.robot, problem.features, motion)
@@ -70,6 +71,19 @@ def sample_blocks(problem: Problem, size: int = BLOCK) -> Iterator[SampleBlock]:
                 if extra:
                     matrix = np.concatenate([matrix, _dense(extra, here, matrix.shape[:2])], axis=2)
                 yield SampleBlock(run, slice(rows.start + start, rows.start + start + len(matrix)), matrix)
+
+
+def refuse_streamed(problem: Problem) -> None:
+    """Refuse a problem whose samples are gone.
+
+    Raises:
+        ArgumentError: Its logs were reduced piece by piece.
+    """
+    if problem.streamed:
+        raise ArgumentError(
+            "this needs the samples again, and of a streamed log only factors were kept",
+            remedy="Use an estimator of factors (ordinary, weighted, feasible, ridge), or read the log into memory.",
+        )
 
 
 def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]) -> Floats:

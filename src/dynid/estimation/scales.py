@@ -15,6 +15,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.features import Feature, ScaledFeature
 from dynid.estimation.least_squares import refined_weights
 from dynid.estimation.problem import Problem, build_problem
+from dynid.estimation.samples import refuse_streamed
 
 __all__ = ["fitted_scales"]
 
@@ -38,6 +39,7 @@ def fitted_scales(problem: Problem, *, span: float = 4.0, rounds: int = 1) -> Pr
 
     if not span > 1.0 or rounds < 1:
         raise ArgumentError(f"a span of {span} in {rounds} rounds", remedy="Give a factor above one, such as 4.")
+    refuse_streamed(problem)
     weights = refined_weights(problem)
     features = list(problem.features)
 

@@ -64,6 +64,13 @@ class Selection:
         rows = [(s.candidate, s.gain, f"{s.folds} of {s.of}", "kept" if s.kept else "left out") for s in self.steps]
         return Table.of(["term", "gain %", "folds better", ""], rows)
 
+    def to_json(self) -> list[dict[str, object]]:
+        """For machines."""
+        return [
+            {"term": s.candidate, "gain_percent": s.gain, "folds_better": s.folds, "folds": s.of, "kept": s.kept}
+            for s in self.steps
+        ]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardSelection:

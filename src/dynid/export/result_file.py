@@ -132,6 +132,7 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
         "standard_parameters": dict(zip(base.layout.names, fit.standard.tolist(), strict=True)),
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,
+        "selection": [] if fit.selection is None else fit.selection.to_json(),
         "data": [data_facts(run) for run in fit.problem.experiments],
         "validation": None if check is None else check.to_json(),
         "band_hz": fit.problem.band_hz,

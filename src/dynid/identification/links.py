@@ -29,12 +29,14 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["Identification", "identify"]
+__all__ = ["Identification", "identify", "identify_problem"]
 
 Floats = NDArray[np.float64]
 
 SHORTEST_MEMORY = 50
 """Samples that gap-free stretches must have on average for friction with memory to be tried."""
+REPEATED = 1e-6
+"""Part of a feature's torque that must be new for it to be a term of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,10 +101,13 @@ class Identification:
     def _by_base(self) -> bool:
         """Whether torques come from the base parameters themselves: no possible robot need have them.
 
-        What they leave open is taken from the prior by `standard`, unless no possible robot was found at all.
+        What they leave open is taken from the prior by `standard`, unless no possible robot was found at all, or
+        features may have taken over a part of it.
         """
         if self.estimate.standard is not None:
             return False
+        if self.features:
+            return True
         open_ones = bool(self.estimate.undetermined.any())
         return not open_ones or np.array_equal(self.standard, self.robot.parameter_vector)
 
@@ -163,7 +168,11 @@ class Identification:
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
         squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
-        for run in self.problem.experiments:
+        if self.problem.streamed:
+            information = self.problem.information
+            squares = information.per_joint_residual(self.estimate.values).sum(axis=0)
+            total = np.array([(information.factor(j)[:, -1] ** 2).sum() for j in range(self.robot.dof)])
+        for run in () if self.problem.streamed else self.problem.experiments:
             residual = np.where(run.valid, run.effort - self.torque(run), 0.0)
             squares += (residual**2).sum(axis=0)
             total += (np.where(run.valid, run.effort, 0.0) ** 2).sum(axis=0)
@@ -254,6 +263,19 @@ def identify(
     selection = None
     if select is not None:
         problem, selection = _selected(problem, select, candidates)
+    return identify_problem(problem, estimator, selection)
+
+
+def identify_problem(
+    problem: Problem, estimator: Estimator | None = None, selection: Selection | None = None
+) -> Identification:
+    """Identify a robot's parameters from a problem that stands, as of `stream_problem`.
+
+    Args:
+        problem: The problem.
+        estimator: How; physically consistent weighted least squares by default.
+        selection: How its features were selected, where they were.
+    """
     estimate = (estimator or FeasibleWLS()).solve(problem)
     standard = estimate.standard
     if standard is None:
@@ -283,4 +305,9 @@ def _selected(
         blocks=max(rule.folds),
     )
     selection = rule.run(wide, candidates, present=problem.features)
-    return wide.keep((*problem.features, *selection.features)), selection
+    chosen = wide.keep((*problem.features, *selection.features))
+    # the cosine of an angle may be the torque of a weight: what repeats others is no term of its own
+    R = chosen.information.weight().R
+    news = np.abs(np.diagonal(R)) > REPEATED * np.maximum(np.linalg.norm(R, axis=0), 1e-300)
+    terms = [f for f, new in zip(selection.features, news[len(problem.names) :], strict=True) if new]
+    return wide.keep((*problem.features, *terms)), replace(selection, features=tuple(terms))

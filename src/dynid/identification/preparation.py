@@ -56,6 +56,12 @@ class Preparation:
         """The experiment of a whole recording."""
         return self._processed(recording)[0]
 
+    def chosen_cutoff(self, recording: Recording) -> float | None:
+        """The low-pass of the positions that suits a recording [Hz]."""
+        chosen = self._processed(recording, _missing(recording))[1].cutoff_hz
+        assert not isinstance(chosen, str)
+        return chosen
+
     def parts(self, recording: Recording, rule: HoldOut, *, judge_rest: bool = False) -> tuple[Experiment, Experiment]:
         """What to identify from, and what is kept aside: prepared as the first part, seen alone, suggests.
 
@@ -82,7 +88,7 @@ class Preparation:
 
     def _processed(self, recording: Recording, taken_out: float = 0.0) -> tuple[Experiment, Processing]:
         """The experiment, and the choices made for it; a share of the torques may have been taken out on purpose."""
-        options = self._options(taken_out)
+        options = self.options(taken_out)
         if recording.isolated:
             return isolated_rows(recording, options), options
         options, delay = resolve_delay(recording, options)
@@ -97,7 +103,12 @@ class Preparation:
         experiment = assemble(recording, uniform, resolved, reason)
         return (replace(experiment, recipe=(delay, *experiment.recipe)) if delay else experiment), resolved
 
-    def _options(self, taken_out: float) -> Processing:
+    def options(self, taken_out: float = 0.0) -> Processing:
+        """The choices as `process` and `process_stream` know them, cutoff and delay still to be found.
+
+        Args:
+            taken_out: Share of the torques that was taken out on purpose.
+        """
         cleaning = Cleaning(max_gap_s=self.max_gap_s)
         return Processing(
             cutoff_hz=self.cutoff_hz,

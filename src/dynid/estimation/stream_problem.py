@@ -1,0 +1,131 @@
+"""The problem of logs larger than memory: reduced piece by piece; factors and a beginning to draw are kept.
+
+Estimators that work on factors find the same numbers as from the whole log in memory: its blocks of time are the same.
+For that, a log is gone through twice: once to count, once to reduce.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.estimation.problem import BLOCKS, Problem
+from dynid.information import Information, reduce_stream
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.robot.model import Robot
+
+__all__ = ["StreamedLog", "stream_problem"]
+
+StreamedLog = Callable[[], Iterable[Experiment]]
+"""Starts the stream of a log anew; see `dynid.process_stream`."""
+DRAWN = 20_000
+"""Samples of a log's beginning that are kept, for reports to draw."""
+
+
+def stream_problem(
+    robot: Robot,
+    logs: Sequence[StreamedLog],
+    *,
+    base: BaseParameters | None = None,
+    blocks: int = BLOCKS,
+    threads: int = 1,
+) -> Problem:
+    """Reduce streams to a problem.
+
+    Args:
+        robot: Geometry and joint models; its parameter values serve as the prior.
+        logs: For every log a function that starts its stream of processed pieces.
+        base: The base parameters; of every motion by default.
+        blocks: Into how many blocks of time each log is cut.
+        threads: How many threads reduce.
+
+    Raises:
+        ArgumentError: There is no log, or it has other joints than the robot.
+        DataError: A log has no sample.
+        IdentifiabilityError: No valid sample is left.
+    """
+    if not logs:
+        raise ArgumentError("no log is given", remedy="Give one or more.")
+    chosen = base or base_parameters(robot)
+    total: Information | None = None
+    numbers, beginnings = [], []
+    for start in logs:
+        counted = _counted(robot, start())
+        pieces = _numbered(start(), counted, blocks)
+        first = 0 if total is None else max(total.segments) + 1
+        part = reduce_stream(robot, pieces, columns=chosen.columns, threads=threads).renumbered(first)
+        numbers.append(part.segments)
+        beginnings.append(counted.beginning)
+        total = part if total is None else total.merge(part)
+    assert total is not None
+    if not total.samples.sum():
+        raise IdentifiabilityError("no valid sample is left in the logs", remedy="See Experiment.dropped.")
+    return Problem(
+        robot=robot,
+        base=chosen,
+        experiments=tuple(beginnings),
+        information=total,
+        blocks=tuple(numbers),
+        streamed=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Count:
+    """What the first pass finds out."""
+
+    samples: int
+    gaps: int
+    beginning: Experiment
+
+
+def _counted(robot: Robot, pieces: Iterable[Experiment]) -> _Count:
+    """Go through a stream once."""
+    samples = gaps = 0
+    beginning: Experiment | None = None
+    dropped: Counter[str] = Counter()
+    last_s = -np.inf
+    for piece in pieces:
+        if piece.q.shape[1] != robot.dof:
+            raise ArgumentError(
+                f"robot '{robot.name}' has {robot.dof} moving joints, the log has {piece.q.shape[1]}",
+                remedy="Lock joints that are not in the log, or read more of its columns.",
+            )
+        beginning = beginning or piece.rows(slice(0, DRAWN))
+        gaps += int(np.count_nonzero(_gaps(piece, last_s))) - (samples == 0)
+        samples, last_s = samples + piece.samples, float(piece.time[-1])
+        dropped.update(piece.dropped)
+    if beginning is None:
+        raise DataError("the log has no sample that can be used", remedy="See dynid check.")
+    recipe = (*beginning.recipe, f"streamed: {samples} samples in all, of which the first {beginning.samples} are kept")
+    return _Count(samples, gaps, replace(beginning, recipe=recipe, dropped=dict(dropped)))
+
+
+def _gaps(piece: Experiment, last_s: float) -> NDArray[np.bool_]:
+    """(N,) whether a gap-free stretch begins at a sample; the piece before ended at `last_s`."""
+    begins = np.zeros(piece.samples, dtype=bool)
+    begins[0] = piece.time[0] - last_s > 1.5 / piece.rate_hz
+    begins[1:] = np.diff(piece.segment) != 0
+    return begins
+
+
+def _numbered(pieces: Iterable[Experiment], counted: _Count, blocks: int) -> Iterator[tuple[Any, ...]]:
+    """The pieces with the number of each sample's block of time, as `cut_blocks` numbers a whole log."""
+    length = max(1, -(-counted.samples // max(1, blocks)))
+    done, number, last_s = 0, -1, -np.inf
+    for piece in pieces:
+        coarse = np.arange(done, done + piece.samples) // length
+        if counted.gaps <= blocks:
+            change = _gaps(piece, last_s)
+            change |= np.arange(done, done + piece.samples) % length == 0
+            coarse = number + np.cumsum(change)
+            number = int(coarse[-1])
+        yield piece.q, piece.dq, piece.ddq, piece.effort, coarse, piece.valid
+        done, last_s = done + piece.samples, float(piece.time[-1])

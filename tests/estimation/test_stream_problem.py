@@ -1,0 +1,75 @@
+"""Logs read piece by piece: the same numbers as from memory, and a word where samples are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.data.processing import Processing, process
+from dynid.data.recording import Experiment, Recording
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.data.streaming import process_stream
+from dynid.errors import ArgumentError
+from dynid.estimation.energy import Energy
+from dynid.estimation.estimate import Estimator
+from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.least_squares import OLS, WLS
+from dynid.estimation.link_by_link import LinkByLink
+from dynid.estimation.ridge import Ridge
+from dynid.estimation.robust import Huber
+from dynid.estimation.stream_problem import stream_problem
+from dynid.identification.links import identify, identify_problem
+from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, Viscous
+
+ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3), Offset(0.1))
+FACTORS = [OLS(), WLS(), FeasibleWLS(), Ridge(), LinkByLink()]
+OPTIONS = Processing(cutoff_hz=10.0, rest=None)
+
+
+def recording(seed: int, gap: bool = False) -> Recording:
+    log = simulate_experiment(
+        ROBOT, sum_of_sines(3, seed=seed), rate_hz=200, duration_s=30, noise=Noise(effort=0.05), seed=seed
+    )
+    return replace(log, time=log.time + np.where(np.arange(log.time.size) > 2500, 5.0, 0.0)) if gap else log
+
+
+def pieces(log: Recording, rows: int = 900) -> Iterator[Experiment]:
+    chunks = (log.rows(slice(start, start + rows)) for start in range(0, log.time.size, rows))
+    return process_stream(chunks, OPTIONS, overlap_s=2.0)
+
+
+@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize(
+    "estimator", [OLS(), WLS(), FeasibleWLS(), Ridge(), LinkByLink()], ids=lambda e: type(e).__name__
+)
+def test_the_same_numbers_as_from_memory(estimator: Estimator, gap: bool) -> None:
+    logs = [recording(1, gap), recording(2)]
+    runs = [process(log, cutoff_hz=10.0, rest=None) for log in logs]
+    whole = identify(ROBOT, runs, estimator=estimator)
+    problem = stream_problem(ROBOT, [lambda log=log: pieces(log) for log in logs])  # type: ignore[misc]
+    fit = identify_problem(problem, estimator)
+    assert np.array_equal(problem.equations, whole.problem.equations)
+    scale = np.maximum(np.abs(whole.estimate.values), np.abs(whole.estimate.stderr))
+    # behind a gap the whole log's uniform clock starts anew, the stream's goes on: other instants are interpolated
+    same = 1e-2 if gap else 1e-9
+    assert np.max(np.abs(fit.estimate.values - whole.estimate.values) / scale) < same
+    np.testing.assert_allclose(fit.estimate.stderr, whole.estimate.stderr, rtol=10.0 * same)
+    np.testing.assert_allclose(fit.training_error, whole.training_error, rtol=10.0 * same)
+
+
+@pytest.mark.parametrize("estimator", [Huber(), Energy()], ids=lambda e: type(e).__name__)
+def test_what_needs_the_samples_says_so(estimator: Estimator) -> None:
+    problem = stream_problem(ROBOT, [lambda: pieces(recording(1))])
+    with pytest.raises(ArgumentError, match="of a streamed log only factors were kept"):
+        estimator.solve(problem)
+
+
+def test_other_joints_and_no_logs_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="the log has 3"):
+        stream_problem(zoo.panda(), [lambda: pieces(recording(1))])
+    with pytest.raises(ArgumentError, match="no log"):
+        stream_problem(ROBOT, [])
