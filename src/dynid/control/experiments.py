@@ -135,7 +135,7 @@ def robustness(
         ]
         rms = float(np.median([np.linalg.norm(run.rms) for run in runs]))
         rows.append((100.0 * share, rms, float(np.median([run.largest.max() for run in runs]))))
-    return Table.of(["parameter error [%]", "rms error [rad or m]", "largest error"], rows)
+    return Table.of(["parameter error [%]", "rms error of all joints [rad or m]", "largest error of one joint"], rows)
 
 
 def tracking_table(runs: Mapping[str, Tracking]) -> Table:
