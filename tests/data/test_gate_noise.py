@@ -145,3 +145,10 @@ def test_a_part_of_gravity_that_points_elsewhere_is_not_passed_over(log):
     moved = log.effort + 0.45 * _gravity(log, (0.7, 0.7, 0.0)) - _gravity(log, (0.0, 0.0, -1.0))
     found = check_recording(replace(log, effort=moved), ARM)
     assert {"gravity direction", "gravity compensated"} & found.codes
+
+
+def test_what_the_reader_gave_up_is_a_finding(log):
+    cut = replace(log, notes=("salvaged: the last line was cut off and left out (17 rows kept)", "columns not used: x"))
+    (finding,) = check_recording(cut).about("salvaged")
+    assert finding.severity == "warning"
+    assert "17 rows kept" in finding.message

@@ -75,6 +75,7 @@ def check(
     from dynid.robot.check import check_robot
 
     result: Any
+    notes: tuple[str, ...] = ()
     if is_robot(what):
         result = check_robot(load_robot(what, held_joints(hold)))
     else:
@@ -86,10 +87,13 @@ def check(
             recording = read_recording(path, robot, channel_map=channel_map, profile=profile, progress=reading)
             checking = within(advance, f"checking {Path(path).name}", size, size)
             result = check_recording(undelayed(recording, delay), robot, progress=checking)
+            notes = tuple(note for note in recording.notes if "salvaged: " not in note)  # those are findings
     if as_json:
         print_json([dataclasses.asdict(finding) for finding in result.findings])
     else:
         click.echo(str(result))
+        for note in notes:
+            click.echo(f"  read: {note}")
     sys.exit(0 if result.ok else 1)
 
 

@@ -27,6 +27,8 @@ MOST_ROWS = 3000
 """Samples the shift is judged on."""
 BLOCKS = 10
 """Parts of time whose scatter tells how sure the shift is."""
+FEWEST_STEPS = 25
+"""Shifts tried either way, at least: at a low rate a sampling period is too coarse."""
 LIGHT = 0.05
 """Cutoff over sampling rate of the low-pass for torques that went through none."""
 
@@ -100,22 +102,17 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     def unexplained(shift: float) -> Floats:
         return np.asarray(squares(shift).sum(axis=0))
 
-    count = int(max_delay_s / period)
-    steps = np.linspace(-count * period, count * period, 2 * count + 1)
+    count = max(int(max_delay_s / period), FEWEST_STEPS)
+    steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
     table = np.array([squares(s) for s in steps])
     total = np.sum((torque(time) - torque(time).mean(axis=0)) ** 2, axis=0)
     weight = 1.0 / np.maximum(table.sum(axis=1).min(axis=0), 1e-12 * total + 1e-300)
     by_time, by_joint = table @ weight, table.sum(axis=1) * weight
-    shift = _minimise(lambda s: float(unexplained(s) @ weight), steps, by_joint.sum(axis=1), period)
-    curvature = _curvature(lambda s: float(unexplained(s) @ weight), shift, period)
+    shift = _minimise(lambda s: float(unexplained(s) @ weight), steps, by_joint.sum(axis=1))
     before, after = unexplained(0.0), unexplained(shift)
-    # at the minimum each joint's weighted sum of squares is one: its variance is one over the independent samples
-    independent = max(_independent_samples(torque, time, shift, spanned), 2.0)
-    scale = float(after @ weight) / (independent * len(spanned))
-    likely = float(np.sqrt(2.0 * scale / curvature)) if curvature > 0.0 else np.inf
     return Delay(
         seconds=float(shift),
-        stderr_s=float(np.linalg.norm([likely, _scatter(by_time, steps), _scatter(by_joint, steps)])),
+        stderr_s=float(np.hypot(_scatter(by_time, steps), _scatter(by_joint, steps))),
         residual_before=float(np.sqrt((before @ weight) / max(float(total @ weight), 1e-300))),
         residual_after=float(np.sqrt((after @ weight) / max(float(total @ weight), 1e-300))),
         period_s=period,
@@ -191,30 +188,10 @@ def orthonormal(basis: Floats) -> Floats:
     return np.asarray(U[:, s > 1e-9 * s[0]])
 
 
-def _minimise(cost: _Cost, steps: Floats, table: Floats, period: float) -> float:
-    """The lowest point, first on the grid, then within two periods of it."""
+def _minimise(cost: _Cost, steps: Floats, table: Floats) -> float:
+    """The lowest point, first on the grid, then within two of its steps."""
     from scipy.optimize import minimize_scalar
 
-    start = float(steps[int(np.argmin(table))])
-    found = minimize_scalar(
-        cost, bounds=(start - period, start + period), method="bounded", options={"xatol": 1e-4 * period}
-    )
+    start, step = float(steps[int(np.argmin(table))]), float(steps[1] - steps[0])
+    found = minimize_scalar(cost, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-4 * step})
     return float(found.x)
-
-
-def _curvature(cost: _Cost, at: float, period: float) -> float:
-    step = 0.5 * period
-    return (cost(at + step) - 2.0 * cost(at) + cost(at - step)) / step**2
-
-
-def _independent_samples(torque: _Interpolated, time: Floats, shift: float, spanned: Sequence[Floats]) -> float:
-    """Number of independent residuals, from their correlation between neighbours."""
-    values = torque(time + shift)
-    counts = []
-    for y, Q in zip(values.T, spanned, strict=True):
-        residual = y - Q @ (Q.T @ y)
-        power = float(residual @ residual)
-        rho = float(residual[1:] @ residual[:-1]) / power if power > 0.0 else 0.0
-        rho = min(max(rho, 0.0), 0.999)
-        counts.append(time.size * (1.0 - rho) / (1.0 + rho))
-    return float(np.mean(counts))

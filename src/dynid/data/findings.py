@@ -22,7 +22,7 @@ class Finding:
     severity: Severity
     """error: do not use the log so; warning: look before you trust; note: dealt with, or harmless."""
     channel: str
-    """time, q, dq, effort, wrench or model."""
+    """file, time, q, dq, effort, wrench or model."""
     message: str
     """What is the matter, as a clause."""
     remedy: str

@@ -18,6 +18,7 @@ from dynid.data.cutoff import choose_cutoff
 from dynid.data.delay import estimate_delay
 from dynid.data.differentiation import CentralDifferences, Derivation, Differentiation
 from dynid.data.filters import Butterworth, LowPass, Smoothing
+from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment, Recording, all_finite, sealed
 from dynid.data.rest import Rest
 from dynid.data.uniform import Cleaning, Stretch, UniformRecording, make_uniform
@@ -56,6 +57,15 @@ class Processing:
     accuracy: float = 1e-3
     """Relative accuracy of the accelerations that transients must not spoil; decides how much "auto" trims."""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no log can be processed with."""
+        check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None")
+        check_number("rate_hz", self.rate_hz, "a rate above zero [Hz]")
+        check_number("max_gap_s", self.cleaning.max_gap_s, "a time above zero [s], or None")
+        check_number("trim_s", self.trim_s, "a time from zero up [s], or 'auto'", zero=True)
+        check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
+        check_number("effort_delay_s", self.effort_delay_s, "at most 10 s, or 'auto'", 10.0, zero=True, signed=True)
 
     @property
     def delay_s(self) -> float:
@@ -299,8 +309,7 @@ def _away_from_gaps(known: Mask, reach: int) -> Mask:
         return known
     missing = np.cumsum(np.vstack([np.zeros((1, known.shape[1]), dtype=int), ~known]), axis=0)
     index = np.arange(known.shape[0])
-    upper = np.minimum(index + reach + 1, known.shape[0])
-    lower = np.maximum(index - reach, 0)
+    lower, upper = np.maximum(index - reach, 0), np.minimum(index + reach + 1, known.shape[0])
     return np.asarray(missing[upper] - missing[lower] == 0)
 
 
@@ -322,11 +331,8 @@ def _mask_rest(
 
 def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
     trim_s = smoothing.settling_s if isinstance(options.trim_s, str) else options.trim_s
-    if trim_s < 0.0:
-        raise ArgumentError(f"trim_s is {trim_s:g} s", remedy="Give a time from zero up.")
-    shortest = (
-        0 if smoothing.cutoff_hz is None and options.trim_s == "auto" else int(np.ceil(trim_s * smoothing.rate_hz))
-    )
+    unfiltered = smoothing.cutoff_hz is None and options.trim_s == "auto"
+    shortest = 0 if unfiltered else int(np.ceil(trim_s * smoothing.rate_hz))
     return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
 
 

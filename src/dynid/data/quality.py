@@ -52,7 +52,7 @@ def check_recording(
             f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",
             remedy="Lock the joints that were not recorded, or map the missing ones.",
         )
-    findings = [*check_clock(recording), *check_signals(recording), *check_velocities(recording)]
+    findings = [*_salvaged(recording), *check_clock(recording), *check_signals(recording), *check_velocities(recording)]
     if recording.isolated:
         findings.append(_NO_ACCELERATION)
     if robot is not None:
@@ -79,6 +79,19 @@ _NO_ACCELERATION = Finding(
     message="rows are isolated samples, so accelerations are unknown: inertia not identifiable from these rows",
     remedy="Gravity and friction parameters can be identified; for inertia record without gaps.",
 )
+
+
+def _salvaged(recording: Recording) -> Iterator[Finding]:
+    """What the reader had to give up."""
+    for note in recording.notes:
+        if "salvaged: " in note:
+            yield Finding(
+                code="salvaged",
+                severity="warning",
+                channel="file",
+                message=note.replace("salvaged: ", "").rstrip("."),
+                remedy="The rest was read; copy or export the file again if more of it is needed.",
+            )
 
 
 def _unusable(error: DataError) -> Finding:
@@ -136,9 +149,10 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
         yield from late
     if not units and not _explained(late):
         causes = list(check_hypotheses(robot, samples))
-        if all(cause.code == "unexplained" for cause in causes):
+        if all(cause.severity != "error" for cause in causes):
             checks = (check_gravity_direction, check_compensation, check_changes)
-            causes = [finding for check in checks for finding in check(robot, samples)] or causes
+            found = [finding for check in checks for finding in check(robot, samples)]
+            causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
         yield from causes
     yield from check_excitation(robot, samples)
 

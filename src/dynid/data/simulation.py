@@ -5,16 +5,18 @@ The torques are those of the robot's own parameters and joint models along a mot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.data.numbers import check_number
 from dynid.data.recording import Recording
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectory import Trajectory
 from dynid.kernels import inverse_dynamics
+from dynid.robot.joint_models import JointModel
 from dynid.robot.model import Robot
 
 __all__ = ["Noise", "TimeFunction", "simulate_experiment", "sum_of_sines"]
@@ -53,12 +55,14 @@ def simulate_experiment(
     jitter_s: float = 0.0,
     dropouts: float = 0.0,
     with_velocity: bool = True,
+    friction: Sequence[JointModel] = (),
     seed: int = 0,
 ) -> Recording:
     """Record a motion of a robot with known parameters.
 
     Args:
-        robot: The planted truth: geometry, inertias, joint models and their values.
+        robot: The planted truth: geometry, inertias, joint models (friction among them) and their values, as
+            ``arm.with_joint_models(Viscous(1.0), Coulomb(2.0))``.
         trajectory: A trajectory; or a function of time (N,) that returns (q, dq, ddq), each (N, n); or those three
             arrays, sampled at ``rate_hz``.
         rate_hz: Sampling rate [Hz].
@@ -69,8 +73,11 @@ def simulate_experiment(
         jitter_s: Standard deviation of the sampling instants about the regular ones [s]; the stamps tell the truth.
         dropouts: Share of rows that are lost, at random.
         with_velocity: Whether velocities are in the log.
+        friction: Joint models that take the place of the robot's own, on every joint; its own by default.
         seed: Of all random numbers; the same seed gives the same recording.
     """
+    robot = robot.with_joint_models(*friction) if friction else robot
+    _check_numbers(robot.dof, rate_hz, duration_s, noise, quantisation, delay_s, jitter_s, dropouts, seed)
     motion, duration = _motion(trajectory, rate_hz, duration_s)
     rng = np.random.default_rng(seed)
     time = np.arange(int(np.floor(duration * rate_hz * (1 + 1e-12))) + 1) / rate_hz
@@ -80,7 +87,10 @@ def simulate_experiment(
         time = time[rng.random(time.size) >= dropouts]
     q, dq, _ = motion(time)
     if q.shape != (time.size, robot.dof):
-        raise ArgumentError(f"the trajectory gives positions of shape {q.shape}, expected {(time.size, robot.dof)}")
+        raise ArgumentError(
+            f"the trajectory gives positions of shape {q.shape}, expected {(time.size, robot.dof)}",
+            remedy=f"Give a motion of the {robot.dof} joints of '{robot.name}'.",
+        )
     effort = inverse_dynamics(robot, *(np.ascontiguousarray(x) for x in motion(time - delay_s)))
     measured = q + rng.normal(size=q.shape) * np.asarray(noise.position)
     step = np.broadcast_to(np.asarray(quantisation, dtype=float), (robot.dof,))
@@ -96,6 +106,35 @@ def simulate_experiment(
     )
 
 
+def _check_numbers(
+    joints: int,
+    rate_hz: float,
+    duration_s: float | None,
+    noise: Noise,
+    quantisation: ArrayLike,
+    delay_s: float,
+    jitter_s: float,
+    dropouts: float,
+    seed: int,
+) -> None:
+    """Refuse what no measurement can be."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError(f"a seed of {seed!r}", remedy="Give a whole number from zero up.")
+    check_number("rate_hz", rate_hz, "a rate above zero [Hz]")
+    check_number("duration_s", duration_s, "a time above zero [s]")
+    check_number("delay_s", delay_s, "a finite time [s]", zero=True, signed=True)
+    check_number("jitter_s", jitter_s, "a standard deviation from zero up [s]", zero=True)
+    if not 0.0 <= dropouts < 1.0:
+        raise ArgumentError(f"dropouts is {dropouts}", remedy="Give the share of rows that are lost, below 1.")
+    spreads = {f"noise.{name}": getattr(noise, name) for name in ("position", "velocity", "effort")}
+    for name, values in {**spreads, "quantisation": quantisation}.items():
+        array = np.asarray(values, dtype=float)
+        if array.shape not in ((), (joints,)) or not np.all((array >= 0.0) & (array < np.inf)):
+            raise ArgumentError(
+                f"{name} is {values!r}", remedy=f"Give one number from zero up, or {joints} of them, one per joint."
+            )
+
+
 def _motion(
     trajectory: Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike],
     rate_hz: float,
@@ -104,14 +143,21 @@ def _motion(
     """The motion as a function of time, and its length [s]."""
     if isinstance(trajectory, Trajectory):
         path, end = trajectory, trajectory.duration
-        return lambda t: path.evaluate(np.clip(t, 0.0, end)), end if duration_s is None else min(duration_s, end)
+        return lambda t: path.evaluate(np.clip(t, 0.0, end)), _length(duration_s, end)
     if callable(trajectory):
         if duration_s is None:
             raise ArgumentError("a trajectory given as a function has no end", remedy="Give duration_s.")
         return trajectory, duration_s
     from scipy.interpolate import CubicSpline
 
-    arrays = [np.asarray(x, dtype=float) for x in trajectory]
+    try:
+        arrays = [np.asarray(x, dtype=float) for x in trajectory]
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"the trajectory is no motion ({error})", remedy=_MOTIONS) from error
+    if len(arrays) != 3 or len({x.shape for x in arrays}) != 1 or arrays[0].ndim != 2 or len(arrays[0]) < 2:
+        raise ArgumentError(f"the trajectory is arrays of shape {[x.shape for x in arrays]}", remedy=_MOTIONS)
+    if not all(np.isfinite(x).all() for x in arrays):
+        raise ArgumentError("the trajectory holds numbers that are not finite", remedy=_MOTIONS)
     time = np.arange(arrays[0].shape[0]) / rate_hz
     splines = [CubicSpline(time, x) for x in arrays]
 
@@ -120,7 +166,20 @@ def _motion(
         q, dq, ddq = (spline(inside) for spline in splines)
         return q, dq, ddq
 
-    return motion, float(time[-1]) if duration_s is None else min(duration_s, float(time[-1]))
+    return motion, _length(duration_s, float(time[-1]))
+
+
+_MOTIONS = "Give a Trajectory, a function of time, or positions, velocities and accelerations, (N, n) each, N > 1."
+
+
+def _length(wanted_s: float | None, whole_s: float) -> float:
+    """How much of a motion is recorded [s]."""
+    if wanted_s is not None and wanted_s > whole_s * (1.0 + 1e-9):
+        raise ArgumentError(
+            f"the motion ends after {whole_s:g} s, before duration_s {wanted_s:g}",
+            remedy="Leave duration_s out, or give a longer motion; a function of time has no end.",
+        )
+    return whole_s if wanted_s is None else min(wanted_s, whole_s)
 
 
 def sum_of_sines(

@@ -1,0 +1,135 @@
+"""Numbers that cannot be meant, given to processing, simulation and the calibration of drives: refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.drives import (
+    CurrentGains,
+    GearMatrix,
+    ThreePhase,
+    gains_from_added_mass,
+    gains_from_lever_arm,
+    gains_from_static_load,
+)
+from dynid.data.processing import process
+from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.errors import ArgumentError, DataError
+from dynid.robot.joint_models import Coulomb, Viscous
+
+ARM = dynid.robots.puma560()
+PATH = sum_of_sines(6, period_s=2.0, seed=1)
+LOG = simulate_experiment(ARM, PATH, rate_hz=100.0, duration_s=4.0)
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("cutoff_hz", x) for x in (0, NAN, -5.0, "10")),
+        *(("rate_hz", x) for x in (0, NAN, -1.0)),
+        *(("trim_s", x) for x in (NAN, -1.0)),
+        *(("dead_band", x) for x in (NAN, -1.0)),
+        *(("max_gap_s", x) for x in (NAN, 0, -1.0)),
+        *(("effort_delay_s", x) for x in (NAN, 1e3, "x")),
+    ],
+)
+def test_processing_refuses_by_name(name, value):
+    with pytest.raises(ArgumentError, match=name) as caught:
+        process(LOG, **{name: value})
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("rate_hz", x) for x in (0, -1, NAN, np.inf)),
+        *(("duration_s", x) for x in (-1, NAN, np.inf)),
+        *(("dropouts", x) for x in (1.0, -1, NAN)),
+        *(("jitter_s", x) for x in (-1, NAN)),
+        *(("quantisation", x) for x in (-1, [1, 2])),
+        *(("noise", x) for x in (Noise(effort=-1), Noise(position=NAN), Noise(velocity=[1, 2]))),
+        *(("delay_s", x) for x in (NAN, np.inf)),
+        *(("seed", x) for x in (-1, "a")),
+    ],
+)
+def test_simulation_refuses_by_name(name, value):
+    with pytest.raises(ArgumentError, match=name):
+        simulate_experiment(ARM, PATH, **{"rate_hz": 100.0, "duration_s": 2.0, name: value})
+
+
+@pytest.mark.parametrize("shapes", [((100, 6), (90, 6), (100, 6)), ((100, 6),) * 2, ((1, 6),) * 3, ((100,),) * 3])
+def test_simulation_refuses_arrays_that_are_no_motion(shapes):
+    with pytest.raises(ArgumentError, match="arrays of shape"):
+        simulate_experiment(ARM, tuple(np.zeros(shape) for shape in shapes), rate_hz=100.0)
+
+
+def test_simulation_refuses_what_is_no_motion_and_what_ends_too_soon():
+    still = (np.zeros((101, 6)),) * 3
+    with pytest.raises(ArgumentError, match="no motion"):
+        simulate_experiment(ARM, None, rate_hz=100.0)
+    with pytest.raises(ArgumentError, match="ends after 1 s"):
+        simulate_experiment(ARM, still, rate_hz=100.0, duration_s=50.0)
+    with pytest.raises(ArgumentError, match="not finite"):
+        simulate_experiment(ARM, (np.full((9, 6), NAN),) * 3, rate_hz=100.0)
+
+
+def test_friction_can_be_given_to_the_simulation():
+    models = (Viscous(1.0), Coulomb(2.0))
+    given = simulate_experiment(ARM, PATH, rate_hz=100.0, duration_s=1.0, friction=models)
+    own = simulate_experiment(ARM.with_joint_models(*models), PATH, rate_hz=100.0, duration_s=1.0)
+    np.testing.assert_array_equal(given.effort, own.effort)
+
+
+def test_lever_arm_refuses_and_says_nothing_of_noise():
+    current, force = np.linspace(0.0, 5.0, 40), np.linspace(0.0, 50.0, 40)
+    with pytest.raises(ArgumentError, match="forces"):
+        gains_from_lever_arm(current, force[:-1], 0.5)
+    for lever in (0.0, -1.0, NAN):
+        with pytest.raises(ArgumentError, match="lever"):
+            gains_from_lever_arm(current, force, lever)
+    holes = np.where(np.arange(40) % 7, force, NAN)
+    assert gains_from_lever_arm(current, holes, 0.5).gain[0] == pytest.approx(5.0)
+    assert np.isnan(gains_from_lever_arm(current, np.random.default_rng(0).normal(size=40), 0.5).gain[0])
+
+
+def test_offsets_of_a_calibration_reach_the_torques():
+    rng = np.random.default_rng(1)
+    current = rng.uniform(-5.0, 5.0, 60)
+    found = gains_from_lever_arm(current, (4.0 * current + 1.5) / 0.5, 0.5)
+    assert found.offset[0] == pytest.approx(1.5)
+    np.testing.assert_allclose(found.gains.effort(current[:, None])[:, 0], 4.0 * current + 1.5)
+    poses = rng.uniform(-1.0, 1.0, size=(60, 6))
+    held = (dynid.gravity_torque(ARM, poses) - 0.7) / 3.0
+    known = gains_from_static_load(ARM, poses, held)
+    seen = np.isfinite(known.gain)
+    np.testing.assert_allclose(known.gain[seen], 3.0)
+    np.testing.assert_allclose(known.offset[seen], 0.7)
+
+
+def test_shapes_of_drives_are_refused_by_name():
+    with pytest.raises(ArgumentError, match="poses of shape"):
+        gains_from_static_load(ARM, np.zeros((5, 6)), np.zeros((4, 6)))
+    with pytest.raises(ArgumentError, match="2 motors"):
+        GearMatrix(np.array([10.0, 20.0])).joint_positions(np.zeros((5, 3)))
+    with pytest.raises(ArgumentError, match="2 gains"):
+        CurrentGains(np.array([1.0, 2.0])).effort(np.zeros((5, 3)))
+    with pytest.raises(ArgumentError, match="angles of shape"):
+        ThreePhase(0.1).torque(np.zeros((5, 2)), np.zeros(5))
+
+
+def test_runs_shifted_by_two_samples_are_no_pair():
+    load = dynid.Inertia.from_com(3.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))
+    link = ARM.moving_joints[-1].child
+    path = sum_of_sines(6, period_s=6.0, amplitude=0.25, seed=2)
+    noise = Noise(position=1e-5, effort=0.05)
+    plain, heavy = (
+        process(simulate_experiment(arm, path, rate_hz=100.0, duration_s=8.0, noise=noise, seed=seed), cutoff_hz=10.0)
+        for seed, arm in enumerate((ARM, ARM.with_body("load", parent=link, inertia=load)))
+    )
+    assert gains_from_added_mass(ARM, heavy, plain, link=link, load=load).gain[1] == pytest.approx(1.0, abs=0.05)
+    late = heavy.rows(slice(2, None))
+    with pytest.raises(DataError, match="-2 samples later"):
+        gains_from_added_mass(ARM, late, plain, link=link, load=load)
