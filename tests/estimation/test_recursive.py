@@ -11,6 +11,7 @@ from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.estimation.least_squares import OLS
 from dynid.estimation.problem import build_problem
 from dynid.estimation.recursive import Recursive
+from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 
@@ -104,3 +105,14 @@ def test_a_locked_joint_stays_open() -> None:
     estimate = Recursive(forgetting=0.999).solve(still(arm(), [1]))
     assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
     assert estimate.undetermined.any()
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 20.0])
+def test_stated_noise_of_any_size_gives_the_same_deviations(scale: float) -> None:
+    """Standard deviations only say how joints compare; all of them larger changes nothing (normal equations)."""
+    run = planted_run(arm(), noise=0.5, samples=300)
+    state = Recursive(torque_std=(scale,) * 3).begin(arm()).update(run.q, run.dq, run.ddq, run.effort)
+    Y = regressor(arm(), run.q, run.dq, run.ddq, columns=state.base.columns).reshape(900, -1)
+    left = run.effort.ravel() - Y @ np.linalg.lstsq(Y, run.effort.ravel(), rcond=None)[0]
+    variance = left @ left / (900 - Y.shape[1])
+    assert state.stderr == pytest.approx(np.sqrt(variance * np.diag(np.linalg.inv(Y.T @ Y))), rel=1e-6)

@@ -45,6 +45,8 @@ class Estimate:
     """What the reader must know: fallbacks taken, weights chosen, bounds met."""
     at_bound: tuple[str, ...] = ()
     """Bodies or parameters held by a constraint."""
+    given_bounds: tuple[str, ...] = ()
+    """Those of `at_bound` that the user gave; the others are physical: bodies, friction that must not be negative."""
     prior_dominated: tuple[str, ...] = ()
     """Parameters that the prior determines more than the data do."""
     extras: dict[str, float] = field(default_factory=dict)

@@ -80,6 +80,7 @@ class FeasibleWLS(Estimator):
             standard=solution.theta[: len(problem.base.layout)],
             notes=(*plain.notes, *solution.notes, *weighing.notes, *costs),
             at_bound=(*solution.at_bound, *held),
+            given_bounds=tuple(held),
             prior_dominated=prior_dominated(plain, data, weighing.factor, to_base, program.pull),
             extras={"prior_weight": weighing.prior_weight, "solver_gap": solution.gap},
         )

@@ -105,7 +105,7 @@ class OnlineEstimate:
     triangle: Floats
     """(b + 1, b + 1) of all equations, weighted and forgotten, with their torques"""
     spread: Floats
-    """(b + 1, b + 1) the same with all weights squared, for the covariance"""
+    """(b + 1, b + 1) the same with squared forgetting, for the covariance: weights are inverse variances"""
     samples: int
     """Number of samples seen."""
     equations: float
@@ -135,7 +135,7 @@ class OnlineEstimate:
         return replace(
             self,
             triangle=_absorbed(self.triangle, Y, effort, valid, self.weights, self.forgetting),
-            spread=_absorbed(self.spread, Y, effort, valid, self.weights**2, self.forgetting**2),
+            spread=_absorbed(self.spread, Y, effort, valid, self.weights, self.forgetting**2),
             samples=self.samples + count,
             equations=self.forgetting**count * self.equations + float(self.forgetting**age @ valid.sum(axis=1)),
         )

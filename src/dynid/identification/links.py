@@ -214,8 +214,11 @@ class Identification:
         lines += [f"Note: {note}." for note in estimate.notes]
         if estimate.prior_dominated:
             lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
-        if estimate.at_bound:
-            lines.append(f"Held by a constraint: {', '.join(estimate.at_bound)}.")
+        physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
+        if physical:
+            lines.append(f"Held by a physical constraint: {', '.join(physical)}.")
+        if estimate.given_bounds:
+            lines.append(f"Held by a bound that was given: {', '.join(estimate.given_bounds)}.")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -54,8 +54,10 @@ class Verdict(Section):
             verdict = Text(self.check.verdict, "verdict good" if self.check.passed else "verdict bad")
         estimate = self.fit.estimate
         notes = [("", note) for note in estimate.notes]
-        if estimate.at_bound:
-            notes.append(("Held by a physical constraint", ", ".join(estimate.at_bound)))
+        physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
+        for words, names in (("physical constraint", physical), ("bound that was given", estimate.given_bounds)):
+            if names:
+                notes.append((f"Held by a {words}", ", ".join(names)))
         return [verdict, Text(INTRODUCTION), Cards(tuple(self._figures())), *self._joints(), Bullets(tuple(notes))]
 
     def _figures(self) -> list[tuple[str, str]]:
