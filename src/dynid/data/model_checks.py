@@ -11,7 +11,7 @@ from dynid.data.delay import delay_rows, estimate_delay, longest_part
 from dynid.data.findings import Finding
 from dynid.data.quick_fit import (
     Samples,
-    friction_basis,
+    friction_bases,
     gravity_torques,
     has_prior,
     inertial_torque,
@@ -179,9 +179,9 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
     Where the robot moves too slowly for inertial torques, their factor is taken to be gravity's.
     """
     parts = np.concatenate([gravity_torques(robot, samples), inertial_torque(robot, samples)[None]])
-    rows, torque = [], []
+    rows, torque, bases = [], [], friction_bases(samples)
     for j in np.flatnonzero(samples.used).tolist():
-        Q, w = friction_basis(samples, j), samples.weight[j]
+        Q, w = bases[j], samples.weight[j]
         block = np.column_stack([parts[:, :, j].T, samples.effort[:, j]]) * w
         block = block - Q @ (Q.T @ block)
         rows.append(block[:, :4])

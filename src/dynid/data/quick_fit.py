@@ -22,7 +22,7 @@ from dynid.robot.model import Robot
 __all__ = [
     "Samples",
     "block_products",
-    "friction_basis",
+    "friction_bases",
     "gravity_torques",
     "has_prior",
     "normal_equations",
@@ -204,12 +204,12 @@ def own_torque(robot: Robot, samples: Samples) -> Floats:
     return inertial_torque(robot, samples) + np.tensordot(samples.gravity, gravity_torques(robot, samples), axes=1)
 
 
-def friction_basis(samples: Samples, joint: int) -> Floats:
-    """(M, 4) rotor inertia, viscous, dry friction and offset of one joint, orthonormal."""
-    dq = samples.dq[:, joint]
-    columns = np.column_stack([samples.ddq[:, joint], dq, samples.sign[:, joint], np.ones_like(dq)])
-    U, s, _ = np.linalg.svd(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300), full_matrices=False)
-    return np.asarray(U[:, s > 1e-8])
+def friction_bases(samples: Samples) -> Floats:
+    """(n, M, 4) rotor inertia, viscous, dry friction and offset of each joint, orthonormal; zeros where dependent."""
+    columns = np.stack([samples.ddq.T, samples.dq.T, samples.sign.T, np.ones_like(samples.dq.T)], axis=2)
+    length = np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300)
+    U, s, _ = np.linalg.svd(columns / length, full_matrices=False)
+    return np.asarray(U * (s > 1e-8)[:, None, :])
 
 
 def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
@@ -316,12 +316,9 @@ def prior_residual(robot: Robot, samples: Samples) -> float:
 
 def _prior_rest(robot: Robot, samples: Samples) -> Floats:
     """What the fit with the robot's own masses leaves of the weighted torques (M, u)."""
-    difference = (samples.effort - own_torque(robot, samples)) * samples.weight
-    rest = []
-    for j in np.flatnonzero(samples.used).tolist():
-        Q = friction_basis(samples, j)
-        rest.append(difference[:, j] - Q @ (Q.T @ difference[:, j]))
-    return np.stack(rest, axis=1)
+    difference = ((samples.effort - own_torque(robot, samples)) * samples.weight).T[samples.used, :, None]
+    Q = friction_bases(samples)[samples.used]
+    return np.asarray((difference - Q @ (Q.swapaxes(1, 2) @ difference))[:, :, 0].T)
 
 
 def block_products(robot: Robot, samples: Samples, blocks: int) -> Floats:

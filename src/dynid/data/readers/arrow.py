@@ -124,10 +124,11 @@ def _is_struct(kind: Any) -> bool:
 def _values(chunked: Any, name: str = "", origins: dict[str, int] | None = None) -> Floats | None:
     """A column's numbers, (N,) or (N, k), NaN for nulls; None if it holds none."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = chunked.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        import pyarrow.compute as pc
+
         ticks = chunked.cast(pa.int64())
         first = next((value.as_py() for value in ticks[:1] if value.is_valid), 0)
         first = first if origins is None else origins.setdefault(name, first)
