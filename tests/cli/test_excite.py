@@ -264,3 +264,15 @@ def test_joint_names_with_commas_and_quotes_keep_the_columns(tmp_path: Path, bea
 def test_the_page_names_the_whole_command(beams: Path, tmp_path: Path) -> None:
     good(beams, *QUICK, "--out", tmp_path / "plan")
     assert f"--out {tmp_path / 'plan'}" in (tmp_path / "plan" / "report.html").read_text()
+
+
+def test_an_interrupt_before_anything_was_found_promises_nothing(
+    beams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dynid.excitation.search.rest_positions", stop)
+    result = run(beams, *QUICK, "--out", tmp_path / "plan")
+    assert result.exit_code == 130
+    assert "What was finished, if anything, is kept" in result.output
