@@ -7,6 +7,10 @@ import pytest
 from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
+from dynid.closed_loop.laws import assumed_law
+from dynid.closed_loop.loop import Loop, ReferenceMotion
+from dynid.closed_loop.simulate import simulate_loop
+from dynid.compare.trial import planted_robot
 from dynid.data.differentiation import CentralDifferences
 from dynid.data.processing import process
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
@@ -14,10 +18,13 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.coloured_noise import Autoregression, autocovariance
 from dynid.estimation.least_squares import OLS, WLS
 from dynid.estimation.likelihood import ML
+from dynid.estimation.linearisation import linearisation
 from dynid.estimation.motion_noise import impulse_responses, position_noise
-from dynid.estimation.position_errors import _bands
+from dynid.estimation.position_errors import NoisyStretch, _bands
 from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import inverse_dynamics
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
 
 from .planted import arm, experiment, planted_run, problem_of, still, truth
 
@@ -138,3 +145,32 @@ def test_what_cannot_be_is_refused() -> None:
         ML(rounds=0)
     with pytest.raises(EstimationError, match="open"):
         ML(position_std=0.0).solve(still(arm(), [1]))
+
+
+def test_noise_that_the_law_answers_to_is_modelled() -> None:
+    # the torque residual at the true motion and parameters has the variance that the model of its noise says
+    robot, std = planted_robot(zoo.gautier_khalil_3r()), 1e-3
+    path = sum_of_sines(3, amplitude=0.8, period_s=10.0)
+    reference = ReferenceMotion.of(path, rate_hz=2000.0, duration_s=8.0)
+    loop = Loop(law=assumed_law(robot, 3.0), reference=reference, friction_speed=0.05)
+    noise = std * np.random.default_rng(0).normal(size=reference.q.shape)
+    run = simulate_loop(robot, loop, every=20, position_noise=noise)
+    base = base_parameters(robot)
+    model = linearisation(robot, base, loop.friction_speed)
+    measured = (run.q + noise[::20], run.torque, np.ones(run.q.shape, dtype=bool), 100.0, CentralDifferences())
+    ratios = []
+    for answer in (loop.law.stiffness(3), None):
+        stretch = NoisyStretch(*measured, answer)
+        beta = base.project(robot.parameter_vector)
+        target, Y, J = stretch.equations(model, run.q, beta)
+        rest, length, seen, predicted = target - Y @ beta, 50, np.zeros(3), np.zeros(3)
+        window = np.hanning(length)  # what the slow motion sees of the noise
+        for first in range(0, len(rest) - length, length // 2):
+            carried = np.zeros((3, 3 * (length + 2 * stretch.reach)))
+            for k in range(length):
+                carried[:, 3 * k : 3 * k + J.shape[2]] += window[k] * J[first + k]
+            seen += (window @ rest[first : first + length]) ** 2
+            predicted += std**2 * (carried**2).sum(axis=1)
+        ratios.append(seen / predicted)
+    assert ratios[0] == pytest.approx(np.ones(3), abs=0.7)
+    assert ratios[1].max() > 2.0

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dynid.data.cutoff import choose_cutoff
 from dynid.data.differentiation import CentralDifferences, Differentiation
 from dynid.data.filters import Butterworth
+from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.coloured_noise import Autoregression, autocovariance
 from dynid.estimation.estimate import Estimate, Estimator
@@ -47,6 +48,8 @@ NEARLY = 1.0
 """A last step of this many standard deviations is still an answer, with a note."""
 ROUNDING = 1e-11
 """Steps below this part of the largest parameter are rounding."""
+FASTER = 4.0
+"""Control rate over that of the log from which on a sampled torque says little of the motion between samples."""
 DRY = ("FC", "FCM")
 """Symbols of parameters whose columns jump with the sign of a velocity."""
 
@@ -65,6 +68,9 @@ class ML(Estimator):
     """Largest order of the torque noise's autoregression; 0 for white noise."""
     differentiation: Differentiation = field(default_factory=CentralDifferences)
     """How velocities and accelerations follow from positions."""
+    fed_back: bool = True
+    """Whether the law of a loop that is known sees the positions' noise, as it sees that of encoders; it matters where
+    the law is several times faster than the log."""
     rounds: int = 40
     tolerance: float = 1e-2
     """The parameters' last step, in standard deviations, at which the search ends."""
@@ -140,7 +146,7 @@ class _Search:
                 remedy="Leave features and band out, or give position_std=0.",
             )
         self.settings, self.problem, self.std = settings, problem, std
-        self.stretches = _stretches(problem, settings.differentiation)
+        self.stretches = _stretches(problem, settings)
         layout = problem.base.layout
         self.dry = [k for k, column in enumerate(problem.base.columns) if layout[column].symbol in DRY]
         loop = problem.experiments[0].loop
@@ -251,20 +257,31 @@ def _rescaled(
     return moved, float(np.abs(ratios - 1.0).max())
 
 
-def _stretches(problem: Problem, differentiation: Differentiation) -> list[NoisyStretch]:
+def _stretches(problem: Problem, settings: ML) -> list[NoisyStretch]:
     """All experiments, cut into chunks."""
     found = []
     for run in problem.experiments:
+        answer = _answer(run) if settings.fed_back else None
         borders = np.flatnonzero(np.diff(run.segment)) + 1
         for rows in np.split(np.arange(run.samples), borders):
             for part in np.array_split(rows, max(1, round(len(rows) / CHUNK))):
                 if len(part) >= SHORTEST:
                     valid = run.valid[part]
                     effort = np.where(valid, run.effort[part], 0.0)
-                    found.append(NoisyStretch(run.q[part], effort, valid, run.rate_hz, differentiation))
+                    measured = (run.q[part], effort, valid, run.rate_hz)
+                    found.append(NoisyStretch(*measured, settings.differentiation, answer))
     if not found:
         raise EstimationError(f"no stretch has {SHORTEST} samples", remedy="Record for longer, or give position_std=0.")
     return found
+
+
+def _answer(run: Experiment) -> Floats | None:
+    """(n,) stiffness of a known law that is much faster than the log; None otherwise."""
+    loop = run.loop
+    if loop is None or loop.reference.rate_hz < FASTER * run.rate_hz:
+        return None
+    stiffness = loop.law.stiffness(loop.dof)
+    return stiffness if np.isfinite(stiffness).all() else None
 
 
 def _smooth(stretch: NoisyStretch) -> Floats:

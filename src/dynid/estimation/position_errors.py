@@ -4,6 +4,9 @@ About a motion q the torque is ``tau = Y beta + J (q_true - q) + e`` with the de
 through the differentiation operator, ``J = dtau/dq D0 + dtau/ddq D1 + M D2``. Measured positions ``q_true + n`` then
 make ``tau - J (q_measured - q) = Y beta - J n + e``, of covariance ``s^2 J J^T + diag``: banded, because positions act
 on torques a few samples away only.
+
+A controller that sees the noise answers to it. Where it is much faster than the log, a sampled torque holds the answer
+``-K n`` to its own sample's noise, of which the motion between samples shows nothing: then ``-(J + K) n + e``.
 """
 
 from __future__ import annotations
@@ -79,6 +82,8 @@ class NoisyStretch:
     """(N, n)"""
     rate_hz: float
     differentiation: Differentiation
+    fed_back: Floats | None = None
+    """(n,) torque that the law takes off per unit of the positions' noise, at the instant of a sample only [N m/rad]"""
 
     @property
     def reach(self) -> int:
@@ -104,6 +109,9 @@ class NoisyStretch:
         change = np.lib.stride_tricks.sliding_window_view(self.q - q, 2 * self.reach + 1, axis=0)
         windows = np.swapaxes(change, 1, 2).reshape(len(at), -1)
         target = self.effort[inner] - np.einsum("kaw,kw->ka", J, windows)
+        if self.fed_back is not None:  # u = -(J + K) n + e: the sampled torque answers to the noise of its own sample
+            centre = self.reach * n + np.arange(n)
+            J[:, np.arange(n), centre] += self.fed_back
         return target * valid[..., 0], at[:, :, 3 * n :] * valid, J * valid
 
     def solve(
