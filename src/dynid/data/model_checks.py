@@ -114,10 +114,11 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     error = float(np.max(stderr)) / max(strength, 1e-12)
     alike = inertial > 0.0 and along > 0.0 and abs(np.log(inertial / along)) < 1.0
     one_factor = error < 0.15 * max(1.0, abs(along)) and alike and across < 0.35 * along and not 0.25 < along < 4.0
-    # a counterbalance takes from gravity, and nothing but a unit makes gravity and inertia both wrong the same way
-    both_large = min(along - 3.0 * error, inertial) > 4.0
-    fast = not np.isclose(inertial, along, rtol=1e-6)  # else there is but one factor, and gravity may be compensated
-    both_small = fast and 0.0 < inertial < 0.25 and abs(along) + across + 3.0 * error < 0.25
+    # a counterbalance takes from gravity, and little but a unit makes gravity and inertia both wrong the same way;
+    # without inertia there is but one factor, and gravity may be compensated
+    both = along > 3.0 * error and abs(np.log(max(inertial, 1e-300) / along)) < 2.0
+    both_large = both and min(along - 3.0 * error, inertial) > 4.0
+    both_small = both and not np.isclose(inertial, along, rtol=1e-6) and max(along + 3.0 * error, inertial) < 0.25
     if strength and (one_factor or both_large or both_small):
         yield Finding(
             code="unit",
