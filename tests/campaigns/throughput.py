@@ -2,8 +2,9 @@
 
 Run ``python tests/campaigns/throughput.py --samples 1e7``. A log of a simulated PUMA 560 (time, six positions, six
 torques, 1 kHz) is written as npy and as Parquet; each is then read in pieces, processed, checked against the robot and
-reduced to the information on its base parameters, by two threads: one reads and processes ahead while the
-other reduces. The clock covers everything from opening the file to the finished information and report.
+reduced to the information on its base parameters: one thread reads and processes ahead, ``--threads`` others reduce; of
+Parquet a process of its own is the reader. The clock covers everything from opening the file to the finished
+information and report.
 """
 
 from __future__ import annotations
