@@ -49,6 +49,7 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.problem, self.weights = problem, weights
+        self._best: dict[tuple[Feature, ...], float] = {}
         self._places = {feature: self._rigid + place for place, feature in enumerate(problem.features)}
         groups = [group for count in counts for group in _groups(problem, segments, count)]
         weighted = np.array([self._products(group, weights) for group in groups])
@@ -150,6 +151,8 @@ class Folds:
 
     def best_weight(self, features: Sequence[Feature]) -> float:
         """The strongest prior whose weighted error on left-out folds is within 1 % of the best."""
+        if (key := tuple(features)) in self._best:
+            return self._best[key]
         kept = np.array([*range(self._rigid), *self._columns(features)])
         pull, centre = self.coordinates.pull[kept], self.coordinates.centre[kept]
         errors = np.zeros(len(WEIGHTS))
@@ -160,7 +163,8 @@ class Folds:
                 L = _lower(matrix, weight * pull)
                 fits[:, place] = dpotrs(L, side + weight * pull * centre, lower=1)[0]
             errors += self._squares(products, kept, fits, [], [])
-        return max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * errors.min())
+        self._best[key] = max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * errors.min())
+        return self._best[key]
 
 
 def _small_solved(S: Floats, right: Floats) -> Floats:
