@@ -92,3 +92,16 @@ def test_odd_names_make_valid_toml(tmp_path: Path) -> None:
     assert "position" in propose(tmp_path / "log.npz")
     with pytest.raises(LogReadError):
         inspect_log(tmp_path / "none.csv")
+
+
+def test_columns_without_names_get_a_hint_that_works(tmp_path):
+    values = np.column_stack([np.arange(40) / 100.0, np.random.default_rng(0).normal(size=(40, 18))])
+    np.save(tmp_path / "run.npy", values)
+    np.savetxt(tmp_path / "run.txt", values)
+    for name in ("run.npy", "run.txt"):
+        hint = inspect_log(tmp_path / name).toml
+        lines = dict(line.removeprefix("# ").split(" = ", 1) for line in hint.splitlines() if line.startswith("# col"))
+        time, position = (lines[key].strip('"') for key in ("column", "columns"))
+        chosen = {"time": {"column": time, "unit": "s"}, "position": {"columns": position, "unit": "rad"}}
+        recording = read_recording(tmp_path / name, channel_map=chosen)
+        np.testing.assert_allclose(recording.q, values[:, 1:7])

@@ -77,6 +77,10 @@ class Delay(FiniteRange):
 
     name = "delay"
 
+    def _describe_range(self) -> str:
+        """Nothing: any time will do."""
+        return ""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if value == "auto" else super().convert(value, param, ctx)
 

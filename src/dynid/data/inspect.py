@@ -155,15 +155,34 @@ def _from_names(tables: Mapping[str, Table]) -> tuple[str, list[Guess]]:
             sections.append(f"[{role}]\n{file}{body}")
             guesses += why
     found = {guess.section for guess in guesses}
+    first, several = _nameless(tables)
     if "time" not in found:
         sections.insert(
             0,
             "[time]  # no time column was recognised: name it, or give the time between rows\n"
-            '# sample_time = 1\n# unit = "ms"',
+            f'# column = {_quoted(first)}\n# unit = "s"\n# or: sample_time = 1\n# unit = "ms"',
         )
     if "position" not in found:
-        sections.append('# no positions were recognised: name them\n# [position]\n# columns = [...]\n# unit = "rad"')
+        sections.append(
+            "# no positions were recognised: name them; velocities and torques likewise\n"
+            f'# [position]\n# columns = {_quoted(several)}\n# unit = "rad"'
+        )
     return "\n\n".join(sections) + "\n", guesses
+
+
+def _nameless(tables: Mapping[str, Table]) -> tuple[str, str]:
+    """How the map would name the first column, and six columns after it, of a log whose columns have no telling names.
+
+    Those of a matrix count from 0, those of a text without a header are numbered from 1.
+    """
+    table = next(iter(tables.values()))
+    wide = next((name for name, values in table.columns.items() if values.ndim == 2), None)
+    if wide is not None:
+        return f"{wide}[0]", f"{wide}[{{1..6}}]"
+    first = next(iter(table.names), "c1")
+    numbered = re.fullmatch(r"(.*?)(\d+)", first)
+    stem, start = (numbered[1], int(numbered[2])) if numbered else (first, 1)
+    return first, f"{stem}{{{start + 1}..{start + 6}}}"
 
 
 def _quoted(text: str) -> str:

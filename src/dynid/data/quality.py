@@ -60,7 +60,8 @@ def check_recording(
     try:
         experiment = process(recording, filter_effort=True, progress=lambda share, note: tell(0.3 + 0.3 * share, note))
     except DataError as error:
-        findings.append(_unusable(error))
+        if error.reason not in {finding.message for finding in findings}:
+            findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings)
     findings.extend(_processed(recording, experiment))
     if robot is not None:

@@ -95,7 +95,7 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
             severity="warning" if recording.wrench is not None else "error",
             channel="effort",
             message="there are no joint torques",
-            remedy="Map a torque channel, or convert currents with `CurrentGains`.",
+            remedy="Map a torque channel, or give [current] a torque_constant (in Python: `CurrentGains`).",
         )
     for channel, values in _channels(recording).items():
         names = recording.joint_names if channel != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")

@@ -132,7 +132,7 @@ def make_uniform(
         grid = uniform_grid(stamps, clock.period_s, origin_s)
         stretches.append(_stretch(recording, grid, stamps, chosen, q[chosen], channels, gap))
     if not stretches:
-        raise DataError("no gap-free stretch of four samples is left", remedy="See `dynid check` for what is wrong.")
+        raise DataError("no gap-free stretch of four samples is left", remedy="Record longer, without gaps.")
     return UniformRecording(
         stretches=tuple(stretches), rate_hz=clock.rate_hz, dropped=dict(dropped), notes=tuple(notes)
     )
