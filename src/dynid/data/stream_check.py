@@ -71,9 +71,10 @@ class StreamCheck:
             if not all_finite(values):
                 self._count("not finite", channel, ~np.isfinite(values))
             if suspect:
-                self._count("spikes", channel, absurd_samples(values, longest))
-            if suspect and channel == "effort":
-                self._count("saturated", channel, saturated_samples(values))
+                spikes = absurd_samples(values, longest)
+                self._count("spikes", channel, spikes)
+                if channel == "effort":
+                    self._count("saturated", channel, saturated_samples(np.where(spikes, np.nan, values)))
         thin = piece.q[::THIN]
         low, high = np.nanmin(thin, axis=0), np.nanmax(thin, axis=0)
         self._low = low if self._low is None else np.fmin(low, self._low)
