@@ -13,6 +13,8 @@ from dynid.data.processing import process
 from dynid.data.quality import check_recording
 from dynid.data.recording import Recording
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.data.stream_check import StreamCheck
+from dynid.data.streaming import process_stream
 from dynid.data.torque_noise import filtered_noise
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
@@ -43,6 +45,22 @@ def test_a_joint_of_noise_alone_is_said_to_be_one_and_refuses_nothing(effort):
     report = check_recording(_log(effort), ARM)
     assert report.clean, str(report)
     assert [f.joint for f in report.about("noise")] == ["joint6"]
+
+
+def _streamed(log: Recording):
+    check = StreamCheck(ARM)
+    list(process_stream((log.rows(slice(start, start + 1000)) for start in range(0, 5000, 1000)), check=check))
+    return check.report()
+
+
+@pytest.mark.parametrize("effort", [0.05, 0.5])
+def test_a_joint_of_noise_alone_is_said_to_be_one_in_a_stream(effort):
+    log = _log(effort)
+    report = _streamed(log)
+    assert report.clean, str(report)
+    assert [f.joint for f in report.about("noise")] == ["joint6"]
+    flipped = _streamed(replace(log, effort=log.effort * [1, 1, -1, 1, 1, 1]))
+    assert [f.joint for f in flipped.about("flipped")] == ["joint3"]
 
 
 def test_a_flipped_torque_is_named_beside_noisy_joints(log):

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import diric
 
+from dynid.data.filters import Smoothing
 from dynid.data.findings import Finding, QualityReport
 from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples
+from dynid.data.processing import process
 from dynid.data.quality import check_recording, check_samples
 from dynid.data.quick_fit import Samples
 from dynid.data.recording import Experiment, Recording, all_finite
 from dynid.data.timing import read_clock
+from dynid.data.torque_noise import noise_through
 from dynid.errors import DataError
 from dynid.robot.model import Robot
 
@@ -33,8 +38,23 @@ FIRST_ROWS = 20_000
 """Rows of the first piece that are checked like a whole log."""
 THIN = 64
 """Every how-many-th row tells the range of a joint."""
-_OF_ALL = ("frozen", "low excitation", "rest", "unexplained", "change")
+_OF_ALL = ("frozen", "low excitation", "rest", "unexplained", "change", "noise")
 """Findings about the log as a whole, which its beginning cannot give."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What torques went through to become samples: the low-pass, if any, and the mean over neighbours."""
+
+    smoothing: Smoothing | None
+    cutoff_hz: float | None
+    rate_hz: float
+    neighbours: int
+
+    def gain(self, frequency_hz: Floats) -> Floats:
+        """Gain at each frequency [Hz]."""
+        mean = np.asarray(diric(2.0 * np.pi * frequency_hz / self.rate_hz, self.neighbours))
+        return mean if self.smoothing is None else mean * self.smoothing.gain(frequency_hz)
 
 
 class StreamCheck:
@@ -44,7 +64,8 @@ class StreamCheck:
         """A check without a model, or against a robot."""
         self._robot = robot
         self._first: Future[QualityReport] | None = None
-        self._experiment: Experiment | None = None
+        self._beginning: Recording | None = None
+        self._way: _Way | None = None
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._rows = 0
         self._last_s: float | None = None
@@ -59,7 +80,8 @@ class StreamCheck:
         """Look at the next raw piece; `suspect` where cleaning it found spikes or clipped torques."""
         if self._first is None:
             beside = ThreadPoolExecutor(1, "dynid StreamCheck")  # takes a second, and nothing waits for it
-            self._first = beside.submit(check_recording, piece.rows(slice(FIRST_ROWS)), self._robot)
+            self._beginning = piece.rows(slice(FIRST_ROWS))
+            self._first = beside.submit(check_recording, self._beginning, self._robot)
             beside.shutdown(wait=False)
             self._names = piece.joint_names
         self._rows += piece.time.size
@@ -82,11 +104,11 @@ class StreamCheck:
 
     def processed(self, experiment: Experiment, cutoff_hz: float | None) -> None:
         """Take samples of the next processed piece, each the mean over a quarter of the shortest period in it."""
-        self._experiment = self._experiment or experiment
         self._pieces += 1
         if self._pieces % self._every:
             return
         half = 0 if cutoff_hz is None else int(0.125 * experiment.rate_hz / cutoff_hz)
+        self._way = _Way(experiment.smoothing, cutoff_hz, experiment.rate_hz, 2 * half + 1)
         if experiment.samples <= 2 * half:
             return
         middles = np.linspace(half, experiment.samples - 1 - half, PICKS).astype(int)
@@ -165,4 +187,16 @@ class StreamCheck:
             return None
         q, dq, ddq, effort, sign = np.ascontiguousarray(np.stack(self._picked).swapaxes(0, 1))
         used = np.ones(q.shape[1], dtype=bool)
-        return Samples(q=q, dq=dq, ddq=ddq, effort=effort, sign=sign, used=used, gravity=self._robot.gravity)
+        return Samples(
+            q=q, dq=dq, ddq=ddq, effort=effort, sign=sign, used=used, gravity=self._robot.gravity, noise=self._noise()
+        )
+
+    def _noise(self) -> Floats:
+        """(n,) or (1,) standard deviation of the noise in the samples; zero where the log's beginning does not tell."""
+        if self._beginning is None or self._way is None:
+            return np.zeros(1)
+        try:
+            measured = process(self._beginning, cutoff_hz=None, rest=None)
+        except DataError:
+            return np.zeros(1)
+        return noise_through(measured, self._way.cutoff_hz, self._way.gain)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from dynid.data.delay import longest_stretch
 from dynid.data.filters import Smoothing
 from dynid.data.recording import Experiment
 
-__all__ = ["filtered_noise"]
+__all__ = ["filtered_noise", "noise_through"]
 
 Floats = NDArray[np.float64]
 
@@ -25,20 +27,32 @@ def filtered_noise(experiment: Experiment, smoothing: Smoothing | None) -> Float
     Args:
         experiment: With torques as measured.
         smoothing: The low-pass; None where torques go through none.
+    """
+    if smoothing is None:
+        return noise_through(experiment, None, np.ones_like)
+    return noise_through(experiment, smoothing.cutoff_hz, smoothing.gain)
 
-    Its density is taken to be the same within the band of the low-pass as just above it. Dry friction reaches there
+
+def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callable[[Floats], Floats]) -> Floats:
+    """(n,) standard deviation that noise has in torques after a filter [N m or N].
+
+    Args:
+        experiment: With torques as measured.
+        cutoff_hz: Where the band of the motion ends [Hz]; None where that is not known.
+        gain: That of the filter at each frequency [Hz].
+
+    Its density is taken to be the same within the band of the motion as just above it. Dry friction reaches there
     too, with less than a tenth of its size, which does not matter where the question is whether noise prevails.
     """
     part = longest_stretch(experiment)
     if part.samples < FEWEST:
         return np.zeros(part.q.shape[1])
     rate = part.rate_hz
-    cutoff = rate if smoothing is None or smoothing.cutoff_hz is None else smoothing.cutoff_hz
+    cutoff = rate if cutoff_hz is None else cutoff_hz
     window = np.hanning(part.samples)[:, None]
     around = part.effort - part.effort.mean(axis=0)
     density = 2.0 * np.abs(np.fft.rfft(window * around, axis=0)) ** 2 / (rate * float(np.sum(window**2)))
     frequency = np.asarray(np.fft.rfftfreq(part.samples, 1.0 / rate), dtype=np.float64)
     band = (frequency > min(ABOVE[0] * cutoff, 0.35 * rate)) & (frequency < min(ABOVE[1] * cutoff, 0.5 * rate))
     level = np.median(density[band], axis=0) / np.log(2.0)  # a periodogram's values are exponentially distributed
-    gain = np.ones_like(frequency) if smoothing is None else smoothing.gain(frequency)
-    return np.asarray(np.sqrt(level * float(np.sum(gain**2)) * frequency[1]))
+    return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))
