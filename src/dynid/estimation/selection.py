@@ -103,16 +103,21 @@ class ForwardSelection:
         folds = Folds(problem, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
         chosen: list[Feature] = []
         steps: list[SelectionStep] = []
+        tried: dict[Candidate, SelectionStep] = {}
         # the simple before the complex: memory is tried only once no memoryless term passes any more
         for pool in ([c for c in candidates if not c.has_memory], list(candidates)):
             remaining = [c for c in pool if not set(c.features) & set(chosen)]
             while remaining and len(steps) < self.most:
-                trials = self._trials(folds, [*present, *chosen], remaining)
-                best = max(trials, key=lambda step: (step.kept, step.gain))
-                steps.append(best)
-                if not best.kept:
+                # the second pool begins with the terms that the first ended with: what was tried beside them stands
+                new = [candidate for candidate in remaining if candidate not in tried]
+                tried |= zip(new, self._trials(folds, [*present, *chosen], new), strict=True)
+                best = max(remaining, key=lambda candidate: (tried[candidate].kept, tried[candidate].gain))
+                steps.append(tried[best])
+                if not tried[best].kept:
                     break
-                chosen.extend(remaining.pop(trials.index(best)).features)
+                chosen.extend(best.features)
+                remaining.remove(best)
+                tried = {}
         return Selection(features=tuple(chosen), steps=tuple(steps))
 
     def _trials(self, folds: Folds, chosen: list[Feature], remaining: list[Candidate]) -> list[SelectionStep]:

@@ -137,15 +137,18 @@ def validate(
             remedy="Keep one run, or a part of one, aside.",
         )
     judged = _Band(band, trim_s)
-    pairs = [judged.compared(run, run.effort) for run in runs]
-    measured, counted = [torque for torque, _ in pairs], [counts for _, counts in pairs]
-    residuals = [judged.compared(run, run.effort - fit.torque(run))[0] for run in runs]
-    squares = np.sum([(r**2).sum(axis=0) for r in residuals], axis=0)
-    total = np.sum([(m**2).sum(axis=0) for m in measured], axis=0)
-    prior = np.sum(
-        [(judged.compared(run, run.effort - _before(fit.robot, run))[0] ** 2).sum(axis=0) for run in runs], axis=0
-    )
-    counts = np.sum([mask.sum(axis=0) for mask in counted], axis=0)
+    residuals = []
+    squares, total, prior, counts = np.zeros((4, fit.robot.dof))
+    for run in runs:
+        predicted, before = fit.torque(run), _before(fit.robot, run)
+        (measured, residual, prior_residual), counted = judged.compared(
+            run, run.effort, run.effort - predicted, run.effort - before
+        )
+        residuals.append(residual)
+        squares += (residual**2).sum(axis=0)
+        total += (measured**2).sum(axis=0)
+        prior += (prior_residual**2).sum(axis=0)
+        counts += counted.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return Validation(
             joint_names=fit.robot.joint_names,
@@ -218,9 +221,11 @@ def _training_error(fit: Identification, judged: _Band) -> float:
     """Relative error on the data of the identification [%], in the same band as the held-out data."""
     if judged.hz is None:
         return float(fit.training_error[-1])
-    runs = fit.problem.experiments
-    squares = sum(float(np.sum(judged.compared(run, run.effort - fit.torque(run))[0] ** 2)) for run in runs)
-    total = sum(float(np.sum(judged.compared(run, run.effort)[0] ** 2)) for run in runs)
+    squares = total = 0.0
+    for run in fit.problem.experiments:
+        (measured, residual), _ = judged.compared(run, run.effort, run.effort - fit.torque(run))
+        squares += float(np.sum(residual**2))
+        total += float(np.sum(measured**2))
     return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
 
 
@@ -236,8 +241,8 @@ class _Band:
     hz: float | None
     trim_s: float | None
 
-    def compared(self, run: Experiment, torque: Floats) -> tuple[Floats, Mask]:
-        """Torques (N, n) as they are compared, zero where they do not count, and where they do.
+    def compared(self, run: Experiment, *torques: Floats) -> tuple[tuple[Floats, ...], Mask]:
+        """Torques (N, n) each as they are compared, zero where they do not count, and where they do.
 
         With a band they are low-passed wherever they were measured, also in rest and slow rows that do not count, and
         by the textbook's filter, as others would filter a log before they look at it: a Butterworth of order 4 both
@@ -246,18 +251,19 @@ class _Band:
         from scipy import signal
 
         if self.hz is None or self.hz >= 0.45 * run.rate_hz:
-            return np.where(run.valid, torque, 0.0), run.valid
-        smooth, counts = np.zeros_like(torque), np.zeros_like(run.valid)
+            return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
+        smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
         trim = Butterworth().settling_s(self.hz, SETTLED) if self.trim_s is None else self.trim_s
         margin = int(np.ceil(trim * run.rate_hz - 1e-9))
         sections = signal.butter(4, self.hz, fs=run.rate_hz, output="sos")
         for rows, joint in _measured(run, margin):
             known = np.isfinite(run.effort[rows, joint])
-            table = signal.sosfiltfilt(sections, _bridged(torque[rows, joint], known))
+            # all torques in one call, as SciPy finds the filter's steady state anew in each
+            table = signal.sosfiltfilt(sections, [_bridged(torque[rows, joint], known) for torque in torques])
             inner = slice(rows.start + margin, rows.stop - margin)
-            smooth[inner, joint] = table[margin : len(table) - margin]
+            smooth[:, inner, joint] = table[:, margin : table.shape[1] - margin]
             counts[inner, joint] = run.valid[inner, joint]
-        return np.where(counts, smooth, 0.0), counts
+        return tuple(np.where(counts, smooth, 0.0)), counts
 
 
 def _measured(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
