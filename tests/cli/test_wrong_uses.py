@@ -132,7 +132,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "missing map": (identify("run1.csv", chart="mop"), 3, "Is it map.toml?"),
     "missing robot file": (["base", "missing.urdf"], 3, "missing.urdf"),
     "missing result": (["validate", "ras", "run2.csv"], 3, "there is no such file"),
-    "folder for a log": (identify("folder"), 3, "Give the log itself"),
+    "folder for a log": (identify("folder"), 3, "Name the log itself"),
     "folder for a robot": (["base", "folder"], 2, "Built-in robots"),
     "output is a file": (identify("run1.csv", out="arm.urdf"), 5, "Choose another with --out"),
     "output cannot be made": (identify("run1.csv", out="/proc/dynid"), 5, "Choose another with --out"),

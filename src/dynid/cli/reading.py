@@ -71,6 +71,7 @@ class LogSource:
             band_hz=self.band,
             dead_band=self.dead_band,
             delay_s=self.delay,
+            robot=self.robot,
             max_gap_s=self.max_gap,
         )
 
@@ -107,7 +108,7 @@ class LogSource:
             raise errors.DataError("no joint torques are mapped", remedy=remedy)
         if self.gate:
             advance(done + 0.3 * size, f"checking {Path(path).name}")
-            self._check(path, undelayed(recording, self.delay))
+            self._check(path, undelayed(recording, self.delay, self.robot))
         advance(done + 0.7 * size, f"processing {Path(path).name}")
         return recording
 
@@ -181,13 +182,13 @@ def is_large(path: str) -> bool:
     return size_of(path) > LARGE_MB
 
 
-def undelayed(recording: Recording, delay: Seconds) -> Recording:
+def undelayed(recording: Recording, delay: Seconds, robot: Robot | None) -> Recording:
     """The recording with its torques moved back in time, as processing will do it: for the gate."""
     from dynid.data.processing import Processing, resolve_delay
 
     if delay == 0.0 or recording.effort is None or recording.isolated:
         return recording
-    known = resolve_delay(recording, Processing(effort_delay_s=delay))[0].delay_s
+    known = resolve_delay(recording, Processing(effort_delay_s=delay), robot)[0].delay_s
     stamps = recording.time if recording.effort_time is None else recording.effort_time
     return replace(recording, effort_time=stamps - known)
 

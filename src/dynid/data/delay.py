@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.filters import Butterworth, Smoothing
+from dynid.data.quick_fit import with_friction, with_smooth_sign
 from dynid.data.recording import Experiment
 from dynid.errors import DataError
+from dynid.kernels import regressor
+from dynid.robot.model import Robot
 
-__all__ = ["Delay", "delay_rows", "estimate_delay", "longest_part", "motion_basis", "orthonormal"]
+__all__ = ["Delay", "delay_rows", "estimate_delay", "longest_part", "model_delay", "motion_basis", "orthonormal"]
 
 Floats = NDArray[np.float64]
 _Cost = Callable[[float], float]
@@ -117,6 +120,18 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
         residual_after=float(np.sqrt((after @ weight) / max(float(total @ weight), 1e-300))),
         period_s=period,
     )
+
+
+def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> Delay:
+    """The same with a robot's own equations, friction added: surer than functions that only about span the torque."""
+    part = longest_part(experiment)
+    rows = delay_rows(part, max_delay_s)
+    if robot is None or rows.size == 0:
+        return estimate_delay(part, max_delay_s=max_delay_s)
+    motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
+    sign = part.smooth(np.sign(part.dq))[rows]
+    Y = with_smooth_sign(regressor(with_friction(robot), *motion), sign)
+    return estimate_delay(part, [Y[:, j] for j in range(robot.dof)], max_delay_s=max_delay_s)
 
 
 def _scatter(costs: Floats, steps: Floats) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.delay import delay_rows, estimate_delay, longest_part
+from dynid.data.delay import model_delay
 from dynid.data.findings import Finding
 from dynid.data.quick_fit import (
     Samples,
@@ -19,7 +19,6 @@ from dynid.data.quick_fit import (
     own_torque,
     rest_of_fit,
     with_friction,
-    with_smooth_sign,
 )
 from dynid.data.recording import Experiment, Recording
 from dynid.errors import DataError
@@ -203,15 +202,8 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
 
 def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
     """Are torques stamped late or early? The experiment's torques should be unfiltered."""
-    part = longest_part(experiment)
-    rows = delay_rows(part, max_delay_s)
-    if rows.size == 0:
-        return
-    motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
-    sign = part.smooth(np.sign(part.dq))[rows]
-    Y = with_smooth_sign(regressor(with_friction(robot), *motion), sign)
     try:
-        delay = estimate_delay(part, [Y[:, j] for j in range(robot.dof)], max_delay_s=max_delay_s)
+        delay = model_delay(robot, experiment, max_delay_s=max_delay_s)
     except DataError:
         return
     if delay.sure:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.data.cutoff import choose_cutoff
-from dynid.data.delay import estimate_delay
+from dynid.data.delay import model_delay
 from dynid.data.differentiation import CentralDifferences, Derivation, Differentiation
 from dynid.data.filters import Butterworth, LowPass, Smoothing
 from dynid.data.numbers import check_number
@@ -23,6 +23,7 @@ from dynid.data.recording import Experiment, Recording, all_finite, sealed
 from dynid.data.rest import Rest
 from dynid.data.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 from dynid.errors import ArgumentError, DataError
+from dynid.robot.model import Robot
 
 __all__ = ["Processing", "process"]
 
@@ -180,13 +181,13 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
     )
 
 
-def resolve_delay(recording: Recording, options: Processing) -> tuple[Processing, str]:
-    """The same options with a number for the delay of the torques, and what is to be said about it."""
+def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
+    """The same options with a number for the delay of the torques, by a robot's equations, and what to say of it."""
     if options.effort_delay_s != "auto":
         return options, ""
     plain = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
     uniform = uniform_recording(recording, plain)
-    delay = estimate_delay(assemble(recording, uniform, *resolve_cutoff(uniform, plain)))
+    delay = model_delay(robot, assemble(recording, uniform, *resolve_cutoff(uniform, plain)))
     verdict = "moved back" if delay.sure else "left as they are"
     note = f"torques {1e3 * delay.seconds:.4g} ms late (standard error {1e3 * delay.stderr_s:.2g} ms): {verdict}"
     return replace(options, effort_delay_s=delay.seconds if delay.sure else 0.0), note

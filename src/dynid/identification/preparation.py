@@ -20,6 +20,7 @@ from dynid.data.rest import Rest
 from dynid.data.uniform import Cleaning
 from dynid.errors import ArgumentError
 from dynid.identification.hold_out import HoldOut, kept_aside, split_recording
+from dynid.robot.model import Robot
 
 __all__ = ["Preparation"]
 
@@ -40,6 +41,8 @@ class Preparation:
     """Rows of a joint slower than this count nowhere [rad/s or m/s]."""
     delay_s: float | Literal["auto"] = 0.0
     """How late torques are stamped [s]."""
+    robot: Robot | None = field(default=None, repr=False)
+    """Whose equations tell the delay, where it is to be found; without it, functions that suit any robot."""
     max_gap_s: float | None = None
     """Longest step that is no gap [s]; three sampling periods by default."""
     rest: Rest | None = field(default_factory=Rest)
@@ -91,7 +94,7 @@ class Preparation:
         options = self.options(taken_out)
         if recording.isolated:
             return isolated_rows(recording, options), options
-        options, delay = resolve_delay(recording, options)
+        options, delay = resolve_delay(recording, options, self.robot)
         uniform = uniform_recording(recording, options)
         resolved, reason = resolve_cutoff(uniform, options)
         if self.band_hz is not None and self.cutoff_hz == "auto" and resolved.cutoff_hz is not None:
