@@ -241,19 +241,23 @@ class Hysteresis(ScaledFeature):
         return True
 
     def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
-        state = np.zeros(q.size)
+        q = np.ascontiguousarray(q)
         turns = _turning_points(q)
-        for start, end in pairwise(turns):
-            travel = (q[start + 1 : end + 1] - q[start]) / self.scale
-            state[start + 1 : end + 1] = np.clip(state[start] + travel, -1.0, 1.0)
-        return state
+        places: list[float] = q[turns].tolist()
+        states = [0.0]
+        for start, end in pairwise(places):
+            states.append(min(max(states[-1] + (end - start) / self.scale, -1.0), 1.0))
+        # every sample moves on from the turning point before it
+        lengths = np.diff(turns, append=q.size)
+        travel = (q - np.repeat(q[turns], lengths)) / self.scale
+        return np.asarray(np.clip(np.repeat(states, lengths) + travel, -1.0, 1.0))
 
 
 def _turning_points(q: Floats) -> NDArray[np.int64]:
     """Indices of both ends and of every sample where q turns back."""
-    steps = np.sign(np.diff(q))
-    moving = np.flatnonzero(steps)
-    turning = moving[1:][steps[moving[1:]] != steps[moving[:-1]]]
+    up = q[1:] > q[:-1]
+    moving = np.flatnonzero(q[1:] != q[:-1])
+    turning = moving[1:][up[moving[1:]] != up[moving[:-1]]]
     return np.unique(np.concatenate([[0], turning, [q.size - 1]])).astype(np.int64)
 
 
