@@ -12,6 +12,7 @@ and what is left of noise, w and v, is measured minus simulated torques and posi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from dynid.closed_loop.sensitivity import bias_slopes
 from dynid.data.differentiation import CentralDifferences, two_differences
 from dynid.data.recording import Experiment
+from dynid.estimation.loop_blocks import Block, Kept
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.scores import scaled_solution
 from dynid.kernels import kernel
@@ -48,39 +50,58 @@ def faded(run: Experiment) -> Floats:
 
 
 def noise_rows(
-    runs: LoopRuns, motions: Motions, beta: Floats, instruments: list[Floats], weights: Floats
-) -> tuple[list[Floats], list[Floats]]:
+    runs: LoopRuns,
+    motions: Motions,
+    beta: Floats,
+    blocks: Sequence[Block],
+    instruments: Callable[[int], Floats],
+    weights: Floats,
+) -> tuple[Kept[Floats], list[Floats]]:
     """(N, 2 n, b) what noise of torques and positions adds to the estimating equations, and (N, 2 n) that noise.
 
     Args:
         runs: The experiments in their loops.
         motions: Simulated with the estimate.
         beta: (b,) the estimate.
-        instruments: (N, n, b) of each run.
+        blocks: Of the experiments.
+        instruments: Gives (N, n, b) of a block's wide rows.
         weights: (n,) of the joints.
+
+    Returns:
+        Both block by block, the first made when it is asked for.
     """
-    rows, noise = [], []
-    rests = _unexplained(runs, motions, instruments, weights)
-    for run, motion, Z, w in zip(runs.runs, motions, instruments, rests, strict=True):
-        C = Z * weights[None, :, None]
-        v = run.run.q - run.positions(motion)
-        G = _carried(run, motion, _links_only(runs, beta), C)
-        rows.append(np.concatenate([C, -G], axis=1))
-        noise.append(np.concatenate([w, v], axis=1))
-    return rows, noise
+    links = _links_only(runs, beta)
+    torques = _unexplained(runs, motions, blocks, instruments, weights)
+    positions = [run.run.q - run.positions(motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    noise = [
+        np.concatenate([w, positions[block.run][block.rows]], axis=1) for block, w in zip(blocks, torques, strict=True)
+    ]
+
+    def made(number: int) -> Floats:
+        block = blocks[number]
+        C = instruments(number) * weights[None, :, None]
+        G = _carried(runs.runs[block.run], motions[block.run], links, C, block.wide)
+        return np.concatenate([C, -G], axis=1)[block.inner]
+
+    return Kept(made, len(blocks), memory=0), noise
 
 
-def _unexplained(runs: LoopRuns, motions: Motions, instruments: list[Floats], weights: Floats) -> list[Floats]:
-    """(N, n) torque residual of every run without what other parameters would explain: the estimate's own error."""
-    rests = [run.torque_residual(motion) for run, motion in zip(runs.runs, motions, strict=True)]
-    b = instruments[0].shape[2]
+def _unexplained(
+    runs: LoopRuns, motions: Motions, blocks: Sequence[Block], instruments: Callable[[int], Floats], weights: Floats
+) -> list[Floats]:
+    """(N, n) torque residual of every block without what other parameters would explain: the estimate's own error."""
+    whole = [run.torque_residual(motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    rests = [whole[block.run][block.rows] for block in blocks]
+    b = len(runs.problem.base.columns)
     normal, right = np.zeros((b, b)), np.zeros(b)
-    for Z, rest in zip(instruments, rests, strict=True):
+    for number, (block, rest) in enumerate(zip(blocks, rests, strict=True)):
+        Z = instruments(number)[block.inner]
         rows = (Z * np.sqrt(weights)[None, :, None]).reshape(-1, b)
         normal += rows.T @ rows
         right += (rest * weights).reshape(-1) @ Z.reshape(-1, b)
     error, _ = scaled_solution(normal, right)
-    return [rest - Z @ error for Z, rest in zip(instruments, rests, strict=True)]
+    pairs = enumerate(zip(blocks, rests, strict=True))
+    return [rest - instruments(number)[block.inner] @ error for number, (block, rest) in pairs]
 
 
 def _links_only(runs: LoopRuns, beta: Floats) -> Floats:
@@ -89,15 +110,15 @@ def _links_only(runs: LoopRuns, beta: Floats) -> Floats:
     return np.where(inertial, beta, 0.0)
 
 
-def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats) -> Floats:
+def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats, rows: slice) -> Floats:
     """(N, n, b) what one unit of position noise adds to the (negative) score."""
-    q, dq, ddq = (np.ascontiguousarray(x) for x in (motion.q, motion.dq, motion.ddq))
+    q, dq, ddq = (np.ascontiguousarray(x[rows]) for x in (motion.q, motion.dq, motion.ddq))
     stiffness, damping = bias_slopes(run.simulator.arm, q, dq, ddq, beta)
     theta = np.zeros(run.simulator.arm.robot.parameter_vector.size)
     theta[list(run.simulator.arm.columns)] = beta
     inertia = kernel(run.simulator.arm.robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
     G = np.swapaxes(stiffness, 1, 2) @ C
-    edges: list[int] = [0, *(np.flatnonzero(np.diff(run.run.segment)) + 1).tolist(), run.run.samples]
+    edges: list[int] = [0, *(np.flatnonzero(np.diff(run.run.segment[rows])) + 1).tolist(), len(C)]
     for start, stop in pairwise(edges):
         if stop - start > REACH:
             part, rate = slice(start, stop), run.run.rate_hz

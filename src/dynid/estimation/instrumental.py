@@ -11,10 +11,13 @@ given back to the measured one: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose er
 models' columns (friction above all, whose sign turns with noise) are those of the simulated motion in Y too. The
 instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single accelerations would
 count in full.
+
+The sums are taken block by block: of a long log only the regressors of a few blocks are in memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +28,8 @@ from dynid.estimation.controller_check import check_controller, controller_misma
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.least_squares import refuse_unsupported
-from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, Start, joint_weights
+from dynid.estimation.loop_blocks import BLOCK, Block, Kept, cut
+from dynid.estimation.loop_runs import LoopRuns, Motions, Start, joint_weights
 from dynid.estimation.possible import with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
@@ -44,25 +48,28 @@ class InstrumentalVariables(Estimator):
     """Most simulations after the first."""
     tolerance: float = 0.1
     """Changes smaller than this share of the standard deviation end the iteration."""
+    block: int = BLOCK
+    """Samples whose regressors are in memory at a time; noise of different blocks is taken to be independent."""
 
     def __post_init__(self) -> None:
         """Refuse to iterate less than once."""
-        if self.iterations < 1 or not self.tolerance > 0.0:
-            raise ArgumentError(f"one iteration or more and a positive tolerance, not {self}")
+        if self.iterations < 1 or not self.tolerance > 0.0 or self.block < 1:
+            raise ArgumentError(f"one iteration or more, a positive tolerance and blocks of samples, not {self}")
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate the base parameters.
 
         Raises:
-            ArgumentError: An experiment has no loop.
+            ArgumentError: An experiment has no loop, or only the beginning of a streamed log was kept.
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
         refuse_unsupported(problem)
         runs = LoopRuns.of(problem)
-        measured = [_measured(run) for run in runs.runs]
+        measured = _Measured.of(runs, self.block)
         found, motions, notes, count = runs.from_some_start(lambda runs, start: self._iterate(runs, measured, start))
-        rows, noise = noise_rows(runs, motions, found.beta, found.instruments, found.weights)
+        parts = (measured.blocks, found.instruments, found.weights)
+        rows, noise = noise_rows(runs, motions, found.beta, *parts)
         covariance = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
         findings = check_controller(runs, found.beta, motions)
         estimate = Estimate(
@@ -86,7 +93,7 @@ class InstrumentalVariables(Estimator):
         return with_standard(problem, estimate, 0.5 * (found.slope + found.slope.T))
 
     def _iterate(
-        self, runs: LoopRuns, measured: list[tuple[Floats, Floats]], start: Start
+        self, runs: LoopRuns, measured: _Measured, start: Start
     ) -> tuple[_Round, Motions, tuple[str, ...], int]:
         """The last solution, the motions of its instruments, notes and the number of simulations."""
         notes, beta, motions = start.notes, start.beta, start.motions
@@ -106,11 +113,30 @@ class InstrumentalVariables(Estimator):
         return found, motions, notes, count
 
 
-def _measured(run: LoopRun) -> tuple[Floats, Floats]:
-    """(N, n, b) regressor at the measured motion, and (N, n) torques, zero where they do not count."""
-    e = run.run
-    Y = regressor(run.simulator.arm.robot, e.q, e.dq, e.ddq, columns=run.simulator.arm.columns)
-    return Y, np.where(e.valid, e.effort, 0.0)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """What does not change with the simulation."""
+
+    blocks: tuple[Block, ...]
+    matrices: Kept[Floats]
+    """(N, n, b) regressor at the measured motion of each block"""
+    torques: list[Floats]
+    """(N, n) of each block, zero where they do not count"""
+    windows: list[Floats]
+    """(N, n) of each run, by which instruments are multiplied"""
+
+    @classmethod
+    def of(cls, runs: LoopRuns, size: int) -> _Measured:
+        blocks = cut([run.run.samples for run in runs.runs], size)
+
+        def matrix(number: int) -> Floats:
+            run, rows = runs.runs[blocks[number].run], blocks[number].rows
+            states = (run.run.q[rows], run.run.dq[rows], run.run.ddq[rows])
+            return regressor(run.simulator.arm.robot, *states, columns=run.simulator.arm.columns)
+
+        torques = [np.where(run.run.valid, run.run.effort, 0.0) for run in runs.runs]
+        windows = [run.run.valid * faded(run.run)[:, None] for run in runs.runs]
+        return cls(blocks, Kept(matrix, len(blocks)), [torques[block.run][block.rows] for block in blocks], windows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,55 +146,46 @@ class _Round:
     beta: Floats
     slope: Floats
     """(b, b) sum of Z' W Y"""
-    instruments: list[Floats]
-    """(N, n, b) of each run, zero where a sample does not count"""
-    residuals: list[Floats]
-    """(N, n) of each run"""
+    made: Kept[tuple[Floats, ...]]
+    """Y (N, n, b) of each block, and Z of its wide rows, zero where a sample does not count"""
     variances: Floats
     """(n,) of the residuals"""
     weights: Floats
     """(n,) that were used"""
     condition: float
+    resolution: Floats
+    """(b,) changes of single parameters that change no torque noticeably"""
 
     @classmethod
-    def of(
-        cls,
-        runs: LoopRuns,
-        measured: list[tuple[Floats, Floats]],
-        beta: Floats,
-        motions: Motions,
-        weights: Floats | None,
-    ) -> _Round:
+    def of(cls, runs: LoopRuns, measured: _Measured, beta: Floats, motions: Motions, weights: Floats | None) -> _Round:
+        made = _mixed(runs, measured, motions)
+        triples = list(zip(range(len(made)), measured.blocks, measured.torques, strict=True))
+
+        def left(values: Floats) -> Iterator[Floats]:
+            for k, block, torque in triples:
+                yield (torque - made[k][0] @ values) * runs.runs[block.run].run.valid[block.rows]
+
+        counts = runs.problem.equations
+        weights = joint_weights(left(beta), counts) if weights is None else weights
         b, n = beta.size, runs.problem.robot.dof
-        joint_models = slice(sum(column < 10 * n for column in runs.problem.base.columns), b)
         cross, right = np.zeros((n, b, b)), np.zeros((n, b))
-        instruments, matrices = [], []
-        for run, (Y, torque), motion in zip(runs.runs, measured, motions, strict=True):
-            columns = run.columns(motion)
-            made = run.remade(motion)
-            mixed = Y.copy() if made is None else np.add(Y, np.subtract(columns, made, out=made), out=made)
-            mixed[:, :, joint_models] = columns[:, :, joint_models]
-            Z = columns * (run.run.valid * faded(run.run)[:, None])[:, :, None]
+        for k, block, torque in triples:
+            Y, Z = made[k][0], made[k][1][block.inner]
             for j, support in enumerate(runs.problem.information.supports):
                 acting = list(support)  # the other columns of this joint are zero
                 instrument = np.ascontiguousarray(Z[:, j, acting])
-                cross[j][np.ix_(acting, acting)] += instrument.T @ mixed[:, j, acting]
+                cross[j][np.ix_(acting, acting)] += instrument.T @ Y[:, j, acting]
                 right[j, acting] += instrument.T @ torque[:, j]
-            instruments.append(Z)
-            matrices.append(mixed)
-        if weights is None:
-            weights = joint_weights(_residuals(runs, measured, matrices, beta), runs.problem.equations)
         slope = np.tensordot(weights, cross, 1)
         solution, condition = scaled_solution(slope, weights @ right)
-        residuals = _residuals(runs, measured, matrices, solution)
-        variances = 1.0 / joint_weights(residuals, runs.problem.equations)
-        return cls(solution, slope, instruments, residuals, variances, weights, float(np.sqrt(condition)))
+        variances = 1.0 / joint_weights(left(solution), counts)
+        squares = sum(((made[k][1][block.inner] @ solution) ** 2).sum(axis=0) for k, block, _ in triples)
+        resolution = resolvable(slope, float(weights @ squares))
+        return cls(solution, slope, made, variances, weights, float(np.sqrt(condition)), resolution)
 
-    @property
-    def resolution(self) -> Floats:
-        """(b,) changes of single parameters that change no torque noticeably."""
-        squares = sum(((Z @ self.beta) ** 2).sum(axis=0) for Z in self.instruments)
-        return resolvable(self.slope, float(self.weights @ squares))
+    def instruments(self, number: int) -> Floats:
+        """(N, n, b) of a block's wide rows."""
+        return self.made[number][1]
 
     @property
     def quick_stderr(self) -> Floats:
@@ -176,8 +193,23 @@ class _Round:
         return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
 
 
-def _residuals(
-    runs: LoopRuns, measured: list[tuple[Floats, Floats]], matrices: list[Floats], beta: Floats
-) -> list[Floats]:
-    triples = zip(runs.runs, measured, matrices, strict=True)
-    return [(torque - Y @ beta) * run.run.valid for run, (_, torque), Y in triples]
+def _mixed(runs: LoopRuns, measured: _Measured, motions: Motions) -> Kept[tuple[Floats, ...]]:
+    """Y (N, n, b) of each block, and Z of its wide rows."""
+    columns = runs.problem.base.columns
+    joint_models = slice(sum(column < 10 * runs.problem.robot.dof for column in columns), len(columns))
+    derived = [run.derived(motion) for run, motion in zip(runs.runs, motions, strict=True)]
+
+    def made(number: int) -> tuple[Floats, ...]:
+        block = measured.blocks[number]
+        run, states, Y = runs.runs[block.run], derived[block.run], measured.matrices[number]
+        wide = run.columns(motions[block.run], block.wide)
+        exact = wide[block.inner]
+        if states is None:
+            mixed = Y.copy()
+        else:
+            lost = regressor(run.simulator.arm.robot, *(x[block.rows] for x in states), columns=columns)
+            mixed = np.add(Y, np.subtract(exact, lost, out=lost), out=lost)
+        mixed[:, :, joint_models] = exact[:, :, joint_models]
+        return mixed, wide * measured.windows[block.run][block.wide, :, None]
+
+    return Kept(made, len(measured.blocks))

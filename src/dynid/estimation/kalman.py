@@ -23,6 +23,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
 from dynid.estimation.motion_noise import position_noise
 from dynid.estimation.problem import Problem
+from dynid.estimation.samples import refuse_streamed
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot
 
@@ -116,6 +117,7 @@ class Kalman(Estimator):
 
     def solve(self, problem: Problem) -> Estimate:
         """Go through all experiments, one after the other; the parameters are those at the end."""
+        refuse_streamed(problem)
         refuse_unsupported(problem)
         if problem.features or problem.band_hz is not None:
             raise ArgumentError(

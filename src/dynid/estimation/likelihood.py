@@ -26,7 +26,7 @@ from dynid.estimation.linearisation import Linearisation, linearisation
 from dynid.estimation.motion_noise import position_noise
 from dynid.estimation.position_errors import NoisyStretch, Solution
 from dynid.estimation.problem import Problem
-from dynid.estimation.samples import sample_blocks
+from dynid.estimation.samples import refuse_streamed, sample_blocks
 from dynid.kernels import regressor
 
 __all__ = ["ML"]
@@ -86,6 +86,7 @@ class ML(Estimator):
         Raises:
             EstimationError: The search does not end.
         """
+        refuse_streamed(problem)
         std = position_noise(problem.experiments) if self.position_std is None else self.position_std
         weights = refined_weights(problem)
         plain = least_squares_estimate(problem, weights, "maximum likelihood")

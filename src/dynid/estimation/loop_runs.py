@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -21,7 +21,8 @@ from dynid.estimation.least_squares import refined_weights
 from dynid.estimation.loop_stability import LoopStability
 from dynid.estimation.possible import near_possible
 from dynid.estimation.problem import Problem
-from dynid.kernels import kernel, regressor
+from dynid.estimation.samples import refuse_streamed
+from dynid.kernels import kernel
 from dynid.tape import Program, compile_tape
 from dynid.tape.rollout import Runs
 
@@ -35,6 +36,8 @@ CHECKED = 16
 """Samples of a run at which the inertia matrix is checked."""
 WORSE = 2.0
 """Steps that raise the misfit by more than this factor are shortened."""
+FORGOTTEN = 8.0
+"""Settling times after which a low-pass has forgotten what it saw, to rounding."""
 ENOUGH = (0.02, 0.5, np.inf)
 """Misfits below which a start is good enough not to try the next before it."""
 FINER = (1, 4)
@@ -102,37 +105,37 @@ class LoopRun:
         state, rate = runs.state[0, self.rows], runs.rate[0, self.rows]
         return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
 
-    def remade(self, motion: SimulatedMotion) -> Floats | None:
-        """(N, n, b) regressor at the simulated motion, made from its positions as the measured motion was.
+    def velocities(self, motion: SimulatedMotion) -> Floats:
+        """(N, n) simulated velocities, made as the measured ones were [rad/s or m/s]."""
+        derived = self.derived(motion)
+        return motion.dq if derived is None else derived[1]
+
+    def derived(self, motion: SimulatedMotion) -> tuple[Floats, Floats, Floats] | None:
+        """(N, n) simulated positions, velocities and accelerations, made as the measured ones were.
 
         None where that changes nothing: the measured motion is exact, or nothing is known of how it was made.
         """
-        arm = self.simulator.arm
         if self.run.derivation is None:
             return None
-        return regressor(arm.robot, *self._derived(motion), columns=arm.columns)
-
-    def velocities(self, motion: SimulatedMotion) -> Floats:
-        """(N, n) simulated velocities, made as the measured ones were [rad/s or m/s]."""
-        return motion.dq if self.run.derivation is None else self._derived(motion)[1]
-
-    def _derived(self, motion: SimulatedMotion) -> tuple[Floats, Floats, Floats]:
-        """(N, n) simulated positions, velocities and accelerations, made as the measured ones were."""
-        assert self.run.derivation is not None
         n, state = self.loop.dof, self._logged(motion.runs.state[0])
-        places = (self.rows - self._first) // self.stride
         q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
-        return q[places], dq[places], ddq[places]
+        return q[self._places], dq[self._places], ddq[self._places]
 
-    def columns(self, motion: SimulatedMotion) -> Floats:
+    def columns(self, motion: SimulatedMotion, rows: slice = slice(None)) -> Floats:
         """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
-        n, runs = self.loop.dof, motion.runs
-        program = _columns(self.simulator.arm)
+        n, program = self.loop.dof, _columns(self.simulator.arm)
         if not self._low_passed:
-            result: Floats = program(*(np.ascontiguousarray(x) for x in (motion.q, motion.dq, motion.ddq)))
+            states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
+            result: Floats = program(*(np.ascontiguousarray(x) for x in states))
             return result
-        states = (runs.state[0, :, :n], runs.state[0, :, n : 2 * n], runs.rate[0, :, n : 2 * n])
-        return self.filtered(program(*(np.ascontiguousarray(x) for x in states)))
+        assert self.run.smoothing is not None
+        places, smoothing = self._places[rows], self._at_log_rate(self.run.smoothing)
+        beside = int(np.ceil(FORGOTTEN * smoothing.settling_s * smoothing.rate_hz))
+        seen = slice(max(0, int(places[0]) - beside), int(places[-1]) + beside + 1)
+        state, rate = (self._logged(x[0])[seen] for x in (motion.runs.state, motion.runs.rate))
+        motion_seen = (state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n])
+        made = program(*(np.ascontiguousarray(x) for x in motion_seen))
+        return smoothing.apply(made.reshape(len(made), -1)).reshape(made.shape)[places - seen.start]
 
     def positions(self, motion: SimulatedMotion) -> Floats:
         """(N, n) simulated positions, low-passed where the measured ones are known to be [rad or m]."""
@@ -158,11 +161,17 @@ class LoopRun:
         """Records (K, ...) through a low-pass at the rate of the log, at the samples (N, ...)."""
         if smoothing.cutoff_hz is None:
             return records[self.rows]
-        rate = self.loop.reference.rate_hz / (self.every * self.stride)
         logged = self._logged(records)
         flat = np.ascontiguousarray(logged.reshape(len(logged), -1))
-        places = (self.rows - self._first) // self.stride
-        return replace(smoothing, rate_hz=rate).apply(flat).reshape(logged.shape)[places]
+        return self._at_log_rate(smoothing).apply(flat).reshape(logged.shape)[self._places]
+
+    def _at_log_rate(self, smoothing: Smoothing) -> Smoothing:
+        return replace(smoothing, rate_hz=self.loop.reference.rate_hz / (self.every * self.stride))
+
+    @property
+    def _places(self) -> NDArray[np.int64]:
+        """(N,) place of each sample among the logged records."""
+        return np.asarray((self.rows - self._first) // self.stride)
 
     @property
     def _first(self) -> int:
@@ -210,8 +219,9 @@ class LoopRuns:
         """Prepare the simulators.
 
         Raises:
-            ArgumentError: The problem has experiments without a loop, features, or low-passed equations.
+            ArgumentError: The problem has experiments without a loop, features, or low-passed or streamed equations.
         """
+        refuse_streamed(problem)
         if problem.features or problem.band_hz is not None:
             raise ArgumentError(
                 "the simulated loop knows links and joint models only", remedy="Build the problem without features."
@@ -378,7 +388,7 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
     return LoopRun(run, simulator, every, ticks // every, stability, period // every)
 
 
-def joint_weights(residuals: list[Floats], counts: NDArray[np.int64]) -> Floats:
+def joint_weights(residuals: Iterable[Floats], counts: NDArray[np.int64]) -> Floats:
     """(n,) inverse variance of each joint's residuals (N, n) over all runs, of which so many counted."""
     squares = sum((residual**2).sum(axis=0) for residual in residuals)
     variances = np.asarray(squares / np.maximum(counts, 1), dtype=float)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import IdentifiabilityError
+from dynid.estimation.loop_blocks import Kept
 
 __all__ = ["lengthened", "resolvable", "scaled_solution", "solution_covariance"]
 
@@ -29,7 +30,11 @@ SINGULAR = 1e-13
 
 
 def solution_covariance(
-    slope: Floats, rows: Sequence[Floats], noise: Sequence[Floats], rate_hz: float, outputs: int | None = None
+    slope: Floats,
+    rows: Sequence[Floats] | Kept[Floats],
+    noise: Sequence[Floats],
+    rate_hz: float,
+    outputs: int | None = None,
 ) -> Floats:
     """(b, b) covariance of the solution.
 
@@ -39,8 +44,8 @@ def solution_covariance(
 
     Args:
         slope: (b, b) matrix A.
-        rows: (N, m, b) matrices H of every run.
-        noise: (N, m) of every run: what is left over with the solution, zero where a sample does not count.
+        rows: (N, m, b) matrices H of every run, or of long blocks of it: noise of different ones is independent.
+        noise: (N, m) of each: what is left over with the solution, zero where a sample does not count.
         rate_hz: Of the samples [Hz].
         outputs: How many of the m outputs, the first, were fitted; all by default.
     """
@@ -48,28 +53,28 @@ def solution_covariance(
     fitted = np.arange(m) < (outputs or m)
     width = max(BAND_HZ, 0.5 * rate_hz / BANDS)
     bands = max(1, int(np.ceil(0.5 * rate_hz / width)))
-    spectra = [(np.fft.rfft(H, axis=0), np.fft.rfft(v, axis=0), len(v)) for H, v in zip(rows, noise, strict=True)]
-    counting = sum(np.count_nonzero(v, axis=0) for v in noise) / sum(len(v) for v in noise)
+    spectra = Kept(lambda k: (np.fft.rfft(rows[k], axis=0), np.fft.rfft(noise[k], axis=0)), len(noise))
+    lengths = [len(v) for v in noise]
+    counting = sum(np.count_nonzero(v, axis=0) for v in noise) / sum(lengths)
     known = np.sqrt(np.maximum(counting, 1e-300))
-    densities, powers, values = [], np.zeros((bands, m, b)), np.zeros(bands)
-    for band in range(bands):
-        density = np.zeros((m, m), dtype=complex)
-        for H, v, N in spectra:
+    densities, powers, values = np.zeros((bands, m, m), dtype=complex), np.zeros((bands, m, b)), np.zeros(bands)
+    for (H, v), N in zip(spectra, lengths, strict=True):
+        for band in range(bands):
             inside = _inside(band, width, rate_hz, N)
-            density += v[inside].T @ v[inside].conj() / N
+            densities[band] += v[inside].T @ v[inside].conj() / N
             values[band] += 2.0 * len(v[inside])
             parts = H[inside].view(np.float64).reshape(-1, m, b, 2)
             powers[band] += np.einsum("fmbp,fmbp->mb", parts, parts) * (2.0 / N)
-        densities.append(density / max(0.5 * values[band], 1.0) / np.outer(known, known))
-        powers[band] *= densities[band].diagonal().real[:, None] * fitted[:, None]
+    densities /= np.maximum(0.5 * values, 1.0)[:, None, None] * np.outer(known, known)
+    powers *= (np.diagonal(densities, axis1=1, axis2=2).real * fitted)[:, :, None]
     taken = (powers / np.maximum(powers.sum(axis=(0, 1)), 1e-300)).sum(axis=2)  # (bands, m), adds up to b
     share = 1.0 - taken / np.maximum(values[:, None] * counting, 1.0)
+    scale = 1.0 / np.sqrt(np.maximum(share, SMALLEST_SHARE))
+    roots = [_root(densities[band]) * scale[band][:, None] for band in range(bands)]
     B = np.zeros((b, b))
-    for band in range(bands):
-        root = _root(densities[band]) / np.sqrt(np.maximum(share[band], SMALLEST_SHARE))[:, None]
-        for H, _, N in spectra:
-            inside = _inside(band, width, rate_hz, N)
-            scaled = (root.T @ H[inside].conj()).reshape(-1, b)
+    for (H, _), N in zip(spectra, lengths, strict=True):
+        for band in range(bands):
+            scaled = (roots[band].T @ H[_inside(band, width, rate_hz, N)].conj()).reshape(-1, b)
             parts = np.concatenate([scaled.real, scaled.imag])
             B += 2.0 / N * (parts.T @ parts)
     inverse = np.linalg.inv(slope)
