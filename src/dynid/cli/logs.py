@@ -65,8 +65,8 @@ def inspect(logs: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json(dataclasses.asdict(proposal))
         return
+    click.echo(f"{proposal.explanation}\n", err=True)
     click.echo(proposal.toml)
-    click.echo(str(proposal), err=True)
 
 
 def refuse_copies(logs: Sequence[str]) -> None:

@@ -27,10 +27,12 @@ computed in this order: unit, sign, gear, offset.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,6 +99,8 @@ class ChannelMap:
     """A whole channel map."""
 
     name: str = ""
+    source: str = "the channel map"
+    """What errors call it: its file, or whether it is a profile."""
     joints: tuple[str, ...] = ()
     """The log's names of the joints, in the robot's order."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -131,12 +135,15 @@ def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> Cha
     if isinstance(source, ChannelMap):
         return source
     if isinstance(source, Mapping):
-        return ChannelMap.from_dict(source)
+        try:
+            return ChannelMap.from_dict(source)
+        except DataError as error:
+            raise DataError(error.reason, path="channel map", place=error.place, remedy=error.remedy) from error
     path = Path(source)
     try:
         if path.stat().st_size > MAX_MAP_BYTES:
             raise DataError("it is too large for a channel map", path=path)
-        return ChannelMap.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
+        return replace(ChannelMap.from_dict(tomllib.loads(path.read_text(encoding="utf-8"))), source=str(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"it is not valid TOML ({error})", path=path, remedy="Mend the line it names.") from error
     except OSError as error:
@@ -156,7 +163,7 @@ def read_profile(name: str) -> ChannelMap:
     if name not in profile_names():
         raise DataError(f"there is no profile '{name}'", remedy=f"The profiles are: {', '.join(profile_names())}.")
     text = (resources.files("dynid.data") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
-    return ChannelMap.from_dict(tomllib.loads(text))
+    return replace(ChannelMap.from_dict(tomllib.loads(text)), source=f"profile {name}")
 
 
 # --- from TOML values -----------------------------------------------------------------------------------------------
@@ -179,6 +186,17 @@ def _text(where: str, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong(where, "a text", value)
     return value
+
+
+def _one_of(known: Sequence[str], where: str, value: object) -> str:
+    if value not in known:
+        listed = ", ".join(json.dumps(word) for word in known)
+        raise DataError(
+            f"it should be one of {listed}, not {value!r}"[:300],
+            place=where,
+            remedy="Choose one of them, or leave the line out: it is found out where only one fits.",
+        )
+    return str(value)
 
 
 def _flag(where: str, value: object) -> bool:
@@ -228,7 +246,10 @@ def _width(where: str, value: object) -> int:
 
 T = TypeVar("T")
 Parser = Callable[[str, object], object]
-_READER: dict[str, Parser] = {"delimiter": _text, "decimal": _text}
+_READER: dict[str, Parser] = {
+    "delimiter": partial(_one_of, (",", ";", "\t", "|", " ")),
+    "decimal": partial(_one_of, (".", ",")),
+}
 _CLOCK: dict[str, Parser] = {
     "column": _text,
     "file": _text,

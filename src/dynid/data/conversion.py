@@ -246,7 +246,7 @@ class Converter:
             raise DataError(
                 f"{quantity} has {rows} rows, its time column {time.size}",
                 place=f"[{quantity}]",
-                remedy="Set transpose = true where samples run along the second axis, or name the right time column.",
+                remedy=f"{_turned(self._map.signals[quantity])}, or name the right time column.",
             )
         return time
 
@@ -331,7 +331,8 @@ class Converter:
                 raise DataError(
                     f"{quantity} has {array.shape[1]} columns, {whose} {width} joints",
                     place=f"[{quantity}]",
-                    remedy="Name one column per joint, lock the joints the log lacks, or transpose.",
+                    remedy="Name one column per joint, or lock the joints the log lacks. "
+                    f"{_turned(self._map.signals.get(quantity))}.",
                 )
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
@@ -349,6 +350,13 @@ class Converter:
         left = [name for table in self._tables.values() for name in table.names if name not in used | clocks]
         shown = ", ".join(left[:12]) + (f" and {len(left) - 12} more" if len(left) > 12 else "")
         return (f"columns not used: {shown}",) if left else ()
+
+
+def _turned(signal: Signal | None) -> str:
+    """What to change where rows and columns seem exchanged."""
+    if signal is not None and signal.transpose:
+        return "Take transpose out, which is for samples along the second axis"
+    return "Set transpose = true where samples run along the second axis"
 
 
 def _side_by_side(columns: list[Floats]) -> Floats:

@@ -50,10 +50,17 @@ class Proposal:
 
     def __str__(self) -> str:
         """The proposal as text for a terminal."""
+        return "\n\n".join([*self._blocks(), "proposed channel map:\n\n" + self.toml])
+
+    @property
+    def explanation(self) -> str:
+        """The same without the map: columns, reasons and notes."""
+        return "\n\n".join(self._blocks())
+
+    def _blocks(self) -> list[str]:
         guesses = [f"  [{g.section}] {g.text}: {g.reason}{'' if g.certain else ' (check)'}" for g in self.guesses]
         parts = {"columns": [f"  {line}" for line in self.columns], "why": guesses, "notes": list(self.notes)}
-        blocks = [f"{title}:\n" + "\n".join(lines) for title, lines in parts.items() if lines]
-        return "\n\n".join([*blocks, "proposed channel map:\n\n" + self.toml])
+        return [f"{title}:\n" + "\n".join(lines) for title, lines in parts.items() if lines]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

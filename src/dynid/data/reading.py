@@ -133,7 +133,9 @@ def _convert(
                 sealed(array)  # nobody else has it
         return Recording(**fields, source=source)
     except DataError as error:
-        raise type(error)(error.reason, path=error.path or source, place=error.place, remedy=error.remedy) from error
+        mapped = error.place is not None and error.place.startswith(("[", "joints"))
+        place = f"{error.place} of {chosen.source}" if mapped else error.place
+        raise type(error)(error.reason, path=error.path or source, place=place, remedy=error.remedy) from error
 
 
 def read_tables(files: Mapping[str, Path], options: Options, progress: Progress | None = None) -> dict[str, Table]:

@@ -66,7 +66,7 @@ def parse_rows(stream: IO[bytes], begin: int, end: int, dialect: Dialect, option
                 parts.append(waiting.popleft().result())
         parts += [future.result() for future in waiting]
     if not parts:
-        raise LogReadError("it holds no rows of numbers")
+        raise LogReadError("it holds no data rows", remedy="Record it again.")
     return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0], cut
 
 

@@ -75,6 +75,14 @@ def sniff(lines: list[str], options: Options) -> Dialect:
     distinct = {(dialect.values, dialect.numeric): dialect for dialect in reversed([*whole, *commas])}
     if len(distinct) == 1:
         return next(iter(distinct.values()))
+    content = [line for line in lines if line.strip()]
+    words = [word for line in content for word in re.split(r"[,;|\s]+", line)]
+    if not found and 1 <= len(content) <= 2 and not any(is_number(word, ".") for word in words):
+        raise LogReadError(
+            "it has no data rows: no line of numbers follows a header",
+            place=f"line {_first_content(lines) + 1}",
+            remedy="Record it again: at most the names of columns were written.",
+        )
     if not found:
         raise LogReadError(
             "no line of numbers with a steady number of fields was found",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,6 +45,19 @@ FORMATS = (
     Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), ()),
 )
 """Every format, binary ones first; text takes what no other claims."""
+_UNPACK = "Unpack it first, and give what was in it."
+_REFUSED = (
+    (re.compile(rb"\x1f\x8b"), "it is compressed with gzip", _UNPACK),
+    (re.compile(rb"BZh[1-9]1AY&SY"), "it is compressed with bzip2", _UNPACK),
+    (re.compile(rb"\xfd7zXZ\0"), "it is compressed with xz", _UNPACK),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), "it is compressed with zstd", _UNPACK),
+    (
+        re.compile(rb"\x80[\x02-\x05]"),
+        "it is a Python pickle, which can run any program when it is opened",
+        "Open it where you trust it and save plain arrays, with numpy.savez for one.",
+    ),
+)
+"""Files that are known and not read: (how they begin, what they are, what to do)."""
 
 
 class Adapter(Protocol):
@@ -65,6 +79,9 @@ def detect_format(path: Path) -> Format:
     for candidate in FORMATS:
         if any(head[start : start + len(magic)] == magic for start, magic in candidate.magic):
             return candidate
+    for begins, reason, remedy in _REFUSED:
+        if begins.match(head):
+            raise LogReadError(reason, remedy=remedy)
     by_suffix = (candidate for candidate in FORMATS if path.suffix.lower() in candidate.suffixes)
     return next(by_suffix, FORMATS[-1])
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
+
+import numpy as np
 
 from dynid.data.readers.base import Options, Table
 from dynid.data.readers.decimals import parse_rows
@@ -17,6 +22,8 @@ HEAD_BYTES = 2**18
 """Bytes looked at to choose a dialect; header and some rows must fit."""
 TAIL_BYTES = 2**16
 """Step in which zero bytes at the end are looked for."""
+_QUOTED = re.compile(rb'"[+-]?[.,\d][\d.,eE+-]*"')
+"""A number in quotation marks, as writers put them around decimal commas."""
 
 
 def read(path: Path, options: Options) -> Table:
@@ -24,12 +31,18 @@ def read(path: Path, options: Options) -> Table:
     if path.stat().st_size == 0:
         raise LogReadError("it is empty", remedy="Record it again.")
     with path.open("rb") as stream:
+        source: IO[bytes] = stream
         begin, end, notes = _trim(stream, options)
         stream.seek(begin)
         head = stream.read(min(end - begin, HEAD_BYTES))
+        if _QUOTED.search(head):
+            stream.seek(begin)
+            plain = _unquoted(stream.read(end - begin))
+            source, begin, end, head = io.BytesIO(plain), 0, len(plain), plain[:HEAD_BYTES]
+            options = replace(options, delimiter=";" if options.delimiter == "," else options.delimiter)
         dialect = sniff(_lines(head, complete=begin + len(head) == end), options)
         start = begin + _offset(head, dialect.first_line)
-        values, cut = parse_rows(stream, start, end, dialect, options)
+        values, cut = parse_rows(source, start, end, dialect, options)
     if not dialect.named:
         notes.append("no header: columns are named c1, c2, ...")
     if cut:
@@ -62,6 +75,19 @@ def _trim(stream: IO[bytes], options: Options) -> tuple[int, int, list[str]]:
     if options.strict or end == begin:
         raise LogReadError("it ends in zero bytes", place=f"byte {end}", remedy="Read it without strict to salvage it.")
     return begin, end, [f"salvaged: {size - end} zero bytes at the end were left out"]
+
+
+def _unquoted(text: bytes) -> bytes:
+    """The text without quotation marks; commas outside of them, which separate fields, as semicolons."""
+    characters = np.frombuffer(text + b"\n", dtype=np.uint8)
+    marks = np.cumsum(characters == ord('"'))[characters == ord("\n")]
+    if (odd := np.flatnonzero(marks % 2)).size:
+        raise LogReadError(
+            "a quotation mark is not closed", place=f"line {odd[0] + 1}", remedy="Remove or mend the line."
+        )
+    parts = text.split(b'"')
+    parts[::2] = [part.replace(b",", b";") for part in parts[::2]]
+    return b"".join(parts)
 
 
 def _lines(head: bytes, *, complete: bool) -> list[str]:
