@@ -9,6 +9,8 @@ import sqlite3
 import struct
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +31,11 @@ from campaigns.log_writers import (
     write_mcap,
     write_text,
 )
+from dynid.data.inspect import inspect_log
 from dynid.data.readers import Options, read_table
 from dynid.data.readers.base import BOMB_BYTES
 from dynid.data.readers.ros_messages import decode_messages
-from dynid.data.reading import read_recording
+from dynid.data.reading import read_recording, read_stream
 from dynid.errors import DataError, LogReadError
 
 LOG = planted()
@@ -420,8 +423,34 @@ def test_the_folder_of_a_ros2_bag_is_the_bag(tmp_path: Path) -> None:
         read_recording(folder)
     write_db3(folder / "run_0.db3", LOG)
     assert_same(read_recording(folder, channel_map=CASES["rosbag2"].channel_map), LOG)
+    assert inspect_log(folder).toml == inspect_log(folder / "run_0.db3").toml
     write_db3(folder / "run_1.db3", LOG)
     with pytest.raises(LogReadError, match=r"2 files of a bag.*run_0\.db3, run_1\.db3"):
+        read_recording(folder)
+
+
+@pytest.mark.parametrize("suffix", [".db3", ".mcap"])
+def test_a_split_ros2_bag_is_read_in_the_order_of_its_metadata(tmp_path: Path, suffix: str) -> None:
+    if suffix == ".mcap":
+        pytest.importorskip("mcap")
+    write = {".db3": write_db3, ".mcap": write_mcap}[suffix]
+    case = CASES[{".db3": "rosbag2", ".mcap": "mcap"}[suffix]]
+    folder = tmp_path / "run"
+    folder.mkdir()
+    edges = [0, 20, 45, len(LOG.time)]
+    names = [f"run_{k}{suffix}" for k in (9, 10, 2)]  # neither the order of the alphabet nor that of the numbers
+    for name, (start, stop) in zip(names, pairwise(edges), strict=True):
+        write(folder / name, replace(LOG, **{key: value[start:stop] for key, value in vars(LOG).items()}))
+    write(folder / f"other{suffix}", LOG)
+    metadata = folder / "metadata.yaml"
+    listed = "".join(f"    - run/{name}\n" for name in names)  # as older versions write them
+    metadata.write_text(f"rosbag2_bagfile_information:\n  version: 4\n  relative_file_paths:\n{listed}  duration: 1\n")
+    recording = read_recording(folder, channel_map=case.channel_map)
+    assert_same(recording, LOG)
+    assert sum(part.time.size for part in read_stream(folder, channel_map=case.channel_map, rows=7)) == len(LOG.time)
+    assert inspect_log(folder).toml == inspect_log(folder / names[0]).toml
+    (folder / names[1]).unlink()
+    with pytest.raises(LogReadError, match=rf"metadata\.yaml names {names[1]}, which is not in the folder"):
         read_recording(folder)
 
 

@@ -27,8 +27,8 @@ from dynid.cli.common import (
     verb,
 )
 from dynid.cli.progress import progress, size_of
-from dynid.cli.reading import LogSource, Seconds, read_experiments
-from dynid.cli.run_folder import open_run, sha256
+from dynid.cli.reading import LogSource, Seconds, digest_of, read_experiments
+from dynid.cli.run_folder import open_run
 
 if TYPE_CHECKING:
     pass
@@ -73,7 +73,7 @@ def refuse_copies(logs: Sequence[str]) -> None:
     """The same samples twice look like twice the knowledge: intervals would shrink, and none of it would be true."""
     seen: dict[str, str] = {}
     for log in logs:
-        digest = sha256(Path(log))
+        digest = digest_of(log)
         if (twin := seen.get(digest)) is not None:
             what = "is given twice" if twin == log else f"has the same content as {twin}"
             raise errors.ArgumentError(f"{log} {what}", remedy="Give each log once: a copy tells nothing new.")
@@ -131,7 +131,7 @@ def validate(
     fit = saved.identification()
     used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
     for log in logs:
-        if (digest := sha256(Path(log))) in used:
+        if (digest := digest_of(log)) in used:
             raise errors.ArgumentError(
                 f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from dynid.identification.preparation import Preparation
     from dynid.robot.model import Robot
 
-__all__ = ["LogSource", "LogStream", "Seconds", "is_large", "read_experiments", "read_parts", "undelayed"]
+__all__ = ["LogSource", "LogStream", "Seconds", "digest_of", "is_large", "read_experiments", "read_parts", "undelayed"]
 
 Seconds = float | Literal["auto"]
 LARGE_MB = 2000.0
@@ -175,6 +176,17 @@ class LogStream:
             if check is not None:
                 _judge(self._path, check.report().findings)
                 self._checked = True
+
+
+def digest_of(log: str) -> str:
+    """The digest that a recording of the log carries; of a folder whose files a map names, that of the folder."""
+    from dynid.data.reading import parts_of
+
+    try:
+        parts = [sha256(part) for part in parts_of(Path(log))]
+    except errors.LogReadError:
+        return sha256(Path(log))
+    return parts[0] if len(parts) == 1 else hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def is_large(path: str) -> bool:

@@ -109,7 +109,7 @@ def inspect_log(path: str | Path | Sequence[str | Path], *, progress: Progress |
     """Read a log and propose a channel map for it.
 
     Args:
-        path: The file, or the files of one run.
+        path: The file, the folder of a ROS 2 bag, or the files of one run.
         progress: Told the share that was read, and the name of the file.
 
     Raises:

@@ -15,11 +15,12 @@ import numpy as np
 from dynid.data.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.data.conversion import Converter
 from dynid.data.readers import Options, Table, read_pieces, read_table
+from dynid.data.readers.bag_folder import bag_files
 from dynid.data.recording import Recording, sealed
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.robot.model import Robot
 
-__all__ = ["Progress", "matching_profiles", "read_recording", "read_stream", "read_tables"]
+__all__ = ["Progress", "matching_profiles", "parts_of", "read_recording", "read_stream", "read_tables"]
 
 Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]
@@ -40,7 +41,8 @@ def read_recording(
     """Read the log of one run.
 
     Args:
-        path: The file, the files that together hold one run, or their folder where the map names them.
+        path: The file, the folder of a ROS 2 bag, the files that together hold one run, or their folder where the map
+            names them.
         robot: Joints are matched by its names and counted against it.
         channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
         profile: Name of a ready map instead (`profile_names`).
@@ -97,7 +99,7 @@ def read_stream(
     chosen = _chosen(channel_map, profile)
     files = _find_files(path, chosen)
     options = replace(chosen.options if chosen else Options(), strict=strict)
-    total = sum(file.stat().st_size for file in files.values())
+    total = sum(_size(file) for file in files.values())
     sources = [read_pieces(file, options, rows=rows) for file in files.values()]
     first_row = 0
     for number, pieces in enumerate(zip_longest(*sources)):
@@ -169,10 +171,10 @@ class _Within:
 
 
 def _size(file: Path) -> int:
-    """Bytes of a file; zero where only the reader will say what is wrong with it."""
+    """Bytes of a log; zero where only the reader will say what is wrong with it."""
     try:
-        return file.stat().st_size
-    except (OSError, ValueError):
+        return sum(part.stat().st_size for part in parts_of(file))
+    except (OSError, ValueError, LogReadError):
         return 0
 
 
@@ -189,7 +191,6 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
         given = [given[0] / name for name in _names_in(given[0])]
     if not given:
         raise LogReadError("no file was given", remedy="Name the log, or the files that together hold it.")
-    given = [_bag_in(item) if item.is_dir() else item for item in given]
     if not patterns:
         return {file.name: file for file in given}
     found = {}
@@ -204,20 +205,6 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
             )
         found[key] = matches[0]
     return found
-
-
-def _bag_in(folder: Path) -> Path:
-    """The file in the folder of a ROS 2 bag."""
-    names = [name for name in _names_in(folder) if name.endswith((".db3", ".mcap"))]
-    if len(names) == 1:
-        return folder / names[0]
-    raise LogReadError(
-        f"it is a folder with {len(names) or 'no'} file{'s' if len(names) > 1 else ''} of a bag",
-        path=folder,
-        remedy=f"Read its files one by one: {', '.join(names)}."
-        if names
-        else "Name the log itself, or give a channel map whose [files] name the files of the run.",
-    )
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -242,10 +229,15 @@ def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> 
     )
 
 
+def parts_of(log: Path) -> list[Path]:
+    """The files that hold a log: those of a ROS 2 bag, or the file itself."""
+    return bag_files(log) if log.is_dir() else [log]
+
+
 def _digest(files: Mapping[str, Path]) -> str:
     """SHA-256 of the file's bytes; for several files, of their digests in order."""
     digests = []
-    for file in files.values():
+    for file in (part for log in files.values() for part in parts_of(log)):
         try:
             with file.open("rb") as stream:
                 digests.append(hashlib.file_digest(stream, "sha256").hexdigest())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from dynid.data.readers.bag_folder import bag_files, join_tables
 from dynid.data.readers.base import Options, Table
 from dynid.data.readers.registry import Format, detect_format, log_read_error, pieces_in_process
 from dynid.data.readers.safe_child import SafeChild
@@ -15,16 +16,26 @@ __all__ = ["read_pieces", "read_table"]
 
 
 def read_table(path: str | Path, options: Options | None = None) -> Table:
-    """Read one log file into named columns.
+    """Read one log file, or the folder of a ROS 2 bag, into named columns.
 
     Args:
-        path: The file; nothing else is opened.
+        path: The file; nothing else is opened. Of a folder, the files that make up the bag.
         options: How to read it.
 
     Raises:
         LogReadError: For any file that cannot be read, with place, reason and remedy.
     """
-    return next(iter([*_tables(Path(path), options or Options(), 0)]))
+    file, chosen = Path(path), options or Options()
+    if file.is_dir():
+        files = bag_files(file)
+        return join_tables(file, [read_table(part, _within(chosen, k, len(files))) for k, part in enumerate(files)])
+    return next(iter([*_tables(file, chosen, 0)]))
+
+
+def _within(options: Options, number: int, count: int) -> Options:
+    """The same options for one of several files: it tells its share of all."""
+    tell = options.progress
+    return options if tell is None else replace(options, progress=lambda share: tell((number + share) / count))
 
 
 def read_pieces(path: str | Path, options: Options | None = None, *, rows: int) -> Iterator[Table]:
@@ -39,7 +50,7 @@ def read_pieces(path: str | Path, options: Options | None = None, *, rows: int) 
         LogReadError: As soon as something cannot be read.
     """
     file, chosen = Path(path), options or Options()
-    if _format(file).streams:
+    if not file.is_dir() and _format(file).streams:
         yield from _tables(file, chosen, rows)
         return
     table = read_table(file, chosen)
