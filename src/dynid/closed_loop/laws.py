@@ -56,11 +56,19 @@ class ControlLaw(ABC):
         return np.full(dof, np.nan)
 
 
-def _gains(values: ArrayLike, dof: int | None = None) -> Floats:
-    array = np.asarray(values, dtype=float)
-    if array.ndim > 1 or not np.isfinite(array).all() or (dof is not None and array.size not in (1, dof)):
+def _gains(values: ArrayLike, name: str, dof: int | None = None) -> Floats:
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"the gain {name} is {values!r}", remedy="Give numbers.") from error
+    if array.ndim > 1 or array.size == 0 or (dof is not None and array.size not in (1, dof)):
         raise ArgumentError(
-            f"gains have shape {array.shape}", remedy="Give one finite number, or one per moving joint, in order."
+            f"gains {name} have shape {array.shape}", remedy="Give one number, or one per moving joint, in order."
+        )
+    if not (np.isfinite(array).all() and (array >= 0.0).all()):
+        raise ArgumentError(
+            f"a gain of {name} is negative or not finite: {array.tolist()}",
+            remedy="Give numbers from zero on; they act on wanted minus measured.",
         )
     return array
 
@@ -76,15 +84,15 @@ class PD(ControlLaw):
 
     def __post_init__(self) -> None:
         """Refuse gains that are no numbers."""
-        _gains(self.kp), _gains(self.kd)
+        _gains(self.kp, "kp"), _gains(self.kd, "kd")
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         dof = len(seen.q)
-        kp, kd = _gains(self.kp, dof), _gains(self.kd, dof)
+        kp, kd = _gains(self.kp, "kp", dof), _gains(self.kd, "kd", dof)
         return kp * (seen.q_wanted - seen.q) + kd * (seen.dq_wanted - seen.dq), memory
 
     def stiffness(self, dof: int) -> Floats:
-        return np.array(np.broadcast_to(_gains(self.kp, dof), (dof,)))
+        return np.array(np.broadcast_to(_gains(self.kp, "kp", dof), (dof,)))
 
 
 @dataclass(frozen=True)
@@ -98,18 +106,22 @@ class PID(ControlLaw):
     kd: ArrayLike
     """One number or (n,) [N m s/rad or N s/m]"""
 
+    def __post_init__(self) -> None:
+        """Refuse gains that are no numbers."""
+        _gains(self.kp, "kp"), _gains(self.ki, "ki"), _gains(self.kd, "kd")
+
     def memory_size(self, dof: int) -> int:
         return dof
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         dof = len(seen.q)
-        kp, ki, kd = (_gains(gain, dof) for gain in (self.kp, self.ki, self.kd))
+        kp, ki, kd = (_gains(getattr(self, name), name, dof) for name in ("kp", "ki", "kd"))
         error = seen.q_wanted - seen.q
         total = memory + error * period
         return kp * error + ki * total + kd * (seen.dq_wanted - seen.dq), total
 
     def stiffness(self, dof: int) -> Floats:
-        return np.array(np.broadcast_to(_gains(self.kp, dof), (dof,)))
+        return np.array(np.broadcast_to(_gains(self.kp, "kp", dof), (dof,)))
 
 
 @dataclass(frozen=True)
@@ -122,12 +134,29 @@ class ComputedTorqueLaw(ControlLaw):
     kd: ArrayLike = 40.0
     """One number or (n,) [1/s]"""
 
+    def __post_init__(self) -> None:
+        """Refuse what is no robot, and gains that are no numbers."""
+        if not isinstance(self.model, Robot):
+            raise ArgumentError(f"the controller's model is {self.model!r}", remedy="Give a dynid.Robot.")
+        _gains(self.kp, "kp"), _gains(self.kd, "kd")
+
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         model, theta, dof = self.model, self.model.parameter_vector, len(seen.q)
+        if model.dof != dof:
+            raise ArgumentError(
+                f"the controller's model '{model.name}' has {model.dof} moving joints, the robot has {dof}",
+                remedy="Give ComputedTorqueLaw the model of this robot.",
+            )
         error, rate = seen.q_wanted - seen.q, seen.dq_wanted - seen.dq
-        wanted = seen.ddq_wanted + _gains(self.kd, dof) * rate + _gains(self.kp, dof) * error
+        wanted = seen.ddq_wanted + _gains(self.kd, "kd", dof) * rate + _gains(self.kp, "kp", dof) * error
         links = rigid_body_torque(model, theta, seen.q, seen.dq, wanted)
         return links + joint_model_torque(model, theta, seen.q, seen.dq_wanted, wanted), memory
+
+
+_FORM = (
+    "Write f(q, dq, q_r, dq_r, ddq_r, memory, period) in plain NumPy on arrays, without branches on values and without "
+    "float(), clip, where, minimum or round; np.tanh saturates."
+)
 
 
 @dataclass(frozen=True)
@@ -139,16 +168,28 @@ class UserLaw(ControlLaw):
     memory: int = 0
     """Numbers it carries from one instant to the next."""
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called, and memory that cannot be counted."""
+        if not callable(self.function):
+            raise ArgumentError(f"the law {self.function!r} is no function", remedy=_FORM)
+        if not isinstance(self.memory, int) or self.memory < 0:
+            raise ArgumentError(f"memory is {self.memory!r}", remedy="Give a whole number, zero or more.")
+
     def memory_size(self, dof: int) -> int:
         return self.memory
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         wanted = (seen.q_wanted, seen.dq_wanted, seen.ddq_wanted)
-        result = self.function(seen.q, seen.dq, *wanted, memory, period)
+        name = getattr(self.function, "__name__", "law")
+        try:
+            result = self.function(seen.q, seen.dq, *wanted, memory, period)
+        except Exception as error:  # whatever a user's function raises
+            reason = error.reason if isinstance(error, ArgumentError) else f"{type(error).__name__}: {error}"
+            raise ArgumentError(f"the law '{name}' cannot be recorded: {reason}", remedy=_FORM) from error
         torque, later = result if isinstance(result, tuple) else (result, memory)
         if np.shape(torque) != np.shape(seen.q) or np.shape(later) != np.shape(memory):
             raise ArgumentError(
-                f"the law returns torques {np.shape(torque)} and memory {np.shape(later)}",
+                f"the law '{name}' returns torques {np.shape(torque)} and memory {np.shape(later)}",
                 remedy=f"Return {np.shape(seen.q)} torques, and {np.shape(memory)} numbers to remember.",
             )
         return torque, later
@@ -165,8 +206,8 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = N
         bandwidth_hz: Of each joint's position loop [Hz].
         q: (N, n) where the inertia is taken, the mean of its diagonal; random configurations by default.
     """
-    if not bandwidth_hz > 0.0:
-        raise ArgumentError(f"bandwidth_hz is {bandwidth_hz}", remedy="Give a frequency [Hz] above zero.")
+    if not 0.0 < bandwidth_hz < np.inf:
+        raise ArgumentError(f"bandwidth_hz is {bandwidth_hz}", remedy="Give a finite frequency [Hz] above zero.")
     where = np.random.default_rng(0).uniform(-np.pi, np.pi, (64, robot.dof)) if q is None else np.asarray(q, float)
     inertia = np.diagonal(inertia_matrix(robot, np.atleast_2d(where)), axis1=1, axis2=2).mean(axis=0)
     if not (inertia > 0.0).all():
@@ -177,29 +218,44 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = N
     return PD(kp=inertia * w**2, kd=inertia * 2.0 * w)
 
 
-_KINDS: dict[str, tuple[type[PD] | type[PID], tuple[str, ...]]] = {
+_KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...]]] = {
     "pd": (PD, ("kp", "kd")),
     "pid": (PID, ("kp", "ki", "kd")),
+    "computed_torque": (ComputedTorqueLaw, ("kp", "kd")),
 }
 
 
-def read_law(path: str | Path) -> ControlLaw:
-    """A law from a TOML file: ``kind = "pd"`` or ``"pid"`` and its gains, ``kp = [...]`` and so on.
+def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
+    """A law from a TOML file: ``kind`` ("pd", "pid" or "computed_torque") and its gains, ``kp = [...]`` and so on.
+
+    Args:
+        path: The file.
+        model: The controller's own model of the robot, for computed torque.
 
     Raises:
         ArgumentError: The file is no such description; the message says what is missing.
     """
     try:
-        table = tomllib.loads(Path(path).read_text())
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ArgumentError(f"{path} cannot be read as TOML: {error}") from error
+        raise ArgumentError(f"it cannot be read as TOML: {error}", path=path) from error
     kind = table.pop("kind", None)
-    if kind not in _KINDS:
-        raise ArgumentError(f"{path}: kind is {kind!r}", remedy=f"Use one of {', '.join(_KINDS)}.")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ArgumentError(f"kind is {kind!r}", path=path, remedy=f"Use one of {', '.join(_KINDS)}.")
     make, names = _KINDS[kind]
     if set(table) != set(names):
-        raise ArgumentError(f"{path}: it has {', '.join(table) or 'no gains'}", remedy=f"Give {', '.join(names)}.")
+        raise ArgumentError(f"it has {', '.join(table) or 'no gains'}", path=path, remedy=f"Give {', '.join(names)}.")
+    for name, value in table.items():
+        numbers = value if isinstance(value, list) else [value]
+        if not all(type(number) in (int, float) for number in numbers):
+            raise ArgumentError(f"{name} is {value!r}", path=path, remedy="Give a number, or one per joint.")
+    if kind == "computed_torque":
+        if model is None:
+            raise ArgumentError(
+                "computed torque needs the controller's model", path=path, remedy="Call read_law(path, model=robot)."
+            )
+        table["model"] = model
     try:
-        return make(**{name: np.asarray(value, dtype=float) for name, value in table.items()})
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{path}: gains must be numbers: {error}") from error
+        return make(**table)
+    except ArgumentError as error:
+        raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error

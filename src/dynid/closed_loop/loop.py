@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,34 @@ from dynid.closed_loop.laws import ControlLaw
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectory import Trajectory
 
-__all__ = ["Loop", "ReferenceMotion"]
+__all__ = ["Loop", "ReferenceMotion", "counted"]
 
 Floats = NDArray[np.float64]
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
+
+
+def counted(value: Any, name: str) -> int:
+    """A whole number, one or more.
+
+    Raises:
+        ArgumentError: It is something else.
+    """
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise ArgumentError(f"{name} is {value!r}", remedy="Give a whole number, one or more.")
+    return int(value)
+
+
+def _positive(value: Any, name: str) -> None:
+    if not 0.0 < value < np.inf:
+        raise ArgumentError(f"{name} is {value!r}", remedy="Give a finite number above zero.")
+
+
+def _finite_row(values: Any, size: int) -> bool:
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return array.shape == (size,) and bool(np.isfinite(array).all())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,8 +65,9 @@ class ReferenceMotion:
                 raise ArgumentError(f"{name} of the reference is no finite (M, n) array", remedy="Give one row each.")
             value.setflags(write=False)
             object.__setattr__(self, name, value)
-        if not (self.rate_hz > 0.0 and len(self.q)):
-            raise ArgumentError("a reference needs a rate above zero and one row or more")
+        _positive(self.rate_hz, "rate_hz of the reference")
+        if not self.q.size:
+            raise ArgumentError("a reference needs one row or more")
 
     @classmethod
     def of(
@@ -58,8 +84,15 @@ class ReferenceMotion:
             if not isinstance(motion, Trajectory):
                 raise ArgumentError("a motion given as a function has no end", remedy="Give duration_s.")
             duration_s = motion.duration
+        _positive(rate_hz, "rate_hz")
+        _positive(duration_s, "duration_s")
         time = np.arange(int(np.floor(duration_s * rate_hz * (1 + 1e-12))) + 1) / rate_hz
-        q, dq, ddq = motion.evaluate(time) if isinstance(motion, Trajectory) else motion(time)
+        states = motion.evaluate(time) if isinstance(motion, Trajectory) else motion(time)
+        if not isinstance(states, tuple) or len(states) != 3:
+            raise ArgumentError(
+                "the motion does not return (q, dq, ddq)", remedy="Return three arrays (N, n) for N instants."
+            )
+        q, dq, ddq = states
         return cls(q=q, dq=dq, ddq=ddq, rate_hz=rate_hz)
 
 
@@ -79,6 +112,29 @@ class Loop:
     """Dry friction rises smoothly from rest to its level at this speed [rad/s or m/s]."""
     substeps: int | None = None
     """Runge-Kutta steps between two instants; None takes one, and more where a joint with dry friction turns round."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no loop."""
+        if not isinstance(self.law, ControlLaw):
+            remedy = "Wrap your function: UserLaw(function)." if callable(self.law) else "Give PD(kp, kd), for example."
+            raise ArgumentError(f"the law of a loop is {self.law!r}", remedy=remedy)
+        if not isinstance(self.reference, ReferenceMotion):
+            raise ArgumentError(
+                f"the reference of a loop is a {type(self.reference).__name__}",
+                remedy="Build it with ReferenceMotion.of(motion, rate_hz=...).",
+            )
+        for name in ("q0", "dq0"):
+            given = getattr(self, name)
+            if given is not None and not _finite_row(given, self.dof):
+                raise ArgumentError(
+                    f"{name} is {given!r}",
+                    remedy=f"Give {self.dof} finite numbers, as many as the reference has joints.",
+                )
+        if not np.isfinite(self.start_s):
+            raise ArgumentError(f"start_s is {self.start_s}", remedy="Give a finite time [s].")
+        _positive(self.friction_speed, "friction_speed")
+        if self.substeps is not None:
+            counted(self.substeps, "substeps")
 
     @property
     def dof(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.closed_loop.arm import Arm, control_tape, narrowed
-from dynid.closed_loop.loop import Loop
+from dynid.closed_loop.loop import Loop, counted
 from dynid.closed_loop.pace import FrictionPace
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
@@ -91,7 +91,7 @@ class LoopSimulator:
             )
         self.arm, self.loop, self.scheme = arm, loop, scheme
         self.law = control_tape(loop.law, loop.dof, loop.period_s)
-        given = substeps or loop.substeps
+        given = loop.substeps if substeps is None else counted(substeps, "substeps")
         pace = FrictionPace(given, None) if given else FrictionPace.of(arm.robot, loop)
         self.substeps = pace.most
         short, self._columns = narrowed(self.law)
@@ -138,7 +138,7 @@ class LoopSimulator:
             samples,
             period=self.loop.period_s,
             ticks=len(self.loop.reference.q) if ticks is None else ticks,
-            every=every,
+            every=counted(every, "every"),
             substeps=self.substeps,
             trace=trace,
         )
@@ -221,8 +221,14 @@ class LoopSimulator:
         """(M, 5 n) reference and noise at every instant."""
         reference = self.loop.reference
         noises = [np.zeros_like(reference.q), np.zeros_like(reference.q)]
-        for noise, given in zip(noises, (position_noise, torque_noise), strict=True):
-            noise[:] = 0.0 if given is None else given
+        given = {"position_noise": position_noise, "torque_noise": torque_noise}
+        for noise, (name, values) in zip(noises, given.items(), strict=True):
+            if values is not None and (np.shape(values) != noise.shape or not np.isfinite(values).all()):
+                raise ArgumentError(
+                    f"{name} of shape {np.shape(values)} is no finite {noise.shape} array",
+                    remedy="Give one row per control instant of the reference, one column per joint.",
+                )
+            noise[:] = 0.0 if values is None else values
         return np.concatenate([reference.q, reference.dq, reference.ddq, *noises], axis=1)
 
     def _checked(self, runs: Runs) -> Runs:
