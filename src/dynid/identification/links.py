@@ -312,5 +312,7 @@ def _selected(
     # the cosine of an angle may be the torque of a weight: what repeats others is no term of its own
     R = chosen.information.weight().R
     news = np.abs(np.diagonal(R)) > REPEATED * np.maximum(np.linalg.norm(R, axis=0), 1e-300)
-    terms = [f for f, new in zip(selection.features, news[len(problem.names) :], strict=True) if new]
-    return wide.keep((*problem.features, *terms)), replace(selection, features=tuple(terms))
+    terms = tuple(f for f, new in zip(selection.features, news[len(problem.names) :], strict=True) if new)
+    if terms == selection.features:
+        return chosen, selection
+    return wide.keep((*problem.features, *terms)), replace(selection, features=terms)
