@@ -115,10 +115,15 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
     position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
     shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)
     rest = run.torque_residual(motion) - _acting(position, shift[0]) - _acting(velocity, shift[1])
-    if memory.shape[2]:
-        rest = rest - _acting(memory, _remembered(L[:, n:], shift, np.diff(ticks, prepend=ticks[0])))
     errors = (motion.q - wanted[0], motion.dq - wanted[1])
     proportional, derivative = _acting(position, errors[0]), _acting(velocity, errors[1])
+    if memory.shape[2]:
+        periods = np.diff(ticks, prepend=ticks[0])
+        rest = rest - _acting(memory, _remembered(L[:, n:], shift, periods))
+        if not position.any() and not velocity.any():  # a law that is late: all acts through its memory
+            rates_only, places_only = (0.0 * errors[0], errors[1]), (errors[0], 0.0 * errors[1])
+            proportional = _acting(memory, _remembered(L[:, n:], places_only, periods))
+            derivative = _acting(memory, _remembered(L[:, n:], rates_only, periods))
     integral = np.cumsum(proportional, axis=0) / run.run.rate_hz
     parts = np.stack([proportional, derivative, integral, np.ones_like(integral)], axis=2)
     return parts * run.run.valid[:, :, None], rest * run.run.valid
