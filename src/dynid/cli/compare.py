@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 
+EXAMPLES = {"--rate": "100,1000", "--gains": "0,0.3", "--start": "0.1,0.5", "--torque-noise": "0.02,0.1"}
+"""How an option is written; the others as noise of positions."""
+
+
 def _numbers(text: str, option: str) -> tuple[float, ...]:
     try:
         numbers = tuple(float(word) for word in text.split(","))
@@ -26,7 +32,8 @@ def _numbers(text: str, option: str) -> tuple[float, ...]:
             raise ValueError(f"{text} is not finite")
         return numbers
     except ValueError as error:
-        raise ArgumentError(f"{option}: {error}", remedy=f"Write {option} 1e-4,1e-3.") from error
+        example = EXAMPLES.get(option, "1e-4,1e-3")
+        raise ArgumentError(f"{option}: {error}", remedy=f"Write {option} {example}.") from error
 
 
 @verb(
@@ -41,13 +48,13 @@ def _numbers(text: str, option: str) -> tuple[float, ...]:
 @click.option("--gains", default="0", show_default=True, help="Relative errors of the gains that are told.")
 @click.option("--start", default="0.1", show_default=True, help="Relative errors of the parameters at the start.")
 @click.option("--methods", default=None, help="Short names, comma separated; +f low-passes positions: wls+f.")
-@click.option("--runs", default=20, show_default=True, help="Logs per condition.")
+@click.option("--runs", type=click.IntRange(min=1), default=20, show_default=True, help="Logs per condition.")
 @click.option("--duration", type=POSITIVE, default=10.0, show_default=True, help="Length of a log [s].")
 @click.option(
     "--amplitude", type=POSITIVE, default=0.8, show_default=True, help="Excursion of the joints [rad or m], about."
 )
-@click.option("--seed", default=0, show_default=True, help="Of everything random.")
-@click.option("--jobs", default=1, show_default=True, help="Processes that share the work.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that share the work.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for compare.html, .md, .json and .svg.")
 @FORCE
 @JSON
@@ -88,11 +95,11 @@ def compare(
         gain_error=_numbers(gains, "--gains"),
         start_error=_numbers(start, "--start"),
     )
-    names = DEFAULT if methods is None else tuple(methods.split(","))
+    names = DEFAULT if methods is None else tuple(word.strip() for word in methods.split(","))
     setting = Setting(robot=planted_robot(robot), duration_s=duration, amplitude=amplitude)
     if out is not None:
         _refuse_overwriting(out, force)
-    with progress("comparing", float(len(chosen) * runs), "logs") as advance:
+    with _nothing_kept(), progress("comparing", float(len(chosen) * runs), "logs") as advance:
         study = run_study(
             setting, chosen, names, runs=runs, seed=seed, jobs=jobs, tell=lambda done, _, note: advance(done, note)
         )
@@ -107,12 +114,25 @@ def compare(
         click.echo(f"written: {out}", err=True)
 
 
+@contextlib.contextmanager
+def _nothing_kept() -> Iterator[None]:
+    """An interrupt says what is true here: a comparison has no state to go on from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("dynid: interrupted. A comparison keeps nothing; the same command starts anew.", err=True)
+        raise click.exceptions.Exit(130) from None
+
+
 NAMES = ("compare.html", "compare.md", "compare.json", "compare.svg")
 
 
 def _refuse_overwriting(out: Path, force: bool) -> None:
     from dynid.errors import ExportError
 
+    nearest_there = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not nearest_there.is_dir() or not os.access(nearest_there, os.W_OK):
+        raise ExportError("no folder can be made there", path=out, remedy="Choose another --out.")
     there = [name for name in NAMES if (out / name).exists()]
     if there and not force:
         raise ExportError("the file exists already", path=out / there[0], remedy="Choose another --out, or --force.")

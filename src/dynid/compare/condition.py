@@ -13,6 +13,17 @@ from dynid.errors import ArgumentError
 __all__ = ["Condition", "conditions"]
 
 
+_BOUNDS = {
+    "position_std": ("--noise", 0.0, True),
+    "torque_std": ("--torque-noise", 0.0, True),
+    "rate_hz": ("--rate", 0.0, False),
+    "quantisation": ("--quantisation", 0.0, True),
+    "gain_error": ("--gains", -1.0, False),
+    "start_error": ("--start", 0.0, True),
+}
+"""Field -> its option on the command line, its bound below, and whether the bound itself is allowed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """What the measurement spoils, and what the estimator is told wrongly."""
@@ -32,11 +43,13 @@ class Condition:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
-        values = [getattr(self, entry.name) for entry in fields(self)]
-        if not np.isfinite(values).all() or self.rate_hz <= 0.0 or min(self.position_std, self.torque_std) < 0.0:
-            raise ArgumentError(f"no such condition: {self}", remedy="Noise is not negative, the rate positive.")
-        if self.quantisation < 0.0 or self.gain_error <= -1.0 or self.start_error < 0.0:
-            raise ArgumentError(f"no such condition: {self}", remedy="Steps are not negative, gains stay positive.")
+        for entry in fields(self):
+            value, (option, least, closed) = getattr(self, entry.name), _BOUNDS[entry.name]
+            if not (least < value < np.inf or (closed and value == least)):
+                raise ArgumentError(
+                    f"{entry.name} ({option}) is {value:g}",
+                    remedy=f"Give a finite number {'from' if closed else 'above'} {least:g}{' on' if closed else ''}.",
+                )
 
     @property
     def known_position_std(self) -> float:
@@ -67,8 +80,9 @@ def conditions(
     gain_error: Sequence[float] = (0.0,),
     start_error: Sequence[float] = (0.1,),
 ) -> tuple[Condition, ...]:
-    """All combinations."""
-    return tuple(
+    """All combinations, each once."""
+    found = (
         Condition(position_std=a, torque_std=b, rate_hz=c, quantisation=d, gain_error=e, start_error=f)
         for c, b, d, e, f, a in product(rate_hz, torque_std, quantisation, gain_error, start_error, position_std)
     )
+    return tuple(dict.fromkeys(found))

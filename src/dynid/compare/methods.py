@@ -42,7 +42,6 @@ def _kalman(kind: str, *, square_root: bool) -> Callable[[Trial], Estimator]:
             position_std=max(trial.condition.known_position_std, LEAST_POSITION_STD),
             torque_std=tuple(max(std, 1e-6) for std in trial.torque_std),
             start_std=max(2.0 * trial.condition.start_error, 0.05),
-            torque_between="smooth",
         )
 
     return make

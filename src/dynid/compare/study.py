@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.compare.condition import Condition
 from dynid.compare.methods import Method, method
-from dynid.compare.trial import Setting, Trial, make_trial
+from dynid.compare.trial import Setting, Trial, check_length, make_trial
 from dynid.errors import ArgumentError, DynidError, ExportError
 from dynid.estimation.estimate import Estimate
 
@@ -125,9 +125,13 @@ def run_study(
         jobs: Processes that share the trials.
         tell: Called after each trial.
     """
-    chosen = tuple(method(name) for name in methods)
+    chosen = tuple(method(name) for name in dict.fromkeys(methods))
     if runs < 1 or jobs < 1 or not chosen or not conditions:
         raise ArgumentError("a comparison needs methods, conditions, runs and jobs, one at least of each")
+    if seed < 0:
+        raise ArgumentError(f"seed is {seed}", remedy="Give zero or more.")
+    for condition in conditions:
+        check_length(setting, condition)
     tasks = [(place, seed + run) for place in range(len(conditions)) for run in range(runs)]
     found: dict[int, list[tuple[Outcome, ...]]] = {place: [] for place in range(len(conditions))}
     order = _trials(setting, conditions, chosen, tasks, jobs)

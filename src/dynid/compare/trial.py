@@ -16,19 +16,21 @@ from dynid.compare.condition import Condition
 from dynid.data.processing import process
 from dynid.data.recording import Experiment, Recording
 from dynid.data.simulation import sum_of_sines
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 
-__all__ = ["Setting", "Trial", "make_trial", "planted_robot"]
+__all__ = ["Setting", "Trial", "check_length", "make_trial", "planted_robot"]
 
 Floats = NDArray[np.float64]
 CONTROL_HZ = 2000.0
 """Control rate where the log is not faster."""
 FRICTION_SPEED = 0.05
 """Below it dry friction fades out and rows do not count [rad/s or m/s]."""
+MOST_INSTANTS = 1_000_000
+"""Control instants of a log, at most: beyond, a study would fill the memory before it says anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,7 @@ class Trial:
     filtered: Experiment
     """The same rows, positions low-passed at the cutoff that their spectrum suggests"""
     torque_std: tuple[float, ...]
-    """(n,) by how much torques between samples differ from what the log tells [N m or N]: the sensors' noise, and what
-    the loop makes of the positions' noise at instants that are not logged"""
+    """(n,) of the torque sensors' noise [N m or N]"""
     other: LoopSimulation
     """The true robot on another motion, without noise"""
     other_loop: Loop
@@ -109,13 +110,20 @@ def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
         condition: How badly it is measured.
         seed: Of everything random but the motion.
     """
+    check_length(setting, condition)
     robot, n = setting.robot, setting.robot.dof
     every, control_hz = _rates(condition.rate_hz)
     rng = np.random.default_rng((seed, 17))
     loops = [_loop(setting, control_hz, setting.motion + k) for k in range(2)]
     ticks = len(loops[0].reference.q)
     noise = condition.position_std * rng.normal(size=(ticks, n))
-    sim = simulate_loop(robot, loops[0], every=every, position_noise=noise)
+    try:
+        sim = simulate_loop(robot, loops[0], every=every, position_noise=noise)
+    except EstimationError as error:
+        raise EstimationError(
+            f"under {condition.label}: {error.reason}",
+            remedy="Lower --amplitude or --noise: the true robot itself cannot follow such a motion.",
+        ) from error
     torque_std = condition.torque_std * np.sqrt(np.mean(sim.torque**2, axis=0))
     measured = sim.q + noise[::every][: len(sim.q)]
     if condition.quantisation:
@@ -129,7 +137,6 @@ def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
     )
     law = loops[0].law
     assert isinstance(law, PD)
-    fed_back = np.asarray(law.kp) * condition.position_std if every > 1 else np.zeros(n)
     factor = 1.0 + condition.gain_error
     told = replace(loops[0], law=PD(kp=np.asarray(law.kp) * factor, kd=np.asarray(law.kd) * factor))
     raw, filtered = _processed(robot, recording, told)
@@ -145,10 +152,24 @@ def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
         truth=base.project(robot.parameter_vector),
         raw=raw,
         filtered=filtered,
-        torque_std=tuple(np.hypot(torque_std, fed_back).tolist()),
+        torque_std=tuple(torque_std.tolist()),
         other=_other(_Key(setting, control_hz, every)),
         other_loop=loops[1],
     )
+
+
+def check_length(setting: Setting, condition: Condition) -> None:
+    """Refuse logs at rates that do not fit the control rate, or of too many control instants.
+
+    Raises:
+        ArgumentError: It is so; the message names the options.
+    """
+    instants = _rates(condition.rate_hz)[1] * setting.duration_s
+    if instants > MOST_INSTANTS:
+        raise ArgumentError(
+            f"{setting.duration_s:g} s at {condition.rate_hz:g} Hz are {instants:.3g} control instants",
+            remedy=f"Lower --rate or --duration: at most {MOST_INSTANTS} in a log.",
+        )
 
 
 def _rates(rate_hz: float) -> tuple[int, float]:
@@ -172,8 +193,11 @@ def _loop(setting: Setting, control_hz: float, motion: int) -> Loop:
 
 def _processed(robot: Robot, recording: Recording, loop: Loop) -> tuple[Experiment, Experiment]:
     """The log without and with a low-pass; the same rows count, which the low-passed velocities decide."""
-    smooth = process(recording, rest=None)
-    rough = process(recording, cutoff_hz=None, rest=None)
+    try:
+        smooth = process(recording, rest=None)
+        rough = process(recording, cutoff_hz=None, rest=None)
+    except DataError as error:
+        raise DataError(error.reason, place=recording.source, remedy="Raise --duration or --rate.") from error
     places = np.searchsorted(rough.time, smooth.time - 0.25 / rough.rate_hz)
     counts = smooth.valid & _away_from_rest(robot, smooth.dq)
     valid = np.zeros_like(rough.valid)
