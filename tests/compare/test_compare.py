@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -83,9 +84,13 @@ def test_table_page_and_pictures() -> None:
     html = study_page(study()).to_html()
     assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert "maximum likelihood" in html
+    assert "<h3>parameter error [%], 100 Hz</h3>" in html
+    assert "total least squares" in html.partition("<h3>Remarks</h3>")[2]  # why it refused
     picture = study_pictures(study())
     assert picture.startswith("<svg")
-    assert "didim" in picture
+    colours = re.findall(r'style="fill:(#\w+)">didim<', picture)
+    assert len(colours) == 4  # one per chart
+    assert len(set(colours)) == 1
     json.dumps(study().to_json(), default=float)
 
 

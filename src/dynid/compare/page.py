@@ -10,8 +10,8 @@ import numpy as np
 from dynid.compare.condition import Condition
 from dynid.compare.methods import method
 from dynid.compare.study import Study, Summary
-from dynid.report.blocks import Block, Bullets, Plot, Rows, Text
-from dynid.report.chart import Chart, Line, grid
+from dynid.report.blocks import Block, Bullets, Heading, Plot, Rows, Text
+from dynid.report.chart import PALETTE, Chart, Line, grid
 from dynid.report.page import Page, Section
 from dynid.tables import Cell, Table
 
@@ -59,7 +59,7 @@ def comparison_table(study: Study, conditions: Sequence[Condition] | None = None
         "time",
         "iter.",
         "sim.",
-        "",
+        "remarks",
     ]
     return Table.of(heads, rows, digits=3)
 
@@ -107,7 +107,10 @@ class _Results(Section):
 
     def blocks(self) -> Sequence[Block]:
         table = comparison_table(self.study)
-        return [Rows(table.header, table.rows)]
+        said = [(f"{s.method}, {s.condition.label}", _remark(s) + (f": {s.reason}" if s.reason else ""))
+                for s in self.study.summaries if _remark(s)]  # fmt: skip
+        rows = tuple(row[:-1] for row in table.rows)  # remarks stand below, with their reasons: the table is wide
+        return [Rows(table.header[:-1], rows), *([Heading("Remarks"), Bullets(tuple(said))] if said else [])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,10 +122,11 @@ class _Curves(Section):
         return "Against the noise of positions"
 
     def blocks(self) -> Sequence[Block]:
-        found = []
+        found: list[Block] = []
+        later = _dashed(self.study)
         for series in _series(self.study):
             for label, x, lines in _curves(self.study, series):
-                found.append(Plot.of(label, "log10 noise of positions", "log10", x, lines, small=True))
+                found += [Heading(label), Plot.of(label, "log10 noise of positions", "log10", x, lines, dashed=later)]
         return found
 
 
@@ -133,12 +137,23 @@ def study_page(study: Study) -> Page:
 
 def study_pictures(study: Study) -> str:
     """The curves as one SVG picture; empty where only one noise level was tried."""
+    later = _dashed(study)
     charts = [
-        Chart(label, tuple(Line.of(name, x, y) for name, y in lines), "log10 noise of positions", "log10")
+        Chart(
+            label,
+            tuple(Line.of(name, x, y, dashed=name in later) for name, y in lines),
+            "log10 noise of positions",
+            "log10",
+        )
         for series in _series(study)
         for label, x, lines in _curves(study, series)
     ]
     return grid(charts) if charts else ""
+
+
+def _dashed(study: Study) -> tuple[str, ...]:
+    """Methods whose colour another one has already; their curves are dashed."""
+    return study.methods[len(PALETTE) :]
 
 
 def _series(study: Study) -> list[list[Condition]]:
@@ -151,7 +166,10 @@ def _series(study: Study) -> list[list[Condition]]:
 
 
 def _curves(study: Study, series: list[Condition]) -> list[tuple[str, list[float], list[tuple[str, list[float]]]]]:
-    """For each figure of merit its title, the axis, and one curve per method."""
+    """For each figure of merit its title, the axis, and one curve per method.
+
+    A curve may be empty: so a method keeps its colour from chart to chart.
+    """
     x = [float(np.log10(condition.position_std)) for condition in series]
     rest = series[0].label.partition(", ")[2]
     found = []
@@ -160,7 +178,6 @@ def _curves(study: Study, series: list[Condition]) -> list[tuple[str, list[float
         for name in study.methods:
             values = [figure(study.of(condition, name)) for condition in series]
             y = [float(np.log10(v)) if 0.0 < v < SHOWN else float("nan") for v in values]
-            if np.isfinite(y).any():
-                lines.append((name, y))
+            lines.append((name, y))
         found.append((f"{title}, {rest}", x, lines))
     return found
