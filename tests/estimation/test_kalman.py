@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dynid.compare.condition import Condition
+from dynid.compare.trial import Setting, make_trial, planted_robot
 from dynid.data.processing import process
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError, EstimationError
@@ -111,7 +114,7 @@ def test_noise_on_positions_that_spoils_least_squares() -> None:
 
 
 def test_noise_levels_are_found() -> None:
-    note = Kalman(torque_std=0.1, torque_between="smooth").solve(problem(1e-3, 0.1)).notes[0]
+    note = Kalman(torque_std=0.1, torque_between="smooth").solve(problem(1e-3, 0.1)).notes[-1]
     assert 0.7e-3 < float(note.split("by ")[1].split(",")[0]) < 1.4e-3
 
 
@@ -177,3 +180,37 @@ def test_running_away_is_said() -> None:
 def _pushed(state: OnlineFilter, steps: int) -> None:
     for _ in range(steps):
         state = state.predict(np.full(3, 1e3))
+
+
+def test_torques_between_samples_follow_the_loop() -> None:
+    """A loop of 2 kHz logged at 100 Hz: torques are not held for a sample."""
+    trial = make_trial(Setting(robot=planted_robot(zoo.gautier_khalil_3r()), duration_s=4.0), Condition(), 1)
+    data = build_problem(trial.robot, trial.raw, base=trial.base)
+    told = Kalman(position_std=1e-3, torque_std=trial.torque_std)
+    found, smooth, held = (replace(told, torque_between=way).solve(data) for way in (None, "smooth", "held"))  # type: ignore[arg-type]
+    assert found.values == pytest.approx(smooth.values, abs=1e-12)
+    assert any("20 times in a sample" in note for note in held.notes)
+    errors = [np.sqrt(np.mean(((e.values - trial.truth) / e.stderr) ** 2)) for e in (found, held)]
+    assert errors[0] < 0.7 * errors[1]
+
+
+def test_what_does_not_fit_is_said_or_refused() -> None:
+    data = problem(1e-3, 0.1)
+    honest = Kalman(position_std=1e-3, torque_std=0.1, start_std=0.12).solve(data)
+    assert len(honest.notes) == 1
+    optimistic = Kalman(position_std=1e-3, torque_std=0.001, start_std=0.12).solve(data)
+    assert "do not fit" in optimistic.notes[0]
+    assert optimistic.inflation.max() > 2.0
+    run = data.experiments[0]
+    flipped = build_problem(data.robot, replace(run, effort=-run.effort))
+    with pytest.raises(EstimationError, match=r"run away|do not move"):
+        Kalman(position_std=1e-3, torque_std=0.1).solve(flipped)
+
+
+@pytest.mark.parametrize("level", [-1.0, np.nan, np.inf, "a"])
+@pytest.mark.parametrize("name", ["position_std", "torque_std"])
+def test_nonsense_noise_levels_are_refused(name: str, level: object) -> None:
+    with pytest.raises(ArgumentError, match=name):
+        Kalman(**{name: level})  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="torque_std has shape"):
+        Kalman(position_std=1e-3, torque_std=(1.0, 2.0)).begin(robot(), np.zeros(3), rate_hz=100.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_toeplitz
@@ -174,3 +176,41 @@ def test_noise_that_the_law_answers_to_is_modelled() -> None:
         ratios.append(seen / predicted)
     assert ratios[0] == pytest.approx(np.ones(3), abs=0.7)
     assert ratios[1].max() > 2.0
+
+
+def test_torques_of_the_wrong_sign_are_refused() -> None:
+    run = noisy_positions(1e-3, 0).experiments[0]
+    flipped = build_problem(arm(), replace(run, effort=-run.effort))
+    with pytest.raises(EstimationError, match="negative"):
+        ML(position_std=1e-3).solve(flipped)
+    exact = planted_run(arm(), noise=0.1)
+    with pytest.raises(EstimationError, match="negative"):
+        ML(position_std=0.0).solve(build_problem(arm(), replace(exact, effort=-exact.effort)))
+
+
+def test_noise_levels_that_do_not_fit_are_said() -> None:
+    problem = noisy_positions(1e-3, 0)
+    right = ML(position_std=1e-3, torque_std=0.1).solve(problem)
+    wrong = ML(position_std=2e-4, torque_std=0.1).solve(problem)
+    assert not any("do not fit" in note for note in right.notes)
+    assert any("do not fit" in note for note in wrong.notes)
+    assert np.all(wrong.stderr > right.stderr / 3.0)
+
+
+def test_positions_that_were_low_passed_are_told() -> None:
+    path = sum_of_sines(3, amplitude=0.8, period_s=6.0)
+    noise = Noise(position=1e-3, effort=0.1)
+    log = simulate_experiment(arm(), path, rate_hz=100.0, duration_s=8.0, noise=noise, with_velocity=False)
+    problem = build_problem(arm(), process(log))
+    likely, exact = (ML(position_std=std).solve(problem) for std in (None, 0.0))
+    assert any("cutoff_hz=None" in note for note in likely.notes)
+    assert not any("cutoff_hz=None" in note for note in exact.notes)
+
+
+@pytest.mark.parametrize("level", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("name", ["position_std", "torque_std"])
+def test_nonsense_noise_levels_are_refused(name: str, level: float) -> None:
+    with pytest.raises(ArgumentError, match=name):
+        ML(**{name: level})  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="torque_std has shape"):
+        ML(position_std=1e-3, torque_std=(1.0, 2.0)).solve(noisy_positions(1e-3, 0))

@@ -43,6 +43,12 @@ class Belief:
         return self.matrix @ self.matrix.T if self.square_root else self.matrix
 
     @property
+    def std(self) -> Floats:
+        """(d,) standard deviation of each entry."""
+        squares = (self.matrix**2).sum(axis=1) if self.square_root else np.diagonal(self.matrix)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+    @property
     def root(self) -> Floats:
         """(d, d) lower triangular S with ``S S^T`` the covariance."""
         return self.matrix if self.square_root else _cholesky(self.matrix)

@@ -20,8 +20,9 @@ from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.estimation.belief import Belief
 from dynid.estimation.direct_model import DirectModel
 from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.kalman_innovations import Innovations, innovation_inflation, refuse_hopeless
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
-from dynid.estimation.motion_noise import position_noise
+from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
 from dynid.parameters.base import BaseParameters, base_parameters
@@ -30,6 +31,8 @@ from dynid.robot.model import Robot
 __all__ = ["Kalman", "OnlineFilter"]
 
 Floats = NDArray[np.float64]
+SAME_RATE = 0.5
+"""Control periods in a sample, beyond one, up to which the logged torque is taken for the one that acts."""
 LEAST_POSITION_STD = 1e-9
 """Of positions without noise [rad or m], so that the filter's equations stay regular."""
 
@@ -44,13 +47,16 @@ class Kalman(Estimator):
     position_std: float | None = None
     """Standard deviation of the positions' noise [rad or m]; None takes it from their spectrum."""
     torque_std: float | tuple[float, ...] | None = None
-    """Standard deviation of the torques' noise [N m or N]; None takes it from the residuals of least squares."""
+    """Standard deviation of the torques' noise [N m or N]; None takes it from the residuals of least squares. Where a
+    loop is known that is faster than the log, what its law answers to the positions' noise is added."""
     start: tuple[float, ...] | None = None
     """(b,) base parameters to start from; the robot's own by default."""
     start_std: float = 0.3
     """Standard deviation of the start relative to its values; of zeros, relative to the mean size of their kind."""
-    torque_between: Literal["held", "smooth"] = "held"
-    """How torques go on between samples: held by a digital controller, or along cubics through them."""
+    torque_between: Literal["held", "smooth"] | None = None
+    """How torques go on between samples: held by a digital controller, or along cubics through them. None holds them
+    where a loop is known that is no faster than the log, and takes cubics otherwise; on line, where no later torque is
+    known, each is held."""
     drift: float = 0.0
     """Standard deviation that parameters gain in one second, relative to that of the start."""
     passes: int = 1
@@ -60,8 +66,11 @@ class Kalman(Estimator):
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
-        if self.kind not in ("extended", "unscented") or self.torque_between not in ("held", "smooth"):
-            raise ArgumentError(f"there is no such filter: {self}", remedy="Choose extended or unscented.")
+        if self.kind not in ("extended", "unscented"):
+            raise ArgumentError(f"there is no {self.kind!r} Kalman filter", remedy="Choose extended or unscented.")
+        if self.torque_between not in ("held", "smooth", None):
+            raise ArgumentError(f"torque_between is {self.torque_between!r}", remedy="Choose held, smooth or None.")
+        check_noise_levels(self.position_std, self.torque_std)
         if self.passes < 1 or not self.start_std > 0.0 or not self.spread > 0.0 or self.drift < 0.0:
             raise ArgumentError(f"start_std, spread and passes must be positive, drift not negative: {self}")
 
@@ -88,7 +97,7 @@ class Kalman(Estimator):
         if self.position_std is None or self.torque_std is None:
             raise ArgumentError("on line, noise levels must be known", remedy="Give position_std and torque_std.")
         n, chosen = robot.dof, base or base_parameters(robot)
-        noise = np.broadcast_to(np.asarray(self.torque_std, dtype=float), (n,)).astype(float)
+        noise = per_joint_std(self.torque_std, n)
         position = np.full(n, max(self.position_std, LEAST_POSITION_STD))
         beta, spread = self._start(robot, chosen)
         velocity = np.zeros(n) if dq is None else np.asarray(dq, dtype=float)
@@ -96,6 +105,8 @@ class Kalman(Estimator):
         mean = np.concatenate([np.asarray(q, dtype=float), velocity, beta])
         return OnlineFilter(
             settings=self,
+            surprise=np.zeros(n),
+            surprise_std=position,
             model=DirectModel(robot, chosen, friction_speed),
             belief=Belief.of(mean, std, square_root=self.square_root),
             position_std=position,
@@ -116,7 +127,11 @@ class Kalman(Estimator):
         return beta, self.start_std * np.where(size > 0.0, size, 1.0)
 
     def solve(self, problem: Problem) -> Estimate:
-        """Go through all experiments, one after the other; the parameters are those at the end."""
+        """Go through all experiments, one after the other; the parameters are those at the end.
+
+        Raises:
+            EstimationError: The filter runs away, or the positions are nowhere near those it expects.
+        """
         refuse_streamed(problem)
         refuse_unsupported(problem)
         if problem.features or problem.band_hz is not None:
@@ -125,18 +140,20 @@ class Kalman(Estimator):
             )
         plain = least_squares_estimate(problem, refined_weights(problem), f"{self._name} Kalman filter")
         settings = self._resolved(problem, plain)
-        belief: Belief | None = None
-        for _ in range(self.passes):
-            belief = settings._one_pass(problem, belief)
-        assert belief is not None
+        belief, innovations = settings._one_pass(problem, None)
+        for _ in range(self.passes - 1):
+            belief, innovations = settings._one_pass(problem, belief)
         states = 2 * problem.robot.dof
+        refuse_hopeless(innovations, problem.robot.joint_names)
+        inflation, doubts = innovation_inflation(innovations, problem.robot.joint_names)
+        levels = f"positions taken as noisy by {settings.position_std:.2g}, start by {100 * self.start_std:.3g} %"
         return replace(
             plain,
             values=belief.mean[states:],
-            covariance=belief.covariance[states:, states:],
+            covariance=inflation.max() * belief.covariance[states:, states:],
             undetermined=np.zeros(problem.base.rank, dtype=bool),
-            inflation=np.ones(problem.robot.dof),
-            notes=(f"positions taken as noisy by {settings.position_std:.2g}, start by {100 * self.start_std:.3g} %",),
+            inflation=inflation,
+            notes=(*self._contradictions(problem), *doubts, levels),
         )
 
     @property
@@ -149,12 +166,13 @@ class Kalman(Estimator):
         torque = tuple(float(std) for std in plain.noise_std) if self.torque_std is None else self.torque_std
         return replace(self, position_std=position, torque_std=torque)
 
-    def _one_pass(self, problem: Problem, before: Belief | None) -> Belief:
-        """The belief after all samples, from the means of an earlier pass where there was one."""
+    def _one_pass(self, problem: Problem, before: Belief | None) -> tuple[Belief, list[Innovations]]:
+        """The belief after all samples, from the means of an earlier pass where there was one; and the surprises."""
         start = None if before is None else tuple(before.mean[2 * problem.robot.dof :].tolist())
-        settings = self if start is None else replace(self, start=start)
         belief: Belief | None = None
+        innovations = []
         for run, rows in _usable(problem):
+            settings = self._for_run(run) if start is None else replace(self._for_run(run), start=start)
             filtered = settings.begin(
                 problem.robot,
                 run.q[rows][0],
@@ -165,10 +183,35 @@ class Kalman(Estimator):
             )
             if belief is not None:
                 filtered = filtered.with_parameters_of(belief)
-            belief = filtered.run(run.q[rows], run.effort[rows]).belief
+            states = list(filtered.steps(run.q[rows], run.effort[rows]))
+            surprise, std = (np.array([getattr(s, name) for s in states]) for name in ("surprise", "surprise_std"))
+            innovations.append(Innovations(run.q[rows], surprise, std))
+            belief = states[-1].belief
         if belief is None:
             raise DataError("no stretch has four samples with torques", remedy="See Experiment.dropped.")
-        return belief
+        return belief, innovations
+
+    def _contradictions(self, problem: Problem) -> tuple[str, ...]:
+        """What was asked for although the loops that are known say otherwise."""
+        periods = [_control_periods(run) for run in problem.experiments if run.loop is not None]
+        if self.torque_between != "held" or max(periods, default=1.0) <= 1.0 + SAME_RATE:
+            return ()
+        fast = f"the loop changes them {max(periods):.3g} times in a sample"
+        return (f"torques are taken as held between samples, but {fast}: values are shifted (torque_between=None)",)
+
+    def _for_run(self, run: Experiment) -> Kalman:
+        """The same with what a run's loop, if it is known, makes of the torques between samples."""
+        assert self.torque_std is not None
+        assert self.position_std is not None
+        periods = _control_periods(run)
+        between = self.torque_between or ("smooth" if periods > 1.0 + SAME_RATE else "held")
+        stiffness = law_stiffness(run)
+        if stiffness is None or periods <= 1.0 + SAME_RATE:
+            return replace(self, torque_between=between)
+        # the logged torque answers the noise of one control period, the one that acts the mean of all their noises
+        answered = stiffness * self.position_std * np.sqrt(1.0 - 1.0 / periods)
+        torque = np.hypot(per_joint_std(self.torque_std, answered.size), answered)
+        return replace(self, torque_between=between, torque_std=tuple(torque.tolist()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -186,6 +229,10 @@ class OnlineFilter:
     drift: Floats
     """(b,) standard deviation that the parameters gain in one second"""
     rate_hz: float
+    surprise: Floats
+    """(n,) the innovation: last measured positions less the expected ones; NaN where a joint's was missing"""
+    surprise_std: Floats
+    """(n,) standard deviation of that difference, as the filter has it"""
 
     @property
     def values(self) -> Floats:
@@ -243,13 +290,25 @@ class OnlineFilter:
         measured = np.asarray(q, dtype=float)
         here = np.flatnonzero(np.isfinite(measured))
         H = np.eye(self.torque_std.size, self.belief.mean.size)[here]
-        return replace(self, belief=self.belief.corrected(H, measured[here], self.position_std[here]))
+        return replace(
+            self,
+            belief=self.belief.corrected(H, measured[here], self.position_std[here]),
+            surprise=measured - self.q,
+            surprise_std=np.hypot(self.belief.std[: measured.size], self.position_std),
+        )
+
+    def steps(self, q: Floats, torque: Floats) -> Iterator[OnlineFilter]:
+        """After each sample but the first of a gap-free stretch (N, n), the first position already known."""
+        state = self
+        for k in range(len(q) - 1):
+            state = state.predict(self._between(torque, k)).update(q[k + 1])
+            yield state
 
     def run(self, q: Floats, torque: Floats) -> OnlineFilter:
         """Through a gap-free stretch of positions and torques (N, n), the first position already known."""
         state = self
-        for k in range(len(q) - 1):
-            state = state.predict(self._between(torque, k)).update(q[k + 1])
+        for following in self.steps(q, torque):
+            state = following
         return state
 
     def with_parameters_of(self, belief: Belief) -> OnlineFilter:
@@ -263,11 +322,16 @@ class OnlineFilter:
 
     def _between(self, torque: Floats, k: int) -> Floats:
         """(3, n) torque at the start, middle and end of period k."""
-        if self.settings.torque_between == "held":
+        if self.settings.torque_between != "smooth":
             return np.broadcast_to(torque[k], (3, torque.shape[1]))
         before, after = torque[max(k - 1, 0)], torque[min(k + 2, len(torque) - 1)]
         middle = (9.0 * (torque[k] + torque[k + 1]) - before - after) / 16.0
         return np.stack([torque[k], middle, torque[k + 1]])
+
+
+def _control_periods(run: Experiment) -> float:
+    """Control periods in a sample; infinite where no loop is known."""
+    return np.inf if run.loop is None else run.loop.reference.rate_hz / run.rate_hz
 
 
 def _usable(problem: Problem) -> Iterator[tuple[Experiment, slice]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from dynid.data.cutoff import choose_cutoff
 from dynid.data.differentiation import CentralDifferences, Differentiation
@@ -22,8 +23,9 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.coloured_noise import Autoregression, autocovariance
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.likelihood_checks import refuse_negative_inertia
 from dynid.estimation.linearisation import Linearisation, linearisation
-from dynid.estimation.motion_noise import position_noise
+from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise
 from dynid.estimation.position_errors import NoisyStretch, Solution
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed, sample_blocks
@@ -50,6 +52,8 @@ ROUNDING = 1e-11
 """Steps below this part of the largest parameter are rounding."""
 FASTER = 4.0
 """Control rate over that of the log from which on a sampled torque says little of the motion between samples."""
+LEVEL, MISFIT = 1e-4, 1.5
+"""Residuals are said not to fit where they vary this much more than they should, and less likely than that."""
 DRY = ("FC", "FCM")
 """Symbols of parameters whose columns jump with the sign of a velocity."""
 
@@ -77,8 +81,9 @@ class ML(Estimator):
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
-        if self.rounds < 1 or self.most_order < 0 or (self.position_std is not None and self.position_std < 0.0):
-            raise ArgumentError(f"rounds must be positive, order and noise not negative: {self}")
+        if self.rounds < 1 or self.most_order < 0:
+            raise ArgumentError(f"rounds must be positive, order not negative: {self}")
+        check_noise_levels(self.position_std, self.torque_std)
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate; the covariance is the inverse of the Fisher information.
@@ -97,14 +102,20 @@ class ML(Estimator):
             )
         found = _Search(self, problem, std).run() if std > 0.0 else self._exact_positions(problem, plain)
         orders = [model.order for model in found.noise]
-        unsettled = (f"the search still moves by {found.moved:.2g} standard deviations",) if found.moved else ()
+        covariance = np.asarray(found.misfit * np.linalg.inv(found.information), dtype=float)
+        refuse_negative_inertia(problem, found.beta, covariance)
         return replace(
             plain,
             values=found.beta,
-            covariance=np.asarray(np.linalg.inv(found.information), dtype=float),
+            covariance=covariance,
             noise_std=np.sqrt([_marginal(model) for model in found.noise]),
             inflation=np.ones(problem.robot.dof),
-            notes=(*plain.notes, *unsettled, f"noise of positions {std:.2g}, orders of torque noise {orders}"),
+            notes=(
+                *plain.notes,
+                *_smoothed(problem, std, given=self.position_std is not None),
+                *found.doubts,
+                f"noise of positions {std:.2g}, orders of torque noise {orders}",
+            ),
             extras={"iterations": float(found.rounds), "position_std": std},
         )
 
@@ -135,6 +146,19 @@ class _Found:
     rounds: int
     moved: float = 0.0
     """Last step, in standard deviations, where it is still large."""
+    misfit: float = 1.0
+    """Variance of the residuals over that which the noise levels make likely, where it is much more than one."""
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the reader must know."""
+        unsettled = f"the search still moves by {self.moved:.2g} standard deviations"
+        misfit = (
+            f"the model or the noise levels do not fit: residuals vary {self.misfit:.3g} times as much as they should; "
+            "intervals are widened by that, but a wrong model also shifts the values (check position_std, torque_std "
+            "and the joint models)"
+        )
+        return (unsettled,) * (self.moved > 0.0) + (misfit,) * (self.misfit > 1.0)
 
 
 class _Search:
@@ -160,8 +184,7 @@ class _Search:
         beta, noise = self._start(motions)
         given = self.settings.torque_std
         if given is not None:
-            known = np.broadcast_to(np.asarray(given, dtype=float), (len(noise),))
-            noise = [Autoregression.white(float(std) ** 2) for std in known]
+            noise = [Autoregression.white(float(std) ** 2) for std in per_joint_std(given, len(noise))]
         signs: list[Floats] = []
         change = np.inf
         for turn in range(1, self.settings.rounds + 1):
@@ -185,11 +208,19 @@ class _Search:
                 and self.settings._ends(step, beta, information)
                 and (change < SETTLED or turn > RESCALED)
             ):
-                return _Found(beta, information, noise, turn)
+                return _Found(beta, information, noise, turn, misfit=self._misfit(ready, parts, beta))
         moved = float(np.abs(step * np.sqrt(np.diagonal(information))).max())
         if moved > NEARLY:
             raise _endless(self.settings.rounds)
-        return _Found(beta, information, noise, self.settings.rounds, moved)
+        return _Found(beta, information, noise, self.settings.rounds, moved, self._misfit(ready, parts, beta))
+
+    def _misfit(self, ready: list[tuple[Floats, Floats, Floats]], parts: list[Solution], beta: Floats) -> float:
+        """Variance of the residuals over the expected one; 1 where that is no more than chance."""
+        if self.settings.torque_std is None:  # found from the residuals, so that they fit
+            return 1.0
+        squares = sum(part.misfit(t - Y @ beta, beta) for part, (t, Y, _) in zip(parts, ready, strict=True))
+        spare = sum(int(np.any(J != 0.0, axis=2).sum()) for _, _, J in ready) - beta.size
+        return squares / spare if spare > 0 and squares > max(chdtri(spare, LEVEL), MISFIT * spare) else 1.0
 
     def _start(self, motions: list[Floats]) -> tuple[Floats, list[Autoregression]]:
         """Least squares on smoothed motions, and what it leaves over as white noise."""
@@ -279,10 +310,7 @@ def _stretches(problem: Problem, settings: ML) -> list[NoisyStretch]:
 def _answer(run: Experiment) -> Floats | None:
     """(n,) stiffness of a known law that is much faster than the log; None otherwise."""
     loop = run.loop
-    if loop is None or loop.reference.rate_hz < FASTER * run.rate_hz:
-        return None
-    stiffness = loop.law.stiffness(loop.dof)
-    return stiffness if np.isfinite(stiffness).all() else None
+    return None if loop is None or loop.reference.rate_hz < FASTER * run.rate_hz else law_stiffness(run)
 
 
 def _smooth(stretch: NoisyStretch) -> Floats:
@@ -336,6 +364,19 @@ def _marginal(model: Autoregression) -> float:
     impulse = np.zeros(4096)
     impulse[0] = 1.0
     return model.variance * float(np.sum(lfilter([1.0], model.taps, impulse) ** 2))
+
+
+def _smoothed(problem: Problem, std: float, *, given: bool) -> tuple[str, ...]:
+    """What to do where positions were low-passed although their noise is to be followed."""
+    low_passed = [
+        run for run in problem.experiments if run.derivation is not None and run.derivation.smoothing.cutoff_hz
+    ]
+    if not low_passed or not std > 0.0:
+        return ()
+    source = "the noise level given is not theirs any more" if given else "their noise level cannot be told"
+    return (
+        f"positions were low-passed, so that {source}: use process(..., cutoff_hz=None), or ML(position_std=0) on them",
+    )
 
 
 def _open(plain: Estimate) -> list[str]:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from dynid.data.cutoff import choose_cutoff
 from dynid.data.differentiation import CentralDifferences, Differentiation
 from dynid.data.filters import Butterworth, Smoothing
+from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError
 
-__all__ = ["impulse_responses", "position_noise"]
+__all__ = ["check_noise_levels", "impulse_responses", "law_stiffness", "per_joint_std", "position_noise"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +30,31 @@ def position_noise(runs: Sequence[Experiment]) -> float:
         choice = choose_cutoff(pieces, run.rate_hz, differentiation=CentralDifferences(), low_pass=Butterworth())
         squares.append(np.mean(choice.signal_noise**2))
     return float(np.sqrt(np.mean(squares)))
+
+
+def check_noise_levels(position_std: float | None, torque_std: float | tuple[float, ...] | None) -> None:
+    """Refuse standard deviations that are no numbers, or negative; torques' must be positive."""
+    check_number("position_std", position_std, "a standard deviation, zero or more [rad or m], or None", zero=True)
+    for level in torque_std if isinstance(torque_std, tuple | list | np.ndarray) else (torque_std,):
+        check_number("torque_std", level, "standard deviations above zero [N m or N], or None")
+
+
+def per_joint_std(torque_std: float | tuple[float, ...], dof: int) -> Floats:
+    """(n,) standard deviations of the torques' noise, from one number for all joints or one for each."""
+    levels = np.asarray(torque_std, dtype=float)
+    if levels.ndim > 1 or levels.size not in (1, dof):
+        raise ArgumentError(
+            f"torque_std has shape {levels.shape}", remedy=f"Give one number, or one per joint ({dof}), in order."
+        )
+    return np.array(np.broadcast_to(levels, (dof,)))
+
+
+def law_stiffness(run: Experiment) -> Floats | None:
+    """(n,) torque per position error of the experiment's law [N m/rad or N/m]; None where it is not known."""
+    if run.loop is None:
+        return None
+    stiffness = run.loop.law.stiffness(run.loop.dof)
+    return stiffness if np.isfinite(stiffness).all() else None
 
 
 def impulse_responses(differentiation: Differentiation, rate_hz: float, reach: int) -> Floats:

@@ -63,6 +63,10 @@ class Solution:
         """(n,) to be held against `spare`: equal where each joint's torque variance is at the likelihood's peak."""
         return np.asarray((self._rest(beta) ** 2).sum(axis=0))
 
+    def misfit(self, rest: Floats, beta: Floats) -> float:
+        """``u^T S^-1 u`` of the residuals u (m, n) at the parameters (b,)."""
+        return float(np.sum(rest * self._rest(beta)))
+
     def spare(self, covariance: Floats) -> Floats:
         """(n,) `trace` less what the parameters, of covariance (b, b), have adapted to (restricted likelihood)."""
         Y = self.solved[:, :-1]

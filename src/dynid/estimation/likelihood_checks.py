@@ -1,0 +1,46 @@
+"""Whether a likelihood's peak is a robot at all."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import EstimationError
+from dynid.estimation.problem import Problem
+from dynid.kernels import regressor
+
+__all__ = ["refuse_negative_inertia"]
+
+Floats = NDArray[np.float64]
+CERTAIN = 6.0
+"""Standard deviations by which an inertia must be below zero to be a contradiction."""
+POSES = 50
+"""Poses of each experiment at which inertias are looked at."""
+
+
+def refuse_negative_inertia(problem: Problem, beta: Floats, covariance: Floats) -> None:
+    """Refuse parameters with which a joint, all others held, would have an inertia certainly below zero.
+
+    No residual shows that: torques of the wrong sign are explained perfectly by the negative of all parameters.
+
+    Args:
+        problem: The problem.
+        beta: (b,) base parameters.
+        covariance: (b, b) of them.
+
+    Raises:
+        EstimationError: So it is.
+    """
+    n, columns = problem.robot.dof, problem.base.columns
+    poses = np.concatenate([run.q[:: max(1, run.samples // POSES)] for run in problem.experiments])
+    rest = np.zeros_like(poses)
+    held = regressor(problem.robot, poses, rest, rest, columns=columns)[:, :, : beta.size]
+    for joint in range(n):
+        pushed = regressor(problem.robot, poses, rest, rest + np.eye(n)[joint], columns=columns)
+        row = pushed[:, joint] - held[:, joint]  # row @ beta is the mass matrix' entry of the joint
+        inertia, std = row @ beta, np.sqrt(np.einsum("ka,ab,kb->k", row, covariance, row))
+        if np.any(inertia < -CERTAIN * std - 1e-12 * np.abs(row * beta).sum(axis=1)):
+            raise EstimationError(
+                f"the likeliest inertia about {problem.robot.joint_names[joint]!r} is negative, {inertia.min():.3g}",
+                remedy="Check the sign of its torque and of its position, and that the joint models fit.",
+            )
