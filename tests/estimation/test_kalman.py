@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from dynid.compare.condition import Condition
 from dynid.compare.trial import Setting, make_trial, planted_robot
 from dynid.data.processing import process
+from dynid.data.recording import Recording
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.belief import Belief
 from dynid.estimation.direct_model import DirectModel
+from dynid.estimation.estimate import Estimator
 from dynid.estimation.kalman import Kalman, OnlineFilter
 from dynid.estimation.least_squares import OLS
+from dynid.estimation.likelihood import ML
 from dynid.estimation.linearisation import linearisation
 from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.recursive import Recursive
@@ -214,3 +217,13 @@ def test_nonsense_noise_levels_are_refused(name: str, level: object) -> None:
         Kalman(**{name: level})  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="torque_std has shape"):
         Kalman(position_std=1e-3, torque_std=(1.0, 2.0)).begin(robot(), np.zeros(3), rate_hz=100.0)
+
+
+@pytest.mark.parametrize("estimator", [Kalman(), ML()], ids=["kalman", "likelihood"])
+def test_noise_is_no_motion(estimator: Estimator) -> None:
+    rng = np.random.default_rng(0)
+    q = 0.3 + 1e-4 * rng.normal(size=(400, 3))
+    log = Recording(time=np.arange(400) / 100.0, q=q, effort=5.0 + 0.1 * rng.normal(size=q.shape))
+    data = build_problem(robot(), process(log, cutoff_hz=None, rest=None))
+    with pytest.raises(IdentifiabilityError, match="no joint moves"):
+        estimator.solve(data)

@@ -22,6 +22,7 @@ from dynid.estimation.direct_model import DirectModel
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.kalman_innovations import Innovations, innovation_inflation, refuse_hopeless
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
+from dynid.estimation.likelihood_checks import refuse_rest
 from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
@@ -164,6 +165,7 @@ class Kalman(Estimator):
         """The same with noise levels that are numbers."""
         position = position_noise(problem.experiments) if self.position_std is None else self.position_std
         torque = tuple(float(std) for std in plain.noise_std) if self.torque_std is None else self.torque_std
+        refuse_rest(problem, position)
         return replace(self, position_std=position, torque_std=torque)
 
     def _one_pass(self, problem: Problem, before: Belief | None) -> tuple[Belief, list[Innovations]]:

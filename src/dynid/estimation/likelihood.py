@@ -23,7 +23,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.coloured_noise import Autoregression, autocovariance
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
-from dynid.estimation.likelihood_checks import refuse_negative_inertia
+from dynid.estimation.likelihood_checks import refuse_negative_inertia, refuse_rest
 from dynid.estimation.linearisation import Linearisation, linearisation
 from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise
 from dynid.estimation.position_errors import NoisyStretch, Solution
@@ -93,6 +93,7 @@ class ML(Estimator):
         """
         refuse_streamed(problem)
         std = position_noise(problem.experiments) if self.position_std is None else self.position_std
+        refuse_rest(problem, std)
         weights = refined_weights(problem)
         plain = least_squares_estimate(problem, weights, "maximum likelihood")
         if plain.undetermined.any():

@@ -1,21 +1,36 @@
-"""Whether a likelihood's peak is a robot at all."""
+"""Whether positions are more than their noise, and whether a likelihood's peak is a robot at all."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import EstimationError
+from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.estimation.problem import Problem
 from dynid.kernels import regressor
 
-__all__ = ["refuse_negative_inertia"]
+__all__ = ["refuse_negative_inertia", "refuse_rest"]
 
 Floats = NDArray[np.float64]
 CERTAIN = 6.0
 """Standard deviations by which an inertia must be below zero to be a contradiction."""
+MOVING = 3.0
+"""Standard deviation of positions over that of their noise from which on there is a motion."""
 POSES = 50
 """Poses of each experiment at which inertias are looked at."""
+
+
+def refuse_rest(problem: Problem, position_std: float) -> None:
+    """Refuse logs in which no joint moves more than the noise of its positions [rad or m] does.
+
+    Raises:
+        IdentifiabilityError: So it is; differentiated, the noise would be taken for a motion.
+    """
+    if not any(np.any(run.q.std(axis=0) > MOVING * position_std) for run in problem.experiments):
+        raise IdentifiabilityError(
+            f"no joint moves by more than the noise of its positions, {position_std:.2g}",
+            remedy="Record a motion; give position_std where the noise is less.",
+        )
 
 
 def refuse_negative_inertia(problem: Problem, beta: Floats, covariance: Floats) -> None:
