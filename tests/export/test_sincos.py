@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from dynid.export.c_check import FLAGS
-from dynid.export.c_printer import sincos_text
+from dynid.export.c_printer import called_functions
 from dynid.tape import record
 
 PROGRAM = """
@@ -81,7 +81,7 @@ int main(void)
 )
 def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags, bound):
     tape = record(lambda q: [value for angle in q for value in (angle.sin(), angle.cos())], q=(6,))
-    text = sincos_text("arm", [tape])
+    text = called_functions("arm", [tape], "double")
     (tmp_path / "main.c").write_text(PROGRAM.replace("TEXT", "\n".join(text)).replace("STATES", "20000"))
     loose = [flag for flag in FLAGS if flag not in ("-O2", "-Wconversion")]
     subprocess.run([compiler, *loose, *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
@@ -94,6 +94,6 @@ def test_sines_and_cosines_are_those_of_the_library(tmp_path, compiler, flags, b
 def test_an_odd_number_of_angles_is_rounded_up_where_there_is_room():
     inner = record(lambda q: [q[1].sin() * q[2].cos() + q[3].sin()], q=(5,))
     whole = record(lambda q: [q[0].sin() * q[1].cos() + q[2].sin()], q=(3,))
-    assert "arm_sincos4" in sincos_text("arm", [inner])[-1]
-    assert "arm_sincos3" in sincos_text("arm", [whole])[-1]
-    assert sincos_text("arm", [record(lambda q: [q[0] * 2.0], q=(3,))]) == []
+    assert "arm_sincos4" in called_functions("arm", [inner], "double")[-1]
+    assert "arm_sincos3" in called_functions("arm", [whole], "double")[-1]
+    assert called_functions("arm", [record(lambda q: [q[0] * 2.0], q=(3,))], "double") == []

@@ -9,7 +9,7 @@ from dynid.tape.c_backend import CStyle, c_declaration, c_function, idle_inputs
 from dynid.tape.lower import lower
 from dynid.tape.operations import Operation
 
-__all__ = ["fast_function", "sincos_text"]
+__all__ = ["called_functions", "fast_function"]
 
 _SINCOS = """/* Sines and cosines of {n} angles [rad], each within 2.5e-16 of the truth: reduction by multiples of pi/2
  * in two parts (Cody and Waite), then the polynomials of fdlibm. Adding 1.5 * 2^52 rounds to a whole number, which
@@ -71,15 +71,26 @@ _EXPRESSIONS = {
     "fnma": "{2} - ({0} * {1})",
     "sqrt": "sqrt{f}({0})",
     "abs": "fabs{f}({0})",
-    "sign": "({0} > 0.0{f}) ? 1.0{f} : (({0} < 0.0{f}) ? (-1.0{f}) : {0})",
+    "sign": "{package}_sign({0})",
 }
 
+_SIGN = """/* 1, -1, or x itself where it is zero or no number. By itself, because analysers follow every condition
+ * through all that comes after it. */
+static {precision} {name}_sign({precision} x)
+{{
+    return (x > 0.0{f}) ? 1.0{f} : ((x < 0.0{f}) ? (-1.0{f}) : x);
+}}
+"""
 
-def sincos_text(name: str, tapes: Iterable[Tape]) -> list[str]:
+
+def called_functions(name: str, tapes: Iterable[Tape], precision: str) -> list[str]:
     """The static functions that these tapes call, printed by `fast_function`, after the headers they need."""
-    counts = {len(_angles(tape)) for tape in tapes if _is_plain(tape)} - {0}
+    plain = [tape for tape in tapes if _is_plain(tape)]
+    counts = {len(_angles(tape)) for tape in plain if precision == "double"} - {0}
     functions = [_SINCOS.format(name=name, n=n) for n in sorted(counts)]
-    return ["#include <float.h>\n#include <stdint.h>\n", *functions] if functions else []
+    if any(code == Operation.SIGN for tape in plain for _, code, _, _ in tape.steps()):
+        functions.append(_SIGN.format(name=name, precision=precision, f="f" if precision == "float" else ""))
+    return ["#include <float.h>\n#include <stdint.h>\n", *functions] if counts else functions
 
 
 def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, package: str) -> str:
@@ -90,7 +101,7 @@ def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, pack
         symbol: The function's name.
         precision: ``double`` or ``float``.
         linkage: What stands before ``void``.
-        package: What the name of the sine and cosine function begins with.
+        package: What the names of the called functions begin with.
     """
     style = CStyle(precision="float" if precision == "float" else "double", linkage=linkage)
     if not _is_plain(tape):
@@ -106,7 +117,8 @@ def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, pack
         if step.name == "store":
             stores.append((step.result, step.operands[0]))
             continue
-        expression = _EXPRESSIONS[step.name].format(*(names[operand] for operand in step.operands), f=suffix)
+        operands = (names[operand] for operand in step.operands)
+        expression = _EXPRESSIONS[step.name].format(*operands, f=suffix, package=package)
         lines.append(f"    const {precision} t{step.result} = {expression};")
         names[step.result] = f"t{step.result}"
     stores += [(slot, target) for slot, target in enumerate(targets) if target < 0]

@@ -209,7 +209,7 @@ def two_rate_header(text: CodeText, tasks: dict[str, Tape]) -> str:
 
 def two_rate_source(text: CodeText, tasks: dict[str, Tape]) -> str:
     """The source of the two-rate structure."""
-    shared = text.sincos(tasks.values())
+    shared = text.called(tasks.values())
     definitions = "\n".join([*shared, *(text.definition(task, tape) for task, tape in tasks.items())])
     return _SOURCE.format(definitions=definitions, **_sizes(text))
 
