@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,34 +15,23 @@ from dynid.closed_loop.simulate import LoopSimulator
 from dynid.data.filters import Smoothing
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.feasible import FeasibleWLS
-from dynid.estimation.least_squares import refined_weights
+from dynid.estimation.loop_search import LoopSearch, SearchStart, WrongLawError
 from dynid.estimation.loop_stability import LoopStability
-from dynid.estimation.possible import near_possible
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
 from dynid.kernels import kernel
 from dynid.tape import Program, compile_tape
 from dynid.tape.rollout import Runs
 
-__all__ = ["LoopRun", "LoopRuns", "Motions", "SimulatedMotion", "Start", "joint_weights"]
+__all__ = ["LoopRun", "LoopRuns", "Motions", "SimulatedMotion", "Start", "WrongLawError", "joint_weights"]
 
 Floats = NDArray[np.float64]
-Result = TypeVar("Result")
 ALIGNED = 1e-3
 """Largest distance of a sample from a control instant, in control periods."""
 CHECKED = 16
 """Samples of a run at which the inertia matrix is checked."""
-WORSE = 2.0
-"""Steps that raise the misfit by more than this factor are shortened."""
 FORGOTTEN = 8.0
 """Settling times after which a low-pass has forgotten what it saw, to rounding."""
-ENOUGH = (0.02, 0.5, np.inf)
-"""Misfits below which a start is good enough not to try the next before it."""
-FINER = (1, 4)
-"""By how much the integrator's steps are shortened, in turn."""
-HALVINGS = 6
-"""How often a step is halved before it is given up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +56,6 @@ class LoopRun:
     """Control periods per record of the simulation"""
     rows: NDArray[np.int64]
     """(N,) record of each sample"""
-
     stability: LoopStability
     """Which parameters it can be simulated with"""
     stride: int = 1
@@ -195,20 +182,12 @@ def _columns(arm: Arm) -> Program:
 Motions = tuple[SimulatedMotion, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Start:
-    """Where an iteration begins."""
-
-    beta: Floats
-    """(b,)"""
-    motions: Motions
-    """Of the experiments with these parameters"""
-    notes: tuple[str, ...]
-    """What was not as usual"""
+Start = SearchStart[Motions]
+"""Where an iteration begins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LoopRuns:
+class LoopRuns(LoopSearch[Motions]):
     """All experiments of a problem in their loops."""
 
     problem: Problem
@@ -238,98 +217,9 @@ class LoopRuns:
         starts = near if near is not None else (None,) * len(self.runs)
         return tuple(run.simulate(beta, start) for run, start in zip(self.runs, starts, strict=True))
 
-    def from_some_start(self, iterate: Callable[[LoopRuns, Start], Result]) -> Result:
-        """The result of the first start from which an iteration comes to an end.
-
-        Where none does, all are tried once more with shorter steps of the integrator: the prior's friction and inertia,
-        from which its steps follow, may be far off.
-
-        Args:
-            iterate: Goes on from a start, or raises EstimationError.
-
-        Raises:
-            EstimationError: No start follows the references, or none leads to an answer.
-        """
-        failure: EstimationError | None = None
-        for factor in FINER:
-            runs = self if factor == 1 else self.finer(factor)
-            for start in runs.starts():
-                try:
-                    return iterate(runs, start)
-                except EstimationError as error:
-                    failure = failure or error
-        if failure is not None:
-            raise failure
-        raise EstimationError(
-            "no start follows the references: neither a fit nor the robot's own values",
-            remedy="Check the control law and the reference, or give the robot better prior values.",
-        )
-
     def finer(self, factor: int) -> LoopRuns:
         """The same with more steps of the integrator between control instants."""
         return LoopRuns(self.problem, tuple(run.finer(factor) for run in self.runs))
-
-    def starts(self) -> Iterator[Start]:
-        """Where to begin: with weighted least squares, if that robot's torques are near the measured ones.
-
-        Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
-        hardly moves as it should. The robot's own values, and a physically possible fit, are then tried too, and the
-        nearest to the measured torques comes first.
-        """
-        problem = self.problem
-        tries: tuple[tuple[str, Callable[[], Floats]], ...] = (
-            ("", lambda: problem.information.weight(refined_weights(problem)).solve(minimum_norm=True)),
-            ("the robot's own values", lambda: problem.base.project(problem.robot.parameter_vector)),
-            ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(problem).values),
-        )
-        waiting: list[tuple[float, Start]] = []
-        for (note, values), enough in zip(tries, ENOUGH, strict=True):
-            beta = values()
-            motions = self.attempt(beta)
-            if motions is not None:
-                waiting.append((self.misfit(motions), Start(beta, motions, (f"started from {note}",) if note else ())))
-                waiting.sort(key=lambda entry: entry[0])
-            while waiting and waiting[0][0] < enough:
-                yield waiting.pop(0)[1]
-
-    def advance(
-        self,
-        beta: Floats,
-        wanted: Floats,
-        motions: Motions,
-        normal: Floats,
-        merit: Callable[[Motions], float] | None = None,
-    ) -> tuple[Floats, Motions]:
-        """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.
-
-        Where the wanted robot cannot be simulated, the way leads to a possible one near it.
-
-        Args:
-            beta: (b,) where it is.
-            wanted: (b,) where to go.
-            motions: Simulated with beta.
-            normal: (b, b) information of the data, by which robots are near one another.
-            merit: What must not grow much; the misfit of torques by default.
-
-        Raises:
-            EstimationError: Not even a small step is possible.
-        """
-        judge = merit or self.misfit
-        limit = WORSE * judge(motions) + 1e-12
-        for halvings in range(HALVINGS):
-            values = beta + (wanted - beta) * 0.5**halvings
-            found = self.attempt(values, motions)
-            if found is not None and judge(found) <= limit:
-                return values, found
-            if halvings == 0:
-                wanted = near_possible(self.problem, wanted, 0.5 * (normal + normal.T))
-                found = self.attempt(wanted, motions)
-                if found is not None and judge(found) <= limit:
-                    return wanted, found
-        raise EstimationError(
-            "the simulated robot stops following its reference as soon as the estimate improves",
-            remedy="Check the control law, or start from better prior values.",
-        )
 
     def misfit(self, motions: Motions) -> float:
         """Squares of measured minus simulated torques over those of the measured ones, summed over the joints.
