@@ -144,6 +144,31 @@ class LoopSimulator:
         )
         return self._checked(runs)
 
+    def resume(self, parameters: ArrayLike, state: Floats, memory: Floats, wanted: Floats, *, every: int = 1) -> Runs:
+        """Go on from a state along a further piece of the reference.
+
+        Args:
+            parameters: (b,) values of the arm's input parameters.
+            state: (2 n + 1,) at the piece's first instant: positions, velocities, work done.
+            memory: (m,) of the law.
+            wanted: (K, 3 n) positions, velocities and accelerations of the reference at K instants.
+            every: Control periods per logged instant; the first one is logged.
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        runs = _compiled(self._system, self._lanes, self._backend).run(
+            state,
+            memory,
+            np.asarray(parameters, dtype=float),
+            wanted[:, self._columns],
+            period=self.loop.period_s,
+            ticks=len(wanted),
+            every=every,
+            substeps=self.substeps,
+        )
+        return self._checked(runs)
+
     def run_near(self, parameters: ArrayLike, near: Runs | None, *, every: int, ticks: int) -> Runs:
         """One run in pieces that are computed side by side, for parameters near those of an earlier run.
 

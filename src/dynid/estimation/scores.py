@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.loop_blocks import Kept
 
-__all__ = ["lengthened", "resolvable", "scaled_solution", "solution_covariance"]
+__all__ = ["NoiseSums", "lengthened", "resolvable", "scaled_solution", "solution_covariance"]
 
 Floats = NDArray[np.float64]
 BAND_HZ = 4.0
@@ -50,35 +50,65 @@ def solution_covariance(
         outputs: How many of the m outputs, the first, were fitted; all by default.
     """
     m, b = noise[0].shape[1], slope.shape[0]
-    fitted = np.arange(m) < (outputs or m)
-    width = max(BAND_HZ, 0.5 * rate_hz / BANDS)
-    bands = max(1, int(np.ceil(0.5 * rate_hz / width)))
     spectra = Kept(lambda k: (np.fft.rfft(rows[k], axis=0), np.fft.rfft(noise[k], axis=0)), len(noise))
-    lengths = [len(v) for v in noise]
-    counting = sum(np.count_nonzero(v, axis=0) for v in noise) / sum(lengths)
-    known = np.sqrt(np.maximum(counting, 1e-300))
-    densities, powers, values = np.zeros((bands, m, m), dtype=complex), np.zeros((bands, m, b)), np.zeros(bands)
-    for (H, v), N in zip(spectra, lengths, strict=True):
-        for band in range(bands):
-            inside = _inside(band, width, rate_hz, N)
-            densities[band] += v[inside].T @ v[inside].conj() / N
-            values[band] += 2.0 * len(v[inside])
+    sums = NoiseSums(m, b, rate_hz, outputs)
+    for (H, v), values in zip(spectra, noise, strict=True):
+        sums.look(H, v, values)
+    for (H, _), values in zip(spectra, noise, strict=True):
+        sums.add(H, len(values))
+    return sums.covariance(slope)
+
+
+class NoiseSums:
+    """The sums behind `solution_covariance`: every run is shown twice, and none is kept."""
+
+    def __init__(self, m: int, b: int, rate_hz: float, outputs: int | None = None) -> None:
+        """Nothing is seen yet; arguments as for `solution_covariance`."""
+        self._rate_hz, self._fitted = rate_hz, np.arange(m) < (outputs or m)
+        self._width = max(BAND_HZ, 0.5 * rate_hz / BANDS)
+        self._bands = max(1, int(np.ceil(0.5 * rate_hz / self._width)))
+        self._densities = np.zeros((self._bands, m, m), dtype=complex)
+        self._powers, self._values = np.zeros((self._bands, m, b)), np.zeros(self._bands)
+        self._counts, self._samples = np.zeros(m), 0
+        self._roots: list[NDArray[np.complex128]] = []
+        self._B = np.zeros((b, b))
+
+    def look(self, H: NDArray[np.complex128], v: NDArray[np.complex128], noise: Floats) -> None:
+        """First, at all runs: spectra (F, m, b) of the rows and (F, m) of the noise (N, m)."""
+        m, b, N = *H.shape[1:], len(noise)
+        self._counts, self._samples = self._counts + np.count_nonzero(noise, axis=0), self._samples + N
+        for band in range(self._bands):
+            inside = _inside(band, self._width, self._rate_hz, N)
+            self._densities[band] += v[inside].T @ v[inside].conj() / N
+            self._values[band] += 2.0 * len(v[inside])
             parts = H[inside].view(np.float64).reshape(-1, m, b, 2)
-            powers[band] += np.einsum("fmbp,fmbp->mb", parts, parts) * (2.0 / N)
-    densities /= np.maximum(0.5 * values, 1.0)[:, None, None] * np.outer(known, known)
-    powers *= (np.diagonal(densities, axis1=1, axis2=2).real * fitted)[:, :, None]
-    taken = (powers / np.maximum(powers.sum(axis=(0, 1)), 1e-300)).sum(axis=2)  # (bands, m), adds up to b
-    share = 1.0 - taken / np.maximum(values[:, None] * counting, 1.0)
-    scale = 1.0 / np.sqrt(np.maximum(share, SMALLEST_SHARE))
-    roots = [_root(densities[band]) * scale[band][:, None] for band in range(bands)]
-    B = np.zeros((b, b))
-    for (H, _), N in zip(spectra, lengths, strict=True):
-        for band in range(bands):
-            scaled = (roots[band].T @ H[_inside(band, width, rate_hz, N)].conj()).reshape(-1, b)
+            self._powers[band] += np.einsum("fmbp,fmbp->mb", parts, parts) * (2.0 / N)
+
+    def add(self, H: NDArray[np.complex128], N: int) -> None:
+        """Then, all runs again: spectrum (F, m, b) of the rows, N of them."""
+        roots = self._roots or self._settled()
+        for band in range(self._bands):
+            inside = H[_inside(band, self._width, self._rate_hz, N)]
+            scaled = (roots[band].T @ inside.conj()).reshape(-1, len(self._B))
             parts = np.concatenate([scaled.real, scaled.imag])
-            B += 2.0 / N * (parts.T @ parts)
-    inverse = np.linalg.inv(slope)
-    return np.asarray(inverse @ B @ inverse.T)
+            self._B += 2.0 / N * (parts.T @ parts)
+
+    def _settled(self) -> list[NDArray[np.complex128]]:
+        """(m, m) factors of the density of every band, after the fit's share was given back."""
+        counting = self._counts / self._samples
+        known = np.sqrt(np.maximum(counting, 1e-300))
+        densities = self._densities / (np.maximum(0.5 * self._values, 1.0)[:, None, None] * np.outer(known, known))
+        powers = self._powers * (np.diagonal(densities, axis1=1, axis2=2).real * self._fitted)[:, :, None]
+        taken = (powers / np.maximum(powers.sum(axis=(0, 1)), 1e-300)).sum(axis=2)  # (bands, m), adds up to b
+        share = 1.0 - taken / np.maximum(self._values[:, None] * counting, 1.0)
+        scale = 1.0 / np.sqrt(np.maximum(share, SMALLEST_SHARE))
+        self._roots = [_root(densities[band]) * scale[band][:, None] for band in range(self._bands)]
+        return self._roots
+
+    def covariance(self, slope: Floats) -> Floats:
+        """(b, b) of the solution whose equations have this slope."""
+        inverse = np.linalg.inv(slope)
+        return np.asarray(inverse @ self._B @ inverse.T)
 
 
 def _inside(band: int, width: float, rate_hz: float, N: int) -> slice:
