@@ -116,8 +116,8 @@ def test_machine_code_and_numpy_agree(law: ControlLaw) -> None:
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("scheme", [RK2, RK3])
-def test_schemes_of_lower_order_are_what_they_say(scheme: Scheme) -> None:
+@pytest.mark.parametrize("scheme", [RK2, RK3, RK4])
+def test_schemes_are_of_the_order_that_they_say(scheme: Scheme) -> None:
     robot, order = arm(), scheme.stages
     loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2))
     equations, theta = Arm(robot, None, loop.friction_speed), robot.parameter_vector

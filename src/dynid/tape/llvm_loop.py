@@ -7,18 +7,26 @@ between the pieces of straight-line code, so that a step costs what its arithmet
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dynid.tape.host import Host
 from dynid.tape.llvm_functions import GROUP, PASSES, pass_call
 from dynid.tape.llvm_ir import Writer, constant_table, declarations, number
+from dynid.tape.llvm_loop_parts import (
+    LoopSizes,
+    angles_function,
+    finish_function,
+    move_functions,
+    padded,
+    record_function,
+    sample_function,
+)
 from dynid.tape.llvm_registers import print_allocated
 from dynid.tape.lower import lower, stages
 from dynid.tape.rollout_schedule import by_critical_path
 from dynid.tape.rollout_stage import REACH, Evaluations
 from dynid.tape.tape import Tape
 
-__all__ = ["LoopSizes", "loop_module", "print_function"]
+__all__ = ["loop_module", "print_function"]
 
 SPARE = 2
 """Registers left to LLVM, for copies."""
@@ -27,21 +35,6 @@ _MEMORY = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class LoopSizes:
-    """Numbers of elements of the system's vectors."""
-
-    state: int
-    memory: int
-    sample: int
-    held: int
-
-    @property
-    def record(self) -> int:
-        """Of a record: state, held input, rate of the state, memory."""
-        return 2 * self.state + self.held + self.memory
 
 
 def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
@@ -97,7 +90,13 @@ ret void
 
 
 def loop_module(
-    control: Tape, pace: Tape | None, parts: Evaluations, sizes: LoopSizes, stages: int, lanes: int, host: Host
+    control: Tape,
+    pace: Tape | None,
+    parts: Evaluations,
+    sizes: LoopSizes,
+    repeated: tuple[bool, ...],
+    lanes: int,
+    host: Host,
 ) -> str:
     """The module; see `dynid.tape.rollout` for what its entry ``run`` does.
 
@@ -105,19 +104,21 @@ def loop_module(
     ptr taken, ptr trace)``: counts are ticks, ticks per record, most Runge-Kutta steps per tick (i64); steps are nodes
     and weights, in turn, times h, in every lane, for one step per tick, for two, and so on; taken (i64) are the steps
     of every tick; the state and the memory end as they are after the last tick. A step's trace is state and rate of
-    every stage.
+    every stage. A stage that is ``repeated`` has the positions of the one before.
     """
-    functions = {"control": control, "fixed": parts.fixed, "exact": parts.exact, "nearby": parts.nearby}
+    functions = {"control": control, "fixed": parts.fixed, "exact": parts.exact}
+    functions["nearby"] = parts.nearby.select({"rate": ..., "turned": ...})
+    functions |= {"keeping": parts.nearby, "again": parts.again} if any(repeated) else {}
     functions |= {"pace": pace} if pace else {}
     pieces = [
         declarations(lanes) + PASSES + _MEMORY,
         *(print_function(name, tape, lanes, host) for name, tape in functions.items()),
-        _sample(sizes.sample, lanes),
-        _record(sizes, lanes),
-        _axpy(sizes.state, lanes, host.fused),
-        _finish(sizes.state, stages, lanes, host.fused),
-        _angles(parts.angles, lanes),
-        _Loop(sizes, len(parts.angles), parts.fixed.outputs[0].size, stages, lanes, paced=pace is not None).text(),
+        sample_function(sizes.sample, lanes),
+        record_function(sizes, lanes),
+        move_functions(sizes.state, parts.positions, lanes, host.fused),
+        finish_function(sizes.state, len(repeated), lanes, host.fused),
+        angles_function(parts.angles, lanes),
+        _Loop(sizes, parts, repeated, lanes, paced=pace is not None).text(),
     ]
     return "\n".join(pieces)
 
@@ -125,15 +126,19 @@ def loop_module(
 class _Loop:
     """The loops over ticks and steps."""
 
-    def __init__(self, sizes: LoopSizes, angles: int, fixed: int, stages: int, lanes: int, *, paced: bool) -> None:
-        self._sizes, self._stages, self._lanes, self._paced = sizes, stages, lanes, paced
-        turns = _padded(angles * lanes)
+    def __init__(
+        self, sizes: LoopSizes, parts: Evaluations, repeated: tuple[bool, ...], lanes: int, *, paced: bool
+    ) -> None:
+        self._sizes, self._stages, self._lanes, self._paced = sizes, len(repeated), lanes, paced
+        self._repeated = [again and bool(parts.positions.places) for again in repeated]
+        turns = padded(len(parts.angles) * lanes)
         self._buffers = {
             "given": sizes.sample * lanes,
             "held": sizes.held * lanes,
             "later": sizes.memory * lanes,
-            "fixed": fixed * lanes,
-            "scratch": 2 * stages * sizes.state * lanes,
+            "fixed": parts.fixed.outputs[0].size * lanes,
+            "kept": parts.nearby.output("kept").size * lanes,
+            "scratch": 2 * len(repeated) * sizes.state * lanes,
             "turned": lanes,
             "zero": lanes,
             "wanted": lanes,
@@ -264,12 +269,18 @@ advance:
         return f"%rate{(stage or self._stages) - 1}"
 
     def _nearby(self, stage: int) -> str:
+        if self._repeated[stage]:
+            moved = ["%state", self._before(stage)]
+            return _call("again", [*moved, "%held", "%fixed", "%kept", f"%node{stage}", f"%rate{stage}"])
         turned, node = ("%turned", f"%node{stage}") if stage else ("%zero", "%zero")
         given = ["%state", self._before(stage), turned, "%held", "%fixed", "%base", "%sine", "%cosine", node]
+        if any(self._repeated[stage + 1 : stage + 2]):
+            return _call("keeping", [*given, f"%rate{stage}", "%turned", "%kept"])
         return _call("nearby", [*given, f"%rate{stage}", "%turned"])
 
     def _move(self, stage: int) -> str:
-        return _call("axpy", ["%state", f"%node{stage}", self._before(stage), f"%state{stage}"])
+        given = ["%state", f"%node{stage}", self._before(stage), f"%state{stage}"]
+        return _call("move_again", [*given, f"%state{stage - 1}"]) if self._repeated[stage] else _call("move", given)
 
     def _careful(self) -> str:
         """The step once more, with sines and cosines of every stage's own angles."""
@@ -309,82 +320,3 @@ def _most_wanted(lanes: int) -> str:
     rest = w.value(f"fcmp ogt double {some}, {w.value(f'sitofp i64 {whole} to double')}")
     w.line(f"%r = add i64 {whole}, {w.value(f'zext i1 {rest} to i64')}")
     return _call("pace", ["%state", "%rate0", "%wanted"]) + "\n" + w.text().replace("%r", "%count_new")
-
-
-def _record(sizes: LoopSizes, lanes: int) -> str:
-    """State, held input, rate and memory one behind the other."""
-    w, to = Writer(lanes), 0
-    counts = {"%state": sizes.state, "%held": sizes.held, "%rate": sizes.state, "%memory": sizes.memory}
-    w.line(f"define internal void @record({', '.join(f'ptr {name}' for name in (*counts, '%to'))}) {{\nentry:")
-    for name, count in counts.items():
-        for k in range(count):
-            w.store(w.load(name, 8 * lanes * k), "%to", 8 * lanes * to)
-            to += 1
-    w.line("ret void\n}")
-    return w.text()
-
-
-def _sample(size: int, lanes: int) -> str:
-    """Row ``offsets[lane] + k`` of the samples into each lane."""
-    w = Writer(1)
-    w.line("define internal void @sample(ptr %samples, ptr %offsets, i64 %k, ptr %to) {\nentry:")
-    rows = []
-    for lane in range(lanes):
-        offset = w.value(f"load i64, ptr {w.address('%offsets', 8 * lane)}, align 8")
-        start = w.value(f"mul i64 {w.value(f'add i64 {offset}, %k')}, {size}")
-        rows.append(w.value(f"getelementptr inbounds double, ptr %samples, i64 {start}"))
-    for position in range(size):
-        for lane, row in enumerate(rows):  # as integers: the units that compute are not needed
-            bits = w.value(f"load i64, ptr {w.address(row, 8 * position)}, align 8")
-            w.line(f"store i64 {bits}, ptr {w.address('%to', 8 * (position * lanes + lane))}, align 8")
-    w.line("ret void\n}")
-    return w.text()
-
-
-def _axpy(size: int, lanes: int, fused: bool) -> str:
-    """``to = x + step rate``."""
-    w = Writer(lanes)
-    w.line("define internal void @axpy(ptr %x, ptr %step, ptr %rate, ptr %to) {\nentry:")
-    h = w.load("%step", 0)
-    for k in range(size):
-        offset = 8 * lanes * k
-        w.store(_multiply_add(w, fused, h, w.load("%rate", offset), w.load("%x", offset)), "%to", offset)
-    w.line("ret void\n}")
-    return w.text()
-
-
-def _finish(size: int, stages: int, lanes: int, fused: bool) -> str:
-    """``x += sum of weight rate``; nodes and weights take turns in the steps."""
-    w = Writer(lanes)
-    rates = [f"%rate{stage}" for stage in range(stages)]
-    arguments = ", ".join(f"ptr {name}" for name in ("%x", "%steps", *rates))
-    w.line(f"define internal void @finish({arguments}) {{\nentry:")
-    weights = [w.load("%steps", 8 * lanes * (2 * stage + 1)) for stage in range(stages)]
-    for k in range(size):
-        total = w.load("%x", 8 * lanes * k)
-        for weight, rate in zip(weights, rates, strict=True):
-            total = _multiply_add(w, fused, weight, w.load(rate, 8 * lanes * k), total)
-        w.store(total, "%x", 8 * lanes * k)
-    w.line("ret void\n}")
-    return w.text()
-
-
-def _angles(angles: Sequence[int], lanes: int) -> str:
-    """The angles of a state, and their sines and cosines."""
-    w = Writer(lanes)
-    w.line("define internal void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine) {\nentry:")
-    for place, position in enumerate(angles):
-        w.store(w.load("%state", 8 * lanes * position), "%base", 8 * lanes * place)
-    if angles:
-        count = _padded(len(angles) * lanes)
-        w.line(f"call void @sincos_pass(ptr %base, ptr %sine, ptr %cosine, i64 {count})")
-    w.line("ret void\n}")
-    return w.text()
-
-
-def _multiply_add(w: Writer, fused: bool, left: str, right: str, addend: str) -> str:
-    return w.fma(left, right, addend) if fused else w.binary("fadd", w.binary("fmul", left, right), addend)
-
-
-def _padded(count: int) -> int:
-    return count + -count % GROUP

@@ -19,14 +19,14 @@ PADDING = 8
 """Numbers of parameters are rounded up to multiples of this."""
 
 
-def variation_module(dof: int, memory: int, width: int, stages: int, host: Host) -> str:
+def variation_module(dof: int, memory: int, width: int, repeated: tuple[bool, ...], host: Host) -> str:
     """The module with its entry ``run``.
 
     ``void run(ptr S, ptr laws, ptr stiffness, ptr damping, ptr columns, ptr mobility, ptr counts, ptr taken, ptr steps,
     ptr out)`` with counts = ticks, first tick, ticks per record (i64), and the steps taken in every tick (i64). S is
     [2 n + m][width]; laws are [n + m][2 n + m], one per tick; the others come once per stage of a step; steps are
     nodes and weights, in turn, times h, for one step per tick, for two, and so on; a record is [2 n][width]:
-    derivatives of positions, then of held inputs.
+    derivatives of positions, then of held inputs. A stage that is ``repeated`` has the positions of the one before.
     """
     lanes = min(PADDING, 2 * host.lanes)
     parts = [
@@ -34,9 +34,10 @@ def variation_module(dof: int, memory: int, width: int, stages: int, host: Host)
         "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
         _law(dof, memory, width, lanes, host.fused),
         _stage(dof, width, lanes, host.fused),
-        _axpy(2 * dof * width, lanes, host.fused),
-        _finish(2 * dof * width, stages, lanes, host.fused),
-        _run(dof, memory, width, stages),
+        _move(dof * width, lanes, host.fused),
+        _move_again(dof * width, lanes, host.fused),
+        _finish(2 * dof * width, len(repeated), lanes, host.fused),
+        _run(dof, memory, width, repeated),
     ]
     return "\n".join(parts)
 
@@ -118,11 +119,24 @@ def _stage(dof: int, width: int, lanes: int, fused: bool) -> str:
     return w.loop("stage", arguments, width)
 
 
-def _axpy(count: int, lanes: int, fused: bool) -> str:
+def _move(count: int, lanes: int, fused: bool) -> str:
+    """``move(x, step, rate, to)``: the stage after a step from x; positions follow the mean of both velocities."""
     w = _Columns(lanes, fused)
-    x, rate, to = w.here("%x"), w.here("%rate"), w.here("%to")
-    w.store(w.multiply_add(w.splat("%step", 0), w.load(rate, 0), w.load(x, 0)), to, 0)
-    return w.loop("axpy", "ptr %x, ptr %step, ptr %rate, ptr %to", count)
+    x, rate, to, h = w.here("%x"), w.here("%rate"), w.here("%to"), w.splat("%step", 0)
+    before = w.load(x, 8 * count)
+    velocity = w.multiply_add(h, w.load(rate, 8 * count), before)
+    half = w.binary("fmul", h, w.constant(0.5))
+    w.store(w.multiply_add(half, w.binary("fadd", before, velocity), w.load(x, 0)), to, 0)
+    w.store(velocity, to, 8 * count)
+    return w.loop("move", "ptr %x, ptr %step, ptr %rate, ptr %to", count)
+
+
+def _move_again(count: int, lanes: int, fused: bool) -> str:
+    """``move_again(x, step, rate, to)``: only the velocities."""
+    w = _Columns(lanes, fused)
+    x, rate, to, h = w.here("%x"), w.here("%rate"), w.here("%to"), w.splat("%step", 0)
+    w.store(w.multiply_add(h, w.load(rate, 8 * count), w.load(x, 8 * count)), to, 8 * count)
+    return w.loop("move_again", "ptr %x, ptr %step, ptr %rate, ptr %to", count)
 
 
 def _finish(count: int, stages: int, lanes: int, fused: bool) -> str:
@@ -136,8 +150,9 @@ def _finish(count: int, stages: int, lanes: int, fused: bool) -> str:
     return w.loop("finish", ", ".join(f"ptr {name}" for name in ("%x", "%steps", *names)), count)
 
 
-def _run(dof: int, memory: int, width: int, stages: int) -> str:
+def _run(dof: int, memory: int, width: int, repeated: tuple[bool, ...]) -> str:
     """The loops over ticks and steps."""
+    stages = len(repeated)
     s, law = 2 * dof * width, (dof + memory) * (2 * dof + memory)
     buffers = {f"{name}{stage}": s for name in "kx" for stage in range(stages)}
     buffers |= {"held": dof * width, "later": max(1, memory * width)}
@@ -177,7 +192,7 @@ br label %step
 step:
 %j = phi i64 [ 0, %moving ], [ %j_next, %step ]
 %step_number = phi i64 [ %step_before, %moving ], [ %step_next, %step ]
-{_stages(dof, width, stages)}
+{_stages(dof, width, repeated)}
 call void @finish(ptr %S, ptr %table, {", ".join(f"ptr %k{stage}" for stage in range(stages))})
 %j_next = add i64 %j, 1
 %step_next = add i64 %step_number, 1
@@ -199,8 +214,9 @@ def _count(name: str, place: int) -> str:
     return f"{at}\n%{name} = load i64, ptr %{name}_at, align 8"
 
 
-def _stages(dof: int, width: int, stages: int) -> str:
-    """The stages of a step and the states between them."""
+def _stages(dof: int, width: int, repeated: tuple[bool, ...]) -> str:
+    """The stages of a step and the states between them; a repeated one changes that of the stage before."""
+    stages, state = len(repeated), "%S"
     tables = {"stiffness": dof * dof, "damping": dof * dof, "columns": dof * width, "mobility": dof * dof}
     lines = []
     for stage in range(stages):
@@ -211,8 +227,8 @@ def _stages(dof: int, width: int, stages: int) -> str:
             lines.append(f"%{name}{stage} = getelementptr inbounds double, ptr %{name}, i64 {row}")
         if stage:
             lines.append(f"%node{stage} = getelementptr inbounds double, ptr %table, i64 {2 * stage}")
-            lines.append(f"call void @axpy(ptr %S, ptr %node{stage}, ptr %k{stage - 1}, ptr %x{stage})")
+            name, state = ("move_again", state) if repeated[stage] else ("move", f"%x{stage}")
+            lines.append(f"call void @{name}(ptr %S, ptr %node{stage}, ptr %k{stage - 1}, ptr {state})")
         given = ", ".join(f"ptr %{name}{stage}" for name in tables)
-        state = f"%x{stage}" if stage else "%S"
         lines.append(f"call void @stage({given}, ptr {state}, ptr %held, ptr %k{stage})")
     return "\n".join(lines)

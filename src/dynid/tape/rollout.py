@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dynid.errors import ArgumentError
-from dynid.tape.llvm_loop import LoopSizes, loop_module
+from dynid.tape.llvm_loop import loop_module
+from dynid.tape.llvm_loop_parts import LoopSizes
 from dynid.tape.program import Backend, compile_tape, compiles
-from dynid.tape.rollout_stage import RK4, Scheme, evaluations
+from dynid.tape.rollout_stage import RK4, Positions, Scheme, evaluations
 from dynid.tape.tape import Tape
 
 __all__ = ["Rollout", "Runs"]
@@ -97,10 +98,10 @@ class Rollout:
         self._address = address
         self.lanes = lanes or host().lanes
         marks = (tape.fingerprint if tape else "" for tape in (control, pace, rate))
-        key = f"loop {'|'.join(marks)}|{self.lanes}|{scheme.stages}"
+        key = f"loop {'|'.join(marks)}|{self.lanes}|{scheme.repeated}"
 
         def text() -> tuple[str, int]:
-            return loop_module(control, pace, evaluations(rate), self.sizes, scheme.stages, self.lanes, host()), 0
+            return loop_module(control, pace, evaluations(rate), self.sizes, scheme.repeated, self.lanes, host()), 0
 
         self._code = load_code(key, text)
         self._entry = _ENTRY(self._code.address("run"))
@@ -194,7 +195,8 @@ class Rollout:
         period: float,
     ) -> None:
         """The same loop, tick by tick with NumPy."""
-        (every, most), done = counts, 0
+        (every, most), done, positions = counts, 0, Positions.of(self._rate)
+        places, repeated = list(positions.places), self.scheme.repeated
         control, rate = compile_tape(self._control, "numpy"), compile_tape(self._rate, "numpy")
         pace = compile_tape(self._pace, "numpy") if self._pace else None
         state, memory, parameters = x.T.copy(), z.T.copy(), p.T.copy()
@@ -208,9 +210,11 @@ class Rollout:
             taken[k] = most if pace is None else np.clip(np.ceil(pace(state, rates).max()), 1, most)
             h = period / taken[k]
             for _ in range(taken[k]):
-                start, rates = state, np.zeros_like(state)
+                start, here, rates = state, state, np.zeros_like(state)
                 for i, (node, weight) in enumerate(zip(self.scheme.nodes, self.scheme.weights, strict=True)):
-                    here = start + node * h * rates
+                    before, here = here, positions.moved(start, node * h, rates)
+                    if repeated[i]:
+                        here[:, places] = before[:, places]
                     rates = rate(here, held, parameters)
                     state = state + weight * h * rates
                     if stages is not None:

@@ -55,7 +55,7 @@ class Variation:
             return
         from dynid.tape.llvm_engine import host, load_code
 
-        sizes = (dof, memory, width, scheme.stages)
+        sizes = (dof, memory, width, scheme.repeated)
         self._code = load_code(f"variation {sizes}", lambda: (variation_module(*sizes, host()), 2))
         self._entry = _ENTRY(self._code.address("run"))
 
@@ -102,8 +102,12 @@ class Variation:
                 noted += 1
             for _ in range(count):
                 X, rates = S[: 2 * n].copy(), np.zeros((2 * n, self.width))
+                here = X.copy()
                 for stage, (node, weight) in enumerate(steps[count - 1]):
-                    rates = rate(X + node * rates, held, stage)
+                    here[n:] = X[n:] + node * rates[n:]
+                    if not self.scheme.repeated[stage]:
+                        here[:n] = X[:n] + 0.5 * node * (X[n:] + here[n:])
+                    rates = rate(here, held, stage)
                     S[: 2 * n] += weight * rates
                 step += 1
             S[2 * n :] = decided[n:]
