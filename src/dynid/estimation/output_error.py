@@ -23,7 +23,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.controller_check import check_controller, controller_mismatch
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refuse_unsupported
-from dynid.estimation.loop_runs import LoopRuns, Motions, Start, joint_weights
+from dynid.estimation.loop_runs import LoopRuns, Motions, Start, WrongLawError, joint_weights
 from dynid.estimation.possible import possible_estimate, with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
@@ -262,6 +262,7 @@ def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near
     """One Gauss-Newton step; where none is possible, the error names the control law if that is accused.
 
     Raises:
+        WrongLawError: No step is possible, and the law is accused.
         EstimationError: No step is possible.
     """
     try:
@@ -270,7 +271,9 @@ def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near
         findings = check_controller(runs, near.beta, near.motions)
         if not findings:
             raise
-        raise EstimationError(f"no parameters make up for the control law: {findings[0].message}") from error
+        raise WrongLawError(
+            f"no parameters make up for the control law: {findings[0].message}", remedy=findings[0].remedy
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
