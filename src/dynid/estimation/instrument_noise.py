@@ -23,10 +23,11 @@ from dynid.data.differentiation import CentralDifferences, two_differences
 from dynid.data.recording import Experiment
 from dynid.estimation.loop_blocks import Block, Kept
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
+from dynid.estimation.problem import Problem
 from dynid.estimation.scores import scaled_solution
 from dynid.kernels import kernel
 
-__all__ = ["faded", "noise_rows"]
+__all__ = ["block_rows", "faded", "fading", "links_only", "noise_rows"]
 
 Floats = NDArray[np.float64]
 ACCURACY = CentralDifferences().accuracy
@@ -39,14 +40,24 @@ RISE_S = 0.5
 
 def faded(run: Experiment) -> Floats:
     """(N,) window that rises and falls smoothly at the ends of every gap-free stretch."""
-    window = np.ones(run.samples)
-    edges: list[int] = [0, *(np.flatnonzero(np.diff(run.segment)) + 1).tolist(), run.samples]
-    for start, stop in pairwise(edges):
-        rise = int(min(RISE_S * run.rate_hz, 0.1 * (stop - start)))
-        ramp = 0.5 - 0.5 * np.cos(np.pi * (np.arange(rise) + 0.5) / max(rise, 1))
-        window[start : start + rise] = ramp
-        window[stop - rise : stop] = ramp[::-1]
-    return window
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(run.segment)) + 1, [run.samples]])
+    return fading(edges, run.rate_hz, np.arange(run.samples))
+
+
+def fading(edges: NDArray[np.int64], rate_hz: float, samples: NDArray[np.int64]) -> Floats:
+    """(N,) the same at samples with these numbers.
+
+    Args:
+        edges: First samples of the gap-free stretches, and the number of all samples.
+        rate_hz: Sampling rate [Hz].
+        samples: (N,) which are asked for.
+    """
+    stretch = np.searchsorted(edges, samples, side="right") - 1
+    start, stop = edges[stretch], edges[stretch + 1]
+    rise = np.minimum(RISE_S * rate_hz, 0.1 * (stop - start)).astype(np.int64)
+    inside = np.minimum(samples - start, stop - 1 - samples)
+    ramp = 0.5 - 0.5 * np.cos(np.pi * (inside + 0.5) / np.maximum(rise, 1))
+    return np.where(inside < rise, ramp, 1.0)
 
 
 def noise_rows(
@@ -70,7 +81,7 @@ def noise_rows(
     Returns:
         Both block by block, the first made when it is asked for.
     """
-    links = _links_only(runs, beta)
+    links = links_only(runs.problem, beta)
     torques = _unexplained(runs, motions, blocks, instruments, weights)
     positions = [run.run.q - run.positions(motion) for run, motion in zip(runs.runs, motions, strict=True)]
     noise = [
@@ -79,11 +90,24 @@ def noise_rows(
 
     def made(number: int) -> Floats:
         block = blocks[number]
-        C = instruments(number) * weights[None, :, None]
-        G = _carried(runs.runs[block.run], motions[block.run], links, C, block.wide)
-        return np.concatenate([C, -G], axis=1)[block.inner]
+        return block_rows(
+            runs.runs[block.run], motions[block.run], links, instruments(number) * weights[:, None], block
+        )
 
     return Kept(made, len(blocks), memory=0), noise
+
+
+def block_rows(run: LoopRun, motion: SimulatedMotion, links: Floats, C: Floats, block: Block) -> Floats:
+    """(N, 2 n, b) what noise of torques and positions adds to the estimating equations in a block.
+
+    Args:
+        run: The experiment in its loop.
+        motion: Simulated.
+        links: (b,) the estimate, joint models zero; see `links_only`.
+        C: (N, n, b) weighted instruments of the block's wide rows.
+        block: Its rows.
+    """
+    return np.concatenate([C, -_carried(run, motion, links, C, block.wide)], axis=1)[block.inner]
 
 
 def _unexplained(
@@ -104,9 +128,9 @@ def _unexplained(
     return [rest - instruments(number)[block.inner] @ error for number, (block, rest) in pairs]
 
 
-def _links_only(runs: LoopRuns, beta: Floats) -> Floats:
-    """The base parameters without the joint models', whose columns carry no measured motion."""
-    inertial = np.array(runs.problem.base.columns) < 10 * runs.problem.robot.dof
+def links_only(problem: Problem, beta: Floats) -> Floats:
+    """(b,) base parameters without the joint models', whose columns carry no measured motion."""
+    inertial = np.array(problem.base.columns) < 10 * problem.robot.dof
     return np.where(inertial, beta, 0.0)
 
 

@@ -12,24 +12,30 @@ models' columns (friction above all, whose sign turns with noise) are those of t
 instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single accelerations would
 count in full.
 
-The sums are taken block by block: of a long log only the regressors of a few blocks are in memory.
+The sums are taken block by block: of a long log only the regressors of a few blocks are in memory, and of a streamed
+one only these blocks' samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.data.findings import Finding
 from dynid.errors import ArgumentError
 from dynid.estimation.controller_check import check_controller, controller_mismatch
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_noise import faded, noise_rows
+from dynid.estimation.instrument_round import Moments, Round, mixed_block, streamed_covariance
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_blocks import BLOCK, Block, Kept, cut
-from dynid.estimation.loop_runs import LoopRuns, Motions, Start, joint_weights
+from dynid.estimation.loop_runs import LoopRuns, Motions, joint_weights
+from dynid.estimation.loop_search import LoopSearch, SearchStart
+from dynid.estimation.loop_stream import StreamSearch
 from dynid.estimation.possible import with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
@@ -38,6 +44,8 @@ from dynid.kernels import regressor
 __all__ = ["InstrumentalVariables"]
 
 Floats = NDArray[np.float64]
+Simulated = TypeVar("Simulated")
+Solved = TypeVar("Solved", bound=Round)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +67,49 @@ class InstrumentalVariables(Estimator):
     def solve(self, problem: Problem) -> Estimate:
         """Estimate the base parameters.
 
+        Streamed logs are gone through again for every simulation, and once more for what must be known before it;
+        the control law is then checked by their kept beginnings.
+
         Raises:
-            ArgumentError: An experiment has no loop, or only the beginning of a streamed log was kept.
+            ArgumentError: An experiment has no loop, or a streamed log cannot be gone through again.
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
         refuse_unsupported(problem)
+        if problem.streamed:
+            return self._streamed(problem)
         runs = LoopRuns.of(problem)
         measured = _Measured.of(runs, self.block)
-        found, motions, notes, count = runs.from_some_start(lambda runs, start: self._iterate(runs, measured, start))
+        found, motions, notes, count = runs.from_some_start(
+            lambda runs, start: self._iterate(
+                runs, start, lambda beta, motions, weights: _Round.of(runs, measured, beta, motions, weights)
+            )
+        )
         parts = (measured.blocks, found.instruments, found.weights)
         rows, noise = noise_rows(runs, motions, found.beta, *parts)
         covariance = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
         findings = check_controller(runs, found.beta, motions)
+        return self._estimate(problem, found, covariance, findings, notes, count)
+
+    def _streamed(self, problem: Problem) -> Estimate:
+        """The same of logs that are gone through again and again."""
+        runs = StreamSearch[Moments].of(problem, self.block, Moments)
+        used, (found, sums, notes, count) = runs.from_some_start(
+            lambda runs, start: (runs, self._iterate(runs, start, lambda beta, sums, weights: sums.solved(weights)))
+        )
+        covariance = streamed_covariance(used, sums, found)
+        findings = check_controller(used.beginnings(), sums.beta)
+        return self._estimate(problem, found, covariance, findings, notes, count)
+
+    def _estimate(
+        self,
+        problem: Problem,
+        found: Round,
+        covariance: Floats,
+        findings: tuple[Finding, ...],
+        notes: tuple[str, ...],
+        count: int,
+    ) -> Estimate:
         estimate = Estimate(
             names=problem.names,
             units=problem.units,
@@ -93,18 +131,21 @@ class InstrumentalVariables(Estimator):
         return with_standard(problem, estimate, 0.5 * (found.slope + found.slope.T))
 
     def _iterate(
-        self, runs: LoopRuns, measured: _Measured, start: Start
-    ) -> tuple[_Round, Motions, tuple[str, ...], int]:
+        self,
+        runs: LoopSearch[Simulated],
+        start: SearchStart[Simulated],
+        solved: Callable[[Floats, Simulated, Floats | None], Solved],
+    ) -> tuple[Solved, Simulated, tuple[str, ...], int]:
         """The last solution, the motions of its instruments, notes and the number of simulations."""
         notes, beta, motions = start.notes, start.beta, start.motions
-        found = _Round.of(runs, measured, beta, motions, None)
+        found = solved(beta, motions, None)
         count, before = 0, None
         while True:
             count += 1
             step = found.beta - beta
             later, motions = runs.advance(beta, beta + lengthened(step, before, found.slope), motions, found.slope)
             change, beta, before = np.abs(later - beta), later, step
-            found = _Round.of(runs, measured, beta, motions, 1.0 / found.variances)
+            found = solved(beta, motions, 1.0 / found.variances)
             if np.all(change <= self.tolerance * found.quick_stderr + found.resolution):
                 break
             if count == self.iterations:
@@ -140,21 +181,11 @@ class _Measured:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Round:
-    """The solution with the instruments of one simulation."""
+class _Round(Round):
+    """The solution with the instruments of one simulation in memory."""
 
-    beta: Floats
-    slope: Floats
-    """(b, b) sum of Z' W Y"""
     made: Kept[tuple[Floats, ...]]
     """Y (N, n, b) of each block, and Z of its wide rows, zero where a sample does not count"""
-    variances: Floats
-    """(n,) of the residuals"""
-    weights: Floats
-    """(n,) that were used"""
-    condition: float
-    resolution: Floats
-    """(b,) changes of single parameters that change no torque noticeably"""
 
     @classmethod
     def of(cls, runs: LoopRuns, measured: _Measured, beta: Floats, motions: Motions, weights: Floats | None) -> _Round:
@@ -181,35 +212,21 @@ class _Round:
         variances = 1.0 / joint_weights(left(solution), counts)
         squares = sum(((made[k][1][block.inner] @ solution) ** 2).sum(axis=0) for k, block, _ in triples)
         resolution = resolvable(slope, float(weights @ squares))
-        return cls(solution, slope, made, variances, weights, float(np.sqrt(condition)), resolution)
+        return cls(solution, slope, variances, weights, float(np.sqrt(condition)), resolution, made)
 
     def instruments(self, number: int) -> Floats:
         """(N, n, b) of a block's wide rows."""
         return self.made[number][1]
 
-    @property
-    def quick_stderr(self) -> Floats:
-        """(b,) standard deviation as if residuals were white and instruments equal to the regressor."""
-        return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
-
 
 def _mixed(runs: LoopRuns, measured: _Measured, motions: Motions) -> Kept[tuple[Floats, ...]]:
     """Y (N, n, b) of each block, and Z of its wide rows."""
-    columns = runs.problem.base.columns
-    joint_models = slice(sum(column < 10 * runs.problem.robot.dof for column in columns), len(columns))
     derived = [run.derived(motion) for run, motion in zip(runs.runs, motions, strict=True)]
 
     def made(number: int) -> tuple[Floats, ...]:
         block = measured.blocks[number]
         run, states, Y = runs.runs[block.run], derived[block.run], measured.matrices[number]
-        wide = run.columns(motions[block.run], block.wide)
-        exact = wide[block.inner]
-        if states is None:
-            mixed = Y.copy()
-        else:
-            lost = regressor(run.simulator.arm.robot, *(x[block.rows] for x in states), columns=columns)
-            mixed = np.add(Y, np.subtract(exact, lost, out=lost), out=lost)
-        mixed[:, :, joint_models] = exact[:, :, joint_models]
-        return mixed, wide * measured.windows[block.run][block.wide, :, None]
+        window = measured.windows[block.run][block.wide]
+        return mixed_block(runs.problem, run, motions[block.run], block, states, Y, window)
 
     return Kept(made, len(measured.blocks))

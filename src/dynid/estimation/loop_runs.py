@@ -23,7 +23,18 @@ from dynid.kernels import kernel
 from dynid.tape import Program, compile_tape
 from dynid.tape.rollout import Runs
 
-__all__ = ["LoopRun", "LoopRuns", "Motions", "SimulatedMotion", "Start", "WrongLawError", "joint_weights"]
+__all__ = [
+    "LoopRun",
+    "LoopRuns",
+    "Motions",
+    "SimulatedMotion",
+    "Start",
+    "WrongLawError",
+    "joint_weights",
+    "loop_of",
+    "stability_of",
+    "weights_of",
+]
 
 Floats = NDArray[np.float64]
 ALIGNED = 1e-3
@@ -78,7 +89,7 @@ class LoopRun:
         """The same with more steps of the integrator between control instants."""
         arm, steps = self.simulator.arm, factor * self.simulator.substeps
         simulator = LoopSimulator(arm, self.loop, substeps=steps)
-        return replace(self, simulator=simulator, stability=LoopStability.of(simulator, _columns(arm)))
+        return replace(self, simulator=simulator, stability=stability_of(simulator))
 
     def simulate(self, beta: Floats, near: SimulatedMotion | None = None) -> SimulatedMotion:
         """The motion with base parameters (b,); quicker where one with parameters near these is known.
@@ -251,13 +262,27 @@ class LoopRuns(LoopSearch[Motions]):
         return motions if follows else None
 
 
-def _prepared(problem: Problem, run: Experiment) -> LoopRun:
-    loop = run.loop
-    if loop is None:
+def loop_of(run: Experiment) -> Loop:
+    """The loop of an experiment.
+
+    Raises:
+        ArgumentError: It is not known.
+    """
+    if run.loop is None:
         raise ArgumentError(
             f"the loop of '{run.source}' is not known",
             remedy="Give it: dataclasses.replace(experiment, loop=dynid.Loop(law=..., reference=...)).",
         )
+    return run.loop
+
+
+def stability_of(simulator: LoopSimulator) -> LoopStability:
+    """Which parameters a loop can be simulated with."""
+    return LoopStability.of(simulator, _columns(simulator.arm))
+
+
+def _prepared(problem: Problem, run: Experiment) -> LoopRun:
+    loop = loop_of(run)
     place = (run.time - loop.start_s) * loop.reference.rate_hz
     ticks = np.round(place).astype(np.int64)
     if ticks.size == 0 or ticks[0] < 0 or ticks[-1] >= len(loop.reference.q) or np.any(np.diff(ticks) <= 0):
@@ -274,12 +299,15 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
     simulator = LoopSimulator(Arm(problem.robot, problem.base.columns, loop.friction_speed), loop)
-    stability = LoopStability.of(simulator, _columns(simulator.arm))
-    return LoopRun(run, simulator, every, ticks // every, stability, period // every)
+    return LoopRun(run, simulator, every, ticks // every, stability_of(simulator), period // every)
 
 
 def joint_weights(residuals: Iterable[Floats], counts: NDArray[np.int64]) -> Floats:
     """(n,) inverse variance of each joint's residuals (N, n) over all runs, of which so many counted."""
-    squares = sum((residual**2).sum(axis=0) for residual in residuals)
+    return weights_of(np.asarray(sum((residual**2).sum(axis=0) for residual in residuals)), counts)
+
+
+def weights_of(squares: Floats, counts: NDArray[np.int64]) -> Floats:
+    """(n,) the same from the sums of the squares (n,)."""
     variances = np.asarray(squares / np.maximum(counts, 1), dtype=float)
     return np.asarray(1.0 / np.maximum(variances, 1e-20 * max(float(variances.max()), 1e-280)))

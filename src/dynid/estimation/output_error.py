@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dynid.closed_loop.sensitivity import differentiate_loop
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.controller_check import check_controller, controller_mismatch
+from dynid.estimation.didim_stream import streamed_didim
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRuns, Motions, Start, WrongLawError, joint_weights
@@ -145,6 +146,17 @@ class DIDIM(_LoopFit):
     @property
     def title(self) -> str:
         return "DIDIM"
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate the base parameters; streamed logs are gone through again for every simulation.
+
+        Raises:
+            As the other methods, and ArgumentError where a streamed log cannot be gone through again.
+        """
+        if not problem.streamed:
+            return _LoopFit.solve(self, problem)
+        refuse_unsupported(problem)
+        return streamed_didim(problem, self.iterations, self.tolerance, consistent=self.consistent)
 
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         fit = _linear_fit(runs, start.beta, start.motions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,6 +45,8 @@ class Problem:
     """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
     streamed: bool = False
     """Whether `experiments` hold only the beginnings of logs that were reduced piece by piece."""
+    logs: tuple[Callable[[], Iterable[Experiment]], ...] = ()
+    """Of a streamed problem: starts the stream of each log anew, where that can be done."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -74,6 +74,7 @@ def stream_problem(
         information=total,
         blocks=tuple(numbers),
         streamed=True,
+        logs=tuple(logs),
     )
 
 

@@ -1,0 +1,156 @@
+"""One round of instrumental variables: from a simulation to the solution; of streamed logs only moments are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.instrument_noise import block_rows, links_only
+from dynid.estimation.loop_blocks import Block
+from dynid.estimation.loop_runs import LoopRun, SimulatedMotion, weights_of
+from dynid.estimation.loop_stream import StreamSearch, Sums, Window
+from dynid.estimation.problem import Problem
+from dynid.estimation.scores import NoiseSums, resolvable, scaled_solution
+from dynid.kernels import regressor
+
+__all__ = ["Moments", "Round", "mixed_block", "streamed_covariance"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """The solution with the instruments of one simulation."""
+
+    beta: Floats
+    slope: Floats
+    """(b, b) sum of Z' W Y"""
+    variances: Floats
+    """(n,) of the residuals"""
+    weights: Floats
+    """(n,) that were used"""
+    condition: float
+    resolution: Floats
+    """(b,) changes of single parameters that change no torque noticeably"""
+
+    @property
+    def quick_stderr(self) -> Floats:
+        """(b,) standard deviation as if residuals were white and instruments equal to the regressor."""
+        return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
+
+
+def mixed_block(
+    problem: Problem,
+    run: LoopRun,
+    motion: SimulatedMotion,
+    block: Block,
+    states: tuple[Floats, Floats, Floats] | None,
+    Y: Floats,
+    window: Floats,
+) -> tuple[Floats, Floats]:
+    """(N, n, b) regressor of a block, and the instruments Z of its wide rows.
+
+    Args:
+        problem: What is estimated.
+        run: The experiment in its loop.
+        motion: Simulated.
+        block: Its rows.
+        states: The simulated motion made as the measured one was; None where that changes nothing.
+        Y: (N, n, b) regressor at the measured motion.
+        window: (N, n) by which the instruments of the wide rows are multiplied.
+    """
+    columns = problem.base.columns
+    joint_models = slice(sum(column < 10 * problem.robot.dof for column in columns), len(columns))
+    wide = run.columns(motion, block.wide)
+    exact = wide[block.inner]
+    if states is None:
+        mixed = Y.copy()
+    else:
+        lost = regressor(run.simulator.arm.robot, *(x[block.rows] for x in states), columns=columns)
+        mixed = np.add(Y, np.subtract(exact, lost, out=lost), out=lost)
+    mixed[:, :, joint_models] = exact[:, :, joint_models]
+    return mixed, wide * window[:, :, None]
+
+
+class Moments(Sums):
+    """What a round needs of a simulation of all logs, joint by joint."""
+
+    def __init__(self, problem: Problem, beta: Floats) -> None:
+        """Nothing is seen yet of the simulation with parameters (b,)."""
+        super().__init__(problem, beta)
+        n, b = problem.robot.dof, beta.size
+        self._cross, self._right = np.zeros((n, b, b)), np.zeros((n, b))  # Z' Y, Z' tau
+        self._normal, self._lean, self._left = np.zeros((n, b, b)), np.zeros((n, b)), np.zeros(n)  # Y' Y, Y' r, r' r
+        self._own, self._rest = np.zeros((n, b, b)), np.zeros((n, b))  # Z' Z, Z' (tau - tau_sim)
+
+    def add(self, window: Window) -> None:
+        run, rows, valid = window.run.run, window.block.rows, window.valid
+        states = (run.q[rows], run.dq[rows], run.ddq[rows])
+        at = regressor(self.problem.robot, *states, columns=self.problem.base.columns)
+        Y, wide = _mixed(self.problem, window, at)
+        Z = wide[window.block.inner]
+        torque = np.where(valid, run.effort[rows], 0.0)
+        rest = window.run.torque_residual(window.motion)[rows]
+        left = (torque - Y @ self.beta) * valid
+        for j, support in enumerate(self.problem.information.supports):
+            acting = list(support)  # the other columns of this joint are zero
+            block = np.ix_(acting, acting)
+            instrument, at = np.ascontiguousarray(Z[:, j, acting]), Y[:, j, acting] * valid[:, j, None]
+            self._cross[j][block] += instrument.T @ at
+            self._right[j, acting] += instrument.T @ torque[:, j]
+            self._normal[j][block] += at.T @ at
+            self._lean[j, acting] += at.T @ left[:, j]
+            self._own[j][block] += instrument.T @ instrument
+            self._rest[j, acting] += instrument.T @ rest[:, j]
+        self._left += (left**2).sum(axis=0)
+
+    def solved(self, weights: Floats | None) -> Round:
+        """The solution with weights (n,), or with those that the residuals suggest."""
+        counts = self.problem.equations
+        used = weights_of(self._left, counts) if weights is None else weights
+        slope = np.tensordot(used, self._cross, 1)
+        solution, condition = scaled_solution(slope, used @ self._right)
+        change = solution - self.beta
+        squares = self._left - 2.0 * self._lean @ change + np.einsum("b,jbc,c->j", change, self._normal, change)
+        variances = 1.0 / weights_of(np.maximum(squares, 0.0), counts)
+        signal = np.einsum("b,jbc,c->j", solution, self._own, solution)
+        resolution = resolvable(slope, float(used @ signal))
+        return Round(solution, slope, variances, used, float(np.sqrt(condition)), resolution)
+
+    def unexplained(self, weights: Floats) -> Floats:
+        """(b,) what other parameters would explain of the torques that are left over: the estimate's own error."""
+        return scaled_solution(np.tensordot(weights, self._own, 1), weights @ self._rest)[0]
+
+
+def _mixed(problem: Problem, window: Window, Y: Floats) -> tuple[Floats, Floats]:
+    run, motion, wide = window.run, window.motion, window.block.wide
+    fade = run.run.valid[wide] * window.fade[wide, None]
+    return mixed_block(problem, run, motion, window.block, run.derived(motion), Y, fade)
+
+
+def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round) -> Floats:
+    """(b, b) covariance of a solution, from two more simulations of all logs.
+
+    Args:
+        runs: The logs in their loops.
+        sums: Of the simulation that made the solution's instruments.
+        found: The solution.
+    """
+    problem, error = runs.problem, sums.unexplained(found.weights)
+    links, n = links_only(problem, found.beta), problem.robot.dof
+    spread = NoiseSums(2 * n, found.beta.size, runs.rate_hz, n)
+    for again in (False, True):
+        for window in runs.windows(sums.beta):
+            run, motion, block = window.run, window.motion, window.block
+            wide = run.columns(motion, block.wide)
+            wide *= (run.run.valid[block.wide] * window.fade[block.wide, None])[:, :, None]
+            H = np.fft.rfft(block_rows(run, motion, links, wide * found.weights[:, None], block), axis=0)
+            if again:
+                spread.add(H, len(window.valid))
+                continue
+            torque = run.torque_residual(motion)[block.rows] - wide[block.inner] @ error
+            noise = np.concatenate([torque, (run.run.q - run.positions(motion))[block.rows]], axis=1)
+            spread.look(H, np.fft.rfft(noise, axis=0), noise)
+    return spread.covariance(found.slope)

@@ -1,0 +1,183 @@
+"""Logs larger than memory in their loops: from files read chunk by chunk, with the numbers of logs in memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.data.processing import Processing
+from dynid.data.simulation import sum_of_sines
+from dynid.data.streaming import process_stream
+from dynid.estimation.in_loop import InLoop, SplinedMotion, with_loop
+from dynid.estimation.instrument_round import Moments
+from dynid.estimation.instrumental import _Measured, _Round
+from dynid.estimation.loop_runs import LoopRuns
+from dynid.estimation.loop_stream import StreamSearch
+from dynid.estimation.stream_problem import stream_problem
+from support.closed_loops import EVERY, Scene, scene
+
+CHOSEN = scene("gautier_khalil_3r", duration_s=30.0)
+MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
+LOW_PASS = Processing(cutoff_hz=20.0, rest=None)
+CHUNK = 311
+Log = Callable[[], Iterator[dynid.Experiment]]
+
+
+def recording(chosen: Scene = CHOSEN, noise: float = 1e-3) -> dynid.Recording:
+    rng, run = np.random.default_rng(1), chosen.truth
+    return dynid.Recording(
+        time=run.time,
+        q=run.q + noise * rng.normal(size=run.q.shape),
+        effort=run.torque + 0.1 * rng.normal(size=run.q.shape),
+    )
+
+
+def saved(log: dynid.Recording, path: Path) -> Path:
+    np.save(path, np.column_stack([log.time, log.q, log.effort]))
+    return path
+
+
+def chunks(path: Path, rows: int = CHUNK) -> Iterator[dynid.Recording]:
+    """The rows of a file, a few at a time in memory."""
+    table = np.load(path, mmap_mode="r")
+    for start in range(0, len(table), rows):
+        part = np.array(table[start : start + rows])
+        yield dynid.Recording(time=part[:, 0], q=part[:, 1:4], effort=part[:, 4:])
+
+
+def log(
+    path: Path, law: dynid.ControlLaw, options: Processing = LOW_PASS, motion: object = MOTION, rows: int = CHUNK
+) -> Log:
+    return lambda: with_loop(
+        process_stream(chunks(path, rows), options, overlap_s=1.5), motion, law=law, rate_hz=500.0, longest=900
+    )  # type: ignore[arg-type]
+
+
+def in_memory(whole: dynid.Recording, law: dynid.ControlLaw, options: Processing = LOW_PASS) -> dynid.Problem:
+    run = dynid.process(whole, cutoff_hz=options.cutoff_hz, rest=None, filter_effort=options.filter_effort)
+    parts = with_loop([run], MOTION, law=law, rate_hz=500.0, longest=10**9)
+    return dynid.build_problem(CHOSEN.prior, list(parts), base=CHOSEN.base)
+
+
+def streamed(*logs: Log) -> dynid.Problem:
+    return stream_problem(CHOSEN.prior, logs, base=CHOSEN.base)
+
+
+@pytest.mark.parametrize("filter_effort", [False, True])
+@pytest.mark.parametrize("estimator", [dynid.InstrumentalVariables(block=500), dynid.DIDIM()])
+def test_a_file_in_many_chunks_gives_the_numbers_of_the_log_in_memory(
+    estimator: dynid.Estimator, filter_effort: bool, tmp_path: Path
+) -> None:
+    options, law = replace(LOW_PASS, filter_effort=filter_effort), CHOSEN.loop.law
+    whole = estimator.solve(in_memory(recording(), law, options))
+    found = estimator.solve(streamed(log(saved(recording(), tmp_path / "log.npy"), law, options)))
+    assert np.abs((found.values - whole.values) / whole.stderr).max() < 1e-5
+    np.testing.assert_allclose(found.stderr, whole.stderr, rtol=1e-6)
+    np.testing.assert_allclose(found.noise_std, whole.noise_std, rtol=1e-6)
+    assert found.notes == whole.notes
+    assert found.extras == whole.extras
+    assert np.abs((found.values - CHOSEN.values) / found.stderr).max() < 4.0
+
+
+def test_moments_and_the_laws_memory_are_carried_over_pieces(tmp_path: Path) -> None:
+    """With a law that remembers, the simulation in memory is one piece too: equal to rounding."""
+    law = dynid.PID(kp=CHOSEN.loop.law.kp, ki=50.0, kd=CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
+    whole = in_memory(recording(), law)
+    runs, beta = LoopRuns.of(whole), whole.base.project(whole.robot.parameter_vector)
+    expected = _Round.of(runs, _Measured.of(runs, 500), beta, runs.simulate(beta), np.array([1.0, 2.0, 0.5]))
+    search = StreamSearch[Moments].of(streamed(log(saved(recording(), tmp_path / "log.npy"), law)), 500, Moments)
+    sums = search.attempt(beta)
+    assert sums is not None
+    found = sums.solved(np.array([1.0, 2.0, 0.5]))
+    assert np.abs(found.slope - expected.slope).max() < 1e-9 * np.abs(expected.slope).max()
+    np.testing.assert_allclose(found.beta, expected.beta, rtol=1e-9, atol=1e-9 * np.abs(beta).max())
+    np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-8)
+    np.testing.assert_allclose(sums.misfit, runs.misfit(runs.simulate(beta)), rtol=1e-8)
+
+
+def test_behind_a_gap_the_simulation_starts_anew(tmp_path: Path) -> None:
+    late = np.where(np.arange(CHOSEN.truth.time.size) > 1700, 2.0, 0.0)
+    broken = recording()
+    broken = replace(broken, time=broken.time + late)
+
+    def motion(time: np.ndarray) -> tuple[np.ndarray, ...]:
+        return MOTION(np.where(time > 18.0, time - 2.0, time))  # type: ignore[operator, no-any-return]
+
+    path, law = saved(broken, tmp_path / "log.npy"), CHOSEN.loop.law
+    found = dynid.InstrumentalVariables(block=500).solve(streamed(log(path, law, motion=motion)))
+    run = dynid.process(broken, cutoff_hz=20.0, rest=None)
+    parts = list(with_loop([run], motion, law=law, rate_hz=500.0, longest=10**9))
+    assert len(parts) == 2
+    problem = dynid.build_problem(CHOSEN.prior, parts, base=CHOSEN.base)
+    whole = dynid.InstrumentalVariables(block=500).solve(problem)
+    # behind a gap the whole log's uniform clock starts anew, the stream's goes on
+    assert np.abs((found.values - whole.values) / whole.stderr).max() < 0.05
+    np.testing.assert_allclose(found.stderr, whole.stderr, rtol=0.05)
+
+
+def test_a_log_four_times_as_long_needs_no_more_memory(tmp_path: Path) -> None:
+    peaks, law = [], CHOSEN.loop.law
+    for duration_s in (10.0, 40.0):
+        path = saved(recording(scene("gautier_khalil_3r", duration_s=duration_s)), tmp_path / f"{duration_s}.npy")
+        problem = streamed(log(path, law, rows=400))
+        tracemalloc.start()
+        dynid.InstrumentalVariables(block=256, iterations=1).solve(problem)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.15 * peaks[0]
+
+
+def test_assumed_loops_of_a_stream_are_those_of_the_log_in_memory(tmp_path: Path) -> None:
+    estimator = InLoop(estimator=dynid.InstrumentalVariables(block=500), rate_hz=500.0)
+    quiet = recording(noise=1e-5)
+    run = dynid.process(quiet, cutoff_hz=20.0, rest=None)
+    whole = estimator.solve(dynid.build_problem(CHOSEN.prior, run, base=CHOSEN.base))
+    path = saved(quiet, tmp_path / "log.npy")
+    pieces = lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)  # noqa: E731
+    found = estimator.solve(stream_problem(CHOSEN.prior, [pieces], base=CHOSEN.base))
+    assert np.abs((found.values - whole.values) / whole.stderr).max() < 0.02  # gains scale with fewer poses
+    np.testing.assert_allclose(found.stderr, whole.stderr, rtol=0.02)
+    assert sum("assumed" in note for note in found.notes) == 2
+
+
+def test_a_spline_in_pieces_is_the_spline_of_the_whole() -> None:
+    from scipy.interpolate import CubicSpline
+
+    time = np.arange(2000) / 100.0
+    q = np.random.default_rng(0).normal(size=(2000, 2))
+    motion = SplinedMotion((time[a : a + 130], q[a : a + 130]) for a in range(0, 2000, 130))
+    whole = CubicSpline(time, q)
+    for start in range(0, 1900, 190):
+        asked = time[start] + np.arange(190 * EVERY + 1) / 500.0
+        asked = asked[asked <= time[-1]]
+        for order, values in enumerate(motion(asked)):
+            np.testing.assert_allclose(values, whole(asked, order), atol=1e-8 * 100.0**order)
+
+
+def test_what_a_stream_does_not_tell_is_said(tmp_path: Path) -> None:
+    path, law = saved(recording(), tmp_path / "log.npy"), CHOSEN.loop.law
+    good, estimator = log(path, law), dynid.InstrumentalVariables()
+    with pytest.raises(dynid.ArgumentError, match="the loop of 'arrays' is not known"):
+        estimator.solve(streamed(lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)))
+
+    def late() -> Iterator[dynid.Experiment]:
+        for piece in good():
+            assert piece.loop is not None
+            yield replace(piece, loop=replace(piece.loop, start_s=piece.loop.start_s + 1e-3))
+
+    with pytest.raises(dynid.ArgumentError, match="within its reference motion"):
+        estimator.solve(streamed(late))
+    times = iter(range(100))
+
+    def shrinking() -> Iterator[dynid.Experiment]:
+        pieces = list(good())
+        return iter(pieces if next(times) < 3 else pieces[:-2])
+
+    with pytest.raises(dynid.ArgumentError, match="shorter than when it was read first"):
+        estimator.solve(streamed(shrinking))
