@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -201,8 +201,10 @@ class LoopSimulator:
             every=every,
             substeps=self.substeps,
             offsets=starts * every,
+            into=starts,
         )
-        return self._joined(self._checked(runs), warm, records)
+        line = {name: getattr(runs, name)[:, :records] for name in ("state", "held", "rate", "memory")}
+        return replace(self._checked(runs), **line, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:])
 
     def reference_run(self, every: int) -> Runs | None:
         """The reference as if it were a run, for `run_near`; None where the law has memory, which is not known."""
@@ -222,16 +224,6 @@ class LoopSimulator:
             last_memory=np.zeros((1, 0)),
             taken=np.zeros(0, dtype=np.int64),
         )
-
-    def _joined(self, runs: Runs, warm: int, records: int) -> Runs:
-        """The pieces one behind the other, without what they needed to settle."""
-
-        def line(x: Floats) -> Floats:
-            pieces = [x[0], *(piece[warm:] for piece in x[1:])]
-            return np.concatenate(pieces)[None, :records]
-
-        whole = {name: line(getattr(runs, name)) for name in ("state", "held", "rate", "memory")}
-        return Runs(**whole, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:], taken=runs.taken)
 
     def _samples(self, count: int = 0) -> Floats:
         """(M, k) what the law reads of the reference, or more rows, the last one repeated; kept for the next run."""

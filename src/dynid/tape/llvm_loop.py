@@ -101,14 +101,14 @@ def loop_module(
     """The module; see `dynid.tape.rollout` for what its entry ``run`` does.
 
     ``void run(ptr state, ptr memory, ptr parameters, ptr samples, ptr offsets, ptr counts, ptr steps, ptr records,
-    ptr taken, ptr trace)``: counts are ticks, ticks per record, most Runge-Kutta steps per tick (i64); steps are nodes
-    and weights, in turn, times h, in every lane, for one step per tick, for two, and so on; taken (i64) are the steps
-    of every tick; the state and the memory end as they are after the last tick. A step's trace is state and rate of
-    every stage. A stage that is ``repeated`` has the positions of the one before.
+    ptr taken, ptr trace)``: offsets (i64) are the first row of every lane's samples, then that of its records, in which
+    lanes stand apart; counts are ticks, ticks per record, most Runge-Kutta steps per tick (i64); steps are nodes and
+    weights, in turn, times h, in every lane, for one step per tick, for two, and so on; taken (i64) are the steps of
+    every tick; the state and the memory end as they are after the last tick. A step's trace is state and rate of every
+    stage. A stage that is ``repeated`` has the positions of the one before.
     """
-    functions = {"control": control, "fixed": parts.fixed, "exact": parts.exact}
-    functions["nearby"] = parts.nearby.select({"rate": ..., "turned": ...})
-    functions |= {"keeping": parts.nearby, "again": parts.again} if any(repeated) else {}
+    functions = {"control": control, "fixed": parts.fixed, "exact": parts.exact, "nearby": parts.nearby}
+    functions |= {"again": parts.again} if any(repeated) else {}
     functions |= {"pace": pace} if pace else {}
     pieces = [
         declarations(lanes) + PASSES + _MEMORY,
@@ -170,7 +170,7 @@ call void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine)
 br label %tick
 tick:
 %k = phi i64 [ 0, %entry ], [ %k_next, %ticked ]
-%record = phi ptr [ %records, %entry ], [ %record_next, %ticked ]
+%record = phi i64 [ 0, %entry ], [ %record_next, %ticked ]
 %row = phi ptr [ %rows, %entry ], [ %row_next, %ticked ]
 call void @sample(ptr %samples, ptr %offsets, i64 %k, ptr %given)
 call void @control(ptr %state, ptr %memory, ptr %given, ptr %held, ptr %later)
@@ -199,12 +199,12 @@ ret void
 
         It ends before the loop's own instructions, in the block ``advance``.
         """
-        sizes, lanes = self._sizes, self._lanes
+        lanes = self._lanes
         return f"""step:
 %j = phi i64 [ 0, %tick ], [ %j_next, %advance ]
 %count_before = phi i64 [ 1, %tick ], [ %count, %advance ]
 %row_here = phi ptr [ %row, %tick ], [ %row_next, %advance ]
-%record_here = phi ptr [ %record, %tick ], [ %record_next, %advance ]
+%record_here = phi i64 [ %record, %tick ], [ %record_next, %advance ]
 {self._places()}
 %opening = icmp eq i64 %j, 0
 {_any_beyond("far", 0.25 * REACH**2, lanes)}
@@ -233,11 +233,11 @@ done:
 %noted = and i1 %opening, %recorded
 br i1 %noted, label %note, label %noticed
 note:
-call void @record(ptr %state, ptr %held, ptr %rate0, ptr %memory, ptr %record_here)
-%record_more = getelementptr inbounds double, ptr %record_here, i64 {sizes.record * lanes}
+call void @record(ptr %state, ptr %held, ptr %rate0, ptr %memory, ptr %records, ptr %offsets, i64 %record_here)
+%record_more = add i64 %record_here, 1
 br label %noticed
 noticed:
-%record_next = phi ptr [ %record_here, %done ], [ %record_more, %note ]
+%record_next = phi i64 [ %record_here, %done ], [ %record_more, %note ]
 br i1 %traced, label %keep, label %advance
 keep:
 {chr(10).join(self._move(stage) for stage in range(self._stages))}
@@ -274,9 +274,7 @@ advance:
             return _call("again", [*moved, "%held", "%fixed", "%kept", f"%node{stage}", f"%rate{stage}"])
         turned, node = ("%turned", f"%node{stage}") if stage else ("%zero", "%zero")
         given = ["%state", self._before(stage), turned, "%held", "%fixed", "%base", "%sine", "%cosine", node]
-        if any(self._repeated[stage + 1 : stage + 2]):
-            return _call("keeping", [*given, f"%rate{stage}", "%turned", "%kept"])
-        return _call("nearby", [*given, f"%rate{stage}", "%turned"])
+        return _call("nearby", [*given, f"%rate{stage}", "%turned", "%kept"])
 
     def _move(self, stage: int) -> str:
         given = ["%state", f"%node{stage}", self._before(stage), f"%state{stage}"]

@@ -36,33 +36,41 @@ class LoopSizes:
 
 
 def record_function(sizes: LoopSizes, lanes: int) -> str:
-    """State, held input, rate and memory one behind the other."""
-    w, to = Writer(lanes), 0
+    """State, held input, rate and memory of each lane, one behind the other, into row ``k`` of its records."""
+    w, place = Writer(lanes), 0
     counts = {"%state": sizes.state, "%held": sizes.held, "%rate": sizes.state, "%memory": sizes.memory}
-    w.line(f"define internal void @record({', '.join(f'ptr {name}' for name in (*counts, '%to'))}) {{\nentry:")
+    arguments = ", ".join(f"ptr {name}" for name in (*counts, "%records", "%offsets"))
+    w.line(f"define internal void @record({arguments}, i64 %k) {{\nentry:")
+    rows = [_row(w, "%records", sizes.record, lanes + lane) for lane in range(lanes)]
     for name, count in counts.items():
         for k in range(count):
-            w.store(w.load(name, 8 * lanes * k), "%to", 8 * lanes * to)
-            to += 1
+            value = w.load(name, 8 * lanes * k)
+            for lane, row in enumerate(rows):
+                one = w.value(f"extractelement {w.kind} {value}, i32 {lane}") if lanes > 1 else value
+                w.line(f"store double {one}, ptr {w.address(row, 8 * place)}, align 8")
+            place += 1
     w.line("ret void\n}")
     return w.text()
 
 
 def sample_function(size: int, lanes: int) -> str:
-    """Row ``offsets[lane] + k`` of the samples into each lane."""
+    """Row ``k`` of each lane's samples into it."""
     w = Writer(1)
     w.line("define internal void @sample(ptr %samples, ptr %offsets, i64 %k, ptr %to) {\nentry:")
-    rows = []
-    for lane in range(lanes):
-        offset = w.value(f"load i64, ptr {w.address('%offsets', 8 * lane)}, align 8")
-        start = w.value(f"mul i64 {w.value(f'add i64 {offset}, %k')}, {size}")
-        rows.append(w.value(f"getelementptr inbounds double, ptr %samples, i64 {start}"))
+    rows = [_row(w, "%samples", size, lane) for lane in range(lanes)]
     for position in range(size):
         for lane, row in enumerate(rows):  # as integers: the units that compute are not needed
             bits = w.value(f"load i64, ptr {w.address(row, 8 * position)}, align 8")
             w.line(f"store i64 {bits}, ptr {w.address('%to', 8 * (position * lanes + lane))}, align 8")
     w.line("ret void\n}")
     return w.text()
+
+
+def _row(w: Writer, table: str, size: int, which: int) -> str:
+    """A pointer to row ``offsets[which] + k`` of a table."""
+    offset = w.value(f"load i64, ptr {w.address('%offsets', 8 * which)}, align 8")
+    start = w.value(f"mul i64 {w.value(f'add i64 {offset}, %k')}, {size}")
+    return w.value(f"getelementptr inbounds double, ptr {table}, i64 {start}")
 
 
 def move_functions(size: int, positions: Positions, lanes: int, fused: bool) -> str:

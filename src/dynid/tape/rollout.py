@@ -118,6 +118,7 @@ class Rollout:
         every: int = 1,
         substeps: int = 1,
         offsets: npt.ArrayLike = 0,
+        into: npt.ArrayLike | None = None,
         trace: bool = False,
     ) -> Runs:
         """Run as many runs as there are lanes.
@@ -132,11 +133,13 @@ class Rollout:
             every: ticks per record; the first one is recorded.
             substeps: Runge-Kutta steps per tick at most.
             offsets: (L,) or () row of the samples at the first tick.
+            into: (L,) places of the first records in one table for all runs, which ascend: where runs overlap, the end
+                of the one counts, not the beginning of the next. A table for each by default.
             trace: keep states and rates of every stage.
         """
-        rows = np.empty(self.lanes, dtype=np.int64)
-        rows[:] = offsets
-        first, last = min(rows.tolist()), max(rows.tolist())
+        rows, count = np.empty((2, self.lanes), dtype=np.int64), -(-ticks // every)
+        rows[0], rows[1] = offsets, count * np.arange(self.lanes) if into is None else into
+        first, last = min(rows[0].tolist()), max(rows[0].tolist())
         if ticks < 1 or every < 1 or substeps < 1 or first < 0 or last + ticks > len(samples):
             raise ArgumentError(
                 f"{ticks} ticks from row {last} of {len(samples)} samples, {substeps} steps each",
@@ -147,7 +150,7 @@ class Rollout:
         given = np.ascontiguousarray(samples, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] != self.sizes.sample:
             raise ArgumentError(f"samples have shape {given.shape}, expected (M, {self.sizes.sample})")
-        records = np.empty((-(-ticks // every), self.sizes.record, self.lanes))
+        records = np.empty((int(rows[1, -1]) + count, self.sizes.record))
         shape = (ticks * substeps, self.scheme.stages, 2, self.sizes.state, self.lanes)
         stages = np.zeros(shape) if trace else None
         taken = np.empty(ticks, dtype=np.int64)
@@ -157,7 +160,9 @@ class Rollout:
             self._entry(*map(self._address, arrays), None if stages is None else self._address(stages))
         else:
             self._interpret(x, z, p, given, rows, records, taken, stages, (every, substeps), period)
-        return self._results(records, x, z, taken, stages)
+        return self._results(
+            records.reshape(self.lanes if into is None else 1, -1, self.sizes.record), x, z, taken, stages
+        )
 
     def _steps(self, period: float, most: int) -> Floats:
         """Nodes and weights in every lane; kept for the next run."""
@@ -166,10 +171,9 @@ class Rollout:
         return self._last_steps[1]
 
     def _results(
-        self, records: Floats, x: Floats, z: Floats, taken: npt.NDArray[np.int64], stages: Floats | None
+        self, table: Floats, x: Floats, z: Floats, taken: npt.NDArray[np.int64], stages: Floats | None
     ) -> Runs:
         s, u = self.sizes.state, self.sizes.held
-        table = records.transpose(2, 0, 1)
         return Runs(
             state=table[:, :, :s],
             held=table[:, :, s : s + u],
@@ -201,11 +205,11 @@ class Rollout:
         pace = compile_tape(self._pace, "numpy") if self._pace else None
         state, memory, parameters = x.T.copy(), z.T.copy(), p.T.copy()
         for k in range(len(taken)):
-            decided = control(state, memory, samples[rows + k])
+            decided = control(state, memory, samples[rows[0] + k])
             held = decided["held"]
             rates = rate(state, held, parameters)
             if k % every == 0:
-                records[k // every] = np.concatenate((state, held, rates, memory), axis=1).T
+                records[rows[1] + k // every] = np.concatenate((state, held, rates, memory), axis=1)
             memory = decided["memory"]
             taken[k] = most if pace is None else np.clip(np.ceil(pace(state, rates).max()), 1, most)
             h = period / taken[k]
