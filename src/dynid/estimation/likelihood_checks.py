@@ -40,16 +40,17 @@ def refuse_negative_inertia(problem: Problem, beta: Floats, covariance: Floats) 
 
     Args:
         problem: The problem.
-        beta: (b,) base parameters.
-        covariance: (b, b) of them.
+        beta: (b + k,) base parameters, then features.
+        covariance: (b + k, b + k) of them.
 
     Raises:
         EstimationError: So it is.
     """
-    n, columns = problem.robot.dof, problem.base.columns
+    n, columns, b = problem.robot.dof, problem.base.columns, problem.base.rank
+    beta, covariance = beta[:b], covariance[:b, :b]
     poses = np.concatenate([run.q[:: max(1, run.samples // POSES)] for run in problem.experiments])
     rest = np.zeros_like(poses)
-    held = regressor(problem.robot, poses, rest, rest, columns=columns)[:, :, : beta.size]
+    held = regressor(problem.robot, poses, rest, rest, columns=columns)
     for joint in range(n):
         pushed = regressor(problem.robot, poses, rest, rest + np.eye(n)[joint], columns=columns)
         row = pushed[:, joint] - held[:, joint]  # row @ beta is the mass matrix' entry of the joint
