@@ -1,7 +1,7 @@
 """The tables of docs/choosing-an-estimator.md, measured: estimators on simulated loops of known truth.
 
-Run ``python tests/campaigns/estimator_guide.py [--runs 10] [--jobs 2] [--only TITLE]``; it replaces what stands between
-the markers of the page and leaves the prose around it. A finished study is kept in ``out/guide`` and not run again.
+Run ``python tests/campaigns/estimator_guide.py [--runs 20] [--jobs 2] [--only TITLE]``; it replaces what stands between
+the markers of the page and leaves the prose around it. Finished trials are kept in ``out/guide`` and not run again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: mo
 
 from dynid.compare.condition import Condition, conditions
 from dynid.compare.methods import method
-from dynid.compare.study import run_study
+from dynid.compare.study import Outcome, Trials, run_trials, summarised
 from dynid.compare.trial import Setting, planted_robot
 from dynid.files import write_atomically
 from dynid.robot import zoo
@@ -40,6 +40,8 @@ class Question:
     robot: str
     conditions: tuple[Condition, ...]
     methods: tuple[str, ...]
+    runs: int = 20
+    """Logs per condition; --runs may ask for fewer."""
 
 
 def questions() -> tuple[Question, ...]:
@@ -48,7 +50,7 @@ def questions() -> tuple[Question, ...]:
     return (
         Question("noise of the positions, 3R arm", "gautier_khalil_3r", noises, ALL),
         Question("noise of the positions, PUMA 560", "puma560", noises[:3], ALL),
-        Question("noise of the positions, TX40", "tx40", noises[1:3], FAST),
+        Question("noise of the positions, TX40", "tx40", noises[1:3], FAST, runs=8),  # a minute of one core each
         Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST),
         Question("coarse encoders", "gautier_khalil_3r", conditions(quantisation=(1e-4, 1e-3, 5e-3)), FAST),
         Question(
@@ -67,29 +69,36 @@ def questions() -> tuple[Question, ...]:
 
 
 def kept_file(question: Question) -> Path:
-    """Where a finished study is kept."""
-    return ROOT / "out" / "guide" / f"{question.title.replace(' ', '_').replace(',', '')}.json"
+    """Where finished trials are kept, one a line."""
+    return ROOT / "out" / "guide" / f"{question.title.replace(' ', '_').replace(',', '')}.jsonl"
+
+
+def kept(question: Question) -> dict[tuple[int, int], tuple[Outcome, ...]]:
+    """(condition, seed) -> outcomes of the trials that were run before."""
+    lines = kept_file(question).read_text().splitlines() if kept_file(question).exists() else []
+    rows = [row for row in map(json.loads, lines) if row["methods"] == list(question.methods)]
+    return {(row["condition"], row["seed"]): tuple(Outcome(**entry) for entry in row["outcomes"]) for row in rows}
 
 
 def measured(question: Question, runs: int, jobs: int) -> dict[str, Any]:
-    """The study's numbers, from its file where it was run before with as many runs."""
-    path = kept_file(question)
-    if path.exists():
-        kept: dict[str, Any] = json.loads(path.read_text())
-        if kept["runs"] >= runs and set(kept["methods"]) == set(question.methods):
-            return kept
-    setting = Setting(robot=planted_robot(zoo.get(question.robot)))
-    study = run_study(
-        setting,
-        question.conditions,
-        question.methods,
-        runs=runs,
-        jobs=jobs,
-        tell=lambda done, total, note: print(f"{question.title}: {done}/{total} {note}", flush=True),
-    ).to_json()
+    """The study's numbers; trials that are not kept are run, seed after seed, so that one may stop at any time."""
+    setting, methods = Setting(robot=planted_robot(zoo.get(question.robot))), tuple(map(method, question.methods))
+    done, path = kept(question), kept_file(question)
+    tasks = [(place, seed) for seed in range(runs) for place in range(len(question.conditions))]
+    missing = [task for task in tasks if task not in done]
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(study), force=True)
-    return study
+    with path.open("a") as file:
+        for place, seed, outcomes in run_trials(setting, question.conditions, methods, missing, jobs):
+            done[place, seed] = outcomes
+            row = {"condition": place, "seed": seed, "methods": question.methods}
+            file.write(json.dumps({**row, "outcomes": [asdict(outcome) for outcome in outcomes]}) + "\n")
+            file.flush()
+            print(f"{question.title}: seed {seed}, {question.conditions[place].label}", flush=True)
+    found: Trials = {place: [] for place in range(len(question.conditions))}
+    for place, seed in sorted(done):
+        if all((other, seed) in done for other in found):
+            found[place].append(done[place, seed])
+    return summarised(setting, question.conditions, methods, found).to_json()
 
 
 def section(question: Question, study: dict[str, Any]) -> str:
@@ -151,15 +160,16 @@ def _near(group: dict[str, dict[str, Any]]) -> str:
 def main() -> None:
     """Measure what is missing and write the page."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=20, help="the most per condition")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--kept", action="store_true", help="write the page from finished studies alone")
+    parser.add_argument("--kept", action="store_true", help="write the page from finished trials alone")
     options = parser.parse_args()
     parts = []
     for question in questions():
-        if options.only in question.title and (kept_file(question).exists() or not options.kept):
-            parts.append(section(question, measured(question, 1 if options.kept else options.runs, options.jobs)))
+        if options.only in question.title:
+            runs = 0 if options.kept else min(options.runs, question.runs)
+            parts.append(section(question, measured(question, runs, options.jobs)))
     names = list(dict.fromkeys(name for question in questions() for name in question.methods))
     legend = "\n".join(f"- `{name}`: {method(name).title}" for name in names)
     text = PAGE.read_text()

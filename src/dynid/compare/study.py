@@ -17,12 +17,15 @@ from dynid.compare.methods import Method, method
 from dynid.compare.trial import Setting, Trial, check_length, make_trial
 from dynid.errors import ArgumentError, DynidError, ExportError
 from dynid.estimation.estimate import Estimate
+from dynid.parameters.base import base_parameters
 
-__all__ = ["Outcome", "Study", "Summary", "run_study"]
+__all__ = ["Outcome", "Study", "Summary", "Trials", "run_study", "run_trials", "summarised"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
 """Called with how many trials are done, how many there are, and the last one's condition."""
+Trials = dict[int, list[tuple["Outcome", ...]]]
+"""For each condition's number the outcomes of its trials: one per method, and ordinary least squares once more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -133,36 +136,49 @@ def run_study(
     for condition in conditions:
         check_length(setting, condition)
     tasks = [(place, seed + run) for place in range(len(conditions)) for run in range(runs)]
-    found: dict[int, list[tuple[Outcome, ...]]] = {place: [] for place in range(len(conditions))}
-    order = _trials(setting, conditions, chosen, tasks, jobs)
+    found: Trials = {place: [] for place in range(len(conditions))}
+    order = run_trials(setting, conditions, chosen, tasks, jobs)
     for done, (place, _, outcomes) in enumerate(order, start=1):
         found[place].append(outcomes)
         if tell is not None:
             tell(done, len(tasks), conditions[place].label)
+    return summarised(setting, conditions, chosen, found)
+
+
+def summarised(setting: Setting, conditions: Sequence[Condition], methods: Sequence[Method], found: Trials) -> Study:
+    """What trials say of methods, as many of each condition as there are."""
     summaries = [
-        _summary(condition, chosen[k].name, [outcomes[k] for outcomes in found[place]], [o[-1] for o in found[place]])
+        _summary(condition, entry.name, [outcomes[k] for outcomes in found[place]], [o[-1] for o in found[place]])
         for place, condition in enumerate(conditions)
-        for k in range(len(chosen))
+        for k, entry in enumerate(methods)
     ]
     return Study(
         robot=setting.robot.name,
-        parameters=make_trial(setting, conditions[0], seed).truth.size,
-        methods=tuple(entry.name for entry in chosen),
+        parameters=base_parameters(setting.robot).rank,
+        methods=tuple(entry.name for entry in methods),
         conditions=tuple(conditions),
-        runs=runs,
+        runs=min(len(trials) for trials in found.values()),
         duration_s=setting.duration_s,
         summaries=tuple(summaries),
     )
 
 
-def _trials(
+def run_trials(
     setting: Setting,
     conditions: Sequence[Condition],
     methods: tuple[Method, ...],
-    tasks: list[tuple[int, int]],
+    tasks: Sequence[tuple[int, int]],
     jobs: int,
 ) -> Iterator[tuple[int, int, tuple[Outcome, ...]]]:
-    """(condition, seed, outcomes) of every trial, sorted by seed within a condition only if one process does all."""
+    """(condition, seed, outcomes) of every trial, in the order of the tasks only if one process does all.
+
+    Args:
+        setting: The robot and its motion.
+        conditions: Of which each task names one by its number.
+        methods: All are tried on every log.
+        tasks: Number of the condition, and seed.
+        jobs: Processes that share the trials.
+    """
     if jobs == 1:
         for place, seed in tasks:
             yield place, seed, run_trial(setting, conditions[place], methods, seed)

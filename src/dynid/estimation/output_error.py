@@ -36,6 +36,8 @@ MANY = 7
 """Rounds of DIDIM from which on the dependence of the motion on the parameters counts in the intervals."""
 LARGEST = 1e9
 """Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable."""
+BARE = "no noise is left over: the standard deviations are those of the iteration, which ends before they are smaller"
+"""Said where the simulation fits to its own accuracy."""
 SLOW = 0.5
 """A step that is not shorter than this share of the one before calls for new derivatives."""
 
@@ -119,13 +121,15 @@ class _LoopFit(Estimator):
         normal = fit.normal
         rows = [J * fit.weights[None, :, None] for J in fit.slopes]
         covariance = solution_covariance(self.slope(runs, fit, counts), rows, fit.residuals, runs.rate_hz)
+        resolution = _resolution(fit) ** 2  # what is left of the iteration's error; no noise tells of it
+        notes = (*notes, *([BARE] if np.median(resolution / np.diagonal(covariance)) > 1.0 else []))
         findings = check_controller(runs, fit.beta, fit.motions)
         torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
         estimate = Estimate(
             names=problem.names,
             units=problem.units,
             values=fit.beta,
-            covariance=covariance,
+            covariance=covariance + np.diag(resolution),
             undetermined=np.zeros(fit.beta.size, dtype=bool),
             noise_std=1.0 / np.sqrt(joint_weights(torque_rest, problem.equations)),
             inflation=np.ones(problem.robot.dof),
@@ -193,10 +197,14 @@ def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
 
 
 def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
-    normal = fit.normal
-    stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(normal)), 0.0))
+    stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(fit.normal)), 0.0))
+    return bool(np.all(change <= tolerance * stderr + _resolution(fit)))
+
+
+def _resolution(fit: _Fit) -> Floats:
+    """(b,) changes of single parameters too small to go on for, whatever the noise."""
     squares = sum(((J @ fit.beta) ** 2).sum(axis=0) for J in fit.slopes)
-    return bool(np.all(change <= tolerance * stderr + resolvable(normal, float(fit.weights @ squares))))
+    return resolvable(fit.normal, float(fit.weights @ squares))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
