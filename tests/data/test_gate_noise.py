@@ -11,6 +11,7 @@ import dynid
 from dynid.data.filters import Butterworth, Smoothing
 from dynid.data.processing import process
 from dynid.data.quality import check_recording
+from dynid.data.quick_fit import Samples, block_losses, residuals
 from dynid.data.recording import Recording
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.data.stream_check import StreamCheck
@@ -75,6 +76,23 @@ def test_exchanged_torques_and_exchanged_motions_are_named_beside_noisy_joints(l
     report = check_recording(motions, ARM)
     assert "motions of joint2 and joint3" in str(report.about("swapped")[0])
     assert "unsynchronised" not in report.codes
+
+
+def test_exchanged_wrist_joints_of_much_friction_are_named():
+    """Of wrist joints alike but for little, a sum of squares over all joints sees nothing."""
+    log, order = _log(friction=5.0, path=sum_of_sines(6, seed=1, amplitude=0.8)), [0, 1, 2, 3, 5, 4]
+    wrong = {name: getattr(log, name)[:, order] for name in ("q", "dq", "effort")}
+    assert check_recording(log, ARM).clean
+    assert "swapped" in check_recording(replace(log, **wrong), ARM).codes
+
+
+def test_no_fit_explains_a_flipped_torque_by_friction_that_drives():
+    """The flange's torque is friction alone, so nothing but friction that drives could explain it flipped."""
+    samples = Samples.of(ARM, process(_log(friction=5.0), filter_effort=True))
+    flipped = samples.with_torque_sign(5)
+    assert residuals(ARM, samples)[0] < 0.05
+    assert residuals(ARM, flipped)[0] > 0.2
+    assert float((block_losses(ARM, flipped, 10) - block_losses(ARM, samples, 10))[0].min()) > 0.0
 
 
 def test_a_torque_that_ought_to_be_there_and_is_noise_is_a_warning(log):

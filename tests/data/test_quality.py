@@ -175,6 +175,23 @@ def test_kr300_passes_without_a_model():
 
 
 @needs_data
+def test_a_flipped_motion_of_a_counterbalanced_robot_with_guessed_masses_does_not_pass_in_silence():
+    log, robot = _read("kuka_kr300", "rec_FF_A.mat"), dynid.read_mjcf(ROOT / "robots" / "kuka_kr300.xml")
+    wrong = replace(log, q=log.q * [1, 1, 1, -1, 1, 1], dq=None)
+    assert [f.joint for f in check_recording(wrong, robot).about("flipped")] == ["joint4"]
+    assert "flipped" not in check_recording(replace(log, dq=None), robot).codes
+
+
+@needs_data
+def test_exchanged_coupled_wrist_joints_of_a_real_log_do_not_pass_in_silence():
+    robot = dynid.read_urdf(DATASETS / "tx40" / "tx40_mdh_modified.urdf")
+    robot = robot.with_joint_models(dynid.Coupling(dict.fromkeys(robot.joint_names[-2:], 1.0)))
+    log, order = _read("tx40"), [0, 1, 2, 3, 5, 4]
+    assert check_recording(log, robot).clean
+    assert "swapped" in check_recording(replace(log, q=log.q[:, order], effort=log.effort[:, order]), robot).codes
+
+
+@needs_data
 def test_exchanged_wrist_joints_of_a_real_log_do_not_pass_in_silence():
     log = _read("ur10_unisa")
     order = [0, 1, 2, 4, 3, 5]

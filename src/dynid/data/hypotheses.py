@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from dynid.data.findings import Finding
-from dynid.data.quick_fit import Samples, block_products, dissipation, residuals
+from dynid.data.quick_fit import Samples, block_losses, dissipation, residuals
 from dynid.robot.model import Robot
 
 __all__ = ["check_hypotheses"]
@@ -28,11 +28,13 @@ ROUGH = 200
 FINALISTS = 6
 """... of which so many are judged on all samples."""
 BETTER = 0.6
-"""A hypothesis must reduce the product of both residuals below this share ..."""
-PERHAPS = 0.85
-"""... or below this one, and in every part of the log, to be worth a warning."""
+"""A hypothesis that reduces the product of both residuals below this share is sure."""
+GAIN = 0.1
+"""A hypothesis must gain so much log-likelihood a sample ..."""
+SIGMAS = 2.5
+"""... and so many times what its gain varies between parts of the log, to be worth a warning."""
 PARTS = 10
-"""Parts of the log that must agree."""
+"""Parts of the log that are held against each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,19 +71,20 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 
 def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
-    """The hypothesis that explains the log best, if it does so much better than none."""
+    """The hypothesis under which the log is most likely, if it is clearly more so than under none."""
     rough, step = [], max(3, samples.q.shape[0] // ROUGH)
     for hypothesis in _hypotheses(robot, samples):
-        free_h, prior_h = residuals(robot, hypothesis.samples.thinned(step))
-        rough.append((free_h * prior_h, hypothesis))
+        rough.append((float(block_losses(robot, hypothesis.samples.thinned(step), 1).sum()), hypothesis))
     judged = []
     for _, hypothesis in sorted(rough, key=lambda item: item[0])[:FINALISTS]:
-        free_h, prior_h = residuals(robot, hypothesis.samples)
-        judged.append((free_h * prior_h, free_h, prior_h, hypothesis))
-    product, free_h, prior_h, best = min(judged, key=lambda item: item[0])
-    sure = product < BETTER * free * prior
-    if not sure and (product >= PERHAPS * free * prior or not _everywhere(robot, samples, best.samples)):
+        judged.append((block_losses(robot, hypothesis.samples, PARTS), hypothesis))
+    losses, best = min(judged, key=lambda item: float(item[0].sum()))
+    gains = np.sum(block_losses(robot, samples, PARTS) - losses, axis=0)
+    gain, error = float(gains.sum()), float(np.sqrt(PARTS) * gains.std(ddof=1))
+    if gain < max(GAIN * samples.q.shape[0], SIGMAS * error):
         return None
+    free_h, prior_h = residuals(robot, best.samples)
+    sure = free_h * prior_h < BETTER * free * prior
     return Finding(
         code=best.code,
         severity="error" if sure else "warning",
@@ -93,14 +96,11 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
             "free residual after": free_h,
             "prior residual before": prior,
             "prior residual after": prior_h,
+            "gain of log-likelihood": gain,
+            "standard error": error,
         },
         remedy=best.remedy,
     )
-
-
-def _everywhere(robot: Robot, samples: Samples, changed: Samples) -> bool:
-    """Whether changed samples fit better in every part of the log, not by what happens to suit one of them."""
-    return bool(np.all(block_products(robot, changed, PARTS) < block_products(robot, samples, PARTS)))
 
 
 def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) -> Iterator[Finding]:

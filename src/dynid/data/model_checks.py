@@ -180,7 +180,7 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
     Where the robot moves too slowly for inertial torques, their factor is taken to be gravity's.
     """
     parts = np.concatenate([gravity_torques(robot, samples), inertial_torque(robot, samples)[None]])
-    rows, torque, bases = [], [], friction_bases(samples)
+    rows, torque, bases = [], [], friction_bases(robot, samples)
     for j in np.flatnonzero(samples.used).tolist():
         Q, w = bases[j], samples.weight[j]
         block = np.column_stack([parts[:, :, j].T, samples.effort[:, j]]) * w

@@ -1,8 +1,9 @@
 """How well a robot's equations explain an experiment, asked many times over: for every hypothesis about the log.
 
-Two yardsticks, both relative rms residuals. *Free*: all parameters are fitted, so only the structure of the equations
-is used. *Prior*: the robot's own masses are believed within reason and only rotor inertia, friction and offset of
-each joint are fitted, which also sees signs and units that a free fit absorbs.
+Two yardsticks. *Free*: all parameters are fitted, so only the structure of the equations is used, and that friction
+brakes. *Prior*: the robot's own masses are believed within reason and only rotor inertia, friction and offset of each
+joint are fitted, which also sees signs and units that a free fit absorbs. Both come as relative rms residual and as
+log-likelihood.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dynid.robot.model import Robot
 
 __all__ = [
     "Samples",
-    "block_products",
+    "block_losses",
     "friction_bases",
     "gravity_torques",
     "has_prior",
@@ -39,6 +40,8 @@ MOST_ROWS = 600
 """Samples a quick fit looks at."""
 POWER_BLOCKS = 10
 """Parts of a log that the jackknife of the friction's power leaves out one by one."""
+FINEST = 1e-3
+"""Relative residuals of a joint below this one count as none: so far processing itself goes astray."""
 _DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -204,9 +207,17 @@ def own_torque(robot: Robot, samples: Samples) -> Floats:
     return inertial_torque(robot, samples) + np.tensordot(samples.gravity, gravity_torques(robot, samples), axes=1)
 
 
-def friction_bases(samples: Samples) -> Floats:
-    """(n, M, 4) rotor inertia, viscous, dry friction and offset of each joint, orthonormal; zeros where dependent."""
+def friction_bases(robot: Robot, samples: Samples) -> Floats:
+    """(n, M, k) rotor inertia, viscous, dry friction and offset of each joint, orthonormal; zeros where dependent.
+
+    Joints that the robot's file couples have those of the shared motor too.
+    """
     columns = np.stack([samples.ddq.T, samples.dq.T, samples.sign.T, np.ones_like(samples.dq.T)], axis=2)
+    for coupling in robot.couplings:
+        ratios = np.array([coupling.ratios.get(name, 0.0) for name in robot.joint_names])
+        speed = samples.dq @ ratios
+        motor = np.column_stack([samples.ddq @ ratios, speed, np.sign(speed)])
+        columns = np.concatenate([columns, (ratios != 0.0)[:, None, None] * motor], axis=2)
     length = np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300)
     U, s, _ = np.linalg.svd(columns / length, full_matrices=False)
     return np.asarray(U * (s > 1e-8)[:, None, :])
@@ -218,19 +229,51 @@ def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
 
 
 def free_residual(robot: Robot, samples: Samples) -> float:
-    """Relative rms residual with all parameters of `with_friction(robot)` fitted."""
-    rest = _free_rest(robot, samples)
-    return _relative(float(rest @ rest), samples)
+    """Relative rms residual with all parameters of `with_friction(robot)` fitted, no joint driven by its friction."""
+    return _relative(float(np.sum(_free_rest(robot, samples) ** 2)), samples)
 
 
 def _free_rest(robot: Robot, samples: Samples) -> Floats:
-    """What the free fit leaves of the weighted torques (M u,)."""
+    """What the free fit leaves of the weighted torques (M, u); joints count by what a first fit leaves of them."""
     rows, tau = _free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
-    kept = rows[:, seen] / scale[seen]
+    joined = np.column_stack([rows[:, seen] / scale[seen], tau])
+    joints, count = int(samples.used.sum()), samples.q.shape[0]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
-    return np.asarray(tau - kept @ _solve(kept.T @ kept, kept.T @ tau))
+    products = np.array([joined[j::joints].T @ joined[j::joints] for j in range(joints)])
+    brakes = _brakes(samples, scale, seen)
+    theta = _solve_braking(products.sum(axis=0), brakes)
+    line = np.append(-theta, 1.0)
+    left = np.maximum(np.einsum("i,kij,j->k", line, products, line) / count, FINEST**2)
+    theta = _solve_braking(np.tensordot(1.0 / left, products, axes=1), brakes)
+    return np.asarray((tau - joined[:, :-1] @ theta).reshape(count, joints))
+
+
+def _brakes(samples: Samples, scale: Floats, seen: NDArray[np.bool_]) -> Floats:
+    """(n', p') power that a unit of each scaled parameter that is seen takes from each joint that counts."""
+    joints = samples.q.shape[1]
+    power = np.zeros((joints, scale.size))
+    for j in range(joints):
+        first = 10 * joints + 4 * j
+        power[j, first + 1] = np.mean(samples.dq[:, j] ** 2)
+        power[j, first + 2] = np.mean(samples.dq[:, j] * samples.sign[:, j])
+    return np.asarray((power / np.maximum(scale, 1e-300))[samples.trust > 0.0][:, seen])
+
+
+def _solve_braking(products: Floats, brakes: Floats) -> Floats:
+    """Least squares from cross products (p + 1, p + 1) under friction that drives no joint: where it would, it rests.
+
+    Free friction explains a flipped torque by driving the joint, which none does.
+    """
+    G, b = products[:-1, :-1], products[:-1, -1]
+    resting = np.zeros(len(brakes), dtype=bool)
+    theta = _solve(G, b)
+    while (driven := (brakes @ theta < 0.0) & ~resting).any():
+        resting |= driven
+        kept = np.linalg.svd(brakes[resting])[2][int(resting.sum()) :].T
+        theta = kept @ _solve(kept.T @ G @ kept, kept.T @ b)
+    return theta
 
 
 def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
@@ -317,13 +360,23 @@ def prior_residual(robot: Robot, samples: Samples) -> float:
 def _prior_rest(robot: Robot, samples: Samples) -> Floats:
     """What the fit with the robot's own masses leaves of the weighted torques (M, u)."""
     difference = ((samples.effort - own_torque(robot, samples)) * samples.weight).T[samples.used, :, None]
-    Q = friction_bases(samples)[samples.used]
+    Q = friction_bases(robot, samples)[samples.used]
     return np.asarray((difference - Q @ (Q.swapaxes(1, 2) @ difference))[:, :, 0].T)
 
 
-def block_products(robot: Robot, samples: Samples, blocks: int) -> Floats:
-    """(blocks,) product of both residuals in each part of time, up to a factor that all share."""
-    free = np.sum(_free_rest(robot, samples).reshape(samples.q.shape[0], -1) ** 2, axis=1)
-    prior = np.sum(_prior_rest(robot, samples) ** 2, axis=1) if has_prior(robot) else np.ones_like(free)
-    starts = np.linspace(0, free.size, blocks + 1).astype(int)[:-1]
-    return np.asarray(np.sqrt(np.add.reduceat(free, starts) * np.add.reduceat(prior, starts)))
+def block_losses(robot: Robot, samples: Samples, blocks: int) -> Floats:
+    """(2, blocks) minus the log-likelihood of each part of time by the free fit and by the prior one.
+
+    Every joint has the noise that its fit leaves. So a joint that is explained well counts as much as one that is not,
+    where a sum of squares sees little but the worst. Zeros by a prior of placeholders.
+    """
+    free = _losses(_free_rest(robot, samples), samples, blocks)
+    prior = _losses(_prior_rest(robot, samples), samples, blocks) if has_prior(robot) else np.zeros(blocks)
+    return np.stack([free, prior])
+
+
+def _losses(rest: Floats, samples: Samples, blocks: int) -> Floats:
+    """(blocks,) minus the log-likelihood of what a fit leaves (M, u)."""
+    variance = np.maximum(np.mean(rest**2, axis=0), FINEST**2)
+    losses = 0.5 * (rest**2 / variance + np.log(variance)) @ samples.trust[samples.used]
+    return np.asarray(np.add.reduceat(losses, np.linspace(0, len(losses), blocks + 1).astype(int)[:-1]))
