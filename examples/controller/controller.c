@@ -70,7 +70,9 @@ static double run(int background)
             worst = (error > worst) ? error : worst;
             ddq[i] += KD * (dq_wanted[i] - dq[i]) + KP * (q_wanted[i] - q[i]);
         }
-        (void)model_collect(&exchange, &coefficients);
+        if (model_collect(&exchange, &coefficients) != 0) {
+            return HUGE_VAL; /* no background task has published: there is no torque to send */
+        }
         model_synchronous(coefficients.inertia, coefficients.gravity, coefficients.velocity, ddq, torque);
         for (i = 0; i < SUBSTEPS; i++) {
             move(q, dq, torque, PERIOD / SUBSTEPS);

@@ -48,3 +48,44 @@ def test_synchronous_torque_is_the_inverse_dynamics(tmp_path, compiler, standard
     out = subprocess.run([tmp_path / "main"], input=states.tobytes(), capture_output=True, check=True).stdout
     torque = np.frombuffer(out).reshape(-1, 6)
     np.testing.assert_allclose(torque, inverse_dynamics(robot, *np.hsplit(states, 3)), atol=1e-12)
+
+
+def test_the_example_in_the_header_sends_no_torque_before_the_tasks_have_published(tmp_path, compiler):
+    package = generate_c(zoo.puma260(), ["gravity"], name="arm")
+    comment = package.files["arm_two_rate.h"].split("every control period:")[1].split(" *\n")[0]
+    example = "\n".join(line.removeprefix(" *") for line in comment.splitlines() if "brakes" not in line)
+    program = f"""
+    #include <string.h>
+    #include "arm_two_rate.h"
+    int main(void)
+    {{
+        static arm_exchange exchange;
+        arm_coefficients coefficients;
+        double ddq[6] = {{0}}, torque[6] = {{0}};
+        memset(&coefficients, 0x7f, sizeof(coefficients)); /* whatever the stack holds */
+        arm_exchange_init(&exchange);
+        {example}
+        return torque[0] != 0.0;
+    }}
+    """
+    package.write(tmp_path)
+    (tmp_path / "main.c").write_text(program)
+    sources = ["main.c", "arm.c", "arm_two_rate.c", "-o", "main", "-lm"]
+    subprocess.run([compiler, "-std=c99", *sources], cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("precision", "bound"), [("double", "1e-12"), ("float", "2e-04")])
+def test_the_header_states_the_error_of_rounding(precision, bound):
+    header = generate_c(zoo.puma260(), ["gravity"], precision=precision, name="arm").files["arm.h"]
+    assert f"at most {bound} of" in header
+    assert "-ffast-math" in header
+
+
+def test_the_header_says_where_the_potential_energy_has_another_zero():
+    lift = zoo.scara()
+    said = [
+        "shift the zero" in generate_c(lift, ["energy"], name="arm", **options).files["arm.h"]
+        for options in ({}, {"parameters": "struct"}, {"load": "struct"})
+    ]
+    assert said == [False, False, True]

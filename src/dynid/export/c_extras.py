@@ -160,7 +160,8 @@ project: `add_subdirectory({name})`, or `cmake --install build` and `find_packag
     cc -std=c99 -O3 -ffp-contract=fast -c {name}.c
     cc -std=c99 -O3 {name}_selftest.c {name}.o -lm -o selftest && ./selftest
 
-(`-ffp-contract=fast` lets the compiler fuse products into sums: a third less time, and a rounding less.)
+(`-ffp-contract=fast` lets the compiler fuse products into sums: a third less time, and a rounding less. Do not use
+`-ffast-math` or `-Ofast`: they give up the tolerance, and a NaN from a broken sensor may pass for a number.)
 
 {_example(text)}
 `{name}.hpp` wraps the functions for C++ (`std::array`, nothing allocated): `{name}::{first}(...)`.

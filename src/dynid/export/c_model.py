@@ -66,6 +66,11 @@ class CodeModel:
         return self.values[list(self.columns)]
 
     @property
+    def regrouped(self) -> bool:
+        """Whether the values in use are not the robot's own one by one."""
+        return not np.array_equal(self.values, self.robot.parameter_vector)
+
+    @property
     def potential_offset(self) -> float:
         """Potential energy [J] that regrouping has lost: a constant, because the torques are the same."""
         at_zero = np.zeros(self.robot.dof)

@@ -18,20 +18,19 @@ from dynid.export.c_functions import FUNCTIONS, TWO_RATE, record_function, recor
 from dynid.export.c_model import CodeModel, build_model
 from dynid.export.c_names import c_identifier
 from dynid.export.c_preparation import Preparation
+from dynid.export.c_printer import printed_count
 from dynid.export.c_pruning import PrunedModel
 from dynid.export.c_reference import reference
-from dynid.export.c_source import CodeText, header_text, operation_table, source_text
+from dynid.export.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
 from dynid.export.c_two_rate_text import two_rate_header, two_rate_source
 from dynid.files import write_atomically
 from dynid.identification.links import Identification
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
-from dynid.tape import OperationCount, Tape, count, record
+from dynid.tape import OperationCount, Tape, record
 
 __all__ = ["CPackage", "Identified", "generate_c"]
 
-TOLERANCE = {"double": 1e-12, "float": 2e-4}
-"""Largest error against Python, relative to the size of the terms of the sum."""
 SELFTEST_SAMPLES = 5
 
 
@@ -153,7 +152,7 @@ def generate_c(
     if two_rate:
         tasks["synchronous"] = record_synchronous(robot)
     _check_range(text, tasks)
-    counts = {entry: count(tape) for entry, tape in {**text.tapes, **tasks, **text.setters}.items()}
+    counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **tasks, **text.setters}.items()}
     files = MappingProxyType(_files(text, tasks))
     return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text)
 

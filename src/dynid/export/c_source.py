@@ -10,13 +10,16 @@ from dynid.export.c_functions import FUNCTIONS
 from dynid.export.c_model import CodeModel
 from dynid.export.c_names import c_comment, unique_identifiers
 from dynid.export.c_preparation import PARAMETERS
-from dynid.export.c_printer import called_functions, fast_function
+from dynid.export.c_printer import called_functions, fast_function, printed_count
 from dynid.parameters.layout import parameters as parameter_layout
 from dynid.tables import Table
-from dynid.tape import Tape, count
+from dynid.tape import Tape
 from dynid.tape.c_backend import CStyle, c_declaration
 
-__all__ = ["CodeText", "header_text", "source_text"]
+__all__ = ["TOLERANCE", "CodeText", "header_text", "source_text"]
+
+TOLERANCE = {"double": 1e-12, "float": 2e-4}
+"""Largest error against Python, relative to the size of the terms of the sum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,6 +123,8 @@ def _about(text: CodeText) -> Iterable[str]:
     yield f"Model hash (SHA-256): {text.model.model_hash}"
     yield f"Precision: {text.precision}. SI units throughout: rad, m, s, kg, N m (revolute joints) or N (prismatic)."
     gravity = ", ".join(f"{value:.6g}" for value in robot.gravity)
+    yield f"Errors of rounding: at most {TOLERANCE[text.precision]:.0e} of a sum's largest term on random states."
+    yield "Compile without -ffast-math and -Ofast: they give up this bound and hide NaN and infinity."
     yield f"Gravity, in the frame of base link '{c_comment(robot.root)}': ({gravity}) m/s^2."
     yield "Joint positions are zero where the robot's description has them zero. Functions keep no state and do"
     yield "not allocate; they may be called from several threads."
@@ -140,7 +145,7 @@ def operation_table(text: CodeText) -> Table:
     """What each function costs."""
     rows = []
     for function, tape in [*text.tapes.items(), *text.setters.items()]:
-        cost = count(tape)
+        cost = printed_count(tape)
         others = cost.negations + cost.others
         rows.append((function, cost.multiplications, cost.additions, cost.divisions, cost.trigonometric, others))
     return Table.of(["function", "mul", "add", "div", "sin/cos", "other"], rows)
@@ -188,9 +193,11 @@ def _parameter_section(text: CodeText) -> list[str]:
 def _function_comment(text: CodeText, function: str, tape: Tape) -> Iterable[str]:
     entry = FUNCTIONS[function]
     units = {"q": "[rad or m]", "dq": "[rad/s or m/s]", "ddq": "[rad/s^2 or m/s^2]", "torque": "[N m or N]"}
-    yield f"/* {entry.says} {count(tape)}."
+    yield f"/* {entry.says} {printed_count(tape)}."
     yield f" * In: {', '.join(f'{state} {units[state]}' for state in entry.states)}."
     yield f" * Out: {', '.join(f'{o.name} {list(o.shape)} {entry.outputs[o.name]}' for o in tape.outputs)}."
+    if function == "energy" and text.model.columns and text.model.regrouped:
+        yield " * Changed values and loads may shift the zero of the potential energy by a constant."
     if function == "regressor":
         base = text.model.base
         names = parameter_layout(text.model.robot).names if base is None else base.names

@@ -7,8 +7,9 @@ synchronous task multiplies and adds at the controller's rate and never waits.
 from __future__ import annotations
 
 from dynid.export.c_functions import TWO_RATE
+from dynid.export.c_printer import printed_count
 from dynid.export.c_source import CodeText
-from dynid.tape import Tape, count
+from dynid.tape import Tape
 
 __all__ = ["two_rate_header", "two_rate_source"]
 
@@ -19,8 +20,11 @@ _HEADER = """/*
  *     {name}_background_inertia(...);  {name}_publish_inertia(&exchange, inertia, gravity);
  *     {name}_background_velocity(...); {name}_publish_velocity(&exchange, velocity);
  * Synchronous task, every control period:
- *     (void){name}_collect(&exchange, &coefficients);
- *     {name}_synchronous(coefficients.inertia, coefficients.gravity, coefficients.velocity, ddq, torque);
+ *     if ({name}_collect(&exchange, &coefficients) == 0) {{
+ *         {name}_synchronous(coefficients.inertia, coefficients.gravity, coefficients.velocity, ddq, torque);
+ *     }} else {{
+ *         (one of the background tasks has not published yet: there is no torque, keep the brakes on)
+ *     }}
  *
  * Hand-over without locks: two double buffers per background task (Simpson's four slots). Writer and reader never
  * touch the same slot at the same time, so nobody waits, nothing is torn, and the reader gets the newest complete
@@ -203,7 +207,7 @@ def two_rate_header(text: CodeText, tasks: dict[str, Tape]) -> str:
         )
         declarations += [f"/* {says} */", f"{text.declaration(task, tape)};", ""]
     costs = {"inertia": "background_inertia", "velocity": "background_velocity", "synchronous": "synchronous"}
-    words = {short: str(count(tasks[task])) for short, task in costs.items()}
+    words = {short: str(printed_count(tasks[task])) for short, task in costs.items()}
     return _HEADER.format(declarations="\n".join(declarations), **words, **_sizes(text))
 
 
