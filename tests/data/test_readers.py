@@ -447,11 +447,40 @@ def test_a_split_ros2_bag_is_read_in_the_order_of_its_metadata(tmp_path: Path, s
     metadata.write_text(f"rosbag2_bagfile_information:\n  version: 4\n  relative_file_paths:\n{listed}  duration: 1\n")
     recording = read_recording(folder, channel_map=case.channel_map)
     assert_same(recording, LOG)
+    assert f"metadata.yaml does not name them: other{suffix}" in " ".join(recording.notes)
     assert sum(part.time.size for part in read_stream(folder, channel_map=case.channel_map, rows=7)) == len(LOG.time)
     assert inspect_log(folder).toml == inspect_log(folder / names[0]).toml
     (folder / names[1]).unlink()
     with pytest.raises(LogReadError, match=rf"metadata\.yaml names {names[1]}, which is not in the folder"):
         read_recording(folder)
+
+
+@pytest.mark.parametrize(
+    ("listed", "reason"),
+    [
+        ("- run_0.db3\n- run_0.db3\n", "names a file twice"),
+        ("- run_0.db3\n- notes.csv\n", r"names notes\.csv, which is no file of a bag"),
+        ("- ../secret.db3\n", r"names secret\.db3, which is not in the folder"),
+        ("- ..\n", r"names \.\., which is not in the folder"),
+    ],
+)
+def test_metadata_that_name_what_they_must_not_are_refused(tmp_path: Path, listed: str, reason: str) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_db3(folder / "run_0.db3", LOG)
+    write_db3(tmp_path / "secret.db3", LOG)
+    (folder / "notes.csv").write_text("t,q\n0,1\n")
+    (folder / "metadata.yaml").write_text(f"relative_file_paths:\n{listed}")
+    with pytest.raises(LogReadError, match=reason):
+        read_recording(folder, channel_map=CASES["rosbag2"].channel_map)
+
+
+def test_metadata_of_many_empty_lines_take_no_time(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_db3(folder / "run_0.db3", LOG)
+    (folder / "metadata.yaml").write_text("\n" * 4_000_000 + "relative_file_paths:\n- run_0.db3\n")
+    assert_same(read_recording(folder, channel_map=CASES["rosbag2"].channel_map), LOG)
 
 
 def test_ros1_bag_cut_inside_its_only_chunk_is_salvaged(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ SHARE = 0.95
 """Smallest share of the advances that must be whole numbers."""
 FEWEST = 3
 """Rows repeated in motion below which a log counts as not relayed."""
+MOST_LOST = 100.0
+"""Periods of the source to a row, on average, above which positions are absurd."""
 DELAY_SPREAD = 2.0
 """Largest spread of the relay's delay, in periods of the source: one for waiting, one for jitter. Where it comes out
 larger, samples were miscounted."""
@@ -66,6 +68,8 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     count = np.where(repeated, 0.0, np.maximum(np.round(advance), 1.0))  # NaN where the motion does not tell
     period = float(intervals[told].sum() / count[told].sum())
     index = np.concatenate([[0.0], np.cumsum(np.where(told, count, intervals / period))])
+    if index[-1] > MOST_LOST * len(q):
+        return None  # absurd positions count absurdly many periods
     slope, start = np.polyfit(index, time, 1)
     found = start + slope * index
     if slope <= 0.0 or np.ptp(time - found) > DELAY_SPREAD * slope:

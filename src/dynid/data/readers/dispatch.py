@@ -28,7 +28,8 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
     file, chosen = Path(path), options or Options()
     if file.is_dir():
         files = bag_files(file)
-        return join_tables(file, [read_table(part, _within(chosen, k, len(files))) for k, part in enumerate(files)])
+        tables = [read_table(part, _within(chosen, k, len(files))) for k, part in enumerate(files)]
+        return join_tables(file, files, tables)
     return next(iter([*_tables(file, chosen, 0)]))
 
 
