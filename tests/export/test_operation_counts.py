@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,28 @@ def dense(robot: Robot) -> Robot:
     values = np.zeros(len(base.layout))
     values[list(base.columns)] = np.random.default_rng(0).uniform(0.5, 1.5, base.rank)
     return robot.with_parameters(values)
+
+
+def operators(text: str) -> tuple[int, int, int, int]:
+    """Products, sums, quotients and changes of sign that a reader of the C text counts."""
+    text = re.sub(r"\[\d+\]", "", text)
+    text = re.sub(r"\(-[\d.e+-]+f?\)|(?<!\w)\d[\d.]*(e[+-]?\d+)?f?", "K", text)  # literals with their signs
+    sums = re.findall(r"(?<=[\w)]) [+-] ", text)
+    return text.count(" * "), len(sums), text.count(" / "), len(re.findall(r"(?<![\w)] )-\w", text))
+
+
+@pytest.mark.parametrize("options", [{}, {"load": "struct"}, {"precision": "float"}])
+@pytest.mark.parametrize("name", ["panda", "puma260", "scara"])
+def test_the_counts_are_those_of_the_text(name, options):
+    functions = ["inverse_dynamics", "inertia_matrix", "velocity_torque", "forward_dynamics", "regressor"]
+    package = generate_c(zoo.get(name), functions, name="arm", **options)
+    text = package.files["arm.c"] + package.files["arm_two_rate.c"]
+    for function in [*functions, "background_inertia", "background_velocity", "synchronous"]:
+        bodies = re.findall(rf"^(?:static )?void arm_{function}(?:_values)?\([^\n]*\)\n{{\n(.*?)^}}", text, re.S | re.M)
+        lines = [line.partition("=")[2] for line in max(bodies, key=len).splitlines() if "&" not in line]
+        count = package.counts[function]
+        wanted = (count.multiplications, count.additions, count.divisions, count.negations)
+        assert operators("\n".join(lines)) == wanted, function
 
 
 def test_puma260_costs_less_than_in_the_paper():

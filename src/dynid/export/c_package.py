@@ -190,10 +190,11 @@ def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
         return {}
     size = len(model.columns)
     setters = {"set_parameters": record(lambda values: {"prepared": preparation.prepare(values)}, values=(size,))}
-    effect = model.load_map
-    if effect is not None:
+    if model.load:
         setters["set_load"] = record(
-            lambda values, load: {"prepared": preparation.prepare(values + effect @ load)}, values=(size,), load=(10,)
+            lambda values, load: {"prepared": preparation.prepare(values + model.load_map @ load)},
+            values=(size,),
+            load=(10,),
         )
     return setters
 

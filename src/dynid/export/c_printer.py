@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from dynid.tape import Tape
 from dynid.tape.c_backend import CStyle, c_declaration, c_function, idle_inputs
-from dynid.tape.lower import lower
+from dynid.tape.count import OperationCount, count
+from dynid.tape.lower import Lowered, lower
 from dynid.tape.operations import Operation
 
-__all__ = ["called_functions", "fast_function"]
+__all__ = ["called_functions", "fast_function", "printed_count"]
 
 _SINCOS = """/* Sines and cosines of {n} angles [rad], each within 2.5e-16 of the truth: reduction by multiples of pi/2
  * in two parts (Cody and Waite), then the polynomials of fdlibm. Adding 1.5 * 2^52 rounds to a whole number, which
@@ -111,9 +114,9 @@ def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, pack
     names |= {~k: _literal(value, suffix) for k, value in enumerate(tape.constants.tolist())}
     lines = [c_declaration(tape, symbol, style), "{", *idle_inputs(tape, style)]
     lines += _library_lines(tape, names) if suffix else _sincos_lines(tape, names, package)
-    targets = [e for output in tape.outputs for e in output.elements.ravel().tolist()]
+    targets = _targets(tape)
     stores = []
-    for step in lower(tape, targets, fused=True).instructions:
+    for step in _lowered(tape).instructions:
         if step.name == "store":
             stores.append((step.result, step.operands[0]))
             continue
@@ -124,6 +127,31 @@ def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, pack
     stores += [(slot, target) for slot, target in enumerate(targets) if target < 0]
     lines += _store_lines(tape, dict(stores), names, precision)
     return "\n".join([*lines, "}", ""])
+
+
+def printed_count(tape: Tape) -> OperationCount:
+    """The operations that stand in the text of `fast_function`: signs may be changed elsewhere than on the tape."""
+    recorded = count(tape)
+    if not _is_plain(tape):
+        return recorded
+    found = Counter(step.name for step in _lowered(tape).instructions)
+    fused = found["fma"] + found["fms"] + found["fnma"]
+    return replace(
+        recorded,
+        multiplications=found["mul"] + fused,
+        additions=found["add"] + found["sub"] + fused,
+        divisions=found["div"],
+        negations=found["neg"],
+    )
+
+
+def _targets(tape: Tape) -> list[int]:
+    return [e for output in tape.outputs for e in output.elements.ravel().tolist()]
+
+
+def _lowered(tape: Tape) -> Lowered:
+    """Every product once, as compilers see for themselves where to fuse it into several sums."""
+    return lower(tape, _targets(tape), repeated=False)
 
 
 def _store_lines(tape: Tape, stores: dict[int, int], names: dict[int, str], precision: str) -> Iterable[str]:

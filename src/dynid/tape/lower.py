@@ -93,7 +93,9 @@ def _passes(calls: dict[int, tuple[int, int]]) -> Iterable[FunctionPass]:
             yield FunctionPass(name, tuple(arguments), results)
 
 
-def lower(tape: Tape, targets: Sequence[int], fused: bool = True, order: Order = scheduled) -> Lowered:
+def lower(
+    tape: Tape, targets: Sequence[int], fused: bool = True, order: Order = scheduled, repeated: bool = True
+) -> Lowered:
     """Instructions that compute some values of a tape.
 
     Args:
@@ -101,8 +103,9 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True, order: Order =
         targets: the operands wanted; number k of them goes to output slot k.
         fused: form fused multiply-adds; without them every product is an instruction of its own.
         order: puts the instructions in order and adds the stores of the targets.
+        repeated: a product that several sums read becomes part of each; otherwise it is computed once.
     """
-    lowering = _Lowering(tape, targets, fused)
+    lowering = _Lowering(tape, targets, fused, repeated)
     numbers = [lowering.plain(target) for target in targets]
     return Lowered(tuple(order(lowering.instructions, numbers)))
 
@@ -110,12 +113,12 @@ def lower(tape: Tape, targets: Sequence[int], fused: bool = True, order: Order =
 class _Lowering:
     """The instructions of one piece of a tape, in the order of the tape."""
 
-    def __init__(self, tape: Tape, targets: Sequence[int], fused: bool) -> None:
+    def __init__(self, tape: Tape, targets: Sequence[int], fused: bool, repeated: bool) -> None:
         self.instructions: list[Instruction] = []
         self._numbers: dict[int, int] = {}  # tape value -> result of the instruction that computes it
         self._flipped: set[int] = set()  # tape values whose instruction computes minus the value
         self._next = tape.input_size + len(tape.opcodes)
-        self._fused = fused
+        self._fused, self._repeated = fused, repeated
         self._steps = {value: (code, left, right) for value, code, left, right in tape.steps()}
         needed = self._cone(targets)
         self._readers = Counter(targets)
@@ -173,7 +176,8 @@ class _Lowering:
     def _is_absorbed(self, operand: int) -> bool:
         """Whether the operand is a product that only sums read, and that no instruction has computed."""
         is_product = operand in self._steps and self._steps[operand][0] == Operation.MUL
-        return self._fused and is_product and not self._materialised[operand] and operand not in self._numbers
+        is_free = not self._materialised[operand] and (self._repeated or self._readers[operand] == 1)
+        return self._fused and is_product and is_free and operand not in self._numbers
 
     def _terms(self, value: int) -> list[tuple[bool, int]]:
         """The signed terms (negative, operand) of a sum; sums that only this one reads are merged."""
