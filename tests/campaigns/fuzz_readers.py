@@ -20,6 +20,7 @@ from pathlib import Path
 from dynid.data.channel_map import read_channel_map
 from dynid.data.conversion import Converter
 from dynid.data.readers.base import Options, Table
+from dynid.data.readers.dispatch import read_table
 from dynid.data.readers.registry import FORMATS, detect_format, read_in_process
 from dynid.data.readers.safe_child import SafeChild
 from dynid.data.recording import Recording
@@ -104,7 +105,7 @@ STEPS: tuple[Callable[[random.Random, bytearray], None], ...] = (_flip, _flip, _
 
 
 def fuzz(target: str, count: int, seed: int) -> Tally:
-    """Read `count` mutants of one format."""
+    """Read `count` mutants of one format; of a folder, its metadata are broken."""
     case, tally = CASES[target], Tally(target)
     channel_map = read_channel_map(case.channel_map or {})
     isolated = {entry.name for entry in FORMATS if entry.isolated}
@@ -112,16 +113,19 @@ def fuzz(target: str, count: int, seed: int) -> Tally:
     with tempfile.TemporaryDirectory() as folder, SafeChild() as child:
         path = Path(folder) / f"log{case.suffix}"
         case.write(path, planted(60))
-        original = path.read_bytes()
+        broken = path / "metadata.yaml" if path.is_dir() else path
+        original = broken.read_bytes()
 
         def read() -> Table:
+            if path.is_dir():
+                return read_table(path, Options(strict=bool(tally.mutants % 2)))
             found = detect_format(path)
             reader = child.read if found.name in isolated else read_in_process
             return reader(found.name, path, Options(strict=bool(tally.mutants % 2)))
 
         read()
         for number in range(count):
-            path.write_bytes(mutate(rng, original))
+            broken.write_bytes(mutate(rng, original))
             started = time.process_time()
             _try(tally, lambda: Recording(**Converter(channel_map, {"log": read()}, None).fields()), number)
             tally.slowest_s = max(tally.slowest_s, time.process_time() - started)
@@ -192,7 +196,7 @@ def main() -> int:
         tally = fuzz_in_child(target, options.count, options.seed, timeout_s=60 + options.count)
         findings[target] = len(tally.findings)
         sys.stdout.write(
-            f"{target:9s} {tally.mutants:6d} mutants  {tally.read:5d} read  {tally.refused:5d} refused  "
+            f"{target:14s} {tally.mutants:6d} mutants  {tally.read:5d} read  {tally.refused:5d} refused  "
             f"{tally.crashed_child:3d} contained  slowest {tally.slowest_s:.2f} s  "
             f"peak {tally.peak_bytes / 1e6:.0f} MB  {time.monotonic() - started:.0f} s\n"
         )

@@ -209,6 +209,29 @@ def write_db3(path: Path, log: Planted) -> None:
     database.close()
 
 
+def write_bag_folder(folder: Path, log: Planted) -> None:
+    """A ROS 2 bag split in two, with the metadata that rosbag2 writes."""
+    folder.mkdir(exist_ok=True)
+    half = len(log.time) // 2
+    names = [f"{folder.name}_{k}.db3" for k in range(2)]
+    for name, rows in zip(names, (slice(0, half), slice(half, None)), strict=True):
+        write_db3(folder / name, Planted(*(part[rows] for part in vars(log).values())))
+    topics = "".join(
+        f"    - topic_metadata:\n        name: {topic}\n        type: {kind}\n        serialization_format: cdr\n"
+        f"      message_count: {len(log.time)}\n"
+        for topic, kind in TYPES.items()
+    )
+    listed = "".join(f"    - {name}\n" for name in names)
+    (folder / "metadata.yaml").write_text(
+        "rosbag2_bagfile_information:\n  version: 5\n  storage_identifier: sqlite3\n"
+        f"  duration:\n    nanoseconds: {log.stamps_ns[-1] - log.stamps_ns[0]}\n"
+        f"  starting_time:\n    nanoseconds_since_epoch: {log.stamps_ns[0]}\n"
+        f"  message_count: {2 * len(log.time)}\n  topics_with_message_count:\n{topics}"
+        f'  compression_format: ""\n  compression_mode: ""\n  relative_file_paths:\n{listed}'
+        "  files:\n" + "".join(f"    - path: {name}\n      message_count: {len(log.time)}\n" for name in names)
+    )
+
+
 def write_bag(path: Path, log: Planted, compression: str = "bz2", chunk_size: int = 8192) -> None:
     """Through an independent writer."""
     from rosbags.rosbag1 import Writer
@@ -247,5 +270,6 @@ CASES = {
     "mcap": Case(".mcap", write_mcap, {"profile": "joint_state", "joints": list(JOINTS)}, "mcap"),
     "rosbag1": Case(".bag", write_bag, {"profile": "joint_state", "joints": list(JOINTS)}, "rosbags"),
     "rosbag2": Case(".db3", write_db3, {"profile": "joint_state", "joints": list(JOINTS)}),
+    "rosbag2_folder": Case("", write_bag_folder, {"profile": "joint_state", "joints": list(JOINTS)}),
 }
 """Format -> how to write the planted log and the map that reads it."""
