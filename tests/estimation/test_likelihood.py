@@ -142,6 +142,23 @@ def test_the_equations_hold_for_disturbed_motion() -> None:
     assert Y.shape == (64, 3, problem.base.rank)
 
 
+def test_traces_are_those_of_the_inverse_covariance() -> None:
+    """They say how large the torques' noise is, and so how wide intervals are."""
+    run, std, variances = planted_run(arm(), samples=300, rate_hz=100.0), 1e-4, np.array([0.04, 0.01, 0.0025])
+    problem = build_problem(arm(), run)
+    stretch = NoisyStretch(run.q, run.effort, run.valid, run.rate_hz, CentralDifferences())
+    equations = stretch.equations(linearisation(arm(), problem.base), run.q, truth(problem))
+    noise = [Autoregression.white(float(variance)) for variance in variances]
+    found = stretch.solve(equations, std, noise).trace
+    J = equations[2]
+    dense = np.zeros((len(J), 3, 3 * len(run.q)))
+    for k in range(len(J)):
+        dense[k, :, 3 * k : 3 * k + J.shape[2]] = J[k]
+    rows = dense.reshape(3 * len(J), -1)
+    covariance = std**2 * rows @ rows.T + np.diag(np.tile(variances, len(J)))
+    assert found == pytest.approx(np.diagonal(np.linalg.inv(covariance)).reshape(-1, 3).sum(axis=0), rel=1e-9)
+
+
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ArgumentError):
         ML(rounds=0)

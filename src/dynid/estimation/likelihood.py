@@ -189,7 +189,6 @@ class _Search:
         signs: list[Floats] = []
         change = np.inf
         for turn in range(1, self.settings.rounds + 1):
-            probe = np.random.default_rng(0)  # the same one each time, so that the search can settle
             ready = [s.equations(self.model, q, beta) for s, q in zip(self.stretches, motions, strict=True)]
             if given is None and self.settings.most_order and turn in COLOURED:
                 noise = self._coloured(ready, beta, noise)
@@ -197,7 +196,7 @@ class _Search:
                 signs = signs or [Y[..., self.dry].copy() for _, Y, _ in ready]
                 for (_, Y, _), fixed in zip(ready, signs, strict=True):
                     Y[..., self.dry] = fixed
-            parts = [s.solve(e, self.std, noise, probe) for s, e in zip(self.stretches, ready, strict=True)]
+            parts = [s.solve(e, self.std, noise) for s, e in zip(self.stretches, ready, strict=True)]
             information = np.sum([part.information for part in parts], axis=0)
             step = np.linalg.solve(information, np.sum([part.score for part in parts], axis=0)) - beta
             beta = beta + step

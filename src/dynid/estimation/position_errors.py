@@ -123,7 +123,6 @@ class NoisyStretch:
         equations: tuple[Floats, Floats, Floats],
         position_std: float,
         noise: Sequence[Autoregression],
-        probe: np.random.Generator,
     ) -> Solution:
         """Information and score of the parameters.
 
@@ -131,7 +130,6 @@ class NoisyStretch:
             equations: See `equations`.
             position_std: Of the positions [rad or m].
             noise: Of each joint's torque.
-            probe: For the traces, which are found from one random vector.
         """
         target, Y, J = equations
         n, b = target.shape[1], Y.shape[2]
@@ -148,17 +146,39 @@ class NoisyStretch:
                 remedy="Check that positions and torques are finite and of honest noise levels.",
             ) from None
         counts = np.any(wide != 0.0, axis=2)  # rows that do not count are zero, and say nothing of the variance
-        signs = (probe.choice([-1.0, 1.0], target.shape) * counts).reshape(-1)
-        right = np.column_stack([Y.reshape(-1, b), target.reshape(-1), signs])
+        diagonal = _inverse_diagonal(factor).reshape(target.shape) * counts
+        right = np.column_stack([Y.reshape(-1, b), target.reshape(-1)])
         solved = cho_solve_banded((factor, True), right, check_finite=False)
         return Solution(
             information=right[:, :b].T @ solved[:, :b],
             score=right[:, :b].T @ solved[:, b],
-            solved=solved[:, : b + 1],
-            trace=np.maximum((signs * solved[:, b + 1]).reshape(target.shape).sum(axis=0), 1e-300),
+            solved=solved,
+            trace=np.maximum(diagonal.sum(axis=0), 1e-300),
             J=wide,
             position_std=position_std,
         )
+
+
+def _inverse_diagonal(factor: Floats) -> Floats:
+    """(N,) diagonal of the inverse of a banded matrix, from its Cholesky factor's lower bands (w, N).
+
+    In blocks of w rows the factor has A_i on its diagonal and B_i below, and the inverse has on its diagonal
+    ``D_i = A_i^-T A_i^-1 + G_i^T D_(i+1) G_i`` with ``G_i = B_i A_i^-1``.
+    """
+    w, size = factor.shape
+    blocks = -(-size // w)
+    padded = np.zeros((w, blocks * w))
+    padded[0], padded[:, :size] = 1.0, factor
+    r, c = np.indices((w, w))
+    table = padded.reshape(w, blocks, w).transpose(1, 0, 2)  # [block, band, column]
+    A = np.where(r >= c, table[:, (r - c) % w, c], 0.0)
+    B = np.where(r < c, table[:, (r - c) % w, c], 0.0)
+    inverses, D, found = np.linalg.inv(A), np.zeros((w, w)), np.empty((blocks, w))
+    for i in reversed(range(blocks)):
+        G = B[i] @ inverses[i]
+        D = inverses[i].T @ inverses[i] + G.T @ D @ G
+        found[i] = np.diagonal(D)
+    return found.reshape(-1)[:size]
 
 
 def _whitened(x: Floats, noise: Sequence[Autoregression], order: int) -> Floats:
