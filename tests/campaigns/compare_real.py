@@ -201,10 +201,11 @@ def verdict(by_set: dict[str, dict[str, tuple[float | None, str]]]) -> str:
             continue
         good, best = min(plain, key=lambda n: plain[n]), min(others, key=lambda n: others[n])
         gain = 100.0 * (1.0 - others[best] / plain[good])
+        doubted = ", with its law doubted" if rows[best][1] else ""
         words = (
-            f"{best} is better by {gain:.0f} %"
+            f"{best} is better by {gain:.1f} %{doubted}"
             if gain > 5.0
-            else f"plain weighted least squares is as good as anything (next: {best}, {-gain:+.1f} %)"
+            else f"plain weighted least squares is as good as anything (next: {best}, {-gain:+.1f} %{doubted})"
         )
         lines.append(f"- **{data}**: {good}, {plain[good]:.2f}; {words}.")
     return "\n".join(lines)
