@@ -25,6 +25,7 @@ from dynid.cli.common import (
     verb,
     with_usual_joint_models,
 )
+from dynid.cli.estimators import CONTROL_RATE, ESTIMATOR, IN_MEMORY, LAW, LOOPS, chosen_estimator
 from dynid.cli.logs import BAND, CHECK, CUTOFF, DEAD_BAND, JUDGE_REST, LIMIT, MAX_GAP, TRIM, refuse_copies
 from dynid.cli.progress import progress
 from dynid.cli.reading import LogSource, LogStream, Seconds, is_large, read_experiments, read_parts
@@ -39,22 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["identify"]
 
-ESTIMATORS = {
-    "feasible": ("dynid.estimation.feasible", "FeasibleWLS"),
-    "wls": ("dynid.estimation.least_squares", "WLS"),
-    "ols": ("dynid.estimation.least_squares", "OLS"),
-    "huber": ("dynid.estimation.robust", "Huber"),
-    "cauchy": ("dynid.estimation.robust", "Cauchy"),
-    "ridge": ("dynid.estimation.ridge", "Ridge"),
-    "svd": ("dynid.estimation.truncated_svd", "TruncatedSVD"),
-    "link-by-link": ("dynid.estimation.link_by_link", "LinkByLink"),
-    "energy": ("dynid.estimation.energy", "Energy"),
-    "power": ("dynid.estimation.power", "Power"),
-    "momentum": ("dynid.estimation.momentum", "Momentum"),
-}
-SINGLE_SAMPLES = ("huber", "cauchy", "energy", "power", "momentum")
-"""Estimators that work on single samples, which a low-passed equation no longer is."""
-
 
 def _known_part(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse a part that is none before anything is done."""
@@ -66,12 +51,15 @@ def _known_part(ctx: click.Context, param: click.Parameter, value: str | None) -
 @verb(
     "dynid identify arm.urdf run1.csv --map map.toml --hold-out 30% --out result",
     "dynid identify arm.urdf run1.csv run2.csv --map map.toml --validate run3.csv --band 10 --out result",
+    "dynid identify arm.urdf run1.csv --map map.toml --estimator iv --law law.toml --control-rate 500 --out result",
 )
 @robot_argument
 @logs_argument
 @MAP
 @PROFILE
-@click.option("--estimator", type=click.Choice([*ESTIMATORS]), default="feasible", show_default=True)
+@ESTIMATOR
+@LAW
+@CONTROL_RATE
 @click.option("--validate", "held_out", multiple=True, type=EXISTING, help="Held-out log; repeatable.")
 @click.option("--hold-out", "kept_aside", metavar="PART", callback=_known_part,
               help="Or a part of every log: 40% (the last), 12:16 (s), every:3:0.75 (blocks of s).")  # fmt: skip
@@ -99,6 +87,8 @@ def identify(
     channel_map: str | None,
     profile: str | None,
     estimator: str,
+    law: str | None,
+    control_rate: float | None,
     held_out: tuple[str, ...],
     kept_aside: str | None,
     select: bool,
@@ -132,10 +122,11 @@ def identify(
     model = with_usual_joint_models(robot)
     if channel_map is not None:
         model = with_coupled_motors(model, channel_map)
-    features, method = _spring_terms(model, springs), _estimator(estimator, band)
-    run = open_run(out, ["result.json", "summary.txt"], force=force)
+    features = _spring_terms(model, springs)
     source = LogSource(model, channel_map, profile, cutoff, gate=check, delay=delay, band=band, dead_band=dead_band,
                        max_gap=max_gap, judge_rest=judge_rest)  # fmt: skip
+    method = chosen_estimator(estimator, source, logs, law, control_rate, bool(springs))
+    run = open_run(out, ["result.json", "summary.txt"], force=force)
     if stream or (stream is None and any(is_large(log) for log in logs)):
         _refuse_rows(estimator, {"--hold-out": kept_aside, "--band": band, "--spring": springs})
         proof = read_experiments(held_out, source, run, fitted=0)
@@ -144,7 +135,9 @@ def identify(
         used, proof = _read(logs, held_out, kept_aside, source, run)
         with progress("identifying") as advance:
             advance(0.0, f"{sum(part.samples for part in used)} samples")
-            rule = ForwardSelection() if select else None
+            rule = ForwardSelection() if select and estimator not in LOOPS else None
+            if select and rule is None:
+                click.echo("terms are not selected: the simulated loop knows links and joint models only", err=True)
             fit = identify_links(model, used, estimator=method, features=features, select=rule, band_hz=band)
     proven = judge(fit, proof, limit=limit, trim_s=trim) if proof else None
     _write_identification(run, fit, proven, proof)
@@ -163,7 +156,7 @@ def identify(
 def _refuse_rows(estimator: str, options: Mapping[str, object]) -> None:
     """Refuse what needs a whole log in memory."""
     wanted = [name for name, value in options.items() if value]
-    wanted += [f"--estimator {estimator}"] if estimator in SINGLE_SAMPLES else []
+    wanted += [f"--estimator {estimator}"] if estimator in IN_MEMORY else []
     if wanted:
         raise errors.ArgumentError(
             f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",
@@ -178,18 +171,6 @@ def _identify_stream(robot: Robot, logs: Sequence[LogStream], method: Estimator)
 
     click.echo("logs are read piece by piece: terms are not selected", err=True)
     return identify_problem(stream_problem(robot, logs), method)
-
-
-def _estimator(name: str, band: float | None) -> Estimator:
-    from importlib import import_module
-
-    if band is not None and name in SINGLE_SAMPLES:
-        able = ", ".join(other for other in ESTIMATORS if other not in SINGLE_SAMPLES)
-        remedy = f"Identify without --band, or use one of: {able}."
-        raise errors.ArgumentError(f"--estimator {name} works on single samples, --band filters them", remedy=remedy)
-    module, kind = ESTIMATORS[name]
-    made: Estimator = getattr(import_module(module), kind)()
-    return made
 
 
 def _spring_terms(robot: Robot, joints: Sequence[str]) -> tuple[Feature, ...]:

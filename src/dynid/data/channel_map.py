@@ -20,6 +20,10 @@ Example::
     unit = "N m"
     gear = [100, "221/3"]                    # motor torque to joint torque; a list, or a full matrix
 
+    [reference]                              # commanded positions, for estimators that simulate the control loop
+    columns = "q_wanted_{0..1}"
+    unit = "deg"
+
 Motor-side signals name their gear: positions and velocities of motors are ``gear @ joint``, joint torques are
 ``gear @ motor torque``. The two matrices are separate, for a coupled wrist has a different one each way. A signal is
 computed in this order: unit, sign, gear, offset.
@@ -109,6 +113,15 @@ class ChannelMap:
     clock: Clock = field(default_factory=Clock)
     signals: Mapping[str, Signal] = field(default_factory=dict)
     """Quantity -> signal."""
+    reference: Signal | None = None
+    """The commanded positions, where the log has them."""
+
+    @property
+    def commanded(self) -> ChannelMap | None:
+        """The map that reads the commanded positions as if they were the measured ones; None where there are none."""
+        if self.reference is None:
+            return None
+        return replace(self, signals={"position": self.reference}, reference=None)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ChannelMap:
@@ -117,7 +130,7 @@ class ChannelMap:
         Raises:
             DataError: For unknown keys, wrong types or unknown units, with the place in the map.
         """
-        known = {"name", "description", "profile", "joints", "files", "reader", "time", *QUANTITIES}
+        known = {"name", "description", "profile", "joints", "files", "reader", "time", "reference", *QUANTITIES}
         _known_keys("the channel map", data, known)
         base = read_profile(str(data["profile"])) if "profile" in data else cls()
         return cls(
@@ -127,6 +140,7 @@ class ChannelMap:
             options=_section("reader", Options, data["reader"], _READER) if "reader" in data else base.options,
             clock=_clock(data["time"]) if "time" in data else base.clock,
             signals={**base.signals, **{key: _signal(key, data[key]) for key in QUANTITIES if key in data}},
+            reference=_signal("reference", data["reference"]) if "reference" in data else base.reference,
         )
 
 

@@ -51,6 +51,7 @@ UNITS: dict[str, Unit] = {
 ACCEPTED: dict[str, tuple[str, ...]] = {
     "time": ("time",),
     "position": ("angle", "length", "SI"),
+    "reference": ("angle", "length", "SI"),
     "velocity": ("angular velocity", "velocity", "SI"),
     "effort": ("torque", "force", "share", "SI"),
     "current": ("current", "share"),

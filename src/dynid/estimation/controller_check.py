@@ -27,7 +27,7 @@ from dynid.estimation.problem import Problem
 from dynid.estimation.scores import solution_covariance
 from dynid.tape import compile_tape
 
-__all__ = ["check_controller", "controller_mismatch"]
+__all__ = ["check_controller", "controller_mismatch", "controller_notes"]
 
 Floats = NDArray[np.float64]
 PARTS = ("proportional part", "derivative part", "integral part", "constant part")
@@ -100,6 +100,19 @@ def _finding(what: str, share: _Share) -> Finding:
 def controller_mismatch(findings: tuple[Finding, ...]) -> float:
     """Largest share among the findings about the control law; zero without any."""
     return max((abs(f.evidence["share"]) for f in findings if f.code == "controller"), default=0.0)
+
+
+def controller_notes(findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    """One note for each part of the law that is accused: of which joints, and by how much of their torque."""
+    notes = []
+    for message in dict.fromkeys(finding.message for finding in findings):
+        told = [finding for finding in findings if finding.message == message]
+        shares = [
+            f"{f.joint} {100 * f.evidence['share']:+.2g} +- {100 * f.evidence['standard deviation']:.2g} %"
+            for f in told
+        ]
+        notes.append(f"{message} ({', '.join(shares)} of the torque). {told[0].remedy}")
+    return tuple(notes)
 
 
 def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:

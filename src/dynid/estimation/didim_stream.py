@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.controller_check import check_controller, controller_mismatch
+from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.loop_blocks import BLOCK
 from dynid.estimation.loop_runs import weights_of
@@ -103,7 +103,7 @@ def streamed_didim(problem: Problem, iterations: int, tolerance: float, *, consi
         samples=problem.equations,
         condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
         method="DIDIM",
-        notes=(*notes, *(str(finding) for finding in findings)),
+        notes=(*notes, *controller_notes(findings)),
         extras={
             "iterations": float(count),
             "simulations": float(count + 1),

@@ -64,8 +64,7 @@ class SplinedMotion:
             part = next(self._parts, None)
             if part is None:
                 break
-            self._time = np.concatenate([self._time, part[0]])
-            self._q = np.concatenate([self._q, part[1]]) if self._q.size else part[1]
+            self._take(*part)
         slack = 0.01 * self._reach / LOCAL
         if self._time.size < 2 or self._time[0] > time[0] + slack or self._time[-1] < time[-1] - slack:
             raise ArgumentError(
@@ -77,6 +76,15 @@ class SplinedMotion:
         last = int(gaps[self._time[gaps] > time[-1]].min(initial=self._time.size))
         spline = CubicSpline(self._time[first:last], self._q[first:last])
         return spline(time), spline(time, 1), spline(time, 2)
+
+    def _take(self, time: Floats, q: Floats) -> None:
+        """Add samples that are numbers and later than all before."""
+        known = np.isfinite(time) & np.isfinite(q).all(axis=1)
+        time, q = time[known], q[known]
+        before = np.maximum.accumulate(np.append(self._time[-1:] if self._time.size else -np.inf, time))[:-1]
+        later = time > before
+        self._time = np.concatenate([self._time, time[later]])
+        self._q = np.concatenate([self._q, q[later]]) if self._q.size else q[later]
 
     @property
     def _reach(self) -> float:
@@ -140,10 +148,10 @@ def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
     if not exact:
         return max(1, int(np.ceil(ratio - 1e-6)))
     if ratio < 0.98 or abs(ratio - round(ratio)) > 0.02 * ratio:
-        near = max(1, round(ratio)) * log_hz
+        near = max(1, int(np.ceil(ratio))) * log_hz
         raise ArgumentError(
             f"a control rate of {rate_hz:g} Hz is no multiple of the log's {log_hz:.6g} Hz",
-            remedy=f"Give {near:.6g} Hz, or resample the log.",
+            remedy=f"Give a whole multiple, such as {near:.6g} Hz, or resample the log.",
         )
     return round(ratio)
 
@@ -182,7 +190,7 @@ class InLoop(Estimator):
         robot = problem.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
         law = self.law or assumed_law(robot, BANDWIDTH_HZ, q=_poses(problem.experiments))
         estimate = self.estimator.solve(self._looped(problem, robot, law))
-        return replace(estimate, notes=(*self._assumptions(problem), *estimate.notes, *_verdict(estimate)))
+        return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *estimate.notes))
 
     def _looped(self, problem: Problem, robot: Robot, law: ControlLaw) -> Problem:
         """The problem with loops."""
@@ -226,11 +234,11 @@ class InLoop(Estimator):
 Streamed = Callable[[], Iterable[Experiment]]
 
 
-def _verdict(estimate: Estimate) -> tuple[str, ...]:
-    """A word where the test of the law found nothing; where it did, its findings are notes already."""
+def _verdict(estimate: Estimate) -> str:
+    """What the test of the law came to; its findings are notes of their own."""
     if estimate.extras.get("controller_mismatch", 0.0) > 0.0:
-        return ()
-    return ("control law: the measured torques and positions do not speak against it",)
+        return "control law: doubted, so is what follows from it; weighted least squares needs no law"
+    return "control law: the measured torques and positions do not speak against it"
 
 
 def _poses(runs: Sequence[Experiment]) -> Floats:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dynid.data.findings import Finding
 from dynid.errors import ArgumentError
-from dynid.estimation.controller_check import check_controller, controller_mismatch
+from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.instrument_round import Moments, Round, mixed_block, streamed_covariance
@@ -121,7 +121,7 @@ class InstrumentalVariables(Estimator):
             samples=problem.equations,
             condition=found.condition,
             method="instrumental variables",
-            notes=(*notes, *(str(finding) for finding in findings)),
+            notes=(*notes, *controller_notes(findings)),
             extras={
                 "iterations": float(count),
                 "simulations": float(count + 1),

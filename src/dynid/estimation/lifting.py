@@ -15,7 +15,7 @@ from dynid.estimation.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
-__all__ = ["lifted_parameters"]
+__all__ = ["lifted_parameters", "off_note"]
 
 Floats = NDArray[np.float64]
 TIE = 1e-3
@@ -50,12 +50,21 @@ def lifted_parameters(problem: Problem, estimate: Estimate) -> tuple[Floats, tup
     except EstimationError:
         note = "no possible robot was found near these base parameters: the robot to export keeps its prior ones"
         return problem.robot.parameter_vector.copy(), (note,)
-    off = float(np.linalg.norm(rows @ (problem.grouping @ theta - values)) / np.sqrt(max(1, known.sum())))
-    note = (
+    return theta[: len(problem.base.layout)], off_note(problem, estimate, theta)
+
+
+def off_note(problem: Problem, estimate: Estimate, theta: Floats) -> tuple[str, ...]:
+    """A note where standard parameters and features (p + k,) are further from the estimate than noise would be."""
+    known = ~estimate.undetermined
+    rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
+    away = (problem.grouping @ theta - estimate.values)[known]
+    off = float(np.linalg.norm(rows @ away) / np.sqrt(max(1, known.sum())))
+    if off <= 1.0:
+        return ()
+    return (
         f"no possible robot has these base parameters: the nearest, which files are written from, is {off:.2g} "
-        "standard deviations off, on average"
+        "standard deviations off, on average",
     )
-    return theta[: len(problem.base.layout)], (note,) if off > 1.0 else ()
 
 
 def _inverse_root(covariance: Floats, values: Floats) -> Floats:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dynid.closed_loop.sensitivity import differentiate_loop
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.controller_check import check_controller, controller_mismatch
+from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.didim_stream import streamed_didim
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refuse_unsupported
@@ -136,7 +136,7 @@ class _LoopFit(Estimator):
             samples=problem.equations,
             condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
             method=self.title,
-            notes=(*notes, *(str(finding) for finding in findings)),
+            notes=(*notes, *controller_notes(findings)),
             extras={**counts, "controller_mismatch": controller_mismatch(findings)},
         )
         finish = possible_estimate if self.consistent else with_standard

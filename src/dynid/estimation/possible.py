@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dynid.errors import EstimationError
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.feasible import FeasibleSolution, FeasibleWLS, feasible_parameters
+from dynid.estimation.lifting import off_note
 from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
@@ -81,8 +82,9 @@ def with_standard(problem: Problem, estimate: Estimate, information: Floats) -> 
     Where no possible robot is found near it, they are the base parameters alone, which give the same torques.
     """
     try:
-        possible = possible_estimate(problem, estimate, information)
+        theta = possible_estimate(problem, estimate, information).standard
     except EstimationError:
         note = "no possible robot was found near the estimate: its standard parameters give the torques only"
         return replace(estimate, standard=problem.representative(estimate.values), notes=(*estimate.notes, note))
-    return replace(estimate, standard=possible.standard, at_bound=possible.at_bound)
+    assert theta is not None
+    return replace(estimate, standard=theta, notes=(*estimate.notes, *off_note(problem, estimate, theta)))

@@ -35,6 +35,8 @@ Floats = NDArray[np.float64]
 
 SHORTEST_MEMORY = 50
 """Samples that gap-free stretches must have on average for friction with memory to be tried."""
+SAME = 1e-6
+"""Relative difference up to which a robot has the estimated base parameters."""
 REPEATED = 1e-6
 """Part of a feature's torque that must be new for it to be a term of its own."""
 
@@ -105,7 +107,9 @@ class Identification:
         features may have taken over a part of it.
         """
         if self.estimate.standard is not None:
-            return False
+            values = self.estimate.values[: self.base.rank]
+            away = np.abs(self.base.grouping @ self.standard - values)
+            return bool(np.any(away > SAME * (np.abs(values) + np.abs(values).max(initial=0.0))))
         if self.features:
             return True
         open_ones = bool(self.estimate.undetermined.any())
@@ -211,7 +215,7 @@ class Identification:
             lines += ["", f"Never act on the torques, so nothing can be said of them: {', '.join(hidden)}."]
         if self.selection is not None:
             lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
-        lines += [f"Note: {note}." for note in estimate.notes]
+        lines += [f"Note: {note.removesuffix('.')}." for note in estimate.notes]
         if estimate.prior_dominated:
             lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]

@@ -1,0 +1,119 @@
+"""The verb identify with estimators that simulate the control loop: law, commanded motion, and what is assumed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from dynid.cli import main
+from dynid.export.result_file import read_result
+from support.closed_loops import scene
+
+CHOSEN = scene("gautier_khalil_3r", duration_s=12.0)
+MAP = """
+[time]
+column = "t"
+unit = "s"
+[position]
+columns = "q{1..3}"
+unit = "rad"
+[effort]
+columns = "tau{1..3}"
+unit = "N m"
+"""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of the 3R arm under a PD law at 500 Hz, with its commanded positions, and the law."""
+    folder = tmp_path_factory.mktemp("loop")
+    run, rng, law = CHOSEN.truth, np.random.default_rng(1), CHOSEN.loop.law
+    noisy = run.q + 1e-3 * rng.normal(size=run.q.shape), run.torque + 0.1 * rng.normal(size=run.q.shape)
+    wanted = CHOSEN.loop.reference.q[::5]
+    names = ["t", *(f"{kind}{j}" for kind in ("q", "tau", "wanted") for j in (1, 2, 3))]
+    table = np.column_stack([run.time, *noisy, wanted])
+    np.savetxt(folder / "run.csv", table, delimiter=",", header=",".join(names), comments="")
+    (folder / "map.toml").write_text(MAP)
+    (folder / "full.toml").write_text(MAP + '[reference]\ncolumns = "wanted{1..3}"\nunit = "rad"\n')
+    gains = f"kp = {np.asarray(law.kp).tolist()}\nkd = {np.asarray(law.kd).tolist()}\n"  # type: ignore[attr-defined]
+    (folder / "law.toml").write_text(f'kind = "pd"\n{gains}')
+    (folder / "other.toml").write_text('kind = "pd"\nkp = [1, 2]\nkd = [1, 2]\n')
+    return folder
+
+
+def identify(folder: Path, *options: str, channels: str = "full.toml") -> Result:
+    words = ["identify", "gautier_khalil_3r", folder / "run.csv", "--map", folder / channels, "--out", folder / "res"]
+    return CliRunner().invoke(main, [*map(str, words), "--force", "--no-check", *options])
+
+
+def told(bench: Path) -> tuple[str, ...]:
+    return ("--law", str(bench / "law.toml"), "--control-rate", "500")
+
+
+@pytest.mark.parametrize("estimator", ["iv", "didim"])
+def test_known_law_and_commanded_motion_give_the_truth(bench: Path, estimator: str) -> None:
+    result = identify(bench, "--estimator", estimator, *told(bench), "--hold-out", "30%", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["validation"]["relative_error_percent"] < 3.0
+    assert not any("assumed" in note for note in found["notes"])
+    assert any("do not speak against it" in note for note in found["notes"])
+    truth = dict(zip(CHOSEN.base.names, CHOSEN.values, strict=True))
+    rows = [row for row in found["base_parameters"] if row["name"] in truth]
+    assert len(rows) == len(truth)
+    assert max(abs(row["value"] - truth[row["name"]]) / row["std"] for row in rows) < 5.0
+    assert "do not speak against it" in (bench / "res" / "report.html").read_text()
+    fit = read_result(bench / "res").identification()  # torques by the estimate itself, with and without its data
+    assert fit.estimate.extras["controller_mismatch"] == 0.0
+
+
+def test_what_is_assumed_is_said(bench: Path) -> None:
+    result = identify(bench, "--estimator", "iv", "--hold-out", "30%", channels="map.toml")
+    assert result.exit_code == 0, result.output
+    for words in ("control law is not known", "commanded motion is not known", "control rate is not known"):
+        assert f"assumed: the {words}" in result.output
+    assert "control law: doubted" in result.output  # the loop was soft: the robot did not follow as assumed
+
+
+def test_a_streamed_log_gives_the_same(bench: Path) -> None:
+    options = ("--estimator", "iv", *told(bench), "--cutoff", "20", "--json")
+    whole, pieces = (json.loads(identify(bench, *options, extra).stdout) for extra in ("--no-stream", "--stream"))
+    for one, other in zip(whole["base_parameters"], pieces["base_parameters"], strict=True):
+        assert abs(one["value"] - other["value"]) < 1e-3 * one["std"]
+
+
+@pytest.mark.parametrize("estimator", ["tls", "ml", "clie"])
+def test_the_others_come_to_an_end(bench: Path, estimator: str) -> None:
+    law = told(bench) if estimator == "clie" else ()
+    result = identify(bench, "--estimator", estimator, *law, "--no-select", "--hold-out", "30%")
+    assert result.exit_code == 0, result.output
+    assert "passed" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--estimator", "iv", "--law", "other.toml"), "has 3 moving joints"),
+        (("--estimator", "iv", "--law", "none.toml"), "there is no such file"),
+        (("--estimator", "iv", "--band", "5"), "without --band"),
+        (("--estimator", "iv", "--spring", "joint1"), "no springs"),
+        (("--estimator", "iv", "--control-rate", "250"), "no multiple of the log's 100 Hz"),
+        (("--estimator", "cloe", "--stream"), "whole log in memory"),
+        (("--estimator", "kalman"), "is not one of"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(bench: Path, options: tuple[str, ...], reason: str) -> None:
+    words = [str(bench / word) if word.endswith(".toml") else word for word in options]
+    result = identify(bench, *words)
+    assert result.exit_code in (2, 3), result.output
+    assert reason in result.output
+
+
+def test_an_unneeded_law_is_said(bench: Path) -> None:
+    result = identify(bench, "--estimator", "wls", "--no-select", *told(bench))
+    assert result.exit_code == 0
+    assert "--law has no effect: --estimator wls simulates no control loop" in result.output
