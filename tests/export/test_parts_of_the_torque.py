@@ -11,8 +11,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from dynid import kernels
+from dynid.errors import GeneratedCodeMismatch
 from dynid.export.c_check import build_driver, run_driver
 from dynid.export.c_package import generate_c
+from dynid.export.c_pruning import prune
 from dynid.export.c_reference import reference
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
@@ -28,7 +31,8 @@ ROBOTS = {
     "a sliding joint on the base": random_robot(0, tree=True, joint_models=True),  # the third of seven
     "a tree": random_robot(9, joints=3, tree=True, joint_models=True),
 }
-OPTIONS = [{}, {"load": "struct"}, {"parameters": "struct"}, {"precision": "float"}]
+BASE = {"parameters": "struct", "base": True}
+OPTIONS = [{}, {"load": "struct"}, {"parameters": "struct"}, {"precision": "float"}, BASE, {**BASE, "load": "struct"}]
 
 
 def answers_of_the_code(package, folder, samples=20):
@@ -46,7 +50,8 @@ def answers_of_the_code(package, folder, samples=20):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_every_part_agrees(name, options, tmp_path):
     robot = ROBOTS[name]
-    package = generate_c(robot, PARTS, name="arm", two_rate=False, **options)
+    given = {**options, "base": base_parameters(robot)} if "base" in options else options
+    package = generate_c(robot, PARTS, name="arm", two_rate=False, **given)
     package.check(100)
     inputs, found = answers_of_the_code(package, tmp_path)
     model = pinocchio_model(robot)
@@ -78,9 +83,44 @@ def robot_at_rest(robot):
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("options", [{}, {"load": "struct"}, {"parameters": "struct", "load": "struct"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"load": "struct"}], ids=str)
 def test_base_parameters_of_a_lift(options):
-    """Base parameters put the rotor of a lift into mass and offset; only as a struct does the code follow them."""
     robot = ROBOTS["scara"]
     package = generate_c(robot, PARTS, base=base_parameters(robot), **options)
     assert max(package.check(100).values()) <= package.tolerance
+
+
+def test_one_more_value_than_base_parameters_tells_a_weight_from_an_offset():
+    robot = ROBOTS["scara"]
+    base = base_parameters(robot)
+    columns = generate_c(robot, ["gravity"], parameters="struct", base=base).text.model.columns
+    assert set(base.columns) < set(columns)
+    assert len(columns) == len(base.columns) + 1
+    arm = zoo.puma560()
+    assert generate_c(arm, ["gravity"], parameters="struct", base=base_parameters(arm)).text.model.columns == (
+        base_parameters(arm).columns
+    )
+
+
+def test_a_pruned_lift_keeps_its_weight_and_offset():
+    robot = ROBOTS["scara"]
+    states = np.random.default_rng(0).normal(size=(3, 200, 4))
+    pruned = prune(robot, [tuple(states)])
+    model = pinocchio_model(robot)
+    rest = np.zeros(4)
+    weight = pin.computeGeneralizedGravity(model, model.createData(), rest)[2]
+    assert abs(kernels.gravity_torque(pruned.robot, rest)[2] - weight) < 1e-12 * weight
+
+
+@pytest.mark.usefixtures("compiler")
+def test_the_check_sees_a_weight_that_is_hidden_in_an_offset():
+    """The mistake the check is for: values that make the right sum out of wrong parts."""
+    robot = ROBOTS["scara"]
+    base = base_parameters(robot)
+    hidden = np.zeros(robot.parameter_vector.size)
+    hidden[list(base.columns)] = base.project(robot.parameter_vector)
+    package = generate_c(robot.with_parameters(hidden), PARTS, name="arm")
+    text = dataclasses.replace(package.text, model=dataclasses.replace(package.text.model, robot=robot))
+    mistaken = dataclasses.replace(package, text=text)
+    with pytest.raises(GeneratedCodeMismatch, match="gravity"):
+        mistaken.check(20)

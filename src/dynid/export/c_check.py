@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ExportError, GeneratedCodeMismatch
 from dynid.export.c_preparation import PARAMETERS
-from dynid.export.c_reference import Reference, reference, used_parameters
+from dynid.export.c_reference import Reference, reference
 from dynid.export.c_source import CodeText
 from dynid.kernels import kernel
 
@@ -103,9 +103,8 @@ def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Flo
     if name != "forward_dynamics":
         return np.asarray((np.abs(found - answers.expected[name]) / answers.scale[name]).max(axis=1))
     # accelerations are as uncertain as the inertia matrix makes them; what must be small is the torque they miss
-    states, model = answers.inputs, text.model
-    Y = kernel(model.robot, "regressor")(states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
-    theta = used_parameters(model, states)
+    states, theta = answers.inputs, answers.theta
+    Y = kernel(text.model.robot, "regressor")(states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
     missed = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
     terms = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1) + np.abs(states["torque"]).max(axis=1)
     return np.asarray(missed / terms)

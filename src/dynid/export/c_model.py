@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from dynid.dynamics.energy import potential_energy_row
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
+from dynid.export.c_regrouping import Regrouping, apart, regroup, ungrouped
 from dynid.parameters.base import BaseParameters
 from dynid.parameters.layout import parameters as parameter_layout
-from dynid.parameters.numeric import keep_order, numeric_row_space, random_states, sampled_regressor
-from dynid.parameters.row_space import RowSpace, row_space, successive_columns
-from dynid.parameters.structural import structural_row_space
+from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.robot.model import Robot
 from dynid.robot.modified_dh import modified_dh
 from dynid.tape import Tape, count, record
@@ -28,9 +27,6 @@ _LOAD = (0.02, -0.01, -0.01, 0.02, -0.01, 0.02, 0.1, 0.1, 0.1, 1.0)
 """XX XY XZ YY YZ ZZ MX MY MZ M of a load to try: 1 kg at (0.1, 0.1, 0.1) m."""
 
 Floats = NDArray[np.float64]
-
-_ROTORS = ("IA", "IAM")
-"""Symbols of the joint models' parameters that belong to the inertia matrix; all others are friction's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,9 +43,10 @@ class CodeModel:
     """Which of the values are read at run time (k of them)."""
     base: BaseParameters | None
     """The base parameters the user asked for: columns of the regressor."""
-    load_map: Floats | None
-    """(k, 10) change of the values read at run time per unit of each parameter of a load on the last body."""
-
+    grouping: Floats
+    """(k, p) the values read at run time from the robot's own parameters: ``values = grouping @ theta``."""
+    load: bool
+    """Whether what is read at run time changes with a load on the last body."""
     motion_values: Floats
     """(p,) the same torques of any motion, in values that make inverse dynamics shorter; like `values` otherwise."""
     names: tuple[str, ...]
@@ -64,6 +61,11 @@ class CodeModel:
     def runtime_values(self) -> Floats:
         """(k,) values they have before anybody changes them."""
         return self.values[list(self.columns)]
+
+    @property
+    def load_map(self) -> Floats:
+        """(k, 10) change of the values read at run time per unit of each parameter of a load on the last body."""
+        return self.grouping[:, 10 * (self.robot.dof - 1) : 10 * self.robot.dof]
 
     @property
     def regrouped(self) -> bool:
@@ -85,7 +87,7 @@ class CodeModel:
 
     def folded(self) -> CodeModel:
         """The same values, none to be changed."""
-        return replace(self, columns=(), load_map=None)
+        return replace(self, columns=(), grouping=self.grouping[:0], load=False)
 
     def theta(self, runtime: Any) -> Any:
         """(p,) parameters with those read at run time (k,) in their places."""
@@ -135,93 +137,34 @@ def build_model(
             motion_values=min((values, flat), key=lambda theta: count(_inverse_dynamics(internal, theta)).flops),
             columns=(),
             base=base,
-            load_map=None,
+            grouping=np.zeros((0, values.size)),
+            load=False,
             names=parameter_layout(internal).names,
         )
-    regrouping = _exact(robot, _regrouping(robot)) if parameters == "folded" else _asked(base)
-    values = robot.parameter_vector if regrouping is None else regrouping.values(robot.parameter_vector)
-    by_load = _load_effect(robot, regrouping)
-    changeable = range(values.size) if regrouping is None else regrouping.columns
-    columns = tuple(c for c in changeable if parameters == "struct" or by_load[c].any())
+    if parameters == "folded":
+        regrouping = _exact(robot, regroup(robot))
+    else:
+        regrouping = ungrouped(robot) if base is None else apart(robot, base)
+    values = regrouping.values(robot.parameter_vector)
+    by_load = regrouping.grouping[:, 10 * (robot.dof - 1) : 10 * robot.dof].any(axis=1)
+    changeable = np.flatnonzero(by_load | (parameters == "struct"))
     return CodeModel(
         robot=robot,
         internal=robot,
         values=values,
         motion_values=values,
-        columns=columns,
+        columns=tuple(regrouping.columns[row] for row in changeable),
         base=base,
-        load_map=by_load[list(columns)] if load else None,
-        names=parameter_layout(robot).names if regrouping is None else regrouping.names(robot),
+        grouping=regrouping.grouping[changeable],
+        load=load is not None,
+        names=regrouping.names(robot),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Regrouping:
-    """Base parameters without their readable expressions, which take longer to find than the numbers."""
-
-    columns: tuple[int, ...]
-    """(b,) kept columns."""
-    grouping: Floats
-    """(b, p)"""
-
-    def values(self, theta: Floats) -> Floats:
-        """(p,) base values in the kept columns; what is zero but for rounding is zero."""
-        rounding = 4.0 * np.finfo(float).eps * (np.abs(self.grouping) @ np.abs(theta))
-        beta = self.grouping @ theta
-        values = np.zeros(theta.size)
-        values[list(self.columns)] = np.where(np.abs(beta) <= rounding, 0.0, beta)
-        return values
-
-    def names(self, robot: Robot) -> tuple[str, ...]:
-        """(p,) names of the parameters."""
-        layout = parameter_layout(robot)
-        names = list(layout.names)
-        for column, row in zip(self.columns, self.grouping, strict=True):
-            if np.count_nonzero(row) > 1:
-                names[column] = layout[column].regrouped_name
-        return tuple(names)
-
-
-def _asked(base: BaseParameters | None) -> _Regrouping | None:
-    return None if base is None else _Regrouping(base.columns, base.grouping)
-
-
-def _regrouping(robot: Robot) -> _Regrouping:
-    try:
-        space = structural_row_space(robot, locked={}, static=False)
-    except ArgumentError:  # a joint model of the user's own
-        space = numeric_row_space(robot, locked={}, static=False, states=None)
-    return _Regrouping(*successive_columns(_friction_apart(robot, space), keep_order(robot)))
-
-
-def _friction_apart(robot: Robot, space: RowSpace) -> RowSpace:
-    """What is seen of the parameters where friction and offsets are told from gravity and inertia.
-
-    On a joint that slides along gravity the torque of a rotor is that of a mass less an offset, ``IA = M - g OFF``:
-    regrouped so, the sums stay right, but the weight is hidden in the offset, where `gravity` does not look for it.
-    """
-    friction = [
-        entry.kind in ("joint model", "coupling") and entry.symbol not in _ROTORS for entry in parameter_layout(robot)
-    ]
-    parts = row_space(np.vstack([np.where(friction, 0.0, space.basis), np.where(friction, space.basis, 0.0)]))
-    return replace(parts, scale=parts.scale * space.scale) if any(friction) else space
-
-
-def _load_effect(robot: Robot, regrouping: _Regrouping | None) -> Floats:
-    """(p, 10) change of the parameters in use per unit of each parameter of a load on the last body."""
-    last = slice(10 * (robot.dof - 1), 10 * robot.dof)
-    effect = np.zeros((robot.parameter_vector.size, 10))
-    if regrouping is None:
-        effect[last] = np.eye(10)
-    else:
-        effect[list(regrouping.columns)] = regrouping.grouping[:, last]
-    return effect
 
 
 def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
     """The frames and values with the shortest inverse dynamics: as given, regrouped, or that in modified DH frames."""
     theta = robot.parameter_vector
-    candidates = [(robot, theta), (robot, _regrouping(robot).values(theta))]
+    candidates = [(robot, theta), (robot, regroup(robot).values(theta))]
     try:
         table = modified_dh(robot)
     except ArgumentError:  # not a chain
@@ -229,19 +172,19 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
     else:
         changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=1e-12) for T in table.T_body_mdh)
         if changed and table.deviation <= 1e-14:
-            candidates.append((table.robot, _regrouping(table.robot).values(table.robot.parameter_vector)))
+            candidates.append((table.robot, regroup(table.robot).values(table.robot.parameter_vector)))
     exact = [
         (frames, values) for frames, values in candidates if _keeps_torques(frames, values, frames.parameter_vector)
     ]
     return min(exact or candidates[:1], key=lambda candidate: count(_inverse_dynamics(*candidate)).flops)
 
 
-def _exact(robot: Robot, regrouping: _Regrouping) -> _Regrouping | None:
-    """The regrouping, unless the robot's torques or those of a load would lose digits by it."""
+def _exact(robot: Robot, regrouping: Regrouping) -> Regrouping:
+    """The regrouping, or none where the robot's torques or those of a load would lose digits by it."""
     load = np.zeros(robot.parameter_vector.size)
     load[10 * (robot.dof - 1) : 10 * robot.dof] = _LOAD
     kept = (_keeps_torques(robot, regrouping.values(own), own) for own in (robot.parameter_vector, load))
-    return regrouping if all(kept) else None
+    return regrouping if all(kept) else ungrouped(robot)
 
 
 def _keeps_torques(robot: Robot, values: Floats, own: Floats) -> bool:

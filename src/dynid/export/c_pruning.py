@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
+from dynid.export.c_regrouping import regroup
 from dynid.kernels import regressor
-from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -72,19 +72,20 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"threshold {threshold} is not a share between 0 and 1")
-    base = base_parameters(robot)
-    beta = base.project(robot.parameter_vector)
+    base = regroup(robot)
+    beta = base.grouping @ robot.parameter_vector
     states = [np.concatenate([np.atleast_2d(np.asarray(t[k], dtype=float)) for t in trajectories]) for k in range(3)]
     terms = regressor(robot, *states, columns=base.columns) * beta  # (N, n, b)
     largest_torque = np.abs(terms.sum(axis=2)).max(axis=0)
     stays = (np.abs(terms).max(axis=0) >= threshold * largest_torque[:, None]) & (np.abs(terms).max(axis=0) > 0.0)
     kept = stays.any(axis=0)
-    values = np.zeros(len(base.layout))
+    names = [base.names(robot)[column] for column in base.columns]
+    values = np.zeros(robot.parameter_vector.size)
     values[list(base.columns)] = np.where(kept, beta, 0.0)
     return PrunedModel(
         robot=robot.with_parameters(values),
-        kept=tuple(name for name, stay in zip(base.names, kept, strict=True) if stay),
-        dropped=tuple(name for name, stay in zip(base.names, kept, strict=True) if not stay),
+        kept=tuple(name for name, stay in zip(names, kept, strict=True) if stay),
+        dropped=tuple(name for name, stay in zip(names, kept, strict=True) if not stay),
         threshold=threshold,
         error_bound=np.abs(terms[:, :, ~kept]).sum(axis=2).max(axis=0),
         largest_torque=largest_torque,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dynid.export.c_model import CodeModel
 from dynid.kernels import energy_regressor, kernel, regressor
 
-__all__ = ["Reference", "reference", "used_parameters"]
+__all__ = ["Reference", "reference"]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 class Reference:
     """N samples of inputs and of the answers to them."""
 
+    theta: Floats
+    """(N, p) the robot's own parameters, load included, that each answer belongs to."""
     inputs: dict[str, Floats]
     """``q dq ddq torque`` (N, n), ``load`` (N, 10), ``values`` (N, k) before and ``loaded`` (N, k) with the load."""
     expected: dict[str, Floats]
@@ -40,9 +42,10 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
     rng = np.random.default_rng(seed)
     robot, n = model.robot, model.robot.dof
     q, dq, ddq = rng.uniform(-np.pi, np.pi, (samples, n)), *rng.normal(0.0, 2.0, (2, samples, n))
-    values, load = _draw_parameters(model, samples, rng)
-    theta = _standard_parameters(model, values, load)
-    loaded = values if model.load_map is None else values + load @ model.load_map.T
+    theta, load = _draw_parameters(model, samples, rng)
+    values = theta @ model.grouping.T
+    theta[:, 10 * (n - 1) : 10 * n] += load
+    loaded = values + load @ model.load_map.T
     Y = regressor(robot, q, dq, ddq)
     torque = np.einsum("nij,nj->ni", Y, theta)
     inputs = {"q": q, "dq": dq, "ddq": ddq, "torque": torque, "values": values, "load": load, "loaded": loaded}
@@ -51,13 +54,14 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
     scale = {name: np.full((1, 1), max(float(np.abs(expected[name]).max()), 1e-300)) for name in functions}
     for name in ("inverse_dynamics", "velocity_torque", "gravity", "friction"):
         scale[name] = np.maximum(size, 1e-300)
-    return Reference(inputs=inputs, expected=expected, scale=scale)
+    return Reference(theta=theta, inputs=inputs, expected=expected, scale=scale)
 
 
 def _draw_parameters(model: CodeModel, samples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    values = np.tile(model.runtime_values, (samples, 1))
+    """The robot's own parameters (N, p), changed where code reads all of them at run time, and loads (N, 10)."""
+    theta = np.tile(model.robot.parameter_vector, (samples, 1))
     load = np.zeros((samples, 10))
-    if model.load_map is not None:
+    if model.load:
         points = rng.uniform(-0.2, 0.2, (samples, 5, 3)) + np.array([0.0, 0.0, 0.1])
         mass = rng.uniform(0.0, 1.0, (samples, 5))  # five point masses make a possible load
         second = np.einsum("nk,nki,nkj->nij", mass, points, points)
@@ -65,28 +69,9 @@ def _draw_parameters(model: CodeModel, samples: int, rng: np.random.Generator) -
         load = np.column_stack(
             [tensor[:, [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], np.einsum("nk,nki->ni", mass, points), mass.sum(axis=1)]
         )
-    else:
-        values = values * rng.uniform(0.8, 1.2, values.shape)
-    return values, load
-
-
-def _standard_parameters(model: CodeModel, values: Floats, load: Floats) -> Floats:
-    """(N, p) standard parameters of the robot as the user knows it."""
-    n = model.robot.dof
-    theta = np.tile(model.robot.parameter_vector, (len(values), 1))
-    if model.columns and model.load_map is None:
-        theta = np.tile(model.values, (len(values), 1))
-        theta[:, list(model.columns)] = values
-    theta[:, 10 * (n - 1) : 10 * n] += load
-    return theta
-
-
-def used_parameters(model: CodeModel, inputs: dict[str, Floats]) -> Floats:
-    """(N, p) parameters the code computes with, from a reference's inputs."""
-    used = np.tile(model.values if model.columns else model.robot.parameter_vector, (len(inputs["q"]), 1))
-    if model.columns:
-        used[:, list(model.columns)] = inputs["loaded"]
-    return used
+    elif model.columns:
+        theta = theta * rng.uniform(0.8, 1.2, theta.shape)
+    return theta, load
 
 
 def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Floats, Y: Floats) -> Floats:
@@ -96,8 +81,6 @@ def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Float
         return Y if model.base is None else np.asarray(Y[:, :, list(model.base.columns)])
     if name == "forward_dynamics":
         return ddq
-    if model.base is not None and name in ("gravity", "friction", "energy"):
-        theta = used_parameters(model, inputs)  # base parameters need not tell weights from offsets
     if name == "friction":
         at_constant_speed = regressor(robot, q, dq, np.zeros_like(q))[:, :, 10 * n :]
         return np.asarray(np.einsum("nij,nj->ni", at_constant_speed, theta[:, 10 * n :]))
@@ -110,13 +93,14 @@ def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Float
 
 
 def _energy(model: CodeModel, inputs: dict[str, Floats], theta: Floats) -> Floats:
-    """Kinetic and potential energy (N, 2); of regrouped parameters the potential starts from another zero."""
+    """Kinetic and potential energy (N, 2); of regrouped values that change the potential starts from another zero."""
     robot, n, q, dq = model.robot, model.robot.dof, inputs["q"], inputs["dq"]
     inertia = kernel(robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
     rest = np.zeros_like(q)
     rows, at_zero = energy_regressor(robot, q, rest), energy_regressor(robot, rest, rest)
     potential = np.einsum("ni,ni->n", rows, theta[:, : 10 * n])
     if model.columns:
-        lost = np.einsum("ni,ni->n", at_zero, (theta - used_parameters(model, inputs))[:, : 10 * n])
-        potential += model.potential_offset - lost
+        used = np.tile(model.values, (len(q), 1))
+        used[:, list(model.columns)] = inputs["loaded"]
+        potential += model.potential_offset - np.einsum("ni,ni->n", at_zero, (theta - used)[:, : 10 * n])
     return np.column_stack([0.5 * np.einsum("ni,nij,nj->n", dq, inertia, dq), potential])

@@ -1,0 +1,95 @@
+"""Parameters regrouped for code: fewer values, the same torques, and every part of the torque in its place.
+
+Base parameters are those of the whole torque. Code also answers for parts of it (gravity, friction, energy), so what
+it regroups must not cross from one part into another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.parameters.base import BaseParameters
+from dynid.parameters.layout import ParameterLayout
+from dynid.parameters.layout import parameters as parameter_layout
+from dynid.parameters.numeric import keep_order, numeric_row_space
+from dynid.parameters.row_space import RowSpace, row_space, successive_columns
+from dynid.parameters.structural import structural_row_space
+from dynid.robot.model import Robot
+
+__all__ = ["Regrouping", "apart", "regroup", "ungrouped"]
+
+Floats = NDArray[np.float64]
+
+_ROTORS = ("IA", "IAM")
+"""Symbols of the joint models' parameters that belong to the inertia matrix; all others are friction's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regrouping:
+    """Base parameters without their readable expressions, which take longer to find than the numbers."""
+
+    columns: tuple[int, ...]
+    """(b,) kept columns."""
+    grouping: Floats
+    """(b, p)"""
+
+    def values(self, theta: Floats) -> Floats:
+        """(p,) base values in the kept columns; what is zero but for rounding is zero."""
+        rounding = 4.0 * np.finfo(float).eps * (np.abs(self.grouping) @ np.abs(theta))
+        beta = self.grouping @ theta
+        values = np.zeros(theta.size)
+        values[list(self.columns)] = np.where(np.abs(beta) <= rounding, 0.0, beta)
+        return values
+
+    def names(self, robot: Robot) -> tuple[str, ...]:
+        """(p,) names of the parameters."""
+        layout = parameter_layout(robot)
+        names = list(layout.names)
+        for column, row in zip(self.columns, self.grouping, strict=True):
+            if np.count_nonzero(row) > 1:
+                names[column] = layout[column].regrouped_name
+        return tuple(names)
+
+
+def ungrouped(robot: Robot) -> Regrouping:
+    """The robot's own parameters one by one."""
+    size = robot.parameter_vector.size
+    return Regrouping(tuple(range(size)), np.eye(size))
+
+
+def regroup(robot: Robot) -> Regrouping:
+    """The fewest values from which every part of the torque follows."""
+    try:
+        space = structural_row_space(robot, locked={}, static=False)
+    except ArgumentError:  # a joint model of the user's own
+        space = numeric_row_space(robot, locked={}, static=False, states=None)
+    return Regrouping(*successive_columns(_friction_apart(parameter_layout(robot), space), keep_order(robot)))
+
+
+def apart(robot: Robot, base: BaseParameters) -> Regrouping:
+    """Base parameters as they are; where they mix friction with gravity or inertia, one more value tells them apart."""
+    friction = _is_friction(base.layout)
+    mixed = base.grouping[:, friction].any(axis=1) & base.grouping[:, ~friction].any(axis=1)
+    if not mixed.any():
+        return Regrouping(base.columns, base.grouping)
+    return Regrouping(*successive_columns(_friction_apart(base.layout, row_space(base.grouping)), keep_order(robot)))
+
+
+def _friction_apart(layout: ParameterLayout, space: RowSpace) -> RowSpace:
+    """What is seen of the parameters where friction and offsets are told from gravity and inertia.
+
+    On a joint that slides along gravity the torque of a rotor is that of a mass less an offset, ``IA = M - g OFF``:
+    regrouped so, the sums stay right, but the weight is hidden in the offset, where `gravity` does not look for it.
+    """
+    friction = _is_friction(layout)
+    parts = row_space(np.vstack([np.where(friction, 0.0, space.basis), np.where(friction, space.basis, 0.0)]))
+    return replace(parts, scale=parts.scale * space.scale) if friction.any() else space
+
+
+def _is_friction(layout: ParameterLayout) -> NDArray[np.bool_]:
+    """(p,) whether each parameter belongs to friction and offsets."""
+    return np.array([e.kind in ("joint model", "coupling") and e.symbol not in _ROTORS for e in layout], dtype=bool)
