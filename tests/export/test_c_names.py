@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -55,9 +57,21 @@ def test_comments_cannot_be_left(text):
     assert not set(comment) & set('*/\\\n\r"?#')
 
 
-@pytest.mark.parametrize("name", ["int", "con", "namespace"])
-def test_keywords_are_avoided(name):
+@pytest.mark.parametrize("name", ["int", "con", "namespace", "stdint", "test", "edit_cache"])
+def test_reserved_words_are_avoided(name):
     assert c_identifier(name) == f"{name}_robot"
+
+
+@pytest.mark.parametrize("compiler", [c for c in ("g++", "clang++") if shutil.which(c)])
+@pytest.mark.parametrize("name", ["index", "y1", "time", "signal", "nan", "math", "dynid"])
+def test_names_of_the_c_library_do_no_harm(tmp_path, name, compiler):
+    package = generate_c(zoo.scara(), ["gravity"], name=name, two_rate=False)
+    package.write(tmp_path)
+    headers = ["cmath", "ctime", "csignal", "cstdint", "strings.h", "unistd.h", f"{package.name}.hpp"]
+    program = "".join(f"#include <{header}>\n" for header in headers)
+    program += f"int main() {{ return dynid::{package.name}::gravity({{}})[0] > 1e9; }}\n"
+    (tmp_path / "use.cpp").write_text(program)
+    subprocess.run([compiler, "-std=c++11", "-Wall", "-Werror", "-I.", "-c", "use.cpp"], cwd=tmp_path, check=True)
 
 
 def hostile_robot(names):

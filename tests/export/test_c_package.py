@@ -189,7 +189,8 @@ def test_symbols_sanitizers_and_cpp(tmp_path, compiler):
         assert not any(s[-2] in "BDC" for s in symbols)  # no global state
     if shutil.which("g++"):
         (folder / "use.cpp").write_text(
-            '#include "arm.hpp"\nint main() { auto p = arm::parameters(arm::default_values());'
+            '#include "arm.hpp"\nnamespace arm = dynid::arm;\n'
+            "int main() { auto p = arm::parameters(arm::default_values());"
             " arm::Joints z{}; return arm::gravity(z, p)[0] > 1e9; }\n"
         )
         flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]

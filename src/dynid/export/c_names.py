@@ -22,12 +22,26 @@ _WORDS = """
     typeof_unqual unix union unsigned using virtual void volatile wchar_t while xor xor_eq aux con nul prn
     com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9
 """
-_RESERVED = frozenset(_WORDS.split())
-"""Keywords of C and C++, macros of common compilers, and names no file may have on Windows."""
+_HEADERS = """
+    aio alloca argp argz arpa assert byteswap complex conio cpio crypt ctype dirent dlfcn elf endian envz err
+    errno error execinfo fcntl features fenv float fmtmsg fnmatch fstab fts ftw getopt glob grp iconv ieee754 ifaddrs
+    inttypes io iso646 langinfo libgen limits link locale malloc math mcheck memory mntent monetary netdb obstack paths
+    poll printf process pthread pty pwd regex resolv sched search semaphore setjmp sgtty shadow signal spawn stdalign
+    stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string strings stropts syscall
+    sysexits syslog tar termio termios tgmath thread_db threads time uchar ucontext unistd utime utmp utmpx values wait
+    wchar wctype windows winsock wordexp
+"""
+_TARGETS = """
+    all all_build clean continuous depend edit_cache experimental help install list_install_components nightly
+    nightlymemorycheck package package_source preinstall rebuild_cache run_tests test uninstall zero_check
+"""
+_RESERVED = frozenset(f"{_WORDS} {_HEADERS} {_TARGETS}".split())
+"""Keywords of C and C++, macros of common compilers, names no file may have on Windows, headers that a file of ours
+would hide from those who search its folder, and targets that CMake and its generators keep to themselves."""
 
 
 def c_identifier(text: str, fallback: str = "robot") -> str:
-    """An identifier that resembles the text: lower-case ASCII, at most 40 characters, no keyword.
+    """An identifier that resembles the text: lower-case ASCII, at most 40 characters, no reserved word.
 
     Args:
         text: Any text.
