@@ -10,7 +10,7 @@ import sys
 try:
     import click
 
-    from dynid.cli import compare, excite, identify, loads, logs, models, results, tools
+    from dynid.cli import codegen, compare, excite, identify, loads, logs, models, results, tools
     from dynid.cli.group import EXIT_CODES, ErrorGroup
 except KeyboardInterrupt:  # before there is a command that could say so
     sys.stderr.write("dynid: interrupted. Nothing was begun.\n")
@@ -46,7 +46,7 @@ for command in (
     identify.identify,
     logs.validate,
     loads.load,
-    models.codegen,
+    codegen.codegen,
     results.report,
     results.rerun,
     models.robots,

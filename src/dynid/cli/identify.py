@@ -140,7 +140,7 @@ def identify(
                 click.echo("terms are not selected: the simulated loop knows links and joint models only", err=True)
             fit = identify_links(model, used, estimator=method, features=features, select=rule, band_hz=band)
     proven = judge(fit, proof, limit=limit, trim_s=trim) if proof else None
-    _write_identification(run, fit, proven, proof)
+    lost = _write_identification(run, fit, proven, proof)
     code = 0 if proven is None or proven.passed else 1
     run.finish("result.json", code)
     if as_json:
@@ -150,6 +150,7 @@ def identify(
         open_end = "No held-out data were given (--validate, --hold-out), so nothing is proven."
         say_verdict(proven.summary() if proven else open_end, good=proven is not None and proven.passed)
         click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
+        click.echo(lost, nl=bool(lost))
     sys.exit(code)
 
 
@@ -215,7 +216,9 @@ def _refuse_unclear(logs: Sequence[str], held_out: Sequence[str], kept_aside: st
             )
 
 
-def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequence[Experiment]) -> None:
+def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequence[Experiment]) -> str:
+    """Write everything; returns what the robot files cannot hold."""
+    from dynid.export.description_files import terms_note
     from dynid.export.result_file import write_result
     from dynid.report.report import identification_page
     from dynid.robot.mjcf_writer import write_mjcf
@@ -225,5 +228,9 @@ def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequen
     name = f"{Path(fit.robot.name).name or 'robot'}_identified"
     write_mjcf(fit.identified, run.path / f"{name}.xml", force=run.overwrite)
     write_urdf(fit.identified, run.path / f"{name}.urdf", force=run.overwrite)
-    run.write("summary.txt", fit.summary() + (f"\n\n{check.summary()}\n" if check else "\n"))
+    lost = terms_note(fit, run.path)
+    parts = [fit.summary(), check.summary() if check else "", lost]
+    run.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
+    run.note(lost or "the robot files hold all that was identified")
     run.write_page(identification_page(fit, check, held_out, [run.settings()]))
+    return lost

@@ -1,4 +1,4 @@
-"""Verbs about robots: robots, check, base, codegen."""
+"""Verbs about robots: robots, check, base."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from dynid import errors
 from dynid.cli.common import (
     DELAY,
     EXISTING,
-    FORCE,
     HOLD,
     JSON,
     MAP,
-    OUT,
     PROFILE,
     held_joints,
     is_robot,
@@ -33,7 +31,7 @@ from dynid.cli.reading import Seconds, undelayed
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["base", "check", "codegen", "robots"]
+__all__ = ["base", "check", "robots"]
 
 
 @verb("dynid robots --json")
@@ -133,63 +131,3 @@ def base(
     click.echo(render[style]())
     if counts:
         click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}\n\n{counts_table()}")
-
-
-@verb(
-    "dynid codegen result/arm_identified.urdf --out arm_dynamics",
-    "dynid codegen ur10 --precision float --load --out ur10_dynamics",
-)
-@robot_argument
-@OUT
-@click.option(
-    "--functions",
-    default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
-    show_default=True,
-    help="Comma-separated; also forward_dynamics, energy, regressor.",
-)
-@click.option("--precision", type=click.Choice(["double", "float"]), default="double", show_default=True)
-@click.option(
-    "--parameters",
-    type=click.Choice(["folded", "struct"]),
-    default="folded",
-    show_default=True,
-    help="Constants in the code, or a struct to change at run time.",
-)
-@click.option("--load", is_flag=True, help="A load on the last link that can be changed at run time.")
-@click.option("--verify/--no-verify", default=True, help="Compile with the system's compiler and compare.")
-@FORCE
-@JSON
-def codegen(
-    robot: Robot,
-    out: Path,
-    functions: str,
-    precision: Any,
-    parameters: Any,
-    load: bool,
-    verify: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Write real-time C99 code of a robot's dynamics, with a self-test."""
-    from dynid.export.c_check import find_compiler
-    from dynid.export.c_package import generate_c
-
-    code = generate_c(
-        robot,
-        [name.strip() for name in functions.split(",") if name.strip()],
-        precision=precision,
-        parameters=parameters,
-        load="struct" if load else None,
-    )
-    compiled = verify and find_compiler() is not None
-    if compiled:
-        code.check(samples=200)
-    code.write(out, force=force)
-    if as_json:
-        print_json({"folder": str(out), "compiled_and_compared": compiled, "summary": code.summary().splitlines()})
-        return
-    click.echo(code.summary())
-    why = "compiled and compared with the model" if compiled else "not compiled here"
-    if verify and not compiled:
-        why += ": no C compiler was found; install gcc or clang, or set CC"
-    click.echo(f"written: {out} ({why})")

@@ -23,6 +23,7 @@ from dynid.export.c_pruning import PrunedModel
 from dynid.export.c_reference import reference
 from dynid.export.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
 from dynid.export.c_two_rate_text import two_rate_header, two_rate_source
+from dynid.export.result_file import SavedResult
 from dynid.files import write_atomically
 from dynid.identification.links import Identification
 from dynid.parameters.base import BaseParameters
@@ -41,6 +42,10 @@ class Identified(Protocol):
     @property
     def identified(self) -> Robot:
         """The robot."""
+
+
+Source = Robot | Identified | SavedResult | PrunedModel
+"""What code can be generated from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,7 +113,7 @@ class CPackage:
 
 
 def generate_c(
-    source: Robot | Identified | PrunedModel,
+    source: Source,
     functions: Sequence[str] = tuple(FUNCTIONS),
     *,
     name: str | None = None,
@@ -121,7 +126,8 @@ def generate_c(
     """Generate C99 code of a robot's dynamics.
 
     Args:
-        source: A robot with its parameter values, an identification, or a model pruned by `prune`.
+        source: A robot with its parameter values, an identification, what `read_result` read of one, or a model pruned
+            by `prune`.
         functions: Which functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
             ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
         name: What files and symbols begin with; by default made from the robot's name.
@@ -157,9 +163,11 @@ def generate_c(
     return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text)
 
 
-def _robot_and_notes(source: Robot | Identified | PrunedModel) -> tuple[Robot, tuple[str, ...]]:
+def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
     if isinstance(source, Robot):
         return source, ()
+    if isinstance(source, SavedResult):
+        source = source.identification()
     if isinstance(source, PrunedModel):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):

@@ -1,0 +1,100 @@
+"""The verb codegen: from a run or a robot to C code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dynid import errors
+from dynid.cli.common import FORCE, HOLD, JSON, OUT, held_joints, load_robot, print_json, verb
+
+if TYPE_CHECKING:
+    from dynid.export.result_file import SavedResult
+    from dynid.robot.model import Robot
+
+__all__ = ["codegen"]
+
+
+@verb(
+    "dynid codegen result/ --out arm_dynamics",
+    "dynid codegen arm.urdf --functions gravity,inverse_dynamics --out arm_dynamics",
+    "dynid codegen ur10 --precision float --load --out ur10_dynamics",
+)
+@click.argument("model", metavar="RUN|ROBOT")
+@HOLD
+@OUT
+@click.option(
+    "--functions",
+    default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
+    show_default=True,
+    help="Comma-separated; also forward_dynamics, energy, regressor.",
+)
+@click.option("--precision", type=click.Choice(["double", "float"]), default="double", show_default=True)
+@click.option(
+    "--parameters",
+    type=click.Choice(["folded", "struct"]),
+    default="folded",
+    show_default=True,
+    help="Constants in the code, or a struct to change at run time.",
+)
+@click.option("--load", is_flag=True, help="A load on the last link that can be changed at run time.")
+@click.option("--verify/--no-verify", default=True, help="Compile with the system's compiler and compare.")
+@FORCE
+@JSON
+def codegen(
+    model: str,
+    hold: tuple[str, ...],
+    out: Path,
+    functions: str,
+    precision: Any,
+    parameters: Any,
+    load: bool,
+    verify: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write real-time C99 code of a robot's dynamics, with a self-test.
+
+    From a folder that dynid identify wrote (or its result.json) the code has everything that was identified. A robot
+    file has what its format can hold: URDF has no place for rotor inertias and offsets.
+    """
+    from dynid.export.c_check import find_compiler
+    from dynid.export.c_package import generate_c
+
+    code = generate_c(
+        _source(model, hold),
+        [name.strip() for name in functions.split(",") if name.strip()],
+        precision=precision,
+        parameters=parameters,
+        load="struct" if load else None,
+    )
+    compiled = verify and find_compiler() is not None
+    if compiled:
+        code.check(samples=200)
+    code.write(out, force=force)
+    if as_json:
+        print_json({"folder": str(out), "compiled_and_compared": compiled, "summary": code.summary().splitlines()})
+        return
+    click.echo(code.summary())
+    why = "compiled and compared with the model" if compiled else "not compiled here"
+    if verify and not compiled:
+        why += ": no C compiler was found; install gcc or clang, or set CC"
+    click.echo(f"written: {out} ({why})")
+
+
+def _source(name: str, hold: tuple[str, ...]) -> Robot | SavedResult:
+    """A result, by its folder or file, or a robot."""
+    from dynid.export.result_file import read_result
+    from dynid.robot import zoo
+
+    path = Path(name)
+    folder = path.is_dir() and (name not in zoo.names() or (path / "result.json").exists())
+    if not folder and path.suffix.lower() != ".json":
+        return load_robot(name, held_joints(hold))
+    if hold:
+        raise errors.ArgumentError(
+            "--hold is for robot files, and this is a result", remedy="Hold the joint in dynid identify."
+        )
+    return read_result(path)

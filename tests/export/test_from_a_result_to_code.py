@@ -1,0 +1,58 @@
+"""From a saved identification to C: nothing that was identified is lost on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dynid.cli import main
+from dynid.data.processing import process
+from dynid.data.simulation import simulate_experiment, sum_of_sines
+from dynid.export.c_package import generate_c
+from dynid.export.description_files import missing_terms, terms_note
+from dynid.export.result_file import read_result, write_result
+from dynid.identification.links import identify
+from dynid.kernels import inverse_dynamics
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.urdf import read_urdf
+from dynid.robot.urdf_writer import write_urdf
+from dynid.robot.zoo import gautier_khalil_3r
+
+
+@pytest.fixture(scope="module")
+def fit():
+    robot = gautier_khalil_3r().with_joint_models(RotorInertia(0.3), Viscous(2.0), Coulomb(3.0), Offset(0.2))
+    return identify(robot, process(simulate_experiment(robot, sum_of_sines(3), rate_hz=200, duration_s=10.0)))
+
+
+def test_code_of_a_saved_result_is_code_of_the_identification(fit, tmp_path):
+    saved = read_result(write_result(fit, tmp_path / "result.json"))
+    assert dict(generate_c(saved, ["inverse_dynamics"]).files) == dict(generate_c(fit, ["inverse_dynamics"]).files)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("place", ["", "result.json"])
+def test_codegen_takes_a_run_folder_and_a_result_file(fit, tmp_path, place):
+    (tmp_path / "run").mkdir()
+    write_result(fit, tmp_path / "run" / "result.json")
+    words = ["codegen", str(tmp_path / "run" / place), "--functions", "inverse_dynamics", "--out"]
+    done = CliRunner().invoke(main, [*words, str(tmp_path / "code")])
+    assert done.exit_code == 0, done.output
+    whole = generate_c(fit, ["inverse_dynamics"])
+    assert (tmp_path / "code" / f"{whole.name}.c").read_text() == whole.files[f"{whole.name}.c"]
+    held = CliRunner().invoke(main, [*words, str(tmp_path / "other"), "--hold", "joint_1"])
+    assert held.exit_code == 2
+    assert "dynid identify" in held.output
+
+
+def test_what_robot_files_cannot_hold_is_said_and_is_what_is_lost(fit, tmp_path):
+    assert missing_terms(fit) == {"URDF": ("rotor inertia", "offset"), "MJCF": ("offset",)}
+    note = terms_note(fit, "run")
+    assert "rotor inertia" in note
+    assert "dynid codegen run" in note
+    write_urdf(fit.identified, tmp_path / "arm.urdf")
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 3))
+    lost = inverse_dynamics(fit.identified, q, dq, ddq) - inverse_dynamics(read_urdf(tmp_path / "arm.urdf"), q, dq, ddq)
+    rotors, _, _, offsets = fit.identified.parameter_vector[30:].reshape(3, 4).T
+    np.testing.assert_allclose(lost, rotors * ddq + offsets, atol=1e-9)
