@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dynid.closed_loop.laws import assumed_law
+from dynid.closed_loop.loop import Loop, ReferenceMotion
+from dynid.closed_loop.simulate import simulate_loop
 from dynid.compare.condition import Condition
 from dynid.compare.trial import Setting, make_trial, planted_robot
 from dynid.data.processing import process
@@ -195,6 +198,19 @@ def test_torques_between_samples_follow_the_loop() -> None:
     assert any("20 times in a sample" in note for note in held.notes)
     errors = [np.sqrt(np.mean(((e.values - trial.truth) / e.stderr) ** 2)) for e in (found, held)]
     assert errors[0] < 0.7 * errors[1]
+
+
+def test_held_torques_act_half_a_control_period_late() -> None:
+    """A law at 500 Hz logged at 100 Hz: taken as acting at once, its torques look like too little friction."""
+    reference = ReferenceMotion.of(sum_of_sines(3, amplitude=0.8, period_s=4.0), rate_hz=500.0, duration_s=4.0)
+    loop = Loop(law=assumed_law(robot(), 3.0), reference=reference)
+    run = simulate_loop(robot(), loop, every=5)
+    log = process(Recording(time=run.time, q=run.q, effort=run.torque), cutoff_hz=None, rest=None)
+    data = build_problem(robot(), replace(log, loop=loop))
+    places = [k for k, name in enumerate(data.names) if name.startswith("FV")]
+    found = [Kalman(position_std=1e-5, torque_std=0.01, torque_delay_s=s).solve(data).values for s in (None, 0.0)]
+    late, at_once = (np.abs(values - planted())[places] for values in found)
+    assert np.all(late < 0.2 * at_once)
 
 
 def test_what_does_not_fit_is_said_or_refused() -> None:

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.estimation.belief import Belief
@@ -58,6 +59,9 @@ class Kalman(Estimator):
     """How torques go on between samples: held by a digital controller, or along cubics through them. None holds them
     where a loop is known that is no faster than the log, and takes cubics otherwise; on line, where no later torque is
     known, each is held."""
+    torque_delay_s: float | None = None
+    """How much later than logged smooth torques act [s]. None takes half a control period where a loop is known that is
+    faster than the log: its law holds each torque from the logged instant on."""
     drift: float = 0.0
     """Standard deviation that parameters gain in one second, relative to that of the start."""
     passes: int = 1
@@ -72,6 +76,7 @@ class Kalman(Estimator):
         if self.torque_between not in ("held", "smooth", None):
             raise ArgumentError(f"torque_between is {self.torque_between!r}", remedy="Choose held, smooth or None.")
         check_noise_levels(self.position_std, self.torque_std)
+        check_number("torque_delay_s", self.torque_delay_s, "a time, zero or more [s], or None", zero=True)
         if self.passes < 1 or not self.start_std > 0.0 or not self.spread > 0.0 or self.drift < 0.0:
             raise ArgumentError(f"start_std, spread and passes must be positive, drift not negative: {self}")
 
@@ -208,12 +213,13 @@ class Kalman(Estimator):
         periods = _control_periods(run)
         between = self.torque_between or ("smooth" if periods > 1.0 + SAME_RATE else "held")
         stiffness = law_stiffness(run)
+        delay = 0.5 / (periods * run.rate_hz) if self.torque_delay_s is None else self.torque_delay_s
         if stiffness is None or periods <= 1.0 + SAME_RATE:
-            return replace(self, torque_between=between)
+            return replace(self, torque_between=between, torque_delay_s=delay)
         # the logged torque answers the noise of one control period, the one that acts the mean of all their noises
         answered = stiffness * self.position_std * np.sqrt(1.0 - 1.0 / periods)
         torque = np.hypot(per_joint_std(self.torque_std, answered.size), answered)
-        return replace(self, torque_between=between, torque_std=tuple(torque.tolist()))
+        return replace(self, torque_between=between, torque_std=tuple(torque.tolist()), torque_delay_s=delay)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -326,9 +332,21 @@ class OnlineFilter:
         """(3, n) torque at the start, middle and end of period k."""
         if self.settings.torque_between != "smooth":
             return np.broadcast_to(torque[k], (3, torque.shape[1]))
-        before, after = torque[max(k - 1, 0)], torque[min(k + 2, len(torque) - 1)]
-        middle = (9.0 * (torque[k] + torque[k + 1]) - before - after) / 16.0
-        return np.stack([torque[k], middle, torque[k + 1]])
+        rows = torque[np.clip(np.arange(k - 1, k + 3), 0, len(torque) - 1)]
+        return _cubic(np.array([0.0, 0.5, 1.0]) - (self.settings.torque_delay_s or 0.0) * self.rate_hz) @ rows
+
+
+def _cubic(x: Floats) -> Floats:
+    """(K, 4) by how much values at -1, 0, 1 and 2 enter the cubic through them at x (K,)."""
+    return np.stack(
+        [
+            -x * (x - 1.0) * (x - 2.0) / 6.0,
+            (x + 1.0) * (x - 1.0) * (x - 2.0) / 2.0,
+            -(x + 1.0) * x * (x - 2.0) / 2.0,
+            (x + 1.0) * x * (x - 1.0) / 6.0,
+        ],
+        axis=1,
+    )
 
 
 def _control_periods(run: Experiment) -> float:
