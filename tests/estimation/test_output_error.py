@@ -57,6 +57,15 @@ def test_all_agree_without_noise(estimator: dynid.Estimator) -> None:
     assert np.linalg.norm(found.values - chosen.values) < 1e-8 * np.linalg.norm(chosen.values)
 
 
+@pytest.mark.parametrize("estimator", [dynid.DIDIM(), dynid.CLOE(), dynid.CLIE()], ids=["didim", "cloe", "clie"])
+def test_without_noise_intervals_hold_what_the_iteration_leaves(estimator: dynid.Estimator) -> None:
+    chosen = three()
+    found = estimator.solve(chosen.problem(chosen.clean()))
+    assert np.all(np.abs(found.values - chosen.values) < 2.0 * found.stderr)
+    assert np.all(found.stderr < 1e-5 * np.abs(chosen.values).max())
+    assert any("no noise is left over" in note for note in found.notes)
+
+
 def test_noise_biases_least_squares() -> None:
     chosen = three()
     found = dynid.OLS().solve(chosen.problem(chosen.noisy(0, cutoff_hz=None)))
