@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.control.arguments import as_number, as_row
 from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.errors import ArgumentError
 from dynid.excitation.trajectory import Trajectory
 from dynid.kernels import kernel
 from dynid.robot.model import Robot
@@ -27,6 +29,12 @@ class _Follower:
     """A controller that follows a trajectory with a model."""
 
     def __init__(self, model: Robot, trajectory: Trajectory) -> None:
+        joints = len(trajectory.evaluate(0.0)[0])
+        if joints != model.dof:
+            raise ArgumentError(
+                f"the trajectory has {joints} joints, the model {model.dof}",
+                remedy="Give a trajectory of this model's joints.",
+            )
         self.model, self.trajectory = model, trajectory
         self._block: dict[float, tuple[Floats, Floats, Floats]] = {}
         self._last = 0.0
@@ -61,7 +69,7 @@ class GravityCompensation:
     def __init__(self, model: Robot, damping: ArrayLike = 0.0) -> None:
         """Compensate with a model and a damping (n,) [N m s/rad or N s/m]."""
         self._gravity = compile_single(kernel(model, "gravity_torque").tape)
-        self._damping = np.asarray(damping, dtype=float)
+        self._damping = as_row("damping", damping, model.dof, same=True, least=0.0)
 
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
         """Torques (n,)."""
@@ -74,7 +82,7 @@ class ComputedTorque(_Follower):
     def __init__(self, model: Robot, trajectory: Trajectory, *, kp: float = 400.0, kd: float = 40.0) -> None:
         """Follow with gains ``kp`` [1/s^2] and ``kd`` [1/s], the same for every joint."""
         super().__init__(model, trajectory)
-        self.kp, self.kd = kp, kd
+        self.kp, self.kd = as_number("kp", kp, least=0.0), as_number("kd", kd, least=0.0)
 
     @cached_property
     def _law(self) -> Any:
@@ -99,7 +107,8 @@ class FeedForward(_Follower):
     def __init__(self, model: Robot, trajectory: Trajectory, *, kp: ArrayLike, kd: ArrayLike) -> None:
         """Follow with gains (n,): ``kp`` [N m/rad or N/m], ``kd`` [N m s/rad or N s/m]."""
         super().__init__(model, trajectory)
-        self.kp, self.kd = np.asarray(kp, dtype=float), np.asarray(kd, dtype=float)
+        n = model.dof
+        self.kp, self.kd = as_row("kp", kp, n, same=True, least=0.0), as_row("kd", kd, n, same=True, least=0.0)
 
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
         """Torques (n,)."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.control.arguments import as_number, as_whole
 from dynid.control.controllers import ComputedTorque, GravityCompensation
 from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.control.simulate import Controller, Imperfections, Simulation, simulate
+from dynid.errors import ArgumentError
 from dynid.excitation.trajectory import Trajectory
 from dynid.robot.model import Robot
 from dynid.tables import Table
@@ -98,6 +100,7 @@ def hold_still(
 
 def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
     """The robot with every parameter off by ``share`` of itself, up or down at random."""
+    as_number("share", share)
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], robot.parameter_vector.size)
     return robot.with_parameters(robot.parameter_vector * (1.0 + share * signs))
 
@@ -121,7 +124,9 @@ def robustness(
         seeds: Number of wrong models per share; the median is reported.
         imperfections: Of drives and sensors.
     """
-    plant = RungeKuttaPlant(robot)
+    plant, seeds = RungeKuttaPlant(robot), as_whole("seeds", seeds, least=1)
+    if not len(shares):
+        raise ArgumentError("shares is empty", remedy="Give at least one relative error, such as 0.1.")
     rows = []
     for share in shares:
         runs = [
@@ -133,9 +138,9 @@ def robustness(
             )
             for seed in range(seeds if share else 1)
         ]
-        rms = float(np.median([np.linalg.norm(run.rms) for run in runs]))
+        rms = float(np.median([np.sqrt(np.mean(run.error**2)) for run in runs]))
         rows.append((100.0 * share, rms, float(np.median([run.largest.max() for run in runs]))))
-    return Table.of(["parameter error [%]", "rms error of all joints [rad or m]", "largest error of one joint"], rows)
+    return Table.of(["parameter error [%]", "rms error over all joints [rad or m]", "largest error of one joint"], rows)
 
 
 def tracking_table(runs: Mapping[str, Tracking]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,15 +12,16 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from dynid.closed_loop.friction import with_signs
+from dynid.control.arguments import as_number
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
-from dynid.errors import EstimationError
+from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
 
-__all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "smoothed"]
+__all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "runge_kutta", "smoothed"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +53,15 @@ def smoothed(tape: Tape, speed: float) -> Tape:
     return with_signs(tape, lambda v: np.tanh(v / speed))
 
 
+def runge_kutta(rate: Callable[[Any], Any], state: Any, h: Any) -> Any:
+    """The state after a step of fourth order of length ``h``; scalar-agnostic."""
+    k1 = rate(state)
+    k2 = rate(state + k1 * (0.5 * h))
+    k3 = rate(state + k2 * (0.5 * h))
+    k4 = rate(state + k3 * h)
+    return state + (k1 + (k2 + k3) * 2.0 + k4) * (h * (1.0 / 6.0))
+
+
 class Plant(ABC):
     """A robot that moves under torques held for a while."""
 
@@ -63,11 +74,32 @@ class Plant(ABC):
                 for smaller steps, because friction then stops a light joint within microseconds.
         """
         self.robot = robot
-        self.friction_speed = friction_speed
+        self.friction_speed = as_number("friction_speed", friction_speed, above=0.0)
 
     @abstractmethod
     def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
         """State (2 n + 1,) after ``duration`` [s] under a constant torque (n,) [N m or N]."""
+
+    def steps(self, duration: float) -> list[float]:
+        """Equal steps [s] that make up ``duration``, short enough for a method of fourth order to follow friction."""
+        parts = max(1, int(np.ceil(duration * self._friction_rate / STABLE)))
+        return [duration / parts] * parts
+
+    @cached_property
+    def _friction_rate(self) -> float:
+        """Fastest rate [1/s] at which dry friction stops a joint: what bounds the step of an explicit integrator."""
+        robot, theta, rest = self.robot, self.robot.parameter_vector, np.zeros(self.robot.dof)
+        pushes = [np.asarray(joint_model_torque(robot, theta, rest, rest + v, rest), dtype=float) for v in (1.0, -1.0)]
+        slope = np.abs(pushes[0] - pushes[1]) / (2.0 * self.friction_speed)
+        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (16, robot.dof))
+        try:
+            mobility = np.linalg.inv(inertia_matrix(robot, q))
+        except np.linalg.LinAlgError as error:
+            raise ArgumentError(
+                f"robot '{robot.name}' has a joint that moves no inertia, so its motion is not defined",
+                remedy="Give its links mass, or its joints a RotorInertia.",
+            ) from error
+        return float(np.abs(np.linalg.eigvals(mobility * slope)).max())
 
 
 class RungeKuttaPlant(Plant):
@@ -78,31 +110,14 @@ class RungeKuttaPlant(Plant):
         robot, n = self.robot, self.robot.dof
 
         def step(state: Any, torque: Any, duration: Any) -> Any:
-            h = duration[0]
-            k1 = _rate(robot, state, torque)
-            k2 = _rate(robot, state + k1 * (0.5 * h), torque)
-            k3 = _rate(robot, state + k2 * (0.5 * h), torque)
-            k4 = _rate(robot, state + k3 * h, torque)
-            return state + (k1 + (k2 + k3) * 2.0 + k4) * (h * (1.0 / 6.0))
+            return runge_kutta(lambda now: _rate(robot, now, torque), state, duration[0])
 
         tape = record(step, state=(2 * n + 1,), torque=(n,), duration=(1,))
         return compile_single(smoothed(tape, self.friction_speed))
 
-    @cached_property
-    def _friction_rate(self) -> float:
-        """Fastest rate [1/s] at which dry friction stops a joint: what bounds the step of an explicit integrator."""
-        robot, theta, rest = self.robot, self.robot.parameter_vector, np.zeros(self.robot.dof)
-        pushes = [np.asarray(joint_model_torque(robot, theta, rest, rest + v, rest), dtype=float) for v in (1.0, -1.0)]
-        slope = np.abs(pushes[0] - pushes[1]) / (2.0 * self.friction_speed)
-        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (16, robot.dof))
-        mobility = np.linalg.inv(inertia_matrix(robot, q))
-        return float(np.abs(np.linalg.eigvals(mobility * slope)).max())
-
     def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
-        parts = max(1, int(np.ceil(duration * self._friction_rate / STABLE)))
-        step = np.array([duration / parts])
-        for _ in range(parts):
-            state = self._step(state, torque, step)
+        for step in self.steps(duration):
+            state = self._step(state, torque, np.array([step]))
         return state
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.control.arguments import as_number, as_row, as_whole
 from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.errors import ArgumentError
 from dynid.kernels import energy_regressor, inertia_matrix
@@ -16,6 +18,11 @@ from dynid.robot.model import Robot
 __all__ = ["Controller", "Imperfections", "Simulation", "simulate"]
 
 Floats = NDArray[np.float64]
+
+LOST = 0.01
+"""Share of the energy turned over that an integrator may lose before the user is warned."""
+ROUNDING = 1e-9
+"""Share of the energy itself that is rounding."""
 
 
 class Controller(Protocol):
@@ -32,9 +39,15 @@ class Imperfections:
     encoder_step: float = 0.0
     """Resolution of the encoders at the joint [rad or m]; velocities are then differences of positions."""
     torque_noise: float = 0.0
-    """Standard deviation of the drives' torque (current noise), as a share of each joint's torque limit."""
+    """Standard deviation of the drives' torque (current noise), as a share of each joint's torque limit, which must be
+    finite then."""
     limit_torque: bool = True
     """Whether torques end at the robot's effort limits."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no size."""
+        as_number("encoder_step", self.encoder_step, least=0.0)
+        as_number("torque_noise", self.torque_noise, least=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,8 +64,15 @@ class Simulation:
     """(N, n) torques that acted from each instant to the next [N m or N]"""
     energy: Floats
     """(N + 1,) kinetic energy, rotors included, and potential energy [J]"""
+    kinetic: Floats
+    """(N + 1,) kinetic energy, rotors included [J]"""
     work: Floats
     """(N + 1,) work of drives and friction since the start [J]"""
+
+    @property
+    def turnover(self) -> float:
+        """Energy [J] that came and went: what an energy error is to be measured against."""
+        return float(np.ptp(self.energy) + np.abs(self.work).max() + np.abs(self.kinetic).max())
 
     @property
     def energy_error(self) -> float:
@@ -87,19 +107,20 @@ def simulate(
     """
     plant = RungeKuttaPlant(robot) if isinstance(robot, Robot) else robot
     arm, flaws, n = plant.robot, imperfections or Imperfections(), plant.robot.dof
-    steps = round(duration * rate_hz)
-    if steps < 1 or substeps < 1:
+    rate_hz, substeps = as_number("rate_hz", rate_hz, above=0.0), as_whole("substeps", substeps, least=1)
+    steps = round(as_number("duration", duration, least=0.0) * rate_hz)
+    if steps < 1:
         raise ArgumentError("the simulation has no steps", remedy="Give a duration of a control period at least.")
     drives = _Drives(arm, flaws, np.random.default_rng(seed))
     states, torques = np.zeros((steps + 1, 2 * n + 1)), np.zeros((steps, n))
-    states[0, :n] = q0
-    states[0, n : 2 * n] = 0.0 if dq0 is None else dq0
+    states[0, :n] = as_row("q0", q0, n)
+    states[0, n : 2 * n] = 0.0 if dq0 is None else as_row("dq0", dq0, n)
     before = _measured(states[0, :n], flaws)
     for k in range(steps):
         q = _measured(states[k, :n], flaws)
         dq = (q - before) * rate_hz if flaws.encoder_step else states[k, n : 2 * n]
         before = q
-        torques[k] = drives.apply(controller.torque(k / rate_hz, q, dq))
+        torques[k] = drives.apply(as_row("the controller's torque", controller.torque(k / rate_hz, q, dq), n))
         state = states[k]
         for _ in range(substeps):
             state = plant.advance(state, torques[k], 1.0 / (rate_hz * substeps))
@@ -108,7 +129,13 @@ def simulate(
                 f"the robot runs away after {k / rate_hz:.3f} s", remedy="Lower the gains or raise the rate."
             )
         states[k + 1] = state
-    return _finished(arm, states, torques, rate_hz)
+    run = _finished(arm, states, torques, rate_hz)
+    if run.energy_error > LOST * run.turnover + ROUNDING * float(np.abs(run.energy).max()):
+        warnings.warn(
+            f"the integrator has lost {run.energy_error:.2g} J of {run.turnover:.2g} J: raise rate_hz or substeps",
+            stacklevel=2,
+        )
+    return run
 
 
 class _Drives:
@@ -116,8 +143,13 @@ class _Drives:
 
     def __init__(self, robot: Robot, flaws: Imperfections, rng: np.random.Generator) -> None:
         self._limits = np.array([joint.limits.effort for joint in robot.moving_joints])
-        finite = np.where(np.isfinite(self._limits), self._limits, 0.0)
-        self._noise = flaws.torque_noise * finite
+        endless = [j.name for j in robot.moving_joints if not np.isfinite(j.limits.effort)]
+        if flaws.torque_noise and endless:
+            raise ArgumentError(
+                f"torque_noise is a share of the torque limit, and joint '{endless[0]}' has none",
+                remedy="Give the robot effort limits, or leave torque_noise out.",
+            )
+        self._noise = flaws.torque_noise * self._limits if flaws.torque_noise else np.zeros(robot.dof)
         self._limited = flaws.limit_torque
         self._rng = rng
 
@@ -142,5 +174,6 @@ def _finished(robot: Robot, states: Floats, torques: Floats, rate_hz: float) -> 
         dq=dq,
         torque=torques,
         energy=kinetic + potential,
+        kinetic=kinetic,
         work=states[:, -1].copy(),
     )

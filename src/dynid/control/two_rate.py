@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.control.arguments import as_number
 from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.errors import ArgumentError
 from dynid.excitation.trajectory import Trajectory
 from dynid.kernels import gravity_torque, inertia_matrix, inverse_dynamics, velocity_torque
 from dynid.robot.model import Robot
@@ -61,7 +63,10 @@ def two_rate_study(
         periods: Background periods [s]; a result is used from the end of its period to the end of the next.
         rate_hz: Rate of the synchronous task.
     """
-    time = trajectory.times(rate_hz)
+    periods = [as_number("a background period", period, above=0.0) for period in periods]
+    if not periods:
+        raise ArgumentError("periods is empty", remedy="Give at least one background period [s].")
+    time = trajectory.times(as_number("rate_hz", rate_hz, above=0.0))
     q, dq, ddq = trajectory.evaluate(time)
     exact = inverse_dynamics(robot, q, dq, ddq)
     rms, largest = [], []
@@ -102,7 +107,9 @@ def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0,
         rate_hz: Sampling rate of the analysis.
         share: Of the power, the mean taken out.
     """
-    time = trajectory.times(rate_hz)
+    if as_number("share", share, above=0.0) >= 1.0:
+        raise ArgumentError(f"share is {share}", remedy="Give a share between 0 and 1.")
+    time = trajectory.times(as_number("rate_hz", rate_hz, above=0.0))
     q, dq, ddq = trajectory.evaluate(time)
     signals = {
         "positions": q,

@@ -1,0 +1,48 @@
+"""Arguments that users give wrongly: refused where they come in, by name, with the reason and the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+
+__all__ = ["as_number", "as_row", "as_whole"]
+
+
+def as_number(name: str, value: object, *, above: float | None = None, least: float | None = None) -> float:
+    """A finite number, larger than ``above``, at least ``least``."""
+    bound = f"larger than {above:g}" if above is not None else f"{least:g} or larger" if least is not None else "finite"
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number) or (above is not None and number <= above) or (least is not None and number < least):
+        raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a number that is {bound}.")
+    return number
+
+
+def as_whole(name: str, value: object, *, least: int) -> int:
+    """A whole number, at least ``least``."""
+    number = as_number(name, value, least=least)
+    if number != int(number):
+        raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a whole number, {least} or larger.")
+    return int(number)
+
+
+def as_row(
+    name: str, values: ArrayLike | None, size: int, *, same: bool = False, least: float | None = None
+) -> NDArray[np.float64]:
+    """Finite numbers (size,), one per joint; with ``same`` a single one serves all joints."""
+    shapes = f"{size} numbers, one per joint" + (", or one for all" if same else "")
+    try:
+        row = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} is {values!r}", remedy=f"Give {shapes}.") from error
+    if row.shape != (size,) and not (same and row.shape == ()):
+        raise ArgumentError(f"{name} has the shape {row.shape}", remedy=f"Give {shapes}.")
+    if not np.isfinite(row).all():
+        raise ArgumentError(f"{name} is not finite: {row.tolist()}", remedy=f"Give {shapes}, all finite.")
+    if least is not None and row.min() < least:
+        raise ArgumentError(f"{name} has {row.min():g}", remedy=f"Give {shapes}, {least:g} or larger.")
+    return np.array(np.broadcast_to(row, size))
