@@ -50,6 +50,39 @@ def test_final_rest_is_left_out_and_counted():
     assert process(log, cutoff_hz=8.0, rest=Rest(min_s=5.0)).valid.all()
 
 
+@pytest.mark.parametrize("std", [1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("cutoff", ["auto", 8.0, None])
+def test_noise_is_no_motion(std, cutoff):
+    moving, rng = make(), np.random.default_rng(0)
+    q = moving.q + std * rng.normal(size=moving.q.shape)
+    q[:, 1] = 0.3 + std * rng.normal(size=len(q))
+    experiment = process(replace(moving, q=q), cutoff_hz=cutoff)
+    assert experiment.valid[:, 0].mean() > 0.95
+    assert not experiment.valid[:, 1].any()
+    assert process(replace(moving, q=q), cutoff_hz=cutoff, rest=None).valid.all()
+
+
+def test_a_stream_waits_for_the_first_motion():
+    moving, rng = make(), np.random.default_rng(0)
+    q = moving.q + 1e-4 * rng.normal(size=moving.q.shape)
+    q[:1600, 1] = q[1600, 1] + 1e-4 * rng.normal(size=1600)
+    log = replace(moving, q=q)
+    chunks = (log.rows(slice(k, k + 400)) for k in range(0, len(q), 400))
+    parts = list(process_stream(chunks, Processing(cutoff_hz=8.0)))
+    time = np.concatenate([part.time for part in parts])
+    valid = np.concatenate([part.valid for part in parts])
+    assert valid[:, 0].mean() > 0.95
+    assert not valid[time < 5.0, 1].any()
+    assert valid[time > 8.5, 1].mean() > 0.9
+
+
+def test_a_small_motion_in_loud_noise_is_motion():
+    moving, rng = make(), np.random.default_rng(0)
+    q = moving.q + 1e-4 * rng.normal(size=moving.q.shape)
+    q[:, 1] = 3e-4 * np.sin(2.0 * np.pi * 0.7 * moving.time) + 1e-4 * rng.normal(size=len(q))
+    assert process(replace(moving, q=q)).valid[:, 1].mean() > 0.9
+
+
 def test_slow_rows_fall_into_the_dead_band():
     experiment = process(make(), cutoff_hz=8.0, dead_band=0.1)
     assert not experiment.valid[np.abs(experiment.dq) < 0.1].any()

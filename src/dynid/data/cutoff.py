@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dynid.data.differentiation import Differentiation
 from dynid.data.filters import LowPass, Smoothing
 
-__all__ = ["CutoffChoice", "choose_cutoff"]
+__all__ = ["LONGEST", "CutoffChoice", "choose_cutoff", "shows_motion"]
 
 Floats = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def choose_cutoff(
     order = 2 if differentiation.source == "q" else 1
     weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * order)
     power = (weight * spectrum.signal).sum(axis=0)
-    moves = spectrum.signal.max(axis=0) > 20.0 * spectrum.noise[0]
+    moves = _moves(spectrum)
     if not moves.any():
         return CutoffChoice(hz=0.1 * rate_hz, relative_error=np.inf, bias=np.inf, noise=np.inf, signal_noise=noise_std)
     scale = weight / power[moves]
@@ -115,6 +115,15 @@ def choose_cutoff(
         noise=float(noise),
         signal_noise=noise_std,
     )
+
+
+def shows_motion(x: Floats, rate_hz: float) -> NDArray[np.bool_]:
+    """(n,) whether some band of each column of a gap-free stretch (N, n) stands well above that column's noise."""
+    return _moves(_spectrum(x, rate_hz))
+
+
+def _moves(spectrum: _Spectrum) -> NDArray[np.bool_]:
+    return np.asarray(spectrum.signal.max(axis=0) > 20.0 * spectrum.noise[0])
 
 
 def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:

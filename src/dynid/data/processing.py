@@ -271,7 +271,8 @@ def assemble(
             remedy="Raise the cutoff (cutoff_hz, --cutoff), trim less (trim_s, --trim), or allow longer gaps "
             "(max_gap_s, --max-gap).",
         )
-    _, thresholds = rest_thresholds(options, [p.dq for p in pieces], thresholds)
+    if thresholds is None and options.rest:
+        thresholds = rest_thresholds(options.rest, uniform, np.concatenate([p.dq for p in pieces]))
     pieces = [_mask_rest(p, options, uniform.rate_hz, thresholds, dropped) for p in pieces]
     pieces = [p.take(slice(None, None, step)) for p in pieces]
     recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
@@ -281,13 +282,9 @@ def assemble(
     return Experiment(**experiment, derivation=derivation, smoothing=final if options.filter_effort else None)
 
 
-def rest_thresholds(
-    options: Processing, velocities: list[Floats], known: Floats | None = None
-) -> tuple[Processing, Floats | None]:
-    """Speed (n,) below which each joint counts as resting, over all stretches; None when rest is kept."""
-    if options.rest is None or known is not None:
-        return options, known
-    return options, options.rest.thresholds(np.concatenate(velocities))
+def rest_thresholds(rest: Rest, uniform: UniformRecording, dq: Floats) -> Floats:
+    """Speed (n,) below which each joint counts as resting, over all stretches."""
+    return rest.thresholds(dq, [stretch.q for stretch in uniform.stretches], uniform.rate_hz)
 
 
 def _smooth(stretch: Stretch, smoothing: Smoothing, options: Processing, dropped: Counter[str]) -> _Piece:

@@ -133,7 +133,7 @@ class _Stream:
         resolved, reason = resolve_cutoff(uniform, options)
         reason = f"{delay}; {reason}" if delay else reason
         whole = assemble(first, uniform, replace(resolved, rest=None), reason)
-        _, thresholds = rest_thresholds(resolved, [whole.dq])
+        thresholds = rest_thresholds(resolved.rest, uniform, whole.dq) if resolved.rest else None
         stream = cls(
             resolved, f"{reason} (from the first chunk)", 1.0 / uniform.rate_hz, float(first.time[0]), thresholds
         )
@@ -147,6 +147,10 @@ class _Stream:
         """The samples of what is held that no border touches and that were not given before."""
         uniform = uniform_recording(held, self.options, period_s=self.period_s, origin_s=self.origin_s)
         self.suspect = any(uniform.dropped.get(kind) for kind in _SUSPECT)
+        if self.options.rest and self.thresholds is not None and np.isinf(self.thresholds).any():
+            whole = assemble(held, uniform, replace(self.options, rest=None), self.reason)
+            now = rest_thresholds(self.options.rest, uniform, whole.dq)  # some joint may move for the first time
+            self.thresholds = np.where(np.isinf(self.thresholds), now, self.thresholds)
         experiment = assemble(held, uniform, self.options, self.reason, self.thresholds)
         end = np.inf if last else float(held.time[-1]) - self.overlap_s
         rows = (experiment.time > self.done_s + 0.5 * self.period_s) & (experiment.time <= end)
