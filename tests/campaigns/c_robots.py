@@ -87,7 +87,7 @@ def agreement(package: CPackage, folder: Path, states: int) -> float:
     text, worst = package.text, 0.0
     program = build_driver(text, package.files, str(folder), SANITIZE)
     for seed in range(max(1, states // CHUNK)):
-        answers = reference(text.model, tuple(text.tapes), min(CHUNK, states), seed)
+        answers = reference(text.model, text.answered, min(CHUNK, states), seed)
         errors = compare(text, run_driver(text, program, answers), answers, package.tolerance)
         worst = max(worst, *errors.values())
     return worst

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 
 import numpy as np
 import pytest
 
+from dynid.errors import ExportError, GeneratedCodeMismatch
 from dynid.export.c_check import FLAGS
 from dynid.export.c_package import generate_c
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
+from dynid.robot.joint_models import Coulomb, Offset, RotorInertia
 
 PROGRAM = """
 #include <stdio.h>
@@ -89,3 +92,20 @@ def test_the_header_says_where_the_potential_energy_has_another_zero():
         for options in ({}, {"parameters": "struct"}, {"load": "struct"})
     ]
     assert said == [False, False, True]
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("options", [{}, {"load": "struct"}, {"parameters": "struct", "precision": "float"}], ids=str)
+def test_the_check_covers_the_torque_by_two_rates(options):
+    robot = zoo.scara().with_joint_models(RotorInertia(0.3), Coulomb(2.0), Offset(0.5))
+    package = generate_c(robot, ["gravity"], name="arm", **options)
+    assert package.check(50)["two_rate"] <= package.tolerance
+    source = package.files["arm_two_rate.c"]
+    wrong = source.replace("exchange->velocity[slot][i] = velocity[i]", "exchange->velocity[slot][i] = velocity[0]")
+    assert wrong != source
+    broken = dataclasses.replace(package, files={**package.files, "arm_two_rate.c": wrong})
+    with pytest.raises(GeneratedCodeMismatch, match="two_rate"):
+        broken.check(50)
+    unreadable = dataclasses.replace(package, files={**package.files, "arm_two_rate.c": "#error broken"})
+    with pytest.raises(ExportError, match="broken"):
+        unreadable.check(1)

@@ -16,6 +16,7 @@ from dynid.errors import ExportError, GeneratedCodeMismatch
 from dynid.export.c_preparation import PARAMETERS
 from dynid.export.c_reference import Reference, reference
 from dynid.export.c_source import CodeText
+from dynid.export.c_two_rate_text import two_rate_call
 from dynid.kernels import kernel
 
 __all__ = ["FLAGS", "build_driver", "check_code", "compare", "compile_c", "find_compiler", "run_driver"]
@@ -38,7 +39,7 @@ FLAGS = (
 
 _DRIVER = """#include <stdio.h>
 
-#include "{name}.h"
+#include "{header}"
 
 int main(void)
 {{
@@ -112,10 +113,11 @@ def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Flo
 
 def build_driver(text: CodeText, files: Mapping[str, str], folder: str, flags: Sequence[str] = FLAGS) -> str:
     """Write the package into a folder and compile a program that answers states; returns the program's path."""
-    answers = reference(text.model, tuple(text.tapes), 1)
+    answers = reference(text.model, text.answered, 1)
     for name, content in {**files, "driver.c": _driver(text, answers)}.items():
         Path(folder, name).write_text(content)
-    return compile_c(folder, [f"{text.name}.c", "driver.c"], "driver", flags)
+    sources = [name for name in files if name.endswith(".c") and "selftest" not in name]
+    return compile_c(folder, [*sources, "driver.c"], "driver", flags)
 
 
 def run_driver(text: CodeText, program: str, answers: Reference) -> dict[str, Floats]:
@@ -123,9 +125,9 @@ def run_driver(text: CodeText, program: str, answers: Reference) -> dict[str, Fl
     precision = np.float64 if text.precision == "double" else np.float32
     stream = np.concatenate([answers.inputs[name] for name in _NAMES], axis=1).astype(precision)
     output = _execute([program], stream.tobytes())
-    sizes = [answers.expected[name].shape[1] for name in text.tapes]
+    sizes = [answers.expected[name].shape[1] for name in text.answered]
     values = np.frombuffer(output, dtype=precision).astype(float).reshape(len(stream), sum(sizes))
-    return dict(zip(text.tapes, np.split(values, np.cumsum(sizes)[:-1], axis=1), strict=True))
+    return dict(zip(text.answered, np.split(values, np.cumsum(sizes)[:-1], axis=1), strict=True))
 
 
 def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence[str] = FLAGS) -> str:
@@ -159,12 +161,19 @@ def _driver(text: CodeText, answers: Reference) -> str:
         inputs = ["&parameters" if e.name == PARAMETERS else f"&in[{place[e.name]}]" for e in tape.inputs]
         calls.append(f"        {text.name}_{name}({', '.join([*inputs, f'&out[{first}]'])});")
         first += answers.expected[name].shape[1]
-    declarations = f"    {text.name}_parameters parameters;" if text.setters else ""
+    declarations = [f"    {text.name}_parameters parameters;"] if text.setters else []
+    if text.tasks:
+        pointers = {"parameters": "&parameters", **{state: f"&in[{place[state]}]" for state in ("q", "dq", "ddq")}}
+        calls += [f"        {line}" for line in two_rate_call(text, pointers, f"&out[{first}]")]
+        first += answers.expected["two_rate"].shape[1]
+        declarations += [f"    static {text.name}_exchange exchange;", f"    {text.name}_coefficients coefficients;"]
+        declarations += [f"    {text.name}_exchange_init(&exchange);"]
     return _DRIVER.format(
         name=text.name,
+        header=f"{text.name}_two_rate.h" if text.tasks else f"{text.name}.h",
         type=text.precision,
         inputs=sum(widths),
         outputs=first,
-        declarations=declarations,
+        declarations="\n".join(declarations),
         calls="\n".join(calls),
     )

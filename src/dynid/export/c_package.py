@@ -74,13 +74,14 @@ class CPackage:
             seed: Of the states.
 
         Returns:
-            Largest error of each function, relative to the size of the terms of the sum.
+            Largest error of each function, and of the torque by ``two_rate``, relative to the size of the terms of the
+            sum.
 
         Raises:
             ExportError: There is no compiler, or it refuses the code.
             GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
-        answers = reference(self.text.model, tuple(self.text.tapes), samples, seed)
+        answers = reference(self.text.model, self.text.answered, samples, seed)
         return check_code(self.text, self.files, answers, self.tolerance)
 
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
@@ -146,21 +147,19 @@ def generate_c(
     tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
     tasks = {task: record_function(model, task) for task in TWO_RATE} if two_rate else {}
     preparation = Preparation([*tapes.values(), *tasks.values()], len(model.columns))
+    prepared = {task: preparation.apply(tape) for task, tape in tasks.items()}
     text = CodeText(
         name=c_identifier(robot.name if name is None else name),
         precision=precision,
         model=model,
         tapes={function: preparation.apply(tape) for function, tape in tapes.items()},
         setters=_setters(model, preparation),
+        tasks={**prepared, "synchronous": record_synchronous(robot)} if two_rate else {},
         notes=notes,
     )
-    tasks = {task: preparation.apply(tape) for task, tape in tasks.items()}
-    if two_rate:
-        tasks["synchronous"] = record_synchronous(robot)
-    _check_range(text, tasks)
-    counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **tasks, **text.setters}.items()}
-    files = MappingProxyType(_files(text, tasks))
-    return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text)
+    _check_range(text)
+    counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **text.tasks, **text.setters}.items()}
+    return CPackage(name=text.name, files=MappingProxyType(_files(text)), counts=MappingProxyType(counts), text=text)
 
 
 def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
@@ -207,9 +206,9 @@ def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
     return setters
 
 
-def _check_range(text: CodeText, tasks: Mapping[str, Tape]) -> None:
+def _check_range(text: CodeText) -> None:
     """Refuse constants that the type cannot hold."""
-    constants = np.concatenate([tape.constants for tape in [*text.tapes.values(), *tasks.values()]])
+    constants = np.concatenate([tape.constants for tape in [*text.tapes.values(), *text.tasks.values()]])
     sizes = np.abs(constants[constants != 0.0])
     limits = np.finfo(np.float32 if text.precision == "float" else np.float64)
     if sizes.size and (sizes.max() > limits.max or sizes.min() < limits.tiny):
@@ -219,20 +218,20 @@ def _check_range(text: CodeText, tasks: Mapping[str, Tape]) -> None:
         )
 
 
-def _files(text: CodeText, tasks: dict[str, Tape]) -> dict[str, str]:
+def _files(text: CodeText) -> dict[str, str]:
     name, tolerance = text.name, TOLERANCE[text.precision]
-    answers = reference(text.model.folded(), tuple(text.tapes), SELFTEST_SAMPLES)
+    answers = reference(text.model.folded(), text.answered, SELFTEST_SAMPLES)
     files = {
         f"{name}.h": header_text(text),
         f"{name}.c": source_text(text),
         f"{name}.hpp": cpp_text(text),
         f"{name}_selftest.c": selftest_text(text, answers, tolerance),
     }
-    if tasks:
-        files[f"{name}_two_rate.h"] = two_rate_header(text, tasks)
-        files[f"{name}_two_rate.c"] = two_rate_source(text, tasks)
+    if text.tasks:
+        files[f"{name}_two_rate.h"] = two_rate_header(text)
+        files[f"{name}_two_rate.c"] = two_rate_source(text)
     sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
     headers = [entry for entry in files if entry.endswith((".h", ".hpp"))]
     files["CMakeLists.txt"] = cmake_text(text, sources, headers)
-    files["README.md"] = readme_text(text, tolerance, two_rate=bool(tasks))
+    files["README.md"] = readme_text(text, tolerance)
     return files

@@ -34,7 +34,7 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
 
     Args:
         model: The customised robot.
-        functions: Names of the functions.
+        functions: Names of the functions; ``two_rate`` is the torque by background and synchronous tasks.
         samples: Number of states N.
         seed: Of the random states: positions within +-pi, velocities and accelerations of a few units, torques as large
             as those of the motion; loads and parameter values where they can be changed.
@@ -52,7 +52,7 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
     size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
     expected = {name: _answer(model, name, inputs, theta, Y).reshape(samples, -1) for name in functions}
     scale = {name: np.full((1, 1), max(float(np.abs(expected[name]).max()), 1e-300)) for name in functions}
-    for name in ("inverse_dynamics", "velocity_torque", "gravity", "friction"):
+    for name in ("inverse_dynamics", "two_rate", "velocity_torque", "gravity", "friction"):
         scale[name] = np.maximum(size, 1e-300)
     return Reference(theta=theta, inputs=inputs, expected=expected, scale=scale)
 
@@ -86,8 +86,8 @@ def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Float
         return np.asarray(np.einsum("nij,nj->ni", at_constant_speed, theta[:, 10 * n :]))
     if name == "energy":
         return _energy(model, inputs, theta)
-    quantity = {"gravity": "gravity_torque"}.get(name, name)
-    states = {"inverse_dynamics": (q, dq, ddq), "velocity_torque": (q, dq)}.get(name, (q,))
+    quantity = {"gravity": "gravity_torque", "two_rate": "inverse_dynamics"}.get(name, name)
+    states = {"inverse_dynamics": (q, dq, ddq), "two_rate": (q, dq, ddq), "velocity_torque": (q, dq)}.get(name, (q,))
     answer: Floats = kernel(robot, quantity, symbolic_parameters=True)(*states, theta)
     return answer
 

@@ -34,8 +34,15 @@ class CodeText:
     """The public functions, by their names without the package's."""
     setters: Mapping[str, Tape]
     """``set_parameters`` and ``set_load``, where there are run-time parameters."""
+    tasks: Mapping[str, Tape]
+    """The two background tasks and the synchronous one; empty without the two-rate structure."""
     notes: tuple[str, ...] = ()
     """Further lines for the header: what was pruned, with which error."""
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """What the code can be asked: its functions, and the torque by two rates."""
+        return (*self.tapes, "two_rate") if self.tasks else tuple(self.tapes)
 
     @property
     def prepared_size(self) -> int:
