@@ -226,7 +226,7 @@ def main() -> int:
     rows, tables, good = [], [], True
     for count, condition in ((30, 1020.0), (15, 3.079e4)):
         sequences = {
-            "optimum": optimise_points(MODEL, count, starts=2),
+            "optimum": optimise_points(MODEL, count),
             "random": random_like_the_paper(count, condition, rng),
         }
         for kind, points in sequences.items():

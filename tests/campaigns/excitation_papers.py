@@ -20,6 +20,7 @@ NARROW = EnergyPoints(ROBOT, lower=-np.pi / 4, upper=np.pi / 4, velocity=0.845)
 WIDE = EnergyPoints(ROBOT, lower=-np.pi / 2, upper=np.pi / 2, velocity=0.68)
 HALF = np.array([np.pi / 2, np.deg2rad(175) / 2, np.deg2rad(130) / 2])
 FITTED = EnergyPoints(ROBOT, lower=-HALF, upper=HALF, velocity=[1.05, 0.37, 1.31])
+STARTS = 8
 
 
 def random_sequences() -> bool:
@@ -42,8 +43,8 @@ def optimum_sequences() -> bool:
     cases += [(FITTED, "fitted limits", r, c) for r, c in ((15, 20), (20, 13), (30, 9), (50, 7), (100, 5), (200, 3.5))]
     for model, name, count, target in cases:
         begun = time.thread_time()
-        points = optimise_points(model, count, starts=2)
-        spent = (time.thread_time() - begun) / 2
+        points = optimise_points(model, count, starts=STARTS)
+        spent = (time.thread_time() - begun) / STARTS
         fits = points.condition_number <= target
         report(f"optimum, r = {count}, {name}", f"{points.condition_number:.2f} ({spent:.1f} s a start)", fits)
         good &= fits
@@ -53,9 +54,9 @@ def optimum_sequences() -> bool:
 def equilibrium() -> bool:
     good = True
     for model, name, target in ((NARROW, "45 deg", 13), (FITTED, "fitted limits", 13)):
-        first = optimise_points(model, 30, iterations=300)
-        cost = GeometricCost(((1.0, ConditionNumber()), (0.15, Equilibrium())))
-        points = optimise_points(model, 30, criterion=cost, initial=first)
+        first = optimise_points(model, 30, starts=STARTS)
+        cost = GeometricCost(((1.0, ConditionNumber()), (0.25, Equilibrium())))
+        points = optimise_points(model, 30, criterion=cost, starts=2 * STARTS, initial=first)
         fits = points.equilibrium <= 300 and points.condition_number <= target
         report(f"equilibrium, {name}", f"S = {points.equilibrium:.0f} at {points.condition_number:.2f}", fits)
         good &= fits

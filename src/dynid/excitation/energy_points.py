@@ -162,7 +162,7 @@ def optimise_points(
     *,
     criterion: Criterion | None = None,
     seed: int = 0,
-    starts: int = 1,
+    starts: int = 4,
     iterations: int = 400,
     initial: PointSequence | None = None,
 ) -> PointSequence:
@@ -176,22 +176,26 @@ def optimise_points(
         count: Number r of energy differences, at least the number of parameters.
         criterion: What to minimise; the condition number (16) by default.
         seed: Of the starts.
-        starts: Number of random starts; the best result counts.
+        starts: Number of random starts, or of moves from the best points so far where ``initial`` is given; the best
+            result counts. One start in two ends in a poor local optimum where equations are few.
         iterations: Steps of L-BFGS per stage.
-        initial: Points to improve instead of random starts; they are first moved a little, away from corners where the
-            criterion has no gradient.
+        initial: Points to improve instead of random starts; they are moved a little before each descent, away from
+            corners where the criterion has no gradient.
     """
     if count < len(model.columns):
         raise ArgumentError(f"{count} differences cannot reveal {len(model.columns)} parameters", remedy="Use more.")
+    if starts < 1:
+        raise ArgumentError(f"{starts} starts find nothing", remedy="Use at least one.")
     criterion = criterion or ConditionNumber()
     rng = np.random.default_rng(seed)
-    if initial is not None:
-        x = model.variables(initial.q, initial.dq)
-        first = [x + 0.02 * rng.normal(size=x.shape)]
-    else:
-        first = [_clustered(count, model.dof, rng) for _ in range(starts)]
-    found = [_descend(model, x, criterion, iterations) for x in first]
-    best = min(found, key=lambda x: criterion.value(model.matrix(*model.states(x))))
+    best = np.empty(0) if initial is None else model.variables(initial.q, initial.dq)
+    lowest = np.inf
+    for number in range(starts):
+        first = _clustered(count, model.dof, rng) if initial is None else _moved(best, rng)
+        found = _descend(model, first, criterion, iterations)
+        value = criterion.value(model.matrix(*model.states(found)))
+        if number == 0 or value < lowest:
+            best, lowest = found, value
     return model.sequence(*model.states(best))
 
 
@@ -199,6 +203,11 @@ def _clustered(count: int, dof: int, rng: np.random.Generator) -> Floats:
     x = rng.normal(size=(count + 1, 2, dof))
     x[:, 0] = rng.uniform(0.0, 0.5 * np.pi, size=dof) + 0.1 * x[:, 0]
     return x
+
+
+def _moved(x: Floats, rng: np.random.Generator) -> Floats:
+    """A little or more, since nobody knows how far the next optimum is [rad of the free variables]."""
+    return np.asarray(x + 10.0 ** rng.uniform(-2.0, -1.0) * rng.normal(size=x.shape))
 
 
 def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: int) -> Floats:

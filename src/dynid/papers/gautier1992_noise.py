@@ -37,7 +37,9 @@ def sequence(count: int, kind: str, quick: bool) -> PointSequence:
     best = optimum(count, quick)
     if best.condition_number > 0.8 * target:
         return best
-    stops = [optimise_points(narrow(), count, iterations=k) for k in ((3, 10) if quick else (2, 4, 7, 12, 20, 35))]
+    stops = [
+        optimise_points(narrow(), count, starts=1, iterations=k) for k in ((3, 10) if quick else (2, 4, 7, 12, 20, 35))
+    ]
     return min((best, *stops), key=lambda points: abs(np.log(points.condition_number / target)))
 
 

@@ -54,13 +54,8 @@ def optimum(count: int, quick: bool) -> PointSequence:
 def _balanced(points: PointSequence, quick: bool) -> PointSequence:
     """Points with a small equilibrium as well; that criterion has many local optima, so they are moved repeatedly."""
     cost = GeometricCost(((1.0, ConditionNumber()), (0.15, Equilibrium())))
-    found = []
-    for seed in range(1 if quick else 4):
-        points = optimise_points(
-            narrow(), 30, criterion=cost, seed=seed, initial=points, iterations=60 if quick else 250
-        )
-        found.append(points)
-    return min(found, key=lambda p: cost.value(p.W))
+    starts, iterations = (1, 60) if quick else (4, 250)
+    return optimise_points(narrow(), 30, criterion=cost, starts=starts, initial=points, iterations=iterations)
 
 
 def table2(quick: bool = False) -> Part:
