@@ -121,7 +121,7 @@ compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py
 
 estimator-guide: $(STAMP)
-	$(CAMPAIGN)/estimator_guide.py --runs 20 --jobs 2
+	$(CAMPAIGN)/estimator_guide.py --jobs 2
 
 identification-speed: $(STAMP)
 	$(CAMPAIGN)/identification_speed.py
