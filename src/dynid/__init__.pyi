@@ -76,6 +76,8 @@ from dynid.estimation.features import MotorFriction as MotorFriction
 from dynid.estimation.features import SaturatingViscous as SaturatingViscous
 from dynid.estimation.features import SmoothSign as SmoothSign
 from dynid.estimation.features import Stribeck as Stribeck
+from dynid.estimation.in_loop import InLoop as InLoop
+from dynid.estimation.in_loop import with_loop as with_loop
 from dynid.estimation.instrumental import InstrumentalVariables as InstrumentalVariables
 from dynid.estimation.joint_terms import JointTerm as JointTerm
 from dynid.estimation.kalman import Kalman as Kalman
@@ -105,6 +107,7 @@ from dynid.estimation.robust import Huber as Huber
 from dynid.estimation.scales import fitted_scales as fitted_scales
 from dynid.estimation.selection import Candidate as Candidate
 from dynid.estimation.selection import ForwardSelection as ForwardSelection
+from dynid.estimation.stream_problem import stream_problem as stream_problem
 from dynid.estimation.total_least_squares import TLS as TLS
 from dynid.estimation.truncated_svd import TruncatedSVD as TruncatedSVD
 from dynid.excitation.capsules import Capsule as Capsule
