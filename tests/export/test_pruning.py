@@ -9,7 +9,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.quintic import minimum_jerk
 from dynid.export.c_package import generate_c
 from dynid.export.c_pruning import prune
-from dynid.kernels import inverse_dynamics
+from dynid.kernels import inertia_matrix, inverse_dynamics
 from dynid.robot import zoo
 
 
@@ -52,3 +52,37 @@ def test_nothing_is_dropped_at_threshold_zero():
     )
     with pytest.raises(ArgumentError):
         prune(robot, moves(robot), threshold=1.5)
+
+
+def test_the_header_says_what_the_bound_is_of():
+    header = generate_c(prune(zoo.puma560(), moves(zoo.puma560())), ["gravity"], two_rate=False).files["puma560.h"]
+    assert "torques of inverse dynamics" in header
+    assert "by themselves" in header
+
+
+def test_forward_dynamics_of_an_indefinite_inertia_matrix_is_refused():
+    robot = zoo.stanford()
+    states = tuple(np.random.default_rng(0).normal(size=(3, 300, 6)))
+    pruned = prune(robot, [states], threshold=0.05)
+    smallest = np.linalg.eigvalsh(inertia_matrix(pruned.robot, states[0])).min(axis=1)
+    assert pruned.indefinite == (smallest <= 0.0).sum() > 0
+    with pytest.raises(ArgumentError, match="positive definite"):
+        generate_c(pruned, ["forward_dynamics"])
+    assert prune(robot, [states], threshold=0.0).indefinite == 0
+
+
+@pytest.mark.parametrize(
+    "motions",
+    [
+        [],
+        [(np.zeros((3, 5)),) * 3],
+        [(np.full((3, 6), np.nan),) * 3],
+        [(np.zeros((3, 6)), np.zeros((2, 6)), np.zeros((3, 6)))],
+        [(np.zeros((3, 6)), np.zeros((3, 6)))],
+        ["abc"],
+    ],
+)
+def test_motions_that_are_none_are_refused(motions):
+    with pytest.raises(ArgumentError, match="trajectories") as refused:
+        prune(zoo.puma560(), motions)
+    assert refused.value.remedy
