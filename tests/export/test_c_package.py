@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, ExportError, GeneratedCodeMismatch
+from dynid.errors import ArgumentError, DescriptionError, ExportError, GeneratedCodeMismatch
 from dynid.export.c_check import FLAGS
 from dynid.export.c_functions import FUNCTIONS
 from dynid.export.c_package import generate_c
@@ -81,7 +81,7 @@ def test_wrong_code_is_found_with_its_sample():
 
 
 def test_a_missing_compiler_is_said(monkeypatch):
-    monkeypatch.setattr("dynid.export.c_check.find_compiler", lambda: None)
+    monkeypatch.setattr("dynid.export.c_check._compiler_command", list)
     with pytest.raises(ExportError, match="Install gcc"):
         generate_c(zoo.scara(), ["gravity"]).check(5)
 
@@ -225,5 +225,54 @@ def test_base_parameters_of_another_robot_are_refused():
 
 def test_a_singular_robot_has_no_forward_dynamics():
     robot = zoo.scara().with_parameters(np.zeros(40))
-    with pytest.raises(ArgumentError, match="singular"):
+    with pytest.raises(DescriptionError, match="RotorInertia"):
         generate_c(robot, ["forward_dynamics"])
+
+
+@pytest.mark.parametrize("options", [{}, {"load": "struct"}, {"parameters": "struct"}], ids=str)
+def test_a_last_link_without_mass_has_no_forward_dynamics_but_everything_else(options):
+    arm = zoo.puma560()
+    theta = arm.parameter_vector.copy()
+    theta[50:60] = 0.0
+    bare = arm.with_parameters(theta)
+    with pytest.raises(DescriptionError, match="'joint6' moves nothing"):
+        generate_c(bare, ["forward_dynamics"], **options)
+    assert generate_c(bare, ["gravity"], two_rate=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (lambda arm: generate_c(arm, ["gravity"], name=3), "name"),
+        (lambda arm: generate_c(arm, ["gravity"], base=True), "base"),
+        (lambda arm: generate_c(arm, ["gravity"], two_rate=False).check(0), "samples"),
+        (lambda arm: generate_c(arm.with_parameters(1e40 * arm.parameter_vector), ["gravity"], parameters="struct",
+                                precision="float", two_rate=False), "float"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_refused_by_name(wrong, named):
+    with pytest.raises(ArgumentError, match=named) as refused:
+        wrong(zoo.puma260())
+    assert refused.value.remedy
+
+
+@pytest.mark.usefixtures("compiler")
+def test_the_compiler_that_was_asked_for_is_used(monkeypatch):
+    package = generate_c(zoo.scara(), ["gravity"], two_rate=False)
+    monkeypatch.setenv("CC", "cc -O1 -DUNUSED")
+    assert package.check(5)
+    for wrong in ("nonexistent", "false"):
+        monkeypatch.setenv("CC", wrong)
+        with pytest.raises(ExportError, match=wrong) as refused:
+            package.check(5)
+        assert "CC" in refused.value.remedy
+
+
+def test_files_of_other_options_do_not_stay(tmp_path):
+    generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path)
+    assert (tmp_path / "arm_two_rate.c").exists()
+    generate_c(zoo.scara(), ["gravity"], name="arm", two_rate=False).write(tmp_path, force=True)
+    assert not list(tmp_path.glob("*two_rate*"))
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ExportError, match="Choose another"):
+        generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path / "file")

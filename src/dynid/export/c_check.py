@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -59,10 +60,20 @@ _NAMES = ("q", "dq", "ddq", "torque", "values", "load")
 
 
 def find_compiler() -> str | None:
-    """Path of the C compiler: ``$CC``, cc, gcc or clang; None where there is none."""
-    return next(
-        (path for name in (os.environ.get("CC", ""), "cc", "gcc", "clang") if (path := shutil.which(name))), None
-    )
+    """Path of the C compiler: that of ``$CC``, else cc, gcc or clang; None where there is none."""
+    command = _compiler_command()
+    return command[0] if command else None
+
+
+def _compiler_command() -> list[str]:
+    """The compiler with the options that ``$CC`` gives it; empty where there is none."""
+    asked = shlex.split(os.environ.get("CC", ""))
+    if asked and shutil.which(asked[0]) is None:
+        raise ExportError(
+            f"CC names '{asked[0]}', which is no program here", remedy="Set CC to a C compiler, or unset it."
+        )
+    path = next((found for name in (asked[:1] or ("cc", "gcc", "clang")) if (found := shutil.which(name))), None)
+    return [path, *asked[1:]] if path else []
 
 
 def check_code(text: CodeText, files: Mapping[str, str], answers: Reference, tolerance: float) -> dict[str, float]:
@@ -132,19 +143,20 @@ def run_driver(text: CodeText, program: str, answers: Reference) -> dict[str, Fl
 
 def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence[str] = FLAGS) -> str:
     """Compile C files of a folder into a program of it; returns the program's path."""
-    compiler = find_compiler()
-    if compiler is None:
+    compiler = _compiler_command()
+    if not compiler:
         raise ExportError("there is no C compiler to check the code with", remedy="Install gcc or clang, or set CC.")
     target = str(Path(folder, program))
-    _execute([compiler, *flags, *sources, "-o", target, "-lm"], b"", folder)
+    remedy = "Set CC to a C99 compiler such as gcc or clang; if it is one, report this robot."
+    _execute([*compiler, *flags, *sources, "-o", target, "-lm"], b"", folder, remedy)
     return target
 
 
-def _execute(command: list[str], stdin: bytes, folder: str | None = None) -> bytes:
+def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:
     done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, timeout=600, check=False)
     if done.returncode:
         message = done.stderr.decode(errors="replace").strip()[:2000]
-        raise ExportError(f"{Path(command[0]).name} failed ({done.returncode}): {message}")
+        raise ExportError(f"{Path(command[0]).name} failed ({done.returncode}): {message}", remedy=remedy)
     return done.stdout
 
 

@@ -11,7 +11,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from dynid.errors import ArgumentError, ExportError
+from dynid.control.arguments import as_whole
+from dynid.dynamics.inertia_matrix import composite_inertia_matrix
+from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c_check import check_code
 from dynid.export.c_extras import cmake_text, cpp_text, readme_text, selftest_text
 from dynid.export.c_functions import FUNCTIONS, TWO_RATE, record_function, record_synchronous
@@ -81,7 +83,7 @@ class CPackage:
             ExportError: There is no compiler, or it refuses the code.
             GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
-        answers = reference(self.text.model, self.text.answered, samples, seed)
+        answers = reference(self.text.model, self.text.answered, as_whole("samples", samples, least=1), seed)
         return check_code(self.text, self.files, answers, self.tolerance)
 
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
@@ -99,7 +101,12 @@ class CPackage:
         try:
             target.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ExportError(f"cannot make the folder: {error.strerror}", path=target) from error
+            raise ExportError(
+                f"cannot make the folder: {error.strerror}", path=target, remedy="Choose another folder."
+            ) from error
+        for name in (f"{self.name}_two_rate.h", f"{self.name}_two_rate.c"):  # of other options, written before
+            if name not in self.files and _is_ours(target / name):
+                (target / name).unlink()
         for name, content in self.files.items():
             write_atomically(target / name, content, force=force)
         return target
@@ -140,9 +147,15 @@ def generate_c(
 
     Raises:
         ArgumentError: A function is not known, or an option does not fit the robot.
+        DescriptionError: Forward dynamics is asked for and a joint moves nothing that has inertia.
     """
     robot, notes = _robot_and_notes(source)
     _check_options(functions, precision, parameters, load)
+    if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
+        what = f"base is {base!r}" if isinstance(name, str | None) else f"name is {name!r}"
+        raise ArgumentError(what, remedy="Give a text as name, base_parameters(robot) as base, or leave them out.")
+    if "forward_dynamics" in functions:
+        _check_motion(robot, source)
     model = build_model(robot, parameters=parameters, base=base, load=load)
     tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
     tasks = {task: record_function(model, task) for task in TWO_RATE} if two_rate else {}
@@ -192,6 +205,31 @@ def _check_options(functions: Sequence[str], precision: str, parameters: str, lo
             raise ArgumentError(f"option {value!r} is not one of {choices}")
 
 
+def _check_motion(robot: Robot, source: Source) -> None:
+    """Refuse forward dynamics where the inertia matrix cannot be solved with."""
+    if isinstance(source, PrunedModel) and source.indefinite:
+        much = f"{source.indefinite} of {source.samples} samples"
+        raise ArgumentError(
+            f"the pruned inertia matrix is not positive definite on {much}: forward dynamics would be nonsense",
+            remedy="Leave forward_dynamics out of the functions, or prune with a smaller threshold.",
+        )
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof)
+    inertia = np.asarray(composite_inertia_matrix(robot, robot.parameter_vector, q), dtype=float)
+    own = np.sqrt(np.abs(np.diag(inertia)))
+    scaled = inertia / np.outer(own, own) if own.all() else inertia * 0.0
+    if np.abs(np.linalg.eigvalsh(scaled)).min(initial=1.0) < 1e-13:
+        joint = f"joint '{robot.joint_names[int(np.argmin(own))]}'" if not own.all() else "a joint"
+        raise DescriptionError(
+            f"robot '{robot.name}': {joint} moves nothing that has inertia, so forward dynamics is not defined",
+            remedy="Give the link its mass, the joint a RotorInertia, or leave forward_dynamics out of the functions.",
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is one that was generated."""
+    return path.is_file() and "enerated by dynid" in path.read_text(encoding="utf-8", errors="replace")[:400]
+
+
 def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
     if not model.columns:
         return {}
@@ -208,7 +246,8 @@ def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
 
 def _check_range(text: CodeText) -> None:
     """Refuse constants that the type cannot hold."""
-    constants = np.concatenate([tape.constants for tape in [*text.tapes.values(), *text.tasks.values()]])
+    tapes = [*text.tapes.values(), *text.tasks.values()]
+    constants = np.concatenate([text.model.runtime_values, *(tape.constants for tape in tapes)])
     sizes = np.abs(constants[constants != 0.0])
     limits = np.finfo(np.float32 if text.precision == "float" else np.float64)
     if sizes.size and (sizes.max() > limits.max or sizes.min() < limits.tiny):
