@@ -145,9 +145,11 @@ class SafeChild:
         except (EOFError, OSError, ValueError) as error:
             self.close()
             out_of_time = late.is_set() or process.returncode == -_OUT_OF_TIME
-            what = f"took longer than {seconds:.0f} s" if out_of_time else f"crashed ({_cause(process.returncode)})"
+            waited = watchdog.interval if late.is_set() else seconds
+            what = f"took longer than {waited:.0f} s" if out_of_time else f"crashed ({_cause(process.returncode)})"
+            busy = "If other work keeps the machine busy, read it again later; else t" if late.is_set() else "T"
             raise LogReadError(
-                f"{who} {what} on it", path=path, remedy="The file is damaged: record or export it again."
+                f"{who} {what} on it", path=path, remedy=f"{busy}he file is damaged: record or export it again."
             ) from error
         finally:
             watchdog.cancel()
