@@ -13,6 +13,7 @@ from dynid.estimation import loop_blocks
 from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.instrumental import _Measured, _Round
 from dynid.estimation.loop_runs import LoopRuns, Motions
+from dynid.estimation.possible import near_possible
 from dynid.estimation.scores import solution_covariance
 from dynid.kernels import regressor
 from support.closed_loops import Scene, scene
@@ -105,6 +106,17 @@ def test_long_logs_need_the_memory_of_a_block(monkeypatch: pytest.MonkeyPatch) -
         peaks[size] = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peaks[500] < regressor_size < 3.0 * regressor_size < peaks[10**6]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_possible_robot_is_found_where_noise_turned_an_instrument_round() -> None:
+    problem, truth = CHOSEN.problem(CHOSEN.noisy(1)), CHOSEN.values
+    slope = problem.information.weight().R.T @ problem.information.weight().R
+    slope[2, 2] = -1e-3 * slope[2, 2]  # less than nothing is known of XY2
+    found = near_possible(problem, truth, slope)
+    assert np.isfinite(found).all()
+    others = np.arange(truth.size) != 2
+    assert np.abs(found - truth)[others].max() < 0.3 * np.abs(truth).max()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,10 @@ def near_possible(problem: Problem, beta: Floats, information: Floats) -> Floats
 def _nearest(problem: Problem, beta: Floats, information: Floats, samples: int, prior: float) -> FeasibleSolution:
     strength = float(beta @ information @ beta)
     information = information * min(1.0, STRONGEST / max(strength, 1e-300))
-    scale = 1.0 / np.sqrt(np.diagonal(information))
+    # instruments that noise turned against their regressor make a diagonal below zero: nothing is known there, and
+    # the nearest positive matrix has no information in that direction
+    sizes = np.abs(np.diagonal(information))
+    scale = 1.0 / np.sqrt(np.maximum(sizes, 1e-14 * sizes.max(initial=1e-300)))
     values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
     root = (vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))) @ vectors.T / scale
     R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
