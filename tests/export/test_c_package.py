@@ -276,3 +276,13 @@ def test_files_of_other_options_do_not_stay(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ExportError, match="Choose another"):
         generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path / "file")
+
+
+def test_a_joint_whose_name_is_an_identifier_keeps_it():
+    arm = zoo.scara()
+    names = dict(zip(arm.joint_names, ("Joint 1", "joint_1", "a", "b"), strict=True))
+    named = [dataclasses.replace(joint, name=names.get(joint.name, joint.name)) for joint in arm.joints]
+    robot = dataclasses.replace(arm, joints=tuple(named))
+    header = generate_c(robot, ["gravity"], name="arm", two_rate=False).files["arm.h"]
+    assert "ARM_JOINT_JOINT_1 = 1," in header
+    assert "ARM_JOINT_JOINT_1_2 = 0," in header

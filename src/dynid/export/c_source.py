@@ -8,7 +8,7 @@ from typing import Literal
 
 from dynid.export.c_functions import FUNCTIONS
 from dynid.export.c_model import CodeModel
-from dynid.export.c_names import c_comment, unique_identifiers
+from dynid.export.c_names import c_comment, c_identifier, unique_identifiers
 from dynid.export.c_preparation import PARAMETERS
 from dynid.export.c_printer import called_functions, fast_function, printed_count
 from dynid.parameters.layout import parameters as parameter_layout
@@ -159,7 +159,10 @@ def operation_table(text: CodeText) -> Table:
 
 
 def _joint_numbers(text: CodeText) -> list[str]:
-    names = unique_identifiers(text.model.robot.joint_names, "joint")
+    joints = text.model.robot.joint_names
+    exact_first = sorted(joints, key=lambda joint: c_identifier(joint, "joint") != joint)  # those keep their names
+    found = dict(zip(exact_first, unique_identifiers(exact_first, "joint"), strict=True))
+    names = [found[joint] for joint in joints]
     entries = [f"    {text.name.upper()}_JOINT_{name.upper()} = {j}," for j, name in enumerate(names)]
     entries[-1] = entries[-1].rstrip(",")
     return ["/* Joints by name: index into q, dq, ddq and torque. */", "enum {", *entries, "};", ""]
