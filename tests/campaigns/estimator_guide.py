@@ -50,7 +50,7 @@ def questions() -> tuple[Question, ...]:
     return (
         Question("noise of the positions, 3R arm", "gautier_khalil_3r", noises, ALL),
         Question("noise of the positions, PUMA 560", "puma560", noises[:3], ALL, runs=3),
-        Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST, runs=3),
+        Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST, runs=4),
         Question("coarse encoders", "gautier_khalil_3r", conditions(quantisation=(1e-4, 1e-3, 5e-3)), FAST),
         Question(
             "wrong gains of the controller",
