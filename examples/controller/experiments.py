@@ -37,8 +37,13 @@ def true_robot() -> dynid.Robot:
 
 def identified(robot: dynid.Robot) -> dynid.Robot:
     """What identification makes of ten seconds of noisy measurements."""
-    plan = dynid.design_excitation(
-        robot, dynid.MotionLimits.from_robot(robot, scale=0.8), period_s=10.0, harmonics=5, seed=0, time_limit_s=10.0
+    plan = dynid.design_excitation(  # ended by its effort, never by the clock: every machine finds the same motion
+        robot,
+        dynid.MotionLimits.from_robot(robot, scale=0.8),
+        period_s=10.0,
+        harmonics=5,
+        seed=0,
+        time_limit_s=1e6,
     )
     log = simulate_experiment(
         robot, plan.trajectory, rate_hz=500.0, noise=Noise(position=1e-5, effort=0.1), with_velocity=False
@@ -91,7 +96,7 @@ Written by `make control`: a simulated PUMA 560 with rotors and viscous friction
 noise, control at 1 kHz. The model was identified from ten seconds of a noisy log. The move takes all six joints through
 about 60 degrees in 0.8 s.
 
-Computed torque with the identified model follows {wrong / right:.0f} times better than with parameters 20 % wrong.
+Computed torque with the identified model follows {wrong / right:.1f} times better than with parameters 20 % wrong.
 Released under gravity compensation by the identified model, the arm moves {drift:.1e} rad in one second.
 
 ![errors over time](control.svg)
@@ -103,6 +108,9 @@ Released under gravity compensation by the identified model, the arm moves {drif
 ## Robustness: computed torque against the error of all parameters ([Atkeson1986] section 4.2.2)
 
 {robustness(robot, move, imperfections=FLAWS).to_markdown()}
+
+The row of 0 % is what encoders, drives and the control period leave with the true model: one run, the others are
+medians of three wrong models. Up to about 1 % wrong parameters are lost in it, and may by chance do better.
 
 ## Two rates: torque error against the background period ([Izaguirre1992] section 3)
 

@@ -95,3 +95,12 @@ def test_accelerations_need_more_bandwidth_than_positions():
     found = dict(bandwidths(zoo.puma560(), move).rows)
     assert found["accelerations"] > 2.0 * found["positions"]
     assert found["accelerations"] > found["inertias"]
+
+
+def test_the_rms_error_over_all_joints_is_below_the_largest_of_one():
+    robot = zoo.puma560()
+    move = minimum_jerk(np.zeros(6), np.full(6, 0.2), duration_s=0.05)
+    _, rms, largest = robustness(robot, move, shares=(0.2,), seeds=1).rows[0]
+    error = track(robot, ComputedTorque(with_wrong_parameters(robot, 0.2), move), move).error
+    assert rms == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert rms < largest == np.abs(error).max()
