@@ -47,7 +47,7 @@ campaigns:
 	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
-	@echo "c-robots                generated C of 200 random robots and the zoo through all tools (hours; resumes)"
+	@echo "c-robots                generated C of 200 random robots and the zoo through all tools (an hour; resumes)"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
 	@echo "control                 tracking with an identified model, writes docs/control.md"
 	@echo "controller              the example controller in C at 1 kHz"
