@@ -13,7 +13,7 @@ from dynid.estimation.loop_search import SearchStart
 from dynid.estimation.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.possible import possible_estimate, with_standard
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import NoiseSums, lengthened, resolvable, scaled_solution
+from dynid.estimation.scores import NoiseSums, lengthened, resolvable, scaled_solution, spectrum
 
 __all__ = ["streamed_didim"]
 
@@ -120,9 +120,9 @@ def _covariance(runs: StreamSearch[_Torques], sums: _Torques) -> Floats:
     for again in (False, True):
         for window in runs.windows(sums.beta):
             J, rest = _slopes_and_rest(window)
-            H = np.fft.rfft(J * weights[:, None], axis=0)
+            H = spectrum(J * weights[:, None])
             if again:
                 spread.add(H, len(rest))
             else:
-                spread.look(H, np.fft.rfft(rest, axis=0), rest)
+                spread.look(H, rest)
     return spread.covariance(sums.normal)

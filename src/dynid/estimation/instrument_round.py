@@ -12,7 +12,7 @@ from dynid.estimation.loop_blocks import Block
 from dynid.estimation.loop_runs import LoopRun, SimulatedMotion, weights_of
 from dynid.estimation.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import NoiseSums, resolvable, scaled_solution
+from dynid.estimation.scores import NoiseSums, resolvable, scaled_solution, spectrum
 from dynid.kernels import regressor
 
 __all__ = ["Moments", "Round", "mixed_block", "streamed_covariance"]
@@ -146,11 +146,11 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
             run, motion, block = window.run, window.motion, window.block
             wide = run.columns(motion, block.wide)
             wide *= (run.run.valid[block.wide] * window.fade[block.wide, None])[:, :, None]
-            H = np.fft.rfft(block_rows(run, motion, links, wide * found.weights[:, None], block), axis=0)
+            H = spectrum(block_rows(run, motion, links, wide * found.weights[:, None], block))
             if again:
                 spread.add(H, len(window.valid))
                 continue
             torque = run.torque_residual(motion)[block.rows] - wide[block.inner] @ error
             noise = np.concatenate([torque, (run.run.q - run.positions(motion))[block.rows]], axis=1)
-            spread.look(H, np.fft.rfft(noise, axis=0), noise)
+            spread.look(H, noise)
     return spread.covariance(found.slope)

@@ -38,7 +38,7 @@ from dynid.estimation.loop_search import LoopSearch, SearchStart
 from dynid.estimation.loop_stream import StreamSearch
 from dynid.estimation.possible import with_standard
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
+from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 from dynid.kernels import regressor
 
 __all__ = ["InstrumentalVariables"]
@@ -194,7 +194,7 @@ class _Round(Round):
 
         def left(values: Floats) -> Iterator[Floats]:
             for k, block, torque in triples:
-                yield (torque - made[k][0] @ values) * runs.runs[block.run].run.valid[block.rows]
+                yield (torque - times(made[k][0], values)) * runs.runs[block.run].run.valid[block.rows]
 
         counts = runs.problem.equations
         weights = joint_weights(left(beta), counts) if weights is None else weights
@@ -210,7 +210,7 @@ class _Round(Round):
         slope = np.tensordot(weights, cross, 1)
         solution, condition = scaled_solution(slope, weights @ right)
         variances = 1.0 / joint_weights(left(solution), counts)
-        squares = sum(((made[k][1][block.inner] @ solution) ** 2).sum(axis=0) for k, block, _ in triples)
+        squares = sum((times(made[k][1][block.inner], solution) ** 2).sum(axis=0) for k, block, _ in triples)
         resolution = resolvable(slope, float(weights @ squares))
         return cls(solution, slope, variances, weights, float(np.sqrt(condition)), resolution, made)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.loop_blocks import Kept
 
-__all__ = ["NoiseSums", "lengthened", "resolvable", "scaled_solution", "solution_covariance"]
+__all__ = ["NoiseSums", "lengthened", "resolvable", "scaled_solution", "solution_covariance", "spectrum", "times"]
 
 Floats = NDArray[np.float64]
 BAND_HZ = 4.0
@@ -50,13 +50,30 @@ def solution_covariance(
         outputs: How many of the m outputs, the first, were fitted; all by default.
     """
     m, b = noise[0].shape[1], slope.shape[0]
-    spectra = Kept(lambda k: (np.fft.rfft(rows[k], axis=0), np.fft.rfft(noise[k], axis=0)), len(noise))
+    spectra = Kept(lambda k: spectrum(rows[k]), len(noise))
     sums = NoiseSums(m, b, rate_hz, outputs)
-    for (H, v), values in zip(spectra, noise, strict=True):
-        sums.look(H, v, values)
-    for (H, _), values in zip(spectra, noise, strict=True):
+    for H, values in zip(spectra, noise, strict=True):
+        sums.look(H, values)
+    for H, values in zip(spectra, noise, strict=True):
         sums.add(H, len(values))
     return sums.covariance(slope)
+
+
+def spectrum(x: Floats) -> NDArray[np.complex128]:
+    """(F, ...) Fourier transform of rows (N, ...), with zeros behind them up to a length that is quick to transform."""
+    return np.asarray(np.fft.rfft(x, quick_length(len(x)), axis=0))
+
+
+def quick_length(samples: int) -> int:
+    """Samples with those zeros, which do not count any more than others that are left out."""
+    from scipy.fft import next_fast_len
+
+    return int(next_fast_len(samples, real=True))
+
+
+def times(matrices: Floats, values: Floats) -> Floats:
+    """(N, n) products of matrices (N, n, b) with values (b,): one product in place of N small ones."""
+    return np.asarray((matrices.reshape(-1, matrices.shape[2]) @ values).reshape(matrices.shape[:2]))
 
 
 class NoiseSums:
@@ -73,9 +90,9 @@ class NoiseSums:
         self._roots: list[NDArray[np.complex128]] = []
         self._B = np.zeros((b, b))
 
-    def look(self, H: NDArray[np.complex128], v: NDArray[np.complex128], noise: Floats) -> None:
-        """First, at all runs: spectra (F, m, b) of the rows and (F, m) of the noise (N, m)."""
-        m, b, N = *H.shape[1:], len(noise)
+    def look(self, H: NDArray[np.complex128], noise: Floats) -> None:
+        """First, at all runs: `spectrum` (F, m, b) of the rows, and the noise (N, m)."""
+        m, b, N, v = *H.shape[1:], quick_length(len(noise)), spectrum(noise)
         self._counts, self._samples = self._counts + np.count_nonzero(noise, axis=0), self._samples + N
         for band in range(self._bands):
             inside = _inside(band, self._width, self._rate_hz, N)
@@ -85,8 +102,8 @@ class NoiseSums:
             self._powers[band] += np.einsum("fmbp,fmbp->mb", parts, parts) * (2.0 / N)
 
     def add(self, H: NDArray[np.complex128], N: int) -> None:
-        """Then, all runs again: spectrum (F, m, b) of the rows, N of them."""
-        roots = self._roots or self._settled()
+        """Then, all runs again: `spectrum` (F, m, b) of the rows, N of them."""
+        roots, N = self._roots or self._settled(), quick_length(N)
         for band in range(self._bands):
             inside = H[_inside(band, self._width, self._rate_hz, N)]
             scaled = (roots[band].T @ inside.conj()).reshape(-1, len(self._B))
