@@ -71,7 +71,7 @@ def mixed_block(
         lost = regressor(run.simulator.arm.robot, *(x[block.rows] for x in states), columns=columns)
         mixed = np.add(Y, np.subtract(exact, lost, out=lost), out=lost)
     mixed[:, :, joint_models] = exact[:, :, joint_models]
-    return mixed, wide * window[:, :, None]
+    return mixed, np.multiply(wide, window[:, :, None], out=wide)
 
 
 class Moments(Sums):
