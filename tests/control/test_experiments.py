@@ -40,6 +40,19 @@ def test_computed_torque_needs_the_right_parameters(flaws):
     assert np.linalg.norm(wrong.rms) > 10.0 * np.linalg.norm(right.rms)
 
 
+def test_velocities_from_encoders_are_half_a_period_old():
+    robot, flaws = geared_puma560(), Imperfections(encoder_step=2 * np.pi / 2**16, torque_noise=0.002)
+    move = minimum_jerk(START, START + 1.0, duration_s=0.8)
+    errors = [
+        np.linalg.norm(track(robot, ComputedTorque(robot, move, velocity_age_s=age), move, imperfections=flaws).rms)
+        for age in (0.0, 0.5e-3, 1e-3)
+    ]
+    assert errors[1] < 0.5 * min(errors[0], errors[2])
+    for seed in range(6):
+        wrong = ComputedTorque(with_wrong_parameters(robot, 0.2, seed), move, velocity_age_s=0.5e-3)
+        assert np.linalg.norm(track(robot, wrong, move, imperfections=flaws).rms) > 10.0 * errors[1]
+
+
 @pytest.mark.parametrize("joints", [(0,), (1,), (2,), (0, 1, 2)])
 def test_open_loop_torque_of_a_fast_move_stays_under_ten_percent(joints):
     robot, move = zoo.puma260(), quarter_turn(joints, 0.9)  # 190 degrees per second at most

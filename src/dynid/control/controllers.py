@@ -79,10 +79,28 @@ class GravityCompensation:
 class ComputedTorque(_Follower):
     """``M(q) (ddq_r + kd de + kp e) + velocity(q, dq) + gravity(q) + friction(dq_r)``: linear and decoupled errors."""
 
-    def __init__(self, model: Robot, trajectory: Trajectory, *, kp: float = 400.0, kd: float = 40.0) -> None:
-        """Follow with gains ``kp`` [1/s^2] and ``kd`` [1/s], the same for every joint."""
+    def __init__(
+        self,
+        model: Robot,
+        trajectory: Trajectory,
+        *,
+        kp: float = 400.0,
+        kd: float = 40.0,
+        velocity_age_s: float = 0.0,
+    ) -> None:
+        """Follow a trajectory.
+
+        Args:
+            model: What the controller knows of the robot.
+            trajectory: What is wanted.
+            kp: Gain of the position's error [1/s^2], the same for every joint.
+            kd: Gain of the velocity's error [1/s].
+            velocity_age_s: How old measured velocities are [s]: half a control period where they are differences of
+                positions; they are brought up to now by the wanted acceleration.
+        """
         super().__init__(model, trajectory)
         self.kp, self.kd = as_number("kp", kp, least=0.0), as_number("kd", kd, least=0.0)
+        self.velocity_age_s = as_number("velocity_age_s", velocity_age_s, least=0.0)
 
     @cached_property
     def _law(self) -> Any:
@@ -97,6 +115,7 @@ class ComputedTorque(_Follower):
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
         """Torques (n,)."""
         q_wanted, dq_wanted, ddq = self.reference(time)
+        dq = dq + self.velocity_age_s * ddq
         corrected = ddq + self.kd * (dq_wanted - dq) + self.kp * (q_wanted - q)
         return np.asarray(self._law(q, np.ascontiguousarray(dq), dq_wanted, corrected))
 
