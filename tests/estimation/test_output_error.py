@@ -83,6 +83,16 @@ def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.Estimator)
     assert not any("control law" in note for estimate in found for note in estimate.notes)
 
 
+@pytest.mark.parametrize("name", ["gautier_khalil_3r", "puma560"])
+def test_instrumental_variables_end_where_more_simulations_change_nothing(name: str) -> None:
+    chosen = made(name) if name != "puma560" else made(name, 5.0)
+    log = chosen.problem(chosen.noisy(0))
+    ended, further = (dynid.InstrumentalVariables(tolerance=t).solve(log) for t in (0.1, 1e-5))
+    assert further.extras["simulations"] > ended.extras["simulations"]
+    assert np.abs((ended.values - further.values) / further.stderr).max() < 0.1
+    np.testing.assert_allclose(ended.stderr, further.stderr, rtol=0.02)
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
 @pytest.mark.parametrize("share", [0.8, 1.25])
 def test_a_wrong_control_law_is_said(estimator: dynid.Estimator, share: float) -> None:

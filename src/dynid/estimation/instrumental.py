@@ -55,7 +55,8 @@ class InstrumentalVariables(Estimator):
     iterations: int = 15
     """Most simulations after the first."""
     tolerance: float = 0.1
-    """Changes smaller than this share of the standard deviation end the iteration."""
+    """Where the next simulation would change all parameters by less than this share of their standard deviation, it
+    is not made."""
     block: int = BLOCK
     """Samples whose regressors are in memory at a time; noise of different blocks is taken to be independent."""
 
@@ -144,9 +145,11 @@ class InstrumentalVariables(Estimator):
             count += 1
             step = found.beta - beta
             later, motions = runs.advance(beta, beta + lengthened(step, before, found.slope), motions, found.slope)
-            change, beta, before = np.abs(later - beta), later, step
+            change, beta, before = later - beta, later, step
             found = solved(beta, motions, 1.0 / found.variances)
-            if np.all(change <= self.tolerance * found.quick_stderr + found.resolution):
+            small = self.tolerance * found.quick_stderr + found.resolution
+            # the next simulation would be of the same robot; or, where the wanted robot is impossible, this one was
+            if np.all(np.abs(found.beta - beta) <= small) or np.all(np.abs(change) <= small):
                 break
             if count == self.iterations:
                 notes = (*notes, f"not settled after {count} simulations")

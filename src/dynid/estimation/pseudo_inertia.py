@@ -30,15 +30,19 @@ def svec(matrix: Floats) -> Floats:
 def unsvec(vector: Floats) -> Floats:
     """(4, 4) symmetric matrix from `svec`."""
     matrix = np.zeros((4, 4))
-    matrix[_ROWS, _COLUMNS] = vector / _SCALE
-    return matrix + np.triu(matrix, 1).T
+    matrix[_ROWS, _COLUMNS] = matrix[_COLUMNS, _ROWS] = vector / _SCALE
+    return matrix
+
+
+_UNITS = np.stack([unsvec(unit) for unit in np.eye(10)])
 
 
 def _parameters_of(pseudo: Floats) -> Floats:
-    """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of a pseudo-inertia."""
-    second = pseudo[:3, :3]
-    tensor = np.trace(second) * np.eye(3) - second
-    return np.concatenate([tensor[np.triu_indices(3)], pseudo[:3, 3], [pseudo[3, 3]]])
+    """(K, 10) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of pseudo-inertias (K, 4, 4)."""
+    xx, yy, zz, m = np.diagonal(pseudo, axis1=1, axis2=2).T
+    xy, xz, yz = pseudo[:, 0, 1], pseudo[:, 0, 2], pseudo[:, 1, 2]
+    first = pseudo[:, :3, 3].T
+    return np.stack([yy + zz, -xy, -xz, xx + zz, -yz, xx + yy, *first, m], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,5 +72,4 @@ class WhitenedBody:
             note = f"'{name}' is not a possible body in the prior: the nearest possible one stands in"
             pseudo = (vectors * np.maximum(values, smallest * values[-1])) @ vectors.T
         root = np.linalg.cholesky(pseudo)
-        columns = [_parameters_of(root @ unsvec(unit) @ root.T) for unit in np.eye(10)]
-        return cls(np.stack(columns, axis=1), note)
+        return cls(_parameters_of(root @ _UNITS @ root.T).T, note)
