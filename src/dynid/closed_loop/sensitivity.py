@@ -20,7 +20,7 @@ from dynid.tape.program import Backend
 from dynid.tape.rollout import Runs
 from dynid.tape.variation import Linearisation, Variation, padded
 
-__all__ = ["LoopDerivatives", "bias_slopes", "differentiate_loop"]
+__all__ = ["LoopDerivatives", "bias_slopes", "differentiate_loop", "law_program"]
 
 Floats = NDArray[np.float64]
 STEPS = 128
@@ -100,7 +100,7 @@ def _linearised(
     n, reference = simulator.loop.dof, simulator.loop.reference
     state, memory = runs.state[0, ticks], runs.memory[0, ticks]
     samples = np.concatenate([x[ticks] for x in (reference.q, reference.dq, reference.ddq)], axis=1)
-    laws = _law_program(_Key(simulator.law, n), backend)(state, memory, samples)
+    laws = law_program(simulator.law, n, backend)(state, memory, samples)
     assert runs.stages is not None
     stages = runs.stages[0, steps[ticks.start] : steps[ticks.stop]]
     q, dq, ddq = (
@@ -134,6 +134,11 @@ class _Key:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self.fields == other.fields
+
+
+def law_program(law: Tape, dof: int, backend: Backend = "auto") -> Program:
+    """`law_slopes` of many states at once; from the cache where an equal law had it made."""
+    return _law_program(_Key(law, dof), backend)
 
 
 @lru_cache(maxsize=32)

@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from dynid.closed_loop.arm import law_slopes
+from dynid.closed_loop.sensitivity import law_program
 from dynid.data.findings import Finding
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import solution_covariance
-from dynid.tape import compile_tape
 
 __all__ = ["check_controller", "controller_mismatch", "controller_notes"]
 
@@ -65,13 +64,17 @@ def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions
     compared = [_compared(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     torques = [run.torques(motion) * run.run.valid for run, motion in zip(runs.runs, motions, strict=True)]
     levels = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
+    values = _shares(compared, levels)
     findings = []
     for part, what in enumerate(PARTS):
         shares = []
         for joint, name in enumerate(runs.problem.robot.joint_names):
-            columns = [np.ascontiguousarray(parts[:, joint, [part, -1]]) for parts, _ in compared]
-            targets = [rest[:, joint] for _, rest in compared]
-            shares.append(_Share(name, *_share(columns, targets, float(levels[joint]), runs.rate_hz)))
+            spread = np.inf  # too small to matter: no need to know how certain it is
+            if abs(values[joint, part]) > SHARE:
+                columns = [np.ascontiguousarray(parts[:, joint, [part, -1]]) for parts, _ in compared]
+                targets = [rest[:, joint] for _, rest in compared]
+                spread = _spread(columns, targets, float(levels[joint]), runs.rate_hz)
+            shares.append(_Share(name, float(values[joint, part]), spread))
         findings += [_finding(what, share) for share in _accused(shares)]
     return tuple(findings)
 
@@ -120,11 +123,8 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
     n, ticks = run.loop.dof, run.rows * run.every
     reference, records = run.loop.reference, motion.runs
     wanted = [x[ticks] for x in (reference.q, reference.dq, reference.ddq)]
-    tape = law_slopes(run.simulator.law, n)
-    samples = np.zeros((len(ticks), next(entry.size for entry in tape.inputs if entry.name == "sample")))
-    samples[:, : 3 * n] = np.concatenate(wanted, axis=1)  # without the noise that a law may see
-    program = compile_tape(tape, "numpy")
-    L = np.asarray(program(records.state[0, run.rows], records.memory[0, run.rows], samples))
+    program = law_program(run.simulator.law, n, "numpy")
+    L = np.asarray(program(records.state[0, run.rows], records.memory[0, run.rows], np.concatenate(wanted, axis=1)))
     position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
     shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)
     rest = run.torque_residual(motion) - _acting(position, shift[0]) - _acting(velocity, shift[1])
@@ -170,8 +170,27 @@ def _remembered(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[n
     return total
 
 
-def _share(columns: list[Floats], targets: list[Floats], level: float, rate_hz: float) -> tuple[float, float]:
-    """Share of the joint's torque (of size level) in the first column's shape, and its standard deviation.
+def _shares(compared: list[tuple[Floats, Floats]], levels: Floats) -> Floats:
+    """(n, 4) share of the joints' torques, of sizes (n,), in each part's shape beside a constant, if it is none itself.
+
+    Args:
+        compared: (N, n, 4) parts of the torque, the last a constant, and (N, n) what the law leaves, of each run.
+        levels: Root mean square torques of the joints [N m or N].
+    """
+    rows = [np.moveaxis(np.concatenate([parts, rest[:, :, None]], axis=2), 1, 0) for parts, rest in compared]
+    G = sum((X.swapaxes(1, 2) @ X for X in rows), np.zeros((len(levels), 5, 5)))  # of parts and rest, joint by joint
+    sizes = np.sqrt(np.diagonal(G, axis1=1, axis2=2)[:, :4])
+    some = np.maximum(sizes, 1e-300)
+    lean, right = G[:, :4, 3] / (some * some[:, 3:]), G[:, :4, 4] / some
+    alone = ~(1.0 + np.abs(lean) < 1e8 * (1.0 - np.abs(lean)))
+    found = np.where(alone, right, (right - lean * right[:, 3:]) / np.where(alone, 1.0, 1.0 - lean**2))
+    count = np.sqrt(sum(X.shape[1] for X in rows))  # as the sizes are root sums, the levels root means
+    seen = (levels[:, None] > 0.0) & (sizes > 1e-9 * count * levels[:, None])
+    return np.where(seen, found / (count * np.where(levels > 0.0, levels, 1.0)[:, None]), 0.0)
+
+
+def _spread(columns: list[Floats], targets: list[Floats], level: float, rate_hz: float) -> float:
+    """Standard deviation of a share.
 
     Args:
         columns: (N, 2) of each run: a part of the torque, and one.
@@ -180,16 +199,12 @@ def _share(columns: list[Floats], targets: list[Floats], level: float, rate_hz: 
         rate_hz: Of the samples [Hz].
     """
     sizes = np.sqrt(np.mean(np.concatenate(columns) ** 2, axis=0))
-    if not level > 0.0 or not sizes[0] > 1e-9 * level:
-        return 0.0, 0.0
     used = [X / sizes for X in columns]
     slope = sum((X.T @ X for X in used), np.zeros((2, 2)))
     if not np.linalg.cond(slope) < 1e8:  # the part is a constant itself
         used, slope = [np.ascontiguousarray(X[:, :1]) for X in used], slope[:1, :1]
     right = sum((X.T @ y for X, y in zip(used, targets, strict=True)), np.zeros(len(slope)))
     values = np.linalg.solve(slope, right)
-    if abs(values[0]) <= SHARE * level:  # too small to matter: no need to know how certain it is
-        return float(values[0]) / level, np.inf
     rest = [(y - X @ values)[:, None] for X, y in zip(used, targets, strict=True)]
     covariance = solution_covariance(slope, [X[:, None, :] for X in used], rest, rate_hz)
-    return float(values[0]) / level, float(np.sqrt(max(covariance[0, 0], 0.0))) / level
+    return float(np.sqrt(max(covariance[0, 0], 0.0))) / level
