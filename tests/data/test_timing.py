@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dynid
-from dynid.data.delay import delay_rows, estimate_delay, longest_part
+from dynid.data.delay import delay_rows, estimate_delay, model_delay, timed_samples
 from dynid.data.processing import process
 from dynid.data.quick_fit import with_friction, with_smooth_sign
 from dynid.data.recording import Recording
@@ -143,7 +143,7 @@ def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
         delay_s=1e-3 * delay_ms,
         seed=1,
     )
-    experiment = longest_part(process(recording))
+    experiment = timed_samples(process(recording))
     rows = delay_rows(experiment, 0.1)
     states = [np.ascontiguousarray(x[rows]) for x in (experiment.q, experiment.dq, experiment.ddq)]
     sign = experiment.smooth(np.sign(experiment.dq))[rows]
@@ -153,6 +153,30 @@ def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
     assert delay.clear == (delay_ms != 0.0)
     moved = process(recording, effort_delay_s=delay.seconds)
     assert any("moved back" in line for line in moved.recipe) == (delay.seconds != 0.0)
+
+
+def test_every_stretch_of_a_log_tells_the_delay():
+    """The longest stretch of this log stands still: what it says of time is worth nothing."""
+    robot = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
+    log = simulate_experiment(
+        robot, path, rate_hz=250.0, duration_s=30.0, noise=Noise(position=1e-5, effort=0.1), delay_s=0.013, seed=1
+    )
+    still = (log.time > 9.0) & (log.time < 21.0)
+    rng = np.random.default_rng(0)
+    q, effort = np.array(log.q), np.array(log.effort)
+    q[still] = q[still][0] + 1e-5 * rng.standard_normal(q[still].shape)
+    effort[still] = effort[still][0] + 0.1 * rng.standard_normal(q[still].shape)
+    kept = np.ones(log.time.size, dtype=bool)
+    for second in (3.0, 6.0, 9.0, 21.0, 24.0, 27.0):
+        kept[np.abs(log.time - second) < 0.1] = False
+    cut = Recording(time=log.time[kept], q=q[kept], effort=effort[kept])
+    experiment = process(cut, cutoff_hz=10.0)
+    assert np.unique(experiment.segment).size == 7
+    delay = model_delay(robot, experiment)
+    assert delay.sure
+    assert delay.seconds == pytest.approx(0.013, abs=max(4.0 * delay.stderr_s, 2e-4))
+    assert delay.stderr_s < 1e-3
 
 
 def test_auto_moves_torques_back_only_when_the_delay_is_sure():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,16 @@ from dynid.errors import DataError
 from dynid.kernels import regressor
 from dynid.robot.model import Robot
 
-__all__ = ["Delay", "delay_rows", "estimate_delay", "longest_part", "model_delay", "motion_basis", "orthonormal"]
+__all__ = [
+    "Delay",
+    "delay_rows",
+    "estimate_delay",
+    "known_stretches",
+    "model_delay",
+    "motion_basis",
+    "orthonormal",
+    "timed_samples",
+]
 
 Floats = NDArray[np.float64]
 _Cost = Callable[[float], float]
@@ -32,6 +40,8 @@ BLOCKS = 10
 """Parts of time whose scatter tells how sure the shift is."""
 FEWEST_STEPS = 25
 """Shifts tried either way, at least: at a low rate a sampling period is too coarse."""
+FEWEST_ROWS = 50
+"""Samples that a gap-free stretch must have, and that must be judged."""
 LIGHT = 0.05
 """Cutoff over sampling rate of the low-pass for torques that went through none."""
 
@@ -52,9 +62,17 @@ class Delay:
     """Sampling period [s]."""
 
     @property
+    def likely(self) -> bool:
+        """Whether the delay is probably not zero: worth a word, not a change."""
+        return self._beyond(3.0)
+
+    @property
     def sure(self) -> bool:
         """Whether the delay is surely not zero."""
-        return abs(self.seconds) > max(5.0 * self.stderr_s, 0.1 * self.period_s)
+        return self._beyond(5.0)
+
+    def _beyond(self, standard_errors: float) -> bool:
+        return abs(self.seconds) > max(standard_errors * self.stderr_s, 0.1 * self.period_s)
 
     @property
     def clear(self) -> bool:
@@ -76,30 +94,34 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     """Estimate how late the torques of an experiment are stamped.
 
     Args:
-        experiment: Processed with ``effort_delay_s=0``; its `longest_part` is used.
-        bases: For every joint the functions (M, m) that span its torque at the samples of `delay_rows` of that part:
-            the rows of a regressor; a model-free set by default.
+        experiment: Processed with ``effort_delay_s=0``; of its `timed_samples` those valid for a joint are used.
+        bases: For every joint the functions (M, m) that span its torque at their `delay_rows`: the rows of a
+            regressor; a model-free set by default.
         max_delay_s: Largest delay looked for, either way [s].
 
     Raises:
         DataError: The experiment is too short.
     """
-    experiment = longest_part(experiment)
+    experiment = timed_samples(experiment)
     rows = delay_rows(experiment, max_delay_s)
-    if rows.size < 50:
+    valid = experiment.valid[rows]
+    joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS)
+    if not joints.size:
         raise DataError(
-            "no gap-free stretch is long enough to estimate a delay",
-            remedy=f"It must exceed {2 * max_delay_s:g} s by 50 samples; give a smaller max_delay_s.",
+            "no joint moves long enough without a gap to estimate a delay",
+            remedy=f"It needs {2 * max_delay_s:g} s and {FEWEST_ROWS} samples; give a smaller max_delay_s.",
         )
-    spanned = [orthonormal(basis) for basis in (bases or motion_basis(experiment, rows))]
+    bases = bases or motion_basis(experiment, rows)
+    spanned = [orthonormal(bases[j] * valid[:, [j]]) for j in joints]
     period = 1.0 / experiment.rate_hz
-    time = experiment.time[rows]
-    torque = _Interpolated(experiment.time, experiment.effort)
+    interpolated = _Interpolated(experiment, rows)
+
+    def torque(shift: float) -> Floats:
+        return np.asarray((interpolated(shift) * valid)[:, joints])
 
     def squares(shift: float) -> Floats:
         """(BLOCKS, n) sums of what is left unexplained, by time and joint."""
-        values = torque(time + shift)
-        left = np.stack([y - Q @ (Q.T @ y) for y, Q in zip(values.T, spanned, strict=True)], axis=1) ** 2
+        left = np.stack([y - Q @ (Q.T @ y) for y, Q in zip(torque(shift).T, spanned, strict=True)], axis=1) ** 2
         return np.add.reduceat(left, np.linspace(0, rows.size, BLOCKS + 1).astype(int)[:-1], axis=0)
 
     def unexplained(shift: float) -> Floats:
@@ -108,7 +130,7 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     count = max(int(max_delay_s / period), FEWEST_STEPS)
     steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
     table = np.array([squares(s) for s in steps])
-    total = np.sum((torque(time) - torque(time).mean(axis=0)) ** 2, axis=0)
+    total = np.array([y[v].var() * v.sum() for y, v in zip(torque(0.0).T, valid[:, joints].T, strict=True)])
     weight = 1.0 / np.maximum(table.sum(axis=1).min(axis=0), 1e-12 * total + 1e-300)
     by_time, by_joint = table @ weight, table.sum(axis=1) * weight
     shift = _minimise(lambda s: float(unexplained(s) @ weight), steps, by_joint.sum(axis=1))
@@ -124,7 +146,7 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
 
 def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> Delay:
     """The same with a robot's own equations, friction added: surer than functions that only about span the torque."""
-    part = longest_part(experiment)
+    part = timed_samples(experiment)
     rows = delay_rows(part, max_delay_s)
     if robot is None or rows.size == 0:
         return estimate_delay(part, max_delay_s=max_delay_s)
@@ -154,45 +176,60 @@ def _lowest(steps: Floats, cost: Floats) -> float:
     return float(steps[k] + 0.5 * (steps[1] - steps[0]) * (left - right) / max(left - 2.0 * middle + right, 1e-300))
 
 
-def longest_part(experiment: Experiment) -> Experiment:
-    """The `longest_stretch`; torques that went through no low-pass go through a light one.
+def timed_samples(experiment: Experiment) -> Experiment:
+    """The samples that tell the time: all `known_stretches` but short ones.
 
-    Dry friction turns sharply and tells the time best, so a strong filter would waste it; but values interpolated
-    between noisy samples scatter less than the samples, and without any filter a shift by half a period would win.
+    Torques that went through no low-pass go through a light one. Dry friction turns sharply and tells the time best, so
+    a strong filter would waste it; but values interpolated between noisy samples scatter less than the samples, and
+    without any filter a shift by half a period would win.
     """
-    part = longest_stretch(experiment)
-    if part.smoothing is not None or part.samples < 50:
+    part = known_stretches(experiment)
+    part = part.rows(np.flatnonzero(np.bincount(part.segment)[part.segment] >= FEWEST_ROWS))
+    if part.smoothing is not None or part.samples == 0:
         return part
     light = Smoothing(rate_hz=part.rate_hz, cutoff_hz=LIGHT * part.rate_hz, low_pass=Butterworth())
-    return replace(part, effort=light.apply(part.effort), smoothing=light)
+    part = replace(part, smoothing=light)
+    return replace(part, effort=part.smooth(part.effort))
 
 
-def longest_stretch(experiment: Experiment) -> Experiment:
-    """The longest gap-free part with all torques known."""
+def known_stretches(experiment: Experiment) -> Experiment:
+    """The samples with all torques known; its segments are the gap-free stretches of them."""
     known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
-    changes = np.flatnonzero((np.diff(experiment.segment) != 0) | ~known[1:] | ~known[:-1]) + 1
-    edges = [0, *changes.tolist(), experiment.samples]
-    pieces = [slice(start, stop) for start, stop in pairwise(edges) if stop > start and known[start]]
-    return experiment.rows(max(pieces, key=lambda piece: piece.stop - piece.start, default=slice(0, 0)))
+    borders = (np.diff(experiment.segment) != 0) | (known[1:] != known[:-1])
+    stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])
+    return replace(experiment, segment=stretch).rows(np.flatnonzero(known))
 
 
 def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:
-    """The samples of a `longest_part` that the shift is judged on."""
+    """The samples of `timed_samples` that the shift is judged on: a shifted torque is known, too."""
     margin = int(np.ceil(max_delay_s * part.rate_hz)) + 2
-    inner = np.arange(margin, max(part.samples - margin, margin))
+    inner = np.flatnonzero(np.minimum(*_from_edges(part.segment)) >= margin)
     return inner[:: max(1, inner.size // MOST_ROWS)]
 
 
-class _Interpolated:
-    """A torque (N, n) as a function of time."""
+def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many samples of its segment lie before each sample (N,), and how many after."""
+    _, first, inverse, count = np.unique(segment, return_index=True, return_inverse=True, return_counts=True)
+    before = np.arange(segment.size) - first[inverse]
+    return before, count[inverse] - 1 - before
 
-    def __init__(self, time: Floats, values: Floats) -> None:
+
+class _Interpolated:
+    """The torque of an experiment as a function of time, at some of its rows."""
+
+    def __init__(self, part: Experiment, rows: NDArray[np.int64]) -> None:
         from scipy.interpolate import CubicSpline
 
-        self._spline = CubicSpline(time, values)
+        self._pieces = []
+        for stretch in np.unique(part.segment[rows]):
+            there = part.segment == stretch
+            self._pieces.append(
+                (CubicSpline(part.time[there], part.effort[there]), part.time[rows[there[rows]]]),
+            )
 
-    def __call__(self, time: Floats) -> Floats:
-        return np.asarray(self._spline(time))
+    def __call__(self, shift: float) -> Floats:
+        """(M, n) torques a shift [s] after each row."""
+        return np.concatenate([spline(time + shift) for spline, time in self._pieces])
 
 
 def orthonormal(basis: Floats) -> Floats:

@@ -206,12 +206,13 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
         delay = model_delay(robot, experiment, max_delay_s=max_delay_s)
     except DataError:
         return
-    if delay.sure:
+    if delay.likely:
+        verb = "are" if delay.sure else "seem to be"
         yield Finding(
             code="unsynchronised",
             severity="warning" if delay.clear else "note",
             channel="effort",
-            message=f"torques are stamped {1e3 * delay.seconds:.4g} ms late",
+            message=f"torques {verb} stamped {1e3 * delay.seconds:.4g} ms late",
             evidence={
                 "delay [s]": delay.seconds,
                 "standard error [s]": delay.stderr_s,

@@ -142,20 +142,24 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
     yield from check_noise(robot, samples)
     if not samples.trust.any():
         return
-    units = list(check_gravity_and_units(robot, samples))
-    yield from units
-    late: list[Finding] = []
-    if not units:
-        late = [] if experiment is None else list(check_delay(robot, experiment))
-        yield from late
-    if not units and not _explained(late):
+    yield from list(check_gravity_and_units(robot, samples)) or _late_or_wrong(robot, samples, experiment)
+    yield from check_excitation(robot, samples)
+
+
+def _late_or_wrong(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
+    """Torques out of step with the motion, and what else would explain the log better."""
+    late = [] if experiment is None else list(check_delay(robot, experiment))
+    causes: list[Finding] = []
+    if not _explained(late):
         causes = list(check_hypotheses(robot, samples))
         if all(cause.severity != "error" for cause in causes):
             checks = (check_gravity_direction, check_compensation, check_changes)
             found = [finding for check in checks for finding in check(robot, samples)]
             causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
-        yield from causes
-    yield from check_excitation(robot, samples)
+    if any(cause.severity == "error" for cause in causes):
+        late = [finding for finding in late if finding.severity != "note"]  # equations that are wrong mislead the clock
+    yield from late
+    yield from causes
 
 
 def _explained(late: list[Finding]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.delay import longest_stretch
+from dynid.data.delay import known_stretches
 from dynid.data.filters import Smoothing
 from dynid.data.recording import Experiment
 
@@ -44,7 +44,8 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     Its density is taken to be the same within the band of the motion as just above it. Dry friction reaches there
     too, with less than a tenth of its size, which does not matter where the question is whether noise prevails.
     """
-    part = longest_stretch(experiment)
+    part = known_stretches(experiment)
+    part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))
     if part.samples < FEWEST:
         return np.zeros(part.q.shape[1])
     rate = part.rate_hz
