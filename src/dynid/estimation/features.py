@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.data.filters import follow
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 
@@ -272,12 +273,7 @@ class LaggedSign(ScaledFeature):
         return True
 
     def shape(self, q: Floats, dq: Floats, rate_hz: float) -> Floats:
-        from scipy import signal
-
-        keep = np.exp(-1.0 / (self.scale * rate_hz))
-        sign = np.sign(dq)
-        start = np.array([keep * sign[0]]) if sign.size else np.zeros(1)
-        return np.asarray(signal.lfilter([1.0 - keep], [1.0, -keep], sign, zi=start)[0])
+        return follow(np.sign(dq), self.scale, rate_hz)
 
 
 @dataclass(frozen=True)

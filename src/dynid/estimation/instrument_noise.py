@@ -75,7 +75,7 @@ def noise_rows(
         motions: Simulated with the estimate.
         beta: (b,) the estimate.
         blocks: Of the experiments.
-        instruments: Gives (N, n, b) of a block's wide rows.
+        instruments: Gives (N, K) of a block's wide rows; see `dynid.estimation.acting`.
         weights: (n,) of the joints.
 
     Returns:
@@ -90,9 +90,8 @@ def noise_rows(
 
     def made(number: int) -> Floats:
         block = blocks[number]
-        return block_rows(
-            runs.runs[block.run], motions[block.run], links, instruments(number) * weights[:, None], block
-        )
+        run = runs.runs[block.run]
+        return block_rows(run, motions[block.run], links, run.acting.whole(instruments(number), weights), block)
 
     return Kept(made, len(blocks), memory=0), noise
 
@@ -116,16 +115,17 @@ def _unexplained(
     """(N, n) torque residual of every block without what other parameters would explain: the estimate's own error."""
     whole = [run.torque_residual(motion) for run, motion in zip(runs.runs, motions, strict=True)]
     rests = [whole[block.run][block.rows] for block in blocks]
-    b = len(runs.problem.base.columns)
-    normal, right = np.zeros((b, b)), np.zeros(b)
+    n, b = runs.problem.robot.dof, len(runs.problem.base.columns)
+    own, right = np.zeros((n, b, b)), np.zeros((n, b))
     for number, (block, rest) in enumerate(zip(blocks, rests, strict=True)):
-        Z = instruments(number)[block.inner]
-        rows = (Z * np.sqrt(weights)[None, :, None]).reshape(-1, b)
-        normal += rows.T @ rows
-        right += (rest * weights).reshape(-1) @ Z.reshape(-1, b)
-    error, _ = scaled_solution(normal, right)
-    pairs = enumerate(zip(blocks, rests, strict=True))
-    return [rest - instruments(number)[block.inner] @ error for number, (block, rest) in pairs]
+        Z, pairs = instruments(number)[block.inner], runs.runs[block.run].acting
+        own += pairs.products(Z, Z)
+        right += pairs.sums(Z, rest)
+    error, _ = scaled_solution(np.tensordot(weights, own, 1), weights @ right)
+    return [
+        rest - runs.runs[block.run].acting.times(instruments(number)[block.inner], error)
+        for number, (block, rest) in enumerate(zip(blocks, rests, strict=True))
+    ]
 
 
 def links_only(problem: Problem, beta: Floats) -> Floats:

@@ -13,9 +13,8 @@ from dynid.estimation.loop_runs import LoopRun, SimulatedMotion, weights_of
 from dynid.estimation.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import NoiseSums, resolvable, scaled_solution, spectrum
-from dynid.kernels import regressor
 
-__all__ = ["Moments", "Round", "mixed_block", "streamed_covariance"]
+__all__ = ["Moments", "Round", "at_links", "mixed_block", "streamed_covariance"]
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +41,6 @@ class Round:
 
 
 def mixed_block(
-    problem: Problem,
     run: LoopRun,
     motion: SimulatedMotion,
     block: Block,
@@ -50,28 +48,31 @@ def mixed_block(
     Y: Floats,
     window: Floats,
 ) -> tuple[Floats, Floats]:
-    """(N, n, b) regressor of a block, and the instruments Z of its wide rows.
+    """(N, K) regressor of a block, and the instruments Z of its wide rows; see `dynid.estimation.acting`.
 
     Args:
-        problem: What is estimated.
         run: The experiment in its loop.
         motion: Simulated.
         block: Its rows.
         states: The simulated motion made as the measured one was; None where that changes nothing.
-        Y: (N, n, b) regressor at the measured motion.
+        Y: (N, K) regressor of the links at the measured motion.
         window: (N, n) by which the instruments of the wide rows are multiplied.
     """
-    columns = problem.base.columns
-    joint_models = slice(sum(column < 10 * problem.robot.dof for column in columns), len(columns))
-    wide = run.columns(motion, block.wide)
+    wide = run.acting_rows(motion, block.wide)
     exact = wide[block.inner]
     if states is None:
-        mixed = Y.copy()
+        mixed = np.where(run.acting.joint_models, exact, Y)
     else:
-        lost = regressor(run.simulator.arm.robot, *(x[block.rows] for x in states), columns=columns)
-        mixed = np.add(Y, np.subtract(exact, lost, out=lost), out=lost)
-    mixed[:, :, joint_models] = exact[:, :, joint_models]
-    return mixed, np.multiply(wide, window[:, :, None], out=wide)
+        mixed = at_links(run, states, block.rows)
+        np.add(Y, np.subtract(exact, mixed, out=mixed), out=mixed)
+    run.acting.scale(wide, window)
+    return mixed, wide
+
+
+def at_links(run: LoopRun, states: tuple[Floats, Floats, Floats], rows: slice) -> Floats:
+    """(N, K) regressor of the links, joint models zero, at some rows of states (N, n)."""
+    result: Floats = run.acting.links(*(np.ascontiguousarray(x[rows]) for x in states))
+    return result
 
 
 class Moments(Sums):
@@ -86,24 +87,19 @@ class Moments(Sums):
         self._own, self._rest = np.zeros((n, b, b)), np.zeros((n, b))  # Z' Z, Z' (tau - tau_sim)
 
     def add(self, window: Window) -> None:
-        run, rows, valid = window.run.run, window.block.rows, window.valid
-        states = (run.q[rows], run.dq[rows], run.ddq[rows])
-        at = regressor(self.problem.robot, *states, columns=self.problem.base.columns)
-        Y, wide = _mixed(self.problem, window, at)
+        run, rows, valid, pairs = window.run.run, window.block.rows, window.valid, window.run.acting
+        Y, wide = _mixed(window)
         Z = wide[window.block.inner]
+        pairs.scale(Y, valid)
         torque = np.where(valid, run.effort[rows], 0.0)
         rest = window.run.torque_residual(window.motion)[rows]
-        left = (torque - Y @ self.beta) * valid
-        for j, support in enumerate(self.problem.information.supports):
-            acting = list(support)  # the other columns of this joint are zero
-            block = np.ix_(acting, acting)
-            instrument, at = np.ascontiguousarray(Z[:, j, acting]), Y[:, j, acting] * valid[:, j, None]
-            self._cross[j][block] += instrument.T @ at
-            self._right[j, acting] += instrument.T @ torque[:, j]
-            self._normal[j][block] += at.T @ at
-            self._lean[j, acting] += at.T @ left[:, j]
-            self._own[j][block] += instrument.T @ instrument
-            self._rest[j, acting] += instrument.T @ rest[:, j]
+        left = torque - pairs.times(Y, self.beta)
+        self._cross += pairs.products(Z, Y)
+        self._right += pairs.sums(Z, torque)
+        self._normal += pairs.products(Y, Y)
+        self._lean += pairs.sums(Y, left)
+        self._own += pairs.products(Z, Z)
+        self._rest += pairs.sums(Z, rest)
         self._left += (left**2).sum(axis=0)
 
     def solved(self, weights: Floats | None) -> Round:
@@ -124,10 +120,16 @@ class Moments(Sums):
         return scaled_solution(np.tensordot(weights, self._own, 1), weights @ self._rest)[0]
 
 
-def _mixed(problem: Problem, window: Window, Y: Floats) -> tuple[Floats, Floats]:
-    run, motion, wide = window.run, window.motion, window.block.wide
-    fade = run.run.valid[wide] * window.fade[wide, None]
-    return mixed_block(problem, run, motion, window.block, run.derived(motion), Y, fade)
+def _mixed(window: Window) -> tuple[Floats, Floats]:
+    run, motion, block = window.run, window.motion, window.block
+    Y = at_links(run, (run.run.q, run.run.dq, run.run.ddq), block.rows)
+    return mixed_block(run, motion, block, run.derived(motion), Y, _fade(window))
+
+
+def _fade(window: Window) -> Floats:
+    """(N, n) by which the instruments of a window's wide rows are multiplied."""
+    wide = window.block.wide
+    return np.asarray(window.run.run.valid[wide] * window.fade[wide, None])
 
 
 def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round) -> Floats:
@@ -144,13 +146,13 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
     for again in (False, True):
         for window in runs.windows(sums.beta):
             run, motion, block = window.run, window.motion, window.block
-            wide = run.columns(motion, block.wide)
-            wide *= (run.run.valid[block.wide] * window.fade[block.wide, None])[:, :, None]
-            H = spectrum(block_rows(run, motion, links, wide * found.weights[:, None], block))
+            wide = run.acting_rows(motion, block.wide)
+            run.acting.scale(wide, _fade(window))
+            H = spectrum(block_rows(run, motion, links, run.acting.whole(wide, found.weights), block))
             if again:
                 spread.add(H, len(window.valid))
                 continue
-            torque = run.torque_residual(motion)[block.rows] - wide[block.inner] @ error
+            torque = run.torque_residual(motion)[block.rows] - run.acting.times(wide[block.inner], error)
             noise = np.concatenate([torque, (run.run.q - run.positions(motion))[block.rows]], axis=1)
             spread.look(H, noise)
     return spread.covariance(found.slope)

@@ -30,7 +30,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_noise import faded, noise_rows
-from dynid.estimation.instrument_round import Moments, Round, mixed_block, streamed_covariance
+from dynid.estimation.instrument_round import Moments, Round, at_links, mixed_block, streamed_covariance
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_blocks import BLOCK, Block, Kept, cut
 from dynid.estimation.loop_runs import LoopRuns, Motions, joint_weights
@@ -38,8 +38,7 @@ from dynid.estimation.loop_search import LoopSearch, SearchStart
 from dynid.estimation.loop_stream import StreamSearch
 from dynid.estimation.possible import with_standard
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
-from dynid.kernels import regressor
+from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
 
 __all__ = ["InstrumentalVariables"]
 
@@ -163,7 +162,7 @@ class _Measured:
 
     blocks: tuple[Block, ...]
     matrices: Kept[Floats]
-    """(N, n, b) regressor at the measured motion of each block"""
+    """(N, K) regressor of the links at the measured motion of each block; see `dynid.estimation.acting`"""
     torques: list[Floats]
     """(N, n) of each block, zero where they do not count"""
     windows: list[Floats]
@@ -174,9 +173,8 @@ class _Measured:
         blocks = cut([run.run.samples for run in runs.runs], size)
 
         def matrix(number: int) -> Floats:
-            run, rows = runs.runs[blocks[number].run], blocks[number].rows
-            states = (run.run.q[rows], run.run.dq[rows], run.run.ddq[rows])
-            return regressor(run.simulator.arm.robot, *states, columns=run.simulator.arm.columns)
+            run = runs.runs[blocks[number].run]
+            return at_links(run, (run.run.q, run.run.dq, run.run.ddq), blocks[number].rows)
 
         torques = [np.where(run.run.valid, run.run.effort, 0.0) for run in runs.runs]
         windows = [run.run.valid * faded(run.run)[:, None] for run in runs.runs]
@@ -188,48 +186,46 @@ class _Round(Round):
     """The solution with the instruments of one simulation in memory."""
 
     made: Kept[tuple[Floats, ...]]
-    """Y (N, n, b) of each block, and Z of its wide rows, zero where a sample does not count"""
+    """Y (N, K) of each block, and Z of its wide rows, zero where a sample does not count"""
 
     @classmethod
     def of(cls, runs: LoopRuns, measured: _Measured, beta: Floats, motions: Motions, weights: Floats | None) -> _Round:
         made = _mixed(runs, measured, motions)
-        triples = list(zip(range(len(made)), measured.blocks, measured.torques, strict=True))
+        runs_of = [runs.runs[block.run] for block in measured.blocks]
+        parts = list(zip(range(len(made)), measured.blocks, runs_of, measured.torques, strict=True))
 
         def left(values: Floats) -> Iterator[Floats]:
-            for k, block, torque in triples:
-                yield (torque - times(made[k][0], values)) * runs.runs[block.run].run.valid[block.rows]
+            for k, block, run, torque in parts:
+                yield (torque - run.acting.times(made[k][0], values)) * run.run.valid[block.rows]
 
         counts = runs.problem.equations
         weights = joint_weights(left(beta), counts) if weights is None else weights
         b, n = beta.size, runs.problem.robot.dof
         cross, right = np.zeros((n, b, b)), np.zeros((n, b))
-        for k, block, torque in triples:
+        for k, block, run, torque in parts:
             Y, Z = made[k][0], made[k][1][block.inner]
-            for j, support in enumerate(runs.problem.information.supports):
-                acting = list(support)  # the other columns of this joint are zero
-                instrument = np.ascontiguousarray(Z[:, j, acting])
-                cross[j][np.ix_(acting, acting)] += instrument.T @ Y[:, j, acting]
-                right[j, acting] += instrument.T @ torque[:, j]
+            cross += run.acting.products(Z, Y)
+            right += run.acting.sums(Z, torque)
         slope = np.tensordot(weights, cross, 1)
         solution, condition = scaled_solution(slope, weights @ right)
         variances = 1.0 / joint_weights(left(solution), counts)
-        squares = sum((times(made[k][1][block.inner], solution) ** 2).sum(axis=0) for k, block, _ in triples)
+        squares = sum((run.acting.times(made[k][1][block.inner], solution) ** 2).sum(0) for k, block, run, _ in parts)
         resolution = resolvable(slope, float(weights @ squares))
         return cls(solution, slope, variances, weights, float(np.sqrt(condition)), resolution, made)
 
     def instruments(self, number: int) -> Floats:
-        """(N, n, b) of a block's wide rows."""
+        """(N, K) of a block's wide rows."""
         return self.made[number][1]
 
 
 def _mixed(runs: LoopRuns, measured: _Measured, motions: Motions) -> Kept[tuple[Floats, ...]]:
-    """Y (N, n, b) of each block, and Z of its wide rows."""
+    """Y (N, K) of each block, and Z of its wide rows."""
     derived = [run.derived(motion) for run, motion in zip(runs.runs, motions, strict=True)]
 
     def made(number: int) -> tuple[Floats, ...]:
         block = measured.blocks[number]
         run, states, Y = runs.runs[block.run], derived[block.run], measured.matrices[number]
         window = measured.windows[block.run][block.wide]
-        return mixed_block(runs.problem, run, motions[block.run], block, states, Y, window)
+        return mixed_block(run, motions[block.run], block, states, Y, window)
 
     return Kept(made, len(measured.blocks))

@@ -15,6 +15,7 @@ from dynid.closed_loop.simulate import LoopSimulator
 from dynid.data.filters import Smoothing
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.acting import Acting, acting
 from dynid.estimation.loop_search import LoopSearch, SearchStart, WrongLawError
 from dynid.estimation.loop_stability import LoopStability
 from dynid.estimation.problem import Problem
@@ -119,9 +120,22 @@ class LoopRun:
         q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
         return q[self._places], dq[self._places], ddq[self._places]
 
+    @property
+    def acting(self) -> Acting:
+        """Which parameters act on which joints."""
+        return acting(self.simulator.arm)
+
     def columns(self, motion: SimulatedMotion, rows: slice = slice(None)) -> Floats:
         """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
-        n, program = self.loop.dof, _columns(self.simulator.arm)
+        return self._along(_columns(self.simulator.arm), motion, rows)
+
+    def acting_rows(self, motion: SimulatedMotion, rows: slice = slice(None)) -> Floats:
+        """(N, K) the same of those parameters only that act on a joint."""
+        return self._along(self.acting.all, motion, rows)
+
+    def _along(self, program: Program, motion: SimulatedMotion, rows: slice) -> Floats:
+        """(N, ...) a program's output along a simulated motion, low-passed like the measured torques."""
+        n = self.loop.dof
         if not self._low_passed:
             states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
             result: Floats = program(*(np.ascontiguousarray(x) for x in states))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.problem import Problem
+from dynid.information import Information
 
 __all__ = ["Blocks", "block_inflation", "correlation_inflation", "joint_variances"]
 
@@ -28,8 +29,7 @@ def joint_variances(problem: Problem, beta: Floats, segments: Mapping[int, float
         beta: (b + k,) parameters.
         segments: Weights of some segments' squared residuals; the variance is then that of a segment of weight one.
     """
-    counting = np.array([(segments or {}).get(segment, 1.0) for segment in problem.information.segments])
-    squares = counting @ problem.information.per_joint_residual(beta)
+    squares = _residual_squares(problem.information, beta, segments)
     equations = problem.equations
     share = 1.0 - beta.size / max(int(equations.sum()), beta.size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -37,6 +37,15 @@ def joint_variances(problem: Problem, beta: Floats, segments: Mapping[int, float
     # a joint without residual (no noise, or no torque) must not get infinite weight
     floor = 1e-20 * max(float(variances.max(initial=0.0)), 1e-280)
     return np.maximum(variances, floor)
+
+
+def _residual_squares(information: Information, beta: Floats, segments: Mapping[int, float] | None) -> Floats:
+    """(n,) weighted sums of the joints' squared residuals."""
+    if segments is None:  # of all segments together there are factors already
+        vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
+        return np.array([np.sum((information.factor(joint) @ vector) ** 2) for joint, vector in enumerate(vectors)])
+    counting = np.array([segments.get(segment, 1.0) for segment in information.segments])
+    return np.asarray(counting @ information.per_joint_residual(beta))
 
 
 def correlation_inflation(problem: Problem, beta: Floats) -> Floats:

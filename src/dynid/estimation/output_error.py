@@ -27,7 +27,7 @@ from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRuns, Motions, Start, WrongLawError, joint_weights
 from dynid.estimation.possible import possible_estimate, with_standard
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
+from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 
 __all__ = ["CLIE", "CLOE", "DIDIM"]
 
@@ -203,7 +203,7 @@ def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
 
 def _resolution(fit: _Fit) -> Floats:
     """(b,) changes of single parameters too small to go on for, whatever the noise."""
-    squares = sum(((J @ fit.beta) ** 2).sum(axis=0) for J in fit.slopes)
+    squares = sum((times(J, fit.beta) ** 2).sum(axis=0) for J in fit.slopes)
     return resolvable(fit.normal, float(fit.weights @ squares))
 
 
