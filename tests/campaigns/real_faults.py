@@ -127,12 +127,9 @@ def _wall(log: RealLog, rng: Rng) -> Recording:
 
 
 def _late(log: RealLog, rng: Rng) -> Recording:
-    """Torques moved further the way they seem to be moved already: the other way would mend the log."""
     time, effort = log.recording.time, log.recording.effort
-    own = [finding.evidence["delay [s]"] for finding in log.report.about("unsynchronised")]
     period = float(np.median(np.diff(time)))
-    sign = np.sign(own[0]) if own else rng.choice([-1, 1])
-    late = sign * rng.uniform(max(0.02, 1.5 * period), max(0.05, 2.0 * period))
+    late = rng.choice([-1, 1]) * rng.uniform(max(0.02, 1.5 * period), max(0.05, 2.0 * period))
     return replace(log.recording, effort=np.column_stack([np.interp(time - late, time, x) for x in effort.T]))
 
 

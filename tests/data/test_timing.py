@@ -173,7 +173,7 @@ def test_every_stretch_of_a_log_tells_the_delay():
     cut = Recording(time=log.time[kept], q=q[kept], effort=effort[kept])
     experiment = process(cut, cutoff_hz=10.0)
     assert np.unique(experiment.segment).size == 7
-    delay = model_delay(robot, experiment)
+    delay, _ = model_delay(robot, experiment)
     assert delay.sure
     assert delay.seconds == pytest.approx(0.013, abs=max(4.0 * delay.stderr_s, 2e-4))
     assert delay.stderr_s < 1e-3

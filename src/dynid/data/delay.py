@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.filters import Butterworth, Smoothing
+from dynid.data.filters import Butterworth, Smoothing, follow
 from dynid.data.quick_fit import with_friction, with_smooth_sign
 from dynid.data.recording import Experiment
 from dynid.errors import DataError
@@ -38,10 +38,14 @@ MOST_ROWS = 3000
 """Samples the shift is judged on."""
 BLOCKS = 10
 """Parts of time whose scatter tells how sure the shift is."""
-FEWEST_STEPS = 25
-"""Shifts tried either way, at least: at a low rate a sampling period is too coarse."""
+STEPS = (25, 100)
+"""Shifts tried either way, at least and at most: a sampling period may be too coarse or needlessly fine."""
 FEWEST_ROWS = 50
 """Samples that a gap-free stretch must have, and that must be judged."""
+LAGS_S = (0.02, 0.05, 0.1)
+"""Times in which dry friction may follow a change of direction [s]."""
+WORTH = 0.97
+"""What leaves less than this share unexplained is worth having."""
 LIGHT = 0.05
 """Cutoff over sampling rate of the low-pass for torques that went through none."""
 
@@ -77,7 +81,11 @@ class Delay:
     @property
     def clear(self) -> bool:
         """Whether it is surely not zero, and shifting removes something worth removing."""
-        return self.sure and self.residual_after < 0.97 * self.residual_before
+        return self.sure and self.residual_after < WORTH * self.residual_before
+
+    def explains_better_than(self, other: Delay) -> bool:
+        """Whether clearly less is left unexplained, each at its best shift."""
+        return self.residual_after < WORTH * other.residual_after
 
 
 def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats]:
@@ -105,8 +113,8 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     experiment = timed_samples(experiment)
     rows = delay_rows(experiment, max_delay_s)
     valid = experiment.valid[rows]
-    joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS)
-    if not joints.size:
+    joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS).tolist()
+    if not joints:
         raise DataError(
             "no joint moves long enough without a gap to estimate a delay",
             remedy=f"It needs {2 * max_delay_s:g} s and {FEWEST_ROWS} samples; give a smaller max_delay_s.",
@@ -127,7 +135,7 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     def unexplained(shift: float) -> Floats:
         return np.asarray(squares(shift).sum(axis=0))
 
-    count = max(int(max_delay_s / period), FEWEST_STEPS)
+    count = int(np.clip(max_delay_s / period, *STEPS))
     steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
     table = np.array([squares(s) for s in steps])
     total = np.array([y[v].var() * v.sum() for y, v in zip(torque(0.0).T, valid[:, joints].T, strict=True)])
@@ -144,16 +152,31 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     )
 
 
-def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> Delay:
-    """The same with a robot's own equations, friction added: surer than functions that only about span the torque."""
+def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> tuple[Delay, Delay]:
+    """The same with a robot's own equations, friction added: surer than functions that only about span the torque.
+
+    Dry friction that follows a reversal slowly looks like a torque that is late.
+
+    Returns:
+        The delay under the friction that explains the torque better, at once or following with a lag (of `LAGS_S` the
+        best), and the delay under the other one. Without a robot, twice that of `estimate_delay`.
+    """
     part = timed_samples(experiment)
     rows = delay_rows(part, max_delay_s)
     if robot is None or rows.size == 0:
-        return estimate_delay(part, max_delay_s=max_delay_s)
+        return (estimate_delay(part, max_delay_s=max_delay_s),) * 2
     motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
-    sign = part.smooth(np.sign(part.dq))[rows]
-    Y = with_smooth_sign(regressor(with_friction(robot), *motion), sign)
-    return estimate_delay(part, [Y[:, j] for j in range(robot.dof)], max_delay_s=max_delay_s)
+    sign = np.sign(part.dq)
+    Y = with_smooth_sign(regressor(with_friction(robot), *motion), part.smooth(sign)[rows])
+    sharp = estimate_delay(part, list(Y.swapaxes(0, 1)), max_delay_s=max_delay_s)
+
+    def with_lag(lag_s: float) -> Delay:
+        late = part.smooth(part.by_segment(lambda x: follow(x, lag_s, part.rate_hz), sign))[rows]
+        bases = [np.column_stack([Y[:, j], late[:, j]]) for j in range(robot.dof)]
+        return estimate_delay(part, bases, max_delay_s=max_delay_s)
+
+    lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)
+    return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
 
 
 def _scatter(costs: Floats, steps: Floats) -> float:

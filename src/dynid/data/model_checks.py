@@ -203,23 +203,28 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
 def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
     """Are torques stamped late or early? The experiment's torques should be unfiltered."""
     try:
-        delay = model_delay(robot, experiment, max_delay_s=max_delay_s)
+        delay, other = model_delay(robot, experiment, max_delay_s=max_delay_s)
     except DataError:
         return
-    if delay.likely:
+    told = delay if delay.likely else other
+    if told.likely:
         verb = "are" if delay.sure else "seem to be"
+        remedy = f"Process with effort_delay_s={told.seconds:.6f}; on the command line --delay {told.seconds:.6f}."
+        if not delay.likely:
+            doubt = f"Doubtful: {1e3 * delay.seconds:.4g} ms if dry friction follows reversals otherwise, as it may."
+            remedy = f"{doubt} Compare held-out errors with and without --delay {told.seconds:.6f}."
         yield Finding(
             code="unsynchronised",
             severity="warning" if delay.clear else "note",
             channel="effort",
-            message=f"torques {verb} stamped {1e3 * delay.seconds:.4g} ms late",
+            message=f"torques {verb} stamped {1e3 * told.seconds:.4g} ms late",
             evidence={
-                "delay [s]": delay.seconds,
-                "standard error [s]": delay.stderr_s,
-                "residual before": delay.residual_before,
-                "after": delay.residual_after,
+                "delay [s]": told.seconds,
+                "standard error [s]": told.stderr_s,
+                "residual before": told.residual_before,
+                "after": told.residual_after,
             },
-            remedy=f"Process with effort_delay_s={delay.seconds:.6f}; on the command line --delay {delay.seconds:.6f}.",
+            remedy=remedy,
         )
 
 

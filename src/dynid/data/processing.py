@@ -187,7 +187,7 @@ def resolve_delay(recording: Recording, options: Processing, robot: Robot | None
         return options, ""
     plain = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
     uniform = uniform_recording(recording, plain)
-    delay = model_delay(robot, assemble(recording, uniform, *resolve_cutoff(uniform, plain)))
+    delay, _ = model_delay(robot, assemble(recording, uniform, *resolve_cutoff(uniform, plain)))
     verdict = "moved back" if delay.sure else "left as they are"
     note = f"torques {1e3 * delay.seconds:.4g} ms late (standard error {1e3 * delay.stderr_s:.2g} ms): {verdict}"
     return replace(options, effort_delay_s=delay.seconds if delay.sure else 0.0), note

@@ -156,10 +156,17 @@ def _late_or_wrong(robot: Robot, samples: Samples, experiment: Experiment | None
             checks = (check_gravity_direction, check_compensation, check_changes)
             found = [finding for check in checks for finding in check(robot, samples)]
             causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
-    if any(cause.severity == "error" for cause in causes):
-        late = [finding for finding in late if finding.severity != "note"]  # equations that are wrong mislead the clock
-    yield from late
+    yield from _not_misled(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes
+
+
+def _not_misled(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
+    """The delays that explain more than equations put right do: wrong ones mislead the clock."""
+    if not wrong:
+        return late
+    known = [f.evidence for f in wrong if "free residual after" in f.evidence]
+    left = min((float(e["free residual after"]) / float(e["free residual before"]) for e in known), default=1.0)
+    return [f for f in late if f.severity != "note" and f.evidence["after"] < left * f.evidence["residual before"]]
 
 
 def _explained(late: list[Finding]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -195,5 +196,9 @@ class Experiment:
         """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
         if self.smoothing is None or self.smoothing.cutoff_hz is None:
             return columns
+        return self.by_segment(self.smoothing.apply, columns)
+
+    def by_segment(self, change: Callable[[Floats], Floats], columns: Floats) -> Floats:
+        """Columns (N, k), each gap-free stretch of them changed by itself."""
         borders = np.flatnonzero(np.diff(self.segment)) + 1
-        return np.concatenate([self.smoothing.apply(part) for part in np.split(columns, borders)])
+        return np.concatenate([change(part) for part in np.split(columns, borders)])
