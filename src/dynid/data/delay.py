@@ -7,7 +7,7 @@ parameter need be known and none can hide a part of the delay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,9 +79,14 @@ class Delay:
         return abs(self.seconds) > max(standard_errors * self.stderr_s, 0.1 * self.period_s)
 
     @property
+    def matters(self) -> bool:
+        """Whether shifting removes something worth removing."""
+        return self.residual_after < WORTH * self.residual_before
+
+    @property
     def clear(self) -> bool:
-        """Whether it is surely not zero, and shifting removes something worth removing."""
-        return self.sure and self.residual_after < WORTH * self.residual_before
+        """Whether it is surely not zero, and matters."""
+        return self.sure and self.matters
 
     def explains_better_than(self, other: Delay) -> bool:
         """Whether clearly less is left unexplained, each at its best shift."""
@@ -110,46 +115,9 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     Raises:
         DataError: The experiment is too short.
     """
-    experiment = timed_samples(experiment)
-    rows = delay_rows(experiment, max_delay_s)
-    valid = experiment.valid[rows]
-    joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS).tolist()
-    if not joints:
-        raise DataError(
-            "no joint moves long enough without a gap to estimate a delay",
-            remedy=f"It needs {2 * max_delay_s:g} s and {FEWEST_ROWS} samples; give a smaller max_delay_s.",
-        )
-    bases = bases or motion_basis(experiment, rows)
-    spanned = [orthonormal(bases[j] * valid[:, [j]]) for j in joints]
-    period = 1.0 / experiment.rate_hz
-    interpolated = _Interpolated(experiment, rows)
-
-    def torque(shift: float) -> Floats:
-        return np.asarray((interpolated(shift) * valid)[:, joints])
-
-    def squares(shift: float) -> Floats:
-        """(BLOCKS, n) sums of what is left unexplained, by time and joint."""
-        left = np.stack([y - Q @ (Q.T @ y) for y, Q in zip(torque(shift).T, spanned, strict=True)], axis=1) ** 2
-        return np.add.reduceat(left, np.linspace(0, rows.size, BLOCKS + 1).astype(int)[:-1], axis=0)
-
-    def unexplained(shift: float) -> Floats:
-        return np.asarray(squares(shift).sum(axis=0))
-
-    count = int(np.clip(max_delay_s / period, *STEPS))
-    steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
-    table = np.array([squares(s) for s in steps])
-    total = np.array([y[v].var() * v.sum() for y, v in zip(torque(0.0).T, valid[:, joints].T, strict=True)])
-    weight = 1.0 / np.maximum(table.sum(axis=1).min(axis=0), 1e-12 * total + 1e-300)
-    by_time, by_joint = table @ weight, table.sum(axis=1) * weight
-    shift = _minimise(lambda s: float(unexplained(s) @ weight), steps, by_joint.sum(axis=1))
-    before, after = unexplained(0.0), unexplained(shift)
-    return Delay(
-        seconds=float(shift),
-        stderr_s=float(np.hypot(_scatter(by_time, steps), _scatter(by_joint, steps))),
-        residual_before=float(np.sqrt((before @ weight) / max(float(total @ weight), 1e-300))),
-        residual_after=float(np.sqrt((after @ weight) / max(float(total @ weight), 1e-300))),
-        period_s=period,
-    )
+    trials = _Trials.of(timed_samples(experiment), max_delay_s)
+    bases = bases or motion_basis(trials.part, trials.rows)
+    return trials.judged([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints])
 
 
 def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> tuple[Delay, Delay]:
@@ -161,22 +129,96 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
         The delay under the friction that explains the torque better, at once or following with a lag (of `LAGS_S` the
         best), and the delay under the other one. Without a robot, twice that of `estimate_delay`.
     """
-    part = timed_samples(experiment)
-    rows = delay_rows(part, max_delay_s)
-    if robot is None or rows.size == 0:
-        return (estimate_delay(part, max_delay_s=max_delay_s),) * 2
+    if robot is None:
+        return (estimate_delay(experiment, max_delay_s=max_delay_s),) * 2
+    trials = _Trials.of(timed_samples(experiment), max_delay_s)
+    part, rows, valid, joints = trials.part, trials.rows, trials.valid, trials.joints
     motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
     sign = np.sign(part.dq)
     Y = with_smooth_sign(regressor(with_friction(robot), *motion), part.smooth(sign)[rows])
-    sharp = estimate_delay(part, list(Y.swapaxes(0, 1)), max_delay_s=max_delay_s)
+    spanned = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
+    sharp = trials.judged(spanned)
 
     def with_lag(lag_s: float) -> Delay:
-        late = part.smooth(part.by_segment(lambda x: follow(x, lag_s, part.rate_hz), sign))[rows]
-        bases = [np.column_stack([Y[:, j], late[:, j]]) for j in range(robot.dof)]
-        return estimate_delay(part, bases, max_delay_s=max_delay_s)
+        late = part.smooth(part.by_segment(lambda x: follow(x, lag_s, part.rate_hz), sign))[rows] * valid
+        return trials.judged([_extended(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
 
     lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)
     return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """The torques of an experiment at every trial shift, and what functions of the motion leave of them."""
+
+    part: Experiment
+    rows: NDArray[np.int64]
+    """(M,) those that are judged."""
+    valid: NDArray[np.bool_]
+    """(M, n) whether a joint's equation counts there."""
+    joints: list[int]
+    """The k joints that are judged."""
+    steps: Floats
+    """(S,) shifts [s]."""
+    moved: list[Floats]
+    """For each of the joints (M, S) its torques at each shift, zero where they do not count."""
+    torque: _Interpolated
+
+    @classmethod
+    def of(cls, part: Experiment, max_delay_s: float) -> _Trials:
+        rows = delay_rows(part, max_delay_s)
+        valid = part.valid[rows]
+        joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS).tolist()
+        if not joints:
+            raise DataError(
+                "no joint moves long enough without a gap to estimate a delay",
+                remedy=f"It needs {2 * max_delay_s:g} s and {FEWEST_ROWS} samples; give a smaller max_delay_s.",
+            )
+        count = int(np.clip(max_delay_s * part.rate_hz, *STEPS))
+        steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
+        torque = _Interpolated(part, rows)
+        moved = np.stack([torque(shift) * valid for shift in steps])
+        return cls(part, rows, valid, joints, steps, [np.ascontiguousarray(moved[:, :, j].T) for j in joints], torque)
+
+    def judged(self, spanned: Sequence[Floats]) -> Delay:
+        """The best shift where orthonormal functions (M, m) of each of the joints span its torque."""
+        starts = np.linspace(0, self.rows.size, BLOCKS + 1).astype(int)[:-1]
+
+        def unexplained(shift: float) -> Floats:
+            return np.array([np.sum(_left(y, Q) ** 2) for y, Q in zip(self._at(shift), spanned, strict=True)])
+
+        squares = (_left(y, Q) ** 2 for y, Q in zip(self.moved, spanned, strict=True))
+        table = np.stack([np.add.reduceat(left, starts, axis=0) for left in squares])  # (k, BLOCKS, S)
+        counted = zip(self._at(0.0), self.joints, strict=True)
+        total = np.array([y[self.valid[:, j]].var() * self.valid[:, j].sum() for y, j in counted])
+        weight = 1.0 / np.maximum(table.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
+        by_time, by_joint = np.einsum("kbs,k->sb", table, weight), np.einsum("kbs,k->sk", table, weight)
+        shift = _minimise(lambda s: float(unexplained(s) @ weight), self.steps, by_joint.sum(axis=1))
+        whole = max(float(total @ weight), 1e-300)
+        return Delay(
+            seconds=shift,
+            stderr_s=float(np.hypot(_scatter(by_time, self.steps), _scatter(by_joint, self.steps))),
+            residual_before=float(np.sqrt((unexplained(0.0) @ weight) / whole)),
+            residual_after=float(np.sqrt((unexplained(shift) @ weight) / whole)),
+            period_s=1.0 / self.part.rate_hz,
+        )
+
+    def _at(self, shift: float) -> Iterator[Floats]:
+        """Each of the joints' torques (M,) at a shift [s], zero where they do not count."""
+        values = self.torque(shift) * self.valid
+        return (values[:, j] for j in self.joints)
+
+
+def _left(y: Floats, Q: Floats) -> Floats:
+    """What orthonormal columns do not span."""
+    return np.asarray(y - Q @ (Q.T @ y))
+
+
+def _extended(Q: Floats, column: Floats) -> Floats:
+    """Orthonormal columns and one more, unless they span it already."""
+    new, size = _left(_left(column, Q), Q), float(np.linalg.norm(column))
+    length = float(np.linalg.norm(new))
+    return np.column_stack([Q, new / length]) if length > 1e-9 * size else Q
 
 
 def _scatter(costs: Floats, steps: Floats) -> float:
@@ -227,7 +269,7 @@ def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:
     """The samples of `timed_samples` that the shift is judged on: a shifted torque is known, too."""
     margin = int(np.ceil(max_delay_s * part.rate_hz)) + 2
     inner = np.flatnonzero(np.minimum(*_from_edges(part.segment)) >= margin)
-    return inner[:: max(1, inner.size // MOST_ROWS)]
+    return inner[:: max(1, -(-inner.size // MOST_ROWS))]
 
 
 def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -207,7 +207,7 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
     except DataError:
         return
     told = delay if delay.likely else other
-    if told.likely:
+    if delay.likely or (other.likely and other.matters):
         verb = "are" if delay.sure else "seem to be"
         remedy = f"Process with effort_delay_s={told.seconds:.6f}; on the command line --delay {told.seconds:.6f}."
         if not delay.likely:
