@@ -15,6 +15,7 @@ from dynid.closed_loop.simulate import simulate_loop
 from dynid.compare.trial import planted_robot
 from dynid.data.differentiation import CentralDifferences
 from dynid.data.processing import process
+from dynid.data.recording import Recording
 from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.coloured_noise import Autoregression, autocovariance
@@ -27,6 +28,7 @@ from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
+from dynid.robot.joint_models import RotorInertia, Viscous
 
 from .planted import arm, experiment, planted_run, problem_of, still, truth
 
@@ -193,6 +195,27 @@ def test_noise_that_the_law_answers_to_is_modelled() -> None:
         ratios.append(seen / predicted)
     assert ratios[0] == pytest.approx(np.ones(3), abs=0.7)
     assert ratios[1].max() > 2.0
+
+
+def test_held_torques_act_half_a_control_period_late() -> None:
+    """A law at 500 Hz logged at 100 Hz: taken as acting at once, its torques look like too little friction."""
+    robot = zoo.ddarm().with_joint_models(RotorInertia(0.1), Viscous(0.5))
+    reference = ReferenceMotion.of(sum_of_sines(3, amplitude=0.8, period_s=4.0), rate_hz=500.0, duration_s=4.0)
+    loop = Loop(law=assumed_law(robot, 3.0), reference=reference)
+    run, rng = simulate_loop(robot, loop, every=5), np.random.default_rng(0)
+    noise = (1e-4 * rng.normal(size=run.q.shape), 0.05 * rng.normal(size=run.q.shape))
+    log = process(Recording(time=run.time, q=run.q + noise[0], effort=run.torque + noise[1]), cutoff_hz=None, rest=None)
+    problem = build_problem(robot, replace(log, loop=loop))
+    places = [k for k, name in enumerate(problem.names) if name.startswith("FV")]
+    planted = base_parameters(robot).project(robot.parameter_vector)
+    late, at_once = (
+        ML(position_std=1e-4, torque_delay_s=delay, fed_back=False).solve(problem) for delay in (None, 0.0)
+    )
+    assert np.all(np.abs((late.values - planted) / late.stderr) < 4.0)
+    assert np.abs(late.values - planted)[places].max() < 0.01 * np.abs(at_once.values - planted)[places].max()
+    assert np.abs((at_once.values - planted) / at_once.stderr)[places].max() > 10.0
+    with pytest.raises(ArgumentError, match="samples after"):
+        ML(position_std=1e-4, torque_delay_s=0.1).solve(problem)
 
 
 def test_torques_of_the_wrong_sign_are_refused() -> None:

@@ -24,7 +24,13 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.kalman_innovations import Innovations, innovation_inflation, refuse_hopeless
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
 from dynid.estimation.likelihood_checks import refuse_rest
-from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise
+from dynid.estimation.motion_noise import (
+    check_noise_levels,
+    cubic_weights,
+    law_stiffness,
+    per_joint_std,
+    position_noise,
+)
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
 from dynid.parameters.base import BaseParameters, base_parameters
@@ -333,20 +339,7 @@ class OnlineFilter:
         if self.settings.torque_between != "smooth":
             return np.broadcast_to(torque[k], (3, torque.shape[1]))
         rows = torque[np.clip(np.arange(k - 1, k + 3), 0, len(torque) - 1)]
-        return _cubic(np.array([0.0, 0.5, 1.0]) - (self.settings.torque_delay_s or 0.0) * self.rate_hz) @ rows
-
-
-def _cubic(x: Floats) -> Floats:
-    """(K, 4) by how much values at -1, 0, 1 and 2 enter the cubic through them at x (K,)."""
-    return np.stack(
-        [
-            -x * (x - 1.0) * (x - 2.0) / 6.0,
-            (x + 1.0) * (x - 1.0) * (x - 2.0) / 2.0,
-            -(x + 1.0) * x * (x - 2.0) / 2.0,
-            (x + 1.0) * x * (x - 1.0) / 6.0,
-        ],
-        axis=1,
-    )
+        return cubic_weights(np.array([0.0, 0.5, 1.0]) - (self.settings.torque_delay_s or 0.0) * self.rate_hz) @ rows
 
 
 def _control_periods(run: Experiment) -> float:

@@ -18,6 +18,7 @@ from scipy.special import chdtri
 from dynid.data.cutoff import choose_cutoff
 from dynid.data.differentiation import CentralDifferences, Differentiation
 from dynid.data.filters import Butterworth
+from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.coloured_noise import Autoregression, autocovariance
@@ -25,7 +26,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.likelihood_checks import refuse_negative_inertia, refuse_rest
 from dynid.estimation.linearisation import Linearisation, linearisation
-from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise
+from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise, torque_lead
 from dynid.estimation.position_errors import NoisyStretch, Solution
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed, sample_blocks
@@ -75,6 +76,9 @@ class ML(Estimator):
     fed_back: bool = True
     """Whether the law of a loop that is known sees the positions' noise, as it sees that of encoders; it matters where
     the law is several times faster than the log."""
+    torque_delay_s: float | None = None
+    """With noise on the positions: how much later than logged torques act [s]. None takes half a control period where
+    the loop is known, whose law holds each torque from the logged instant on."""
     rounds: int = 40
     tolerance: float = 1e-2
     """The parameters' last step, in standard deviations, at which the search ends."""
@@ -84,6 +88,7 @@ class ML(Estimator):
         if self.rounds < 1 or self.most_order < 0:
             raise ArgumentError(f"rounds must be positive, order not negative: {self}")
         check_noise_levels(self.position_std, self.torque_std)
+        check_number("torque_delay_s", self.torque_delay_s, "a time, zero or more [s], or None", zero=True)
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate; the covariance is the inverse of the Fisher information.
@@ -227,9 +232,8 @@ class _Search:
         columns, torques = [], []
         for stretch, q in zip(self.stretches, motions, strict=True):
             inner = slice(stretch.reach, len(q) - stretch.reach)
-            states = [np.ascontiguousarray(x) for x in stretch.motion(q)]
-            valid = stretch.valid[inner]
-            columns.append(regressor(self.problem.robot, *states, columns=self.problem.base.columns) * valid[..., None])
+            valid, kept = stretch.valid[inner], self.problem.base.columns
+            columns.append(regressor(self.problem.robot, *stretch.motion(q), columns=kept) * valid[..., None])
             torques.append(stretch.effort[inner] * valid)
         Y, tau = np.concatenate(columns), np.concatenate(torques)
         weights = np.ones(tau.shape[1])
@@ -293,7 +297,7 @@ def _stretches(problem: Problem, settings: ML) -> list[NoisyStretch]:
     """All experiments, cut into chunks."""
     found = []
     for run in problem.experiments:
-        answer = _answer(run) if settings.fed_back else None
+        answer, lead = _answer(run) if settings.fed_back else None, torque_lead(run, settings.torque_delay_s)
         borders = np.flatnonzero(np.diff(run.segment)) + 1
         for rows in np.split(np.arange(run.samples), borders):
             for part in np.array_split(rows, max(1, round(len(rows) / CHUNK))):
@@ -301,7 +305,7 @@ def _stretches(problem: Problem, settings: ML) -> list[NoisyStretch]:
                     valid = run.valid[part]
                     effort = np.where(valid, run.effort[part], 0.0)
                     measured = (run.q[part], effort, valid, run.rate_hz)
-                    found.append(NoisyStretch(*measured, settings.differentiation, answer))
+                    found.append(NoisyStretch(*measured, settings.differentiation, answer, lead))
     if not found:
         raise EstimationError(f"no stretch has {SHORTEST} samples", remedy="Record for longer, or give position_std=0.")
     return found

@@ -14,7 +14,15 @@ from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
 
-__all__ = ["check_noise_levels", "impulse_responses", "law_stiffness", "per_joint_std", "position_noise"]
+__all__ = [
+    "check_noise_levels",
+    "cubic_weights",
+    "impulse_responses",
+    "law_stiffness",
+    "per_joint_std",
+    "position_noise",
+    "torque_lead",
+]
 
 Floats = NDArray[np.float64]
 
@@ -73,3 +81,37 @@ def impulse_responses(differentiation: Differentiation, rate_hz: float, reach: i
     motion = differentiation.motion(impulse, None, smoothing)
     # the response k samples after the impulse is the weight of the sample k before
     return np.stack([x[centre - reach : centre + reach + 1, 0][::-1] for x in motion])
+
+
+def torque_lead(run: Experiment, delay_s: float | None) -> float:
+    """Samples by which logged torques are earlier than the motion that they act on.
+
+    Args:
+        run: The experiment.
+        delay_s: How much later than logged they act [s]; None takes half a control period where the loop is known:
+            its law holds each torque from the logged instant on.
+
+    Raises:
+        ArgumentError: It is more than a sample.
+    """
+    known = 0.0 if run.loop is None else 0.5 * run.loop.period_s
+    lead = (known if delay_s is None else delay_s) * run.rate_hz
+    if lead > 1.0:
+        raise ArgumentError(
+            f"torques that act {lead:.3g} samples after they were logged",
+            remedy="Move them first: dynid.process(recording, effort_delay_s=...), minus the delay.",
+        )
+    return lead
+
+
+def cubic_weights(x: Floats) -> Floats:
+    """(K, 4) by how much values at -1, 0, 1 and 2 enter the cubic through them at x (K,)."""
+    return np.stack(
+        [
+            -x * (x - 1.0) * (x - 2.0) / 6.0,
+            (x + 1.0) * (x - 1.0) * (x - 2.0) / 2.0,
+            -(x + 1.0) * x * (x - 2.0) / 2.0,
+            (x + 1.0) * x * (x - 1.0) / 6.0,
+        ],
+        axis=1,
+    )

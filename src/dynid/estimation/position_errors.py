@@ -6,7 +6,8 @@ make ``tau - J (q_measured - q) = Y beta - J n + e``, of covariance ``s^2 J J^T 
 on torques a few samples away only.
 
 A controller that sees the noise answers to it. Where it is much faster than the log, a sampled torque holds the answer
-``-K n`` to its own sample's noise, of which the motion between samples shows nothing: then ``-(J + K) n + e``.
+``-K n`` to its own sample's noise, of which the motion between samples shows nothing: then ``-(J + K) n + e``. It also
+holds each torque for a control period: what acts on a motion was logged half a period before, on average.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from dynid.data.filters import Butterworth, Smoothing
 from dynid.errors import EstimationError
 from dynid.estimation.coloured_noise import Autoregression
 from dynid.estimation.linearisation import Linearisation
-from dynid.estimation.motion_noise import impulse_responses
+from dynid.estimation.motion_noise import cubic_weights, impulse_responses
 
 __all__ = ["NoisyStretch", "Solution"]
 
 Floats = NDArray[np.float64]
+BESIDE = 2
+"""Samples on either side that a cubic between samples sees."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,35 +91,41 @@ class NoisyStretch:
     differentiation: Differentiation
     fed_back: Floats | None = None
     """(n,) torque that the law takes off per unit of the positions' noise, at the instant of a sample only [N m/rad]"""
+    lead: float = 0.0
+    """Samples by which torques are earlier than the motion that they act on"""
 
     @property
     def reach(self) -> int:
         """Samples at each end that have no equations, and distance of positions that act on one."""
-        return self.differentiation.margin()
+        return self.differentiation.margin() + (BESIDE if self.lead else 0)
 
-    def motion(self, q: Floats) -> tuple[Floats, Floats, Floats]:
-        """(N - 2 reach, n) positions, velocities and accelerations where there are equations."""
+    def motion(self, q: Floats, reach: int | None = None) -> tuple[Floats, Floats, Floats]:
+        """(N - 2 reach, n) positions, velocities and accelerations, where there are equations by default."""
         smoothing = Smoothing(rate_hz=self.rate_hz, cutoff_hz=None, low_pass=Butterworth())
-        inner = slice(self.reach, len(q) - self.reach)
+        ends = self.reach if reach is None else reach
+        inner = slice(ends, len(q) - ends)
         moved = self.differentiation.motion(q, None, smoothing)
-        return moved.q[inner], moved.dq[inner], moved.ddq[inner]
+        q, dq, ddq = (np.ascontiguousarray(x[inner]) for x in moved)
+        return q, dq, ddq
 
     def equations(self, model: Linearisation, q: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
         """Target (m, n), columns (m, n, b) and J (m, n, (2 reach + 1) n), position after position, about a motion q."""
         n, inner = q.shape[1], slice(self.reach, len(q) - self.reach)
-        states = tuple(np.ascontiguousarray(x) for x in self.motion(q))
-        at = model.many(*states, beta)
-        taps = impulse_responses(self.differentiation, self.rate_hz, self.reach)
-        derivatives = at[:, :, : 3 * n].reshape(len(at), n, 3, n)
+        margin = self.differentiation.margin()
+        at = model.many(*self.motion(q, margin), beta)
+        taps = impulse_responses(self.differentiation, self.rate_hz, margin)
+        derivatives, Y = at[:, :, : 3 * n].reshape(len(at), n, 3, n), at[:, :, 3 * n :]
         J = np.einsum("kade,dw->kawe", derivatives, taps).reshape(len(at), n, -1)
+        if self.lead:
+            J, Y = _later(J, Y, self.lead)
         valid = self.valid[inner][..., None]
         change = np.lib.stride_tricks.sliding_window_view(self.q - q, 2 * self.reach + 1, axis=0)
-        windows = np.swapaxes(change, 1, 2).reshape(len(at), -1)
+        windows = np.swapaxes(change, 1, 2).reshape(len(J), -1)
         target = self.effort[inner] - np.einsum("kaw,kw->ka", J, windows)
         if self.fed_back is not None:  # u = -(J + K) n + e: the sampled torque answers to the noise of its own sample
             centre = self.reach * n + np.arange(n)
             J[:, np.arange(n), centre] += self.fed_back
-        return target * valid[..., 0], at[:, :, 3 * n :] * valid, J * valid
+        return target * valid[..., 0], Y * valid, J * valid
 
     def solve(
         self,
@@ -157,6 +166,16 @@ class NoisyStretch:
             J=wide,
             position_std=position_std,
         )
+
+
+def _later(J: Floats, Y: Floats, lead: float) -> tuple[Floats, Floats]:
+    """J (m, n, W n) and columns (m, n, b) a part of a sample later, by cubics; BESIDE rows less at either end."""
+    rows, n, width = len(J) - 2 * BESIDE, J.shape[1], J.shape[2]
+    wide, columns = np.zeros((rows, n, width + 2 * BESIDE * n)), np.zeros((rows, *Y.shape[1:]))
+    for first, weight in enumerate(cubic_weights(np.array([lead]))[0].tolist(), start=BESIDE - 1):
+        wide[:, :, first * n : first * n + width] += weight * J[first : first + rows]
+        columns += weight * Y[first : first + rows]
+    return wide, columns
 
 
 def _inverse_diagonal(factor: Floats) -> Floats:
