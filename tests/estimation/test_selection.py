@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import dynid
 from dynid.errors import ArgumentError
 from dynid.estimation.features import LaggedSign, SaturatingViscous
 from dynid.estimation.rows import feature_torque
@@ -51,3 +53,14 @@ def test_memory_is_found() -> None:
 def test_rules_without_meaning_are_refused() -> None:
     with pytest.raises(ArgumentError):
         ForwardSelection(gain=2.0)
+
+
+def test_a_single_joint_has_candidates_too(tmp_path: Path) -> None:
+    file = tmp_path / "one.urdf"
+    file.write_text(
+        '<robot name="one"><link name="base"/><link name="arm"><inertial><origin xyz="0.1 0 -0.3"/><mass value="4"/>'
+        '<inertia ixx="0.1" iyy="0.1" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="j1" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>'
+    )
+    robot = dynid.read_urdf(file).with_joint_models(Viscous(0.5), Coulomb(0.4))
+    assert identify(robot, planted_run(robot, samples=2000, noise=0.02), select=ForwardSelection()).features == ()
