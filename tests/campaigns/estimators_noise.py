@@ -115,7 +115,7 @@ def simulation(chosen: Scene, runs: int) -> None:
     rigid = chosen.robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0))
     rigid = replace(rigid, couplings=())
     law, reference = dynid.assumed_law(rigid, 6.0), chosen.loop.reference
-    loop = dynid.Loop(law=law, reference=reference, substeps=1)
+    loop = dynid.Loop(law=law, reference=reference, substeps=1, friction_speed=0.1)
     base = dynid.base_parameters(rigid)
     beta, arm = base.project(rigid.parameter_vector), Arm(rigid, base.columns, loop.friction_speed)
     ticks, n = len(reference.q), rigid.dof

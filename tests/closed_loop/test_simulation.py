@@ -57,7 +57,7 @@ def test_it_moves_as_scipy_integrates(rotor: float, coulomb: float, substeps: in
     rigid = dynid.robots.puma560().with_joint_models(dynid.RotorInertia(rotor), dynid.Viscous(1.0))
     robot = rigid.with_joint_models(dynid.RotorInertia(rotor), dynid.Viscous(1.0), dynid.Coulomb(coulomb))
     reference, law = motion(robot, 0.3 if substeps else 0.06), assumed_law(robot, 6.0)
-    loop = Loop(law=law, reference=reference)
+    loop = Loop(law=law, reference=reference, friction_speed=0.1)
     simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), loop, substeps=substeps)
     ours = simulator.run(robot.parameter_vector)
     if substeps is None:  # friction at rest is stiff: many steps then, few otherwise
@@ -119,7 +119,7 @@ def test_machine_code_and_numpy_agree(law: ControlLaw) -> None:
 @pytest.mark.parametrize("scheme", [RK2, RK3, RK4])
 def test_schemes_are_of_the_order_that_they_say(scheme: Scheme) -> None:
     robot, order = arm(), scheme.stages
-    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2))
+    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2), friction_speed=0.1)
     equations, theta = Arm(robot, None, loop.friction_speed), robot.parameter_vector
 
     def positions(substeps: int, scheme: Scheme) -> np.ndarray:
@@ -133,7 +133,8 @@ def test_schemes_are_of_the_order_that_they_say(scheme: Scheme) -> None:
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_fast_joints_leave_the_reach_of_the_sines(lanes: int) -> None:
     robot = arm(coulomb=2.0)
-    loop = Loop(law=PD(20.0, 2.0), reference=motion(robot, 0.6, 50.0), dq0=np.array([3.0, 1, -5, 9, -20, 30]))
+    start = np.array([3.0, 1, -5, 9, -20, 30])
+    loop = Loop(law=PD(20.0, 2.0), reference=motion(robot, 0.6, 50.0), dq0=start, friction_speed=0.1)
     equations, theta = Arm(robot, None, loop.friction_speed), robot.parameter_vector
     first, second = (
         LoopSimulator(equations, loop, lanes=lanes, substeps=1, backend=backend).run(theta, trace=True)
@@ -148,7 +149,7 @@ def test_fast_joints_leave_the_reach_of_the_sines(lanes: int) -> None:
 
 def test_lanes_are_independent_runs() -> None:
     robot = arm(coulomb=2.0)
-    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2))
+    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2), friction_speed=0.1)
     equations = Arm(robot, None, loop.friction_speed)
     theta = robot.parameter_vector
     sets = np.stack([theta, 1.1 * theta, 0.9 * theta, 1.2 * theta])
@@ -160,7 +161,7 @@ def test_lanes_are_independent_runs() -> None:
 def test_base_parameters_move_the_robot_alike() -> None:
     robot = arm(coulomb=2.0)
     base = dynid.base_parameters(robot)
-    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2))
+    loop = Loop(law=PD(3000.0, 120.0), reference=motion(robot, 0.2), friction_speed=0.1)
     short = LoopSimulator(Arm(robot, base.columns, loop.friction_speed), loop).run(base.project(robot.parameter_vector))
     np.testing.assert_allclose(short.state[0, :, :6], simulate_loop(robot, loop).q, atol=1e-10)
 

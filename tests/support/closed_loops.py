@@ -11,6 +11,8 @@ from dynid.data.simulation import sum_of_sines
 
 EVERY = 5
 """Control periods per logged sample: 500 Hz and 100 Hz."""
+FRICTION_SPEED = 0.1
+"""Stated, so that truth and estimates are integrated in the same steps [rad/s]."""
 FAST_WRIST = np.array([1.0, 0.8, 0.8, 1.6, 1.2, 2.4])
 
 
@@ -82,7 +84,7 @@ def scene(name: str, duration_s: float = 10.0, seed: int = 0) -> Scene:
         robot = robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
         bandwidth, motion = 6.0, sum_of_sines(robot.dof, amplitude=0.8, seed=seed)
     reference = dynid.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
-    loop = dynid.Loop(law=dynid.assumed_law(robot, bandwidth), reference=reference)
+    loop = dynid.Loop(law=dynid.assumed_law(robot, bandwidth), reference=reference, friction_speed=FRICTION_SPEED)
     shares = np.random.default_rng(3).uniform(-0.2, 0.2, robot.parameter_vector.size)
     prior = robot.with_parameters(robot.parameter_vector * (1.0 + shares))
     truth = dynid.simulate_loop(robot, loop, every=EVERY)

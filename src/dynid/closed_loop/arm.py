@@ -31,7 +31,16 @@ class Arm:
     robot, and the programs are much shorter.
     """
 
-    def __init__(self, robot: Robot, columns: tuple[int, ...] | None, friction_speed: float) -> None:
+    def __init__(
+        self, robot: Robot, columns: tuple[int, ...] | None, friction_speed: float | tuple[float, ...]
+    ) -> None:
+        """Keep what is given.
+
+        Args:
+            robot: The robot.
+            columns: Parameters that are inputs; all by default.
+            friction_speed: See `dynid.closed_loop.friction.smoothed_friction` [rad/s or m/s].
+        """
         self.robot, self.friction_speed = robot, friction_speed
         self.columns = tuple(range(robot.parameter_vector.size)) if columns is None else tuple(columns)
         self._fields = (robot.fingerprint, self.columns, friction_speed)

@@ -33,13 +33,21 @@ def smooth_sign(v: Any, speed: float) -> Any:
     return s * (square * (square * 0.375 - 1.25) + 1.875)
 
 
-def smoothed_friction(tape: Tape, speed: float) -> Tape:
-    """The same program with every sign replaced by the polynomial."""
-    return with_signs(tape, lambda v: smooth_sign(v, speed))
+def smoothed_friction(tape: Tape, speed: float | tuple[float, ...]) -> Tape:
+    """The same program with every sign replaced by the polynomial.
+
+    Args:
+        tape: Its inputs n ... 2 n are the joints' velocities, where speeds differ.
+        speed: v0 of every sign; or (n + 1,), of each joint's own velocity and of all others [rad/s or m/s].
+    """
+    if not isinstance(speed, tuple):
+        return with_signs(tape, lambda v, place: smooth_sign(v, speed))
+    n = len(speed) - 1
+    return with_signs(tape, lambda v, place: smooth_sign(v, speed[place - n if n <= place < 2 * n else n]))
 
 
-def with_signs(tape: Tape, sign: Callable[[Any], Any]) -> Tape:
-    """The same program with every ``sign(v)`` replaced by a function of v."""
+def with_signs(tape: Tape, sign: Callable[[Any, int], Any]) -> Tape:
+    """The same program with every ``sign(v)`` replaced by a function of v and of its place among inputs and steps."""
     recorder = Recorder()
     inputs = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
     values: list[Any] = [value for array in inputs for value in array.ravel().tolist()]
@@ -50,7 +58,7 @@ def with_signs(tape: Tape, sign: Callable[[Any], Any]) -> Tape:
 
     for _, code, left, right in tape.steps():
         if code == Operation.SIGN:
-            values.append(sign(value(left)))
+            values.append(sign(value(left), left))
         else:
             values.append(evaluate(code, value(left), value(right)))
     outputs: dict[str, Any] = {}

@@ -30,6 +30,10 @@ def counted(value: Any, name: str) -> int:
     return int(value)
 
 
+GENTLE = 0.1
+"""Speed below which smoothed friction suits steps of a hundredth of a second [rad/s or m/s]."""
+
+
 def _positive(value: Any, name: str) -> None:
     if not 0.0 < value < np.inf:
         raise ArgumentError(f"{name} is {value!r}", remedy="Give a finite number above zero.")
@@ -108,8 +112,9 @@ class Loop:
     """(n,) velocities at the first instant; the reference's by default"""
     start_s: float = 0.0
     """Time of the first instant on the log's clock [s]"""
-    friction_speed: float = 0.1
-    """Dry friction rises smoothly from rest to its level at this speed [rad/s or m/s]."""
+    friction_speed: float | tuple[float, ...] | None = None
+    """Dry friction rises smoothly from rest to its level at this speed [rad/s or m/s]: of all joints, or (n + 1,) of
+    each and of motors that turn with several; None takes the smallest that a few steps of the integrator follow."""
     substeps: int | None = None
     """Runge-Kutta steps between two instants; None takes one, and more where a joint with dry friction turns round."""
 
@@ -132,7 +137,14 @@ class Loop:
                 )
         if not np.isfinite(self.start_s):
             raise ArgumentError(f"start_s is {self.start_s}", remedy="Give a finite time [s].")
-        _positive(self.friction_speed, "friction_speed")
+        stated = self.friction_speed
+        for speed in stated if isinstance(stated, tuple) else () if stated is None else (stated,):
+            _positive(speed, "friction_speed")
+        if isinstance(stated, tuple) and len(stated) != self.dof + 1:
+            raise ArgumentError(
+                f"friction_speed has {len(stated)} numbers",
+                remedy=f"Give one, or {self.dof + 1}: of each joint, and of motors that turn with several.",
+            )
         if self.substeps is not None:
             counted(self.substeps, "substeps")
 
@@ -152,6 +164,19 @@ class Loop:
         q0 = self.reference.q[0] if self.q0 is None else np.asarray(self.q0, dtype=float)
         dq0 = self.reference.dq[0] if self.dq0 is None else np.asarray(self.dq0, dtype=float)
         return np.concatenate([q0, dq0, [0.0]])
+
+    @property
+    def smooth_below(self) -> tuple[float, ...]:
+        """(n + 1,) `friction_speed` of each joint and of motors that turn with several, once it is known."""
+        if self.friction_speed is None:
+            raise ArgumentError("friction_speed is None", remedy="Give a speed [rad/s or m/s].")
+        stated = self.friction_speed
+        return stated if isinstance(stated, tuple) else (stated,) * (self.dof + 1)
+
+    @property
+    def gentle_speed(self) -> float:
+        """`friction_speed`, or that for methods whose steps are as long as samples are apart [rad/s or m/s]."""
+        return self.friction_speed if isinstance(self.friction_speed, float | int) else GENTLE
 
 
 Reference = ReferenceMotion

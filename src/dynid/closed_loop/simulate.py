@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.closed_loop.arm import Arm, control_tape, narrowed
 from dynid.closed_loop.loop import Loop, counted
-from dynid.closed_loop.pace import FrictionPace
+from dynid.closed_loop.pace import FrictionPace, paced, refuse_other_joints
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
 from dynid.robot.model import Robot
@@ -74,6 +74,7 @@ class LoopSimulator:
         backend: Backend = "auto",
         substeps: int | None = None,
         scheme: Scheme = RK4,
+        friction_of: Robot | None = None,
     ) -> None:
         """Prepare; what is run is compiled then, or taken from the cache.
 
@@ -84,15 +85,13 @@ class LoopSimulator:
             backend: As for `dynid.tape.compile_tape`.
             substeps: Runge-Kutta steps per control period; the loop's, or what friction needs then, by default.
             scheme: How the state follows its rate.
+            friction_of: A robot with about the true friction, for the steps that it needs; the arm's by default.
         """
-        if loop.dof != arm.robot.dof:
-            raise ArgumentError(
-                f"robot '{arm.robot.name}' has {arm.robot.dof} moving joints, the reference has {loop.dof}"
-            )
+        refuse_other_joints(arm.robot, loop)
         self.arm, self.loop, self.scheme = arm, loop, scheme
         self.law = control_tape(loop.law, loop.dof, loop.period_s)
         given = loop.substeps if substeps is None else counted(substeps, "substeps")
-        pace = FrictionPace(given, None) if given else FrictionPace.of(arm.robot, loop)
+        pace = FrictionPace(given, None) if given else FrictionPace.of(friction_of or arm.robot, loop)
         self.substeps = pace.most
         short, self._columns = narrowed(self.law)
         self._system, self._backend, self._lanes = _System(short, arm.rate(), pace.tape, scheme), backend, lanes
@@ -301,9 +300,9 @@ def simulate_loop(
     Raises:
         EstimationError: The robot runs away.
     """
-    theta = robot.parameter_vector
+    theta, loop = robot.parameter_vector, paced(loop, robot)
     columns = tuple(int(k) for k in np.flatnonzero(theta))
-    simulator = LoopSimulator(Arm(robot, columns, loop.friction_speed), loop, backend=backend, substeps=substeps)
+    simulator = LoopSimulator(Arm(robot, columns, loop.smooth_below), loop, backend=backend, substeps=substeps)
     runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise, torque_noise=torque_noise)
     return _simulation(robot, loop, runs, every)
 

@@ -84,7 +84,7 @@ class Trial:
 
         Infinite where it runs away.
         """
-        arm = Arm(self.robot, self.base.columns, self.other_loop.friction_speed)
+        arm = Arm(self.robot, self.base.columns, self.other_loop.smooth_below)
         try:
             runs = LoopSimulator(arm, self.other_loop).run(beta, every=_every(self.other_loop, self.other))
         except EstimationError:

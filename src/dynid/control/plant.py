@@ -50,7 +50,7 @@ def _rate(robot: Robot, state: Any, torque: Any) -> Any:
 
 def smoothed(tape: Tape, speed: float) -> Tape:
     """The same program with every ``sign(x)`` replaced by ``tanh(x / speed)``, which an integrator can follow."""
-    return with_signs(tape, lambda v: np.tanh(v / speed))
+    return with_signs(tape, lambda v, _: np.tanh(v / speed))
 
 
 def runge_kutta(rate: Callable[[Any], Any], state: Any, h: Any) -> Any:

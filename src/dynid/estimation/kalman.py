@@ -192,7 +192,7 @@ class Kalman(Estimator):
                 run.dq[rows][0],
                 rate_hz=run.rate_hz,
                 base=problem.base,
-                friction_speed=None if run.loop is None else run.loop.friction_speed,
+                friction_speed=None if run.loop is None else run.loop.gentle_speed,
             )
             if belief is not None:
                 filtered = filtered.with_parameters_of(belief)

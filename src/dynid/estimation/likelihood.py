@@ -26,6 +26,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.likelihood_checks import refuse_negative_inertia, refuse_rest
 from dynid.estimation.linearisation import Linearisation, linearisation
+from dynid.estimation.loop_simulator import DRY
 from dynid.estimation.motion_noise import check_noise_levels, law_stiffness, per_joint_std, position_noise, torque_lead
 from dynid.estimation.position_errors import NoisyStretch, Solution
 from dynid.estimation.problem import Problem
@@ -55,8 +56,6 @@ FASTER = 4.0
 """Control rate over that of the log from which on a sampled torque says little of the motion between samples."""
 LEVEL, MISFIT = 1e-4, 1.5
 """Residuals are said not to fit where they vary this much more than they should, and less likely than that."""
-DRY = ("FC", "FCM")
-"""Symbols of parameters whose columns jump with the sign of a velocity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +180,7 @@ class _Search:
         layout = problem.base.layout
         self.dry = [k for k, column in enumerate(problem.base.columns) if layout[column].symbol in DRY]
         loop = problem.experiments[0].loop
-        speed = None if loop is None else loop.friction_speed
+        speed = None if loop is None else loop.gentle_speed
         self.model: Linearisation = linearisation(problem.robot, problem.base, speed)
 
     def run(self) -> _Found:

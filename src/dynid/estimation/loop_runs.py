@@ -17,6 +17,7 @@ from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.acting import Acting, acting
 from dynid.estimation.loop_search import LoopSearch, SearchStart, WrongLawError
+from dynid.estimation.loop_simulator import loop_simulator
 from dynid.estimation.loop_stability import LoopStability
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
@@ -312,7 +313,7 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
     log_hz = run.rate_hz if run.derivation is None else run.derivation.smoothing.rate_hz
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
-    simulator = LoopSimulator(Arm(problem.robot, problem.base.columns, loop.friction_speed), loop)
+    simulator = loop_simulator(problem, loop)
     return LoopRun(run, simulator, every, ticks // every, stability_of(simulator), period // every)
 
 

@@ -49,7 +49,7 @@ class LoopStability:
             columns: ``(q, dq, ddq) -> (n, b)``, friction smoothed.
         """
         loop, n = simulator.loop, simulator.loop.dof
-        nudge = NUDGE * loop.friction_speed
+        nudge = NUDGE * min(loop.smooth_below)
         moving = np.concatenate([nudge * np.eye(n), -nudge * np.eye(n)])
         rest = np.zeros_like(moving)
         ahead, behind = np.split(np.asarray(columns(rest, moving, rest)), 2)

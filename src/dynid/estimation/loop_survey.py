@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.closed_loop.arm import Arm
 from dynid.closed_loop.loop import Loop, Reference
 from dynid.closed_loop.simulate import LoopSimulator
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
 from dynid.estimation.loop_blocks import BESIDE
 from dynid.estimation.loop_runs import ALIGNED, FORGOTTEN, loop_of, stability_of
+from dynid.estimation.loop_simulator import loop_simulator
 from dynid.estimation.loop_stability import LoopStability
 from dynid.estimation.problem import Problem
 
@@ -164,7 +164,7 @@ class _Seen:
         sketch = replace(
             loop, reference=Reference(q=poses, dq=rest, ddq=rest, rate_hz=loop.reference.rate_hz), q0=None, dq0=None
         )
-        simulator = LoopSimulator(Arm(problem.robot, problem.base.columns, loop.friction_speed), sketch)
+        simulator = loop_simulator(problem, sketch)
         log_hz = first.rate_hz if first.derivation is None else first.derivation.smoothing.rate_hz
         period = max(1, round(loop.reference.rate_hz / log_hz))
         return LogSurvey(
