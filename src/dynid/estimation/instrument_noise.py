@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.closed_loop.arm import Arm
 from dynid.closed_loop.sensitivity import bias_slopes
 from dynid.data.differentiation import CentralDifferences, two_differences
 from dynid.data.recording import Experiment
@@ -27,7 +28,7 @@ from dynid.estimation.problem import Problem
 from dynid.estimation.scores import scaled_solution
 from dynid.kernels import kernel
 
-__all__ = ["block_rows", "faded", "fading", "links_only", "noise_rows"]
+__all__ = ["ACCURACY", "block_rows", "faded", "fading", "links_only", "noise_rows", "torque_slopes"]
 
 Floats = NDArray[np.float64]
 ACCURACY = CentralDifferences().accuracy
@@ -136,11 +137,8 @@ def links_only(problem: Problem, beta: Floats) -> Floats:
 
 def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats, rows: slice) -> Floats:
     """(N, n, b) what one unit of position noise adds to the (negative) score."""
-    q, dq, ddq = (np.ascontiguousarray(x[rows]) for x in (motion.q, motion.dq, motion.ddq))
-    stiffness, damping = bias_slopes(run.simulator.arm, q, dq, ddq, beta)
-    theta = np.zeros(run.simulator.arm.robot.parameter_vector.size)
-    theta[list(run.simulator.arm.columns)] = beta
-    inertia = kernel(run.simulator.arm.robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
+    states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
+    stiffness, damping, inertia = torque_slopes(run.simulator.arm, *states, beta)
     G = np.swapaxes(stiffness, 1, 2) @ C
     edges: list[int] = [0, *(np.flatnonzero(np.diff(run.run.segment[rows])) + 1).tolist(), len(C)]
     for start, stop in pairwise(edges):
@@ -149,6 +147,15 @@ def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats, row
             G[part] -= _derived(np.swapaxes(damping[part], 1, 2) @ C[part], rate)[0]
             G[part] += _derived(np.swapaxes(inertia[part], 1, 2) @ C[part], rate)[1]
     return np.asarray(G)
+
+
+def torque_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
+    """(N, n, n) derivatives of the torques by positions, velocities and accelerations (N, n), friction smoothed."""
+    q, dq, ddq = (np.ascontiguousarray(x) for x in (q, dq, ddq))
+    theta = np.zeros(arm.robot.parameter_vector.size)
+    theta[list(arm.columns)] = beta
+    inertia: Floats = kernel(arm.robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
+    return *bias_slopes(arm, q, dq, ddq, beta), inertia
 
 
 def _derived(x: Floats, rate_hz: float) -> tuple[Floats, Floats]:

@@ -5,12 +5,13 @@ the *simulated* positions of the same loop has no such errors ([Janot2014]):
 
     sum_t Z_t' W (tau_t - Y_t beta) = 0
 
-Simulation and solution take turns until they agree. A low-pass and differences flatten the measured accelerations,
-which would bias the inertia; so the simulated positions are treated alike, and what their regressor loses by it is
-given back to the measured one: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is the noise alone. The joint
-models' columns (friction above all, whose sign turns with noise) are those of the simulated motion in Y too. The
-instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single accelerations would
-count in full.
+Simulation and solution take turns until they agree; where the simulated motion follows the parameters, that counts in
+the last step and in the intervals (`dynid.estimation.instrument_motion`). A low-pass and differences flatten the
+measured accelerations, which would bias the inertia; so the simulated positions are treated alike, and what their
+regressor loses by it is given back to the measured one: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is the
+noise alone. The joint models' columns (friction above all, whose sign turns with noise) are those of the simulated
+motion in Y too. The instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single
+accelerations would count in full.
 
 The sums are taken block by block: of a long log only the regressors of a few blocks are in memory, and of a streamed
 one only these blocks' samples.
@@ -19,8 +20,8 @@ one only these blocks' samples.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from dynid.data.findings import Finding
 from dynid.errors import ArgumentError
 from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.instrument_motion import FOLLOWED, UNCOUNTED, followed, motion_slope
 from dynid.estimation.instrument_noise import faded, noise_rows
 from dynid.estimation.instrument_round import Moments, Round, at_links, mixed_block, streamed_covariance
 from dynid.estimation.least_squares import refuse_unsupported
@@ -80,36 +82,38 @@ class InstrumentalVariables(Estimator):
             return self._streamed(problem)
         runs = LoopRuns.of(problem)
         measured = _Measured.of(runs, self.block)
-        found, motions, notes, count = runs.from_some_start(
-            lambda runs, start: self._iterate(
-                runs, start, lambda beta, motions, weights: _Round.of(runs, measured, beta, motions, weights)
-            )
+        end = runs.from_some_start(lambda runs, start: self._in_memory(runs, measured, start))
+        parts = (measured.blocks, end.found.instruments, end.found.weights)
+        rows, noise = noise_rows(runs, end.motions, end.found.beta, *parts)
+        covariance = solution_covariance(end.slope, rows, noise, runs.rate_hz, problem.robot.dof)
+        findings = check_controller(runs, end.found.beta, end.motions)
+        return self._estimate(problem, end, covariance, findings)
+
+    def _in_memory(self, runs: LoopRuns, measured: _Measured, start: SearchStart[Motions]) -> _End[_Round, Motions]:
+        return self._iterate(
+            runs,
+            start,
+            lambda beta, motions, weights: _Round.of(runs, measured, beta, motions, weights),
+            lambda beta, found: motion_slope(runs, beta, measured.blocks, found.instruments, found.weights),
         )
-        parts = (measured.blocks, found.instruments, found.weights)
-        rows, noise = noise_rows(runs, motions, found.beta, *parts)
-        covariance = solution_covariance(found.slope, rows, noise, runs.rate_hz, problem.robot.dof)
-        findings = check_controller(runs, found.beta, motions)
-        return self._estimate(problem, found, covariance, findings, notes, count)
 
     def _streamed(self, problem: Problem) -> Estimate:
         """The same of logs that are gone through again and again."""
         runs = StreamSearch[Moments].of(problem, self.block, Moments)
-        used, (found, sums, notes, count) = runs.from_some_start(
-            lambda runs, start: (runs, self._iterate(runs, start, lambda beta, sums, weights: sums.solved(weights)))
+        used, end = runs.from_some_start(
+            lambda runs, start: (
+                runs,
+                self._iterate(runs, start, lambda beta, sums, weights: sums.solved(weights), lambda beta, found: None),
+            )
         )
-        covariance = streamed_covariance(used, sums, found)
-        findings = check_controller(used.beginnings(), sums.beta)
-        return self._estimate(problem, found, covariance, findings, notes, count)
+        covariance = streamed_covariance(used, end.motions, end.found)
+        findings = check_controller(used.beginnings(), end.motions.beta)
+        return self._estimate(problem, end, covariance, findings)
 
     def _estimate(
-        self,
-        problem: Problem,
-        found: Round,
-        covariance: Floats,
-        findings: tuple[Finding, ...],
-        notes: tuple[str, ...],
-        count: int,
+        self, problem: Problem, end: _End[Any, Any], covariance: Floats, findings: tuple[Finding, ...]
     ) -> Estimate:
+        found: Round = end.found
         estimate = Estimate(
             names=problem.names,
             units=problem.units,
@@ -121,10 +125,10 @@ class InstrumentalVariables(Estimator):
             samples=problem.equations,
             condition=found.condition,
             method="instrumental variables",
-            notes=(*notes, *controller_notes(findings)),
+            notes=(*end.notes, *controller_notes(findings)),
             extras={
-                "iterations": float(count),
-                "simulations": float(count + 1),
+                "iterations": float(end.count),
+                "simulations": float(end.count + 1),
                 "controller_mismatch": controller_mismatch(findings),
             },
         )
@@ -135,8 +139,9 @@ class InstrumentalVariables(Estimator):
         runs: LoopSearch[Simulated],
         start: SearchStart[Simulated],
         solved: Callable[[Floats, Simulated, Floats | None], Solved],
-    ) -> tuple[Solved, Simulated, tuple[str, ...], int]:
-        """The last solution, the motions of its instruments, notes and the number of simulations."""
+        through_motion: Callable[[Floats, Solved], Floats | None],
+    ) -> _End[Solved, Simulated]:
+        """Simulate and solve in turn; the last step is with the slope through the motion where that counts."""
         notes, beta, motions = start.notes, start.beta, start.motions
         found = solved(beta, motions, None)
         count, before = 0, None
@@ -144,7 +149,7 @@ class InstrumentalVariables(Estimator):
             count += 1
             step = found.beta - beta
             later, motions = runs.advance(beta, beta + lengthened(step, before, found.slope), motions, found.slope)
-            change, beta, before = later - beta, later, step
+            last, change, beta, before = found, later - beta, later, step
             found = solved(beta, motions, 1.0 / found.variances)
             small = self.tolerance * found.quick_stderr + found.resolution
             # the next simulation would be of the same robot; or, where the wanted robot is impossible, this one was
@@ -153,7 +158,28 @@ class InstrumentalVariables(Estimator):
             if count == self.iterations:
                 notes = (*notes, f"not settled after {count} simulations")
                 break
-        return found, motions, notes, count
+        if followed(change, found.beta - last.beta, found.slope) <= FOLLOWED:
+            return _End(found, motions, found.slope, notes, count)
+        more = through_motion(beta, found)
+        if more is None:
+            return _End(found, motions, found.slope, (*notes, UNCOUNTED), count)
+        slope = found.slope + more
+        values = beta + np.linalg.solve(slope, found.slope @ (found.beta - beta))
+        return _End(replace(found, beta=values), motions, slope, notes, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _End(Generic[Solved, Simulated]):
+    """Where an iteration came to."""
+
+    found: Solved
+    motions: Simulated
+    """Of its instruments"""
+    slope: Floats
+    """(b, b) of the equations, through the simulated motion too where that counts"""
+    notes: tuple[str, ...]
+    count: int
+    """Simulations after the first"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
