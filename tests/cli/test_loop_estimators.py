@@ -13,7 +13,7 @@ from dynid.cli import main
 from dynid.export.result_file import read_result
 from support.closed_loops import scene
 
-CHOSEN = scene("gautier_khalil_3r", duration_s=12.0)
+CHOSEN = scene("gautier_khalil_3r", duration_s=12.0, friction_speed=None)
 MAP = """
 [time]
 column = "t"

@@ -22,7 +22,7 @@ from dynid.estimation.loop_stream import StreamSearch
 from dynid.estimation.stream_problem import stream_problem
 from support.closed_loops import EVERY, Scene, scene
 
-CHOSEN = scene("gautier_khalil_3r", duration_s=30.0)
+CHOSEN = scene("gautier_khalil_3r", duration_s=30.0, friction_speed=None)
 MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
 LOW_PASS = Processing(cutoff_hz=20.0, rest=None)
 CHUNK = 311
@@ -124,7 +124,10 @@ def test_behind_a_gap_the_simulation_starts_anew(tmp_path: Path) -> None:
 def test_a_log_four_times_as_long_needs_no_more_memory(tmp_path: Path) -> None:
     peaks, law = [], CHOSEN.loop.law
     for duration_s in (10.0, 40.0):
-        path = saved(recording(scene("gautier_khalil_3r", duration_s=duration_s)), tmp_path / f"{duration_s}.npy")
+        path = saved(
+            recording(scene("gautier_khalil_3r", duration_s=duration_s, friction_speed=None)),
+            tmp_path / f"{duration_s}.npy",
+        )
         problem = streamed(log(path, law, rows=400))
         tracemalloc.start()
         dynid.InstrumentalVariables(block=256, iterations=1).solve(problem)

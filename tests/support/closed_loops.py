@@ -76,7 +76,7 @@ class Scene:
         return dynid.build_problem(self.prior, experiment, base=self.base)
 
 
-def scene(name: str, duration_s: float = 10.0, seed: int = 0) -> Scene:
+def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: float | None = FRICTION_SPEED) -> Scene:
     """A robot of the zoo under a PD law; those without joint models get rotors and friction."""
     robot = dynid.robots.get(name)
     bandwidth, motion = 12.0, sum_of_sines(robot.dof, period_s=5.0, amplitude=FAST_WRIST[: robot.dof], seed=seed)
@@ -84,7 +84,7 @@ def scene(name: str, duration_s: float = 10.0, seed: int = 0) -> Scene:
         robot = robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
         bandwidth, motion = 6.0, sum_of_sines(robot.dof, amplitude=0.8, seed=seed)
     reference = dynid.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
-    loop = dynid.Loop(law=dynid.assumed_law(robot, bandwidth), reference=reference, friction_speed=FRICTION_SPEED)
+    loop = dynid.Loop(law=dynid.assumed_law(robot, bandwidth), reference=reference, friction_speed=friction_speed)
     shares = np.random.default_rng(3).uniform(-0.2, 0.2, robot.parameter_vector.size)
     prior = robot.with_parameters(robot.parameter_vector * (1.0 + shares))
     truth = dynid.simulate_loop(robot, loop, every=EVERY)
