@@ -117,3 +117,21 @@ def test_an_unneeded_law_is_said(bench: Path) -> None:
     result = identify(bench, "--estimator", "wls", "--no-select", *told(bench))
     assert result.exit_code == 0
     assert "--law has no effect: --estimator wls simulates no control loop" in result.output
+
+
+def test_a_hole_in_the_commanded_motion_is_not_splined_over(bench: Path, tmp_path: Path) -> None:
+    lines = (bench / "run.csv").read_text().splitlines()
+    for k in range(400, 600):
+        lines[k] = ",".join([*lines[k].split(",")[:-1], "nan"])
+    (tmp_path / "run.csv").write_text("\n".join(lines))
+    for name in ("full.toml", "law.toml"):
+        (tmp_path / name).write_text((bench / name).read_text())
+    result = identify(tmp_path, "--estimator", "didim", *told(tmp_path))
+    assert result.exit_code != 0
+    assert "commanded positions are missing between 3.98 and 5.99 s" in result.output
+
+
+def test_an_absurd_control_rate_is_refused_at_once(bench: Path) -> None:
+    result = identify(bench, "--estimator", "didim", "--law", str(bench / "law.toml"), "--control-rate", "1e7")
+    assert result.exit_code != 0
+    assert "no law of a whole arm is that fast" in result.output

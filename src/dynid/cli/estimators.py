@@ -47,6 +47,8 @@ LOOPS = ("iv", "didim", "cloe", "clie")
 """Estimators that simulate the control loop."""
 SINGLE_SAMPLES = ("huber", "cauchy", "energy", "power", "momentum", "ml")
 """Estimators that work on single samples, which a low-passed equation no longer is."""
+FASTEST_HZ = 1e5
+"""Control rates above this are a slip [Hz]: every period is simulated."""
 IN_MEMORY = (*SINGLE_SAMPLES, "cloe", "clie")
 """Estimators that need whole logs in memory."""
 
@@ -83,6 +85,11 @@ def chosen_estimator(
         raise errors.ArgumentError(
             f"--estimator {name} simulates links and joint models, and no springs",
             remedy="Leave --spring out, or use feasible, wls or another estimator without a loop.",
+        )
+    if control_rate is not None and control_rate > FASTEST_HZ:
+        raise errors.ArgumentError(
+            f"--control-rate {control_rate:g}: no law of a whole arm is that fast",
+            remedy=f"Give the rate of the law that commands the torques [Hz], at most {FASTEST_HZ:g}.",
         )
     from dynid.estimation.in_loop import InLoop
 

@@ -74,6 +74,13 @@ class SplinedMotion:
         gaps = np.flatnonzero(np.diff(self._time) > 3.0 * self._reach / LOCAL) + 1
         first = int(gaps[gaps <= np.searchsorted(self._time, time[0] + slack)].max(initial=0))
         last = int(gaps[self._time[gaps] > time[-1]].min(initial=self._time.size))
+        hole = gaps[(gaps > first) & (gaps < last)]
+        if hole.size:
+            start, end = self._time[hole[0] - 1 : hole[0] + 1]
+            raise ArgumentError(
+                f"commanded positions are missing between {start:.4g} and {end:.4g} s, where the log goes on",
+                remedy="Fill them in, or cut the log there.",
+            )
         spline = CubicSpline(self._time[first:last], self._q[first:last])
         return spline(time), spline(time, 1), spline(time, 2)
 
