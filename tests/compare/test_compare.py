@@ -94,6 +94,15 @@ def test_table_page_and_pictures() -> None:
     json.dumps(study().to_json(), default=float)
 
 
+def test_whatever_conditions_differ_in_is_drawn() -> None:
+    varied = conditions(rate_hz=(100.0, 250.0), gain_error=(0.0, 0.3))
+    found = run_study(setting(), varied, ("ols",), runs=1)
+    picture = study_pictures(found)
+    assert "rate [Hz]" in picture
+    assert "gains" in picture
+    assert "noise of positions" not in picture
+
+
 def test_names_and_conditions_are_checked() -> None:
     for name in names():
         assert method(f"{name}+f").filtered

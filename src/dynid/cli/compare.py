@@ -55,7 +55,11 @@ def _numbers(text: str, option: str) -> tuple[float, ...]:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that share the work.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for compare.html, .md, .json and .svg.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for compare.html, .md, .json, and .svg where conditions differ.",
+)
 @FORCE
 @JSON
 def compare(

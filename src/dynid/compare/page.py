@@ -23,6 +23,15 @@ FIGURES: tuple[tuple[str, Callable[[Summary], float]], ...] = (
     ("position error on another motion [rad or m]", lambda s: s.position_error),
     ("time over least squares", lambda s: s.relative_time),
 )
+AXES = (
+    ("position_std", "log10 noise of positions"),
+    ("torque_std", "log10 noise of torques"),
+    ("rate_hz", "log10 rate [Hz]"),
+    ("quantisation", "log10 steps of the encoders"),
+    ("gain_error", "error of the law's gains"),
+    ("start_error", "error of the start"),
+)
+"""What conditions may differ in, and the axis that it is drawn along."""
 SHOWN = 1e9
 """Larger figures are not drawn: the robot found runs away."""
 
@@ -119,14 +128,13 @@ class _Curves(Section):
 
     @property
     def title(self) -> str:
-        return "Against the noise of positions"
+        return "What the figures depend on"
 
     def blocks(self) -> Sequence[Block]:
         found: list[Block] = []
         later = _dashed(self.study)
-        for series in _series(self.study):
-            for label, x, lines in _curves(self.study, series):
-                found += [Heading(label), Plot.of(label, "log10 noise of positions", "log10", x, lines, dashed=later)]
+        for axis, label, x, lines in _curves(self.study):
+            found += [Heading(label), Plot.of(label, axis, "log10", x, lines, dashed=later)]
         return found
 
 
@@ -136,17 +144,11 @@ def study_page(study: Study) -> Page:
 
 
 def study_pictures(study: Study) -> str:
-    """The curves as one SVG picture; empty where only one noise level was tried."""
+    """The curves as one SVG picture; empty where only one condition was tried."""
     later = _dashed(study)
     charts = [
-        Chart(
-            label,
-            tuple(Line.of(name, x, y, dashed=name in later) for name, y in lines),
-            "log10 noise of positions",
-            "log10",
-        )
-        for series in _series(study)
-        for label, x, lines in _curves(study, series)
+        Chart(label, tuple(Line.of(name, x, y, dashed=name in later) for name, y in lines), axis, "log10")
+        for axis, label, x, lines in _curves(study)
     ]
     return grid(charts) if charts else ""
 
@@ -156,28 +158,33 @@ def _dashed(study: Study) -> tuple[str, ...]:
     return study.methods[len(PALETTE) :]
 
 
-def _series(study: Study) -> list[list[Condition]]:
-    """Conditions that differ in the noise of the positions only, at least two each."""
+def _series(study: Study, field: str, logarithmic: bool) -> list[list[Condition]]:
+    """Conditions that differ in one thing only, at least two each, in its order."""
     groups: dict[Condition, list[Condition]] = {}
     for condition in study.conditions:
-        if condition.position_std > 0.0:
-            groups.setdefault(replace(condition, position_std=0.0), []).append(condition)
-    return [sorted(group, key=lambda c: c.position_std) for group in groups.values() if len(group) > 1]
+        if getattr(condition, field) > 0.0 or not logarithmic:
+            groups.setdefault(replace(condition, **{field: getattr(study.conditions[0], field)}), []).append(condition)
+    return [sorted(group, key=lambda c: float(getattr(c, field))) for group in groups.values() if len(group) > 1]
 
 
-def _curves(study: Study, series: list[Condition]) -> list[tuple[str, list[float], list[tuple[str, list[float]]]]]:
-    """For each figure of merit its title, the axis, and one curve per method.
+Curves = list[tuple[str, str, list[float], list[tuple[str, list[float]]]]]
+"""Axis, title, places, and one curve per method; it may be empty, so that a method keeps its colour."""
 
-    A curve may be empty: so a method keeps its colour from chart to chart.
-    """
-    x = [float(np.log10(condition.position_std)) for condition in series]
-    rest = series[0].label.partition(", ")[2]
-    found = []
-    for title, figure in FIGURES:
-        lines = []
-        for name in study.methods:
-            values = [figure(study.of(condition, name)) for condition in series]
-            y = [float(np.log10(v)) if 0.0 < v < SHOWN else float("nan") for v in values]
-            lines.append((name, y))
-        found.append((f"{title}, {rest}", x, lines))
+
+def _curves(study: Study) -> Curves:
+    """For everything that conditions differ in, and for each figure of merit, its curves."""
+    found: Curves = []
+    for field, axis in AXES:
+        logarithmic = axis.startswith("log10")
+        for series in _series(study, field, logarithmic):
+            places = [float(getattr(condition, field)) for condition in series]
+            x = [float(np.log10(place)) for place in places] if logarithmic else places
+            shared = [part for part in series[0].label.split(", ") if all(part in c.label.split(", ") for c in series)]
+            for title, figure in FIGURES:
+                lines = []
+                for name in study.methods:
+                    values = [figure(study.of(condition, name)) for condition in series]
+                    y = [float(np.log10(v)) if 0.0 < v < SHOWN else float("nan") for v in values]
+                    lines.append((name, y))
+                found.append((axis, ", ".join([title, *shared]), x, lines))
     return found
