@@ -77,9 +77,10 @@ def test_a_file_in_many_chunks_gives_the_numbers_of_the_log_in_memory(
     options, law = replace(LOW_PASS, filter_effort=filter_effort), CHOSEN.loop.law
     whole = estimator.solve(in_memory(recording(), law, options))
     found = estimator.solve(streamed(log(saved(recording(), tmp_path / "log.npy"), law, options)))
-    assert np.abs((found.values - whole.values) / whole.stderr).max() < 1e-5
-    np.testing.assert_allclose(found.stderr, whole.stderr, rtol=1e-6)
-    np.testing.assert_allclose(found.noise_std, whole.noise_std, rtol=1e-6)
+    # the integrator's steps near rest follow from poses, of which a stream knows others
+    assert np.abs((found.values - whole.values) / whole.stderr).max() < 1e-3
+    np.testing.assert_allclose(found.stderr, whole.stderr, rtol=1e-4)
+    np.testing.assert_allclose(found.noise_std, whole.noise_std, rtol=1e-4)
     assert found.notes == whole.notes
     assert found.extras == whole.extras
     assert np.abs((found.values - CHOSEN.values) / found.stderr).max() < 4.0
@@ -172,7 +173,7 @@ def test_what_a_stream_does_not_tell_is_said(tmp_path: Path) -> None:
     def late() -> Iterator[dynid.Experiment]:
         for piece in good():
             assert piece.loop is not None
-            yield replace(piece, loop=replace(piece.loop, start_s=piece.loop.start_s + 1e-3))
+            yield replace(piece, loop=replace(piece.loop, start_s=piece.loop.start_s + 5.0))
 
     with pytest.raises(dynid.ArgumentError, match="within its reference motion"):
         estimator.solve(streamed(late))
@@ -184,3 +185,13 @@ def test_what_a_stream_does_not_tell_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(dynid.ArgumentError, match="shorter than when it was read first"):
         estimator.solve(streamed(shrinking))
+
+
+def test_streams_in_loops_leave_out_the_time_in_which_the_start_is_forgotten(tmp_path: Path) -> None:
+    path, truth = saved(recording(), tmp_path / "log.npy"), CHOSEN.values
+    pieces = lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)  # noqa: E731
+    brought = InLoop(estimator=dynid.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=(lambda: MOTION,))
+    found = brought.solve(stream_problem(CHOSEN.prior, [pieces], base=CHOSEN.base))
+    away = np.abs((found.values - truth) / found.stderr)
+    assert np.mean(away < 1.96) > 0.85
+    assert away.max() < 3.5

@@ -110,6 +110,10 @@ class Loop:
     """(n,) positions at the first instant; the reference's by default"""
     dq0: Floats | None = None
     """(n,) velocities at the first instant; the reference's by default"""
+    memory0: Floats | None = None
+    """(m,) memory of the law at the first instant, roughly; zero by default"""
+    start_known: bool = True
+    """Whether all these are as good as exact; else DIDIM, CLOE and CLIE of logs in memory do not rely on them."""
     start_s: float = 0.0
     """Time of the first instant on the log's clock [s]"""
     friction_speed: float | tuple[float, ...] | None = None
@@ -135,6 +139,11 @@ class Loop:
                     f"{name} is {given!r}",
                     remedy=f"Give {self.dof} finite numbers, as many as the reference has joints.",
                 )
+        size = self.law.memory_size(self.dof)
+        if self.memory0 is not None and not _finite_row(self.memory0, size):
+            raise ArgumentError(
+                f"memory0 is {self.memory0!r}", remedy=f"Give {size} finite numbers, as many as the law remembers."
+            )
         if not np.isfinite(self.start_s):
             raise ArgumentError(f"start_s is {self.start_s}", remedy="Give a finite time [s].")
         stated = self.friction_speed
@@ -177,6 +186,12 @@ class Loop:
     def gentle_speed(self) -> float:
         """`friction_speed`, or that for methods whose steps are as long as samples are apart [rad/s or m/s]."""
         return self.friction_speed if isinstance(self.friction_speed, float | int) else GENTLE
+
+    @property
+    def start_memory(self) -> Floats:
+        """(m,) the law's memory at the first instant."""
+        given = self.memory0
+        return np.zeros(self.law.memory_size(self.dof)) if given is None else np.asarray(given, dtype=float)
 
 
 Reference = ReferenceMotion

@@ -6,7 +6,7 @@ stage by stage, the equations are linearised there in batches, and the derivativ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from dynid.tape.program import Backend
 from dynid.tape.rollout import Runs
 from dynid.tape.variation import Linearisation, Variation, padded
 
-__all__ = ["LoopDerivatives", "bias_slopes", "differentiate_loop", "law_program"]
+__all__ = ["LoopDerivatives", "bias_slopes", "differentiate_loop", "differentiate_start", "law_program"]
 
 Floats = NDArray[np.float64]
 STEPS = 128
@@ -62,22 +62,8 @@ def differentiate_loop(
     """
     runs = simulator.run(parameters, ticks=ticks, trace=True)
     n, b = simulator.loop.dof, len(simulator.arm.columns)
-    memory = runs.memory.shape[2]
-    variation = Variation(n, memory, padded(b), simulator.scheme, backend)
-    S = np.zeros((2 * n + memory, padded(b)))
-    steps = np.concatenate([[0], np.cumsum(runs.taken)])
-    cuts = np.unique(np.searchsorted(steps, np.arange(0, steps[-1] + STEPS, STEPS)).clip(0, len(runs.taken)))
-    records = [
-        variation.run(
-            S,
-            _linearised(simulator, runs, parameters, slice(start, stop), steps, backend),
-            period=simulator.loop.period_s,
-            first=start,
-            every=every,
-        )
-        for start, stop in pairwise(cuts.tolist())
-    ]
-    slopes = np.concatenate(records)[:, :, :b]
+    S = np.zeros((2 * n + runs.memory.shape[2], padded(b)))
+    slopes = _varied(simulator, runs, parameters, S, every, backend)[:, :, :b]
     state, rate = runs.state[0, ::every], runs.rate[0, ::every]
     return LoopDerivatives(
         q=state[:, :n],
@@ -87,6 +73,57 @@ def differentiate_loop(
         q_slopes=slopes[:, :n],
         torque_slopes=slopes[:, n:],
     )
+
+
+def differentiate_start(
+    simulator: LoopSimulator, parameters: Floats, *, every: int = 1, ticks: int | None = None, backend: Backend = "auto"
+) -> tuple[Floats, Floats]:
+    """(K, n, 2 n + m) derivatives of positions and of torques with respect to where the loop starts.
+
+    That is, to positions, velocities and the law's memory at the first instant; arguments as for `differentiate_loop`.
+
+    Raises:
+        EstimationError: The robot runs away.
+    """
+    runs = simulator.run(parameters, ticks=ticks, trace=True)
+    n = simulator.loop.dof
+    size = 2 * n + runs.memory.shape[2]
+    S = np.eye(size, padded(size))
+    slopes = _varied(simulator, runs, parameters, S, every, backend, fixed=True)[:, :, :size]
+    return slopes[:, :n], slopes[:, n:]
+
+
+def _varied(
+    simulator: LoopSimulator,
+    runs: Runs,
+    parameters: Floats,
+    S: Floats,
+    every: int,
+    backend: Backend,
+    *,
+    fixed: bool = False,
+) -> Floats:
+    """(K, 2 n, B) derivatives of positions and torques along a run; S (2 n + m, B) are those of its start.
+
+    Args:
+        simulator: Of the run.
+        runs: Traced.
+        parameters: (b,) of the run.
+        S: Derivatives of the start, which is overwritten.
+        every: Control periods per record.
+        backend: As for `dynid.tape.compile_tape`.
+        fixed: Whether the parameters are, so that only the start varies.
+    """
+    variation = Variation(simulator.loop.dof, runs.memory.shape[2], S.shape[1], simulator.scheme, backend)
+    steps = np.concatenate([[0], np.cumsum(runs.taken)])
+    cuts = np.unique(np.searchsorted(steps, np.arange(0, steps[-1] + STEPS, STEPS)).clip(0, len(runs.taken)))
+    records = []
+    for start, stop in pairwise(cuts.tolist()):
+        along = _linearised(simulator, runs, parameters, slice(start, stop), steps, backend)
+        if fixed:
+            along = replace(along, columns=np.zeros((*along.columns.shape[:3], S.shape[1])))
+        records.append(variation.run(S, along, period=simulator.loop.period_s, first=start, every=every))
+    return np.concatenate(records)
 
 
 def _linearised(

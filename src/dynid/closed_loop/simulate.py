@@ -132,7 +132,7 @@ class LoopSimulator:
             samples = self._noisy_samples(position_noise, torque_noise)
         runs = _compiled(system, self._lanes, self._backend).run(
             self.loop.start,
-            np.zeros(self.law.inputs[1].size),
+            self.loop.start_memory,
             np.asarray(parameters, dtype=float),
             samples,
             period=self.loop.period_s,

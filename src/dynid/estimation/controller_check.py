@@ -22,7 +22,9 @@ from scipy.special import chdtri
 
 from dynid.closed_loop.sensitivity import law_program
 from dynid.data.findings import Finding
+from dynid.estimation.law_memory import acting_on, carried
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
+from dynid.estimation.loop_start import directions, taken_out
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import solution_covariance
 
@@ -127,47 +129,38 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
     L = np.asarray(program(records.state[0, run.rows], records.memory[0, run.rows], np.concatenate(wanted, axis=1)))
     position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
     shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)
-    rest = run.torque_residual(motion) - _acting(position, shift[0]) - _acting(velocity, shift[1])
+    rest = run.torque_residual(motion) - acting_on(position, shift[0]) - acting_on(velocity, shift[1])
     errors = (motion.q - wanted[0], motion.dq - wanted[1])
-    proportional, derivative = _acting(position, errors[0]), _acting(velocity, errors[1])
+    proportional, derivative = acting_on(position, errors[0]), acting_on(velocity, errors[1])
+    free: Floats | None = None
     if memory.shape[2]:
         periods = np.diff(ticks, prepend=ticks[0])
-        rest = rest - _acting(memory, _remembered(L[:, n:], shift, periods))
+        changed, left = _remembered(L[:, n:], shift, periods)
+        rest = rest - acting_on(memory, changed)
+        free = None if run.loop.memory0 is None and run.loop.start_known else memory @ left
         if not position.any() and not velocity.any():  # a law that is late: all acts through its memory
             rates_only, places_only = (0.0 * errors[0], errors[1]), (errors[0], 0.0 * errors[1])
-            proportional = _acting(memory, _remembered(L[:, n:], places_only, periods))
-            derivative = _acting(memory, _remembered(L[:, n:], rates_only, periods))
+            proportional = acting_on(memory, _remembered(L[:, n:], places_only, periods)[0])
+            derivative = acting_on(memory, _remembered(L[:, n:], rates_only, periods)[0])
     integral = np.cumsum(proportional, axis=0) / run.run.rate_hz
     parts = np.stack([proportional, derivative, integral, np.ones_like(integral)], axis=2)
-    return parts * run.run.valid[:, :, None], rest * run.run.valid
+    parts, rest = parts * run.run.valid[:, :, None], rest * run.run.valid
+    if free is None:
+        return parts, rest
+    bases = tuple(directions((free * run.run.valid[:, :, None])[:, joint]) for joint in range(n))
+    return taken_out(parts, bases), taken_out(rest, bases)  # no part of the torque that another start would explain
 
 
-def _acting(slopes: Floats, change: Floats) -> Floats:
-    """(N, n) what changes (N, k) do through slopes (N, n, k)."""
-    return np.asarray((slopes @ change[:, :, None])[:, :, 0])
-
-
-def _remembered(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[np.int64]) -> Floats:
-    """(N, m) change of the law's memory that shifts of positions and velocities (N, n) have added up to.
+def _remembered(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """(N, m) change of the law's memory that shifts of positions and velocities (N, n) have added up to; see `carried`.
 
     Args:
         slopes: (N, m, 2 n + m) of the memory after a control period.
         shift: Of positions and velocities.
         periods: (N,) control periods since the sample before.
     """
-    m, change = slopes.shape[1], np.concatenate(shift, axis=1)
-    driven, kept = _acting(slopes[:, :, :-m], change), slopes[:, :, -m:]
-    before = np.concatenate([driven[:1], driven[:-1]])
-    added, power = np.zeros_like(driven), np.broadcast_to(np.eye(m), kept.shape)
-    for period in range(int(periods.max())):  # a memory that decays, and what is added to it, over several periods
-        lasts = (periods > period)[:, None]
-        present = before + (driven - before) * (period / np.maximum(periods, 1))[:, None]
-        added = np.where(lasts, _acting(kept, added) + present, added)
-        power = np.where(lasts[:, :, None], kept @ power, power)
-    total = np.zeros((len(change), m))
-    for k in range(1, len(total)):
-        total[k] = power[k] @ total[k - 1] + added[k]
-    return total
+    m = slopes.shape[1]
+    return carried(acting_on(slopes[:, :, :-m], np.concatenate(shift, axis=1)), slopes[:, :, -m:], periods)
 
 
 def _shares(compared: list[tuple[Floats, Floats]], levels: Floats) -> Floats:

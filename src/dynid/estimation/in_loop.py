@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 from dynid.closed_loop.laws import ControlLaw, assumed_law
 from dynid.closed_loop.loop import Loop, Reference, TimeFunction
 from dynid.data.recording import Experiment
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.feasible import FeasibleWLS
+from dynid.estimation.instrumental import InstrumentalVariables
+from dynid.estimation.law_memory import starting_memory
+from dynid.estimation.loop_simulator import loop_simulator
+from dynid.estimation.loop_start import settling_time
 from dynid.estimation.loop_survey import SHORTEST_S
+from dynid.estimation.output_error import CLIE, CLOE, DIDIM
 from dynid.estimation.problem import Problem, build_problem
 from dynid.robot.model import Robot
 
@@ -34,6 +39,8 @@ USUAL_HZ = 1000.0
 """Rate of a given law, at least, where it is not given [Hz]."""
 LONGEST = 2**16
 """Control instants of a piece of a streamed log."""
+SETTLING_S = 1.0
+"""After which a loop has forgotten where it started, where nothing more is known of it [s]."""
 LOCAL = 32
 """Samples on either side beyond which a spline does not feel what follows, to rounding."""
 POSES = 64
@@ -110,10 +117,12 @@ def with_loop(
     law: ControlLaw,
     rate_hz: float | None = None,
     longest: int = LONGEST,
+    settling_s: float = SETTLING_S,
 ) -> Iterator[Experiment]:
     """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
 
-    A stretch behind a gap starts from its measured state; pieces that follow one another make one simulation.
+    A stretch behind a gap starts from its measured state, and a law's memory from what explains the first torques;
+    pieces that follow one another make one simulation.
 
     Args:
         pieces: Of a processed log; see `dynid.process_stream`.
@@ -121,23 +130,63 @@ def with_loop(
         law: The control law.
         rate_hz: Its rate [Hz]; the log's, or the lowest multiple of it from 1 kHz on.
         longest: Most control instants of a piece.
+        settling_s: Simulated but not kept at the beginning of every stretch [s]: by then the loop has forgotten that
+            it started from noisy measurements. Zero keeps all; `Loop.start_known` is then False.
+
+    Raises:
+        ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
     """
     if motion is None:
         pieces, ahead = tee(pieces)
         motion = SplinedMotion((piece.time, piece.q) for piece in ahead)
-    last_s = -np.inf
+    if not 0.0 <= settling_s < np.inf:
+        raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
+    last_s, begun_s, kept = -np.inf, -np.inf, False  # the stretch began, and samples of it were kept
     for piece in pieces:
         factor = control_factor(piece.rate_hz, rate_hz or USUAL_HZ, exact=rate_hz is not None)
         rate = factor * piece.rate_hz
         for rows in _cut(piece, max(2, longest // factor)):
             part = piece.rows(rows)
-            joined = part.time[0] - last_s < 1.5 / part.rate_hz
-            start_s = last_s if joined else float(part.time[0])
-            last_s = float(part.time[-1])
-            instants = start_s + np.arange(round((last_s - start_s) * rate) + 1) / rate
-            q, dq, ddq = motion(instants)
-            reference = Reference(q=q, dq=dq, ddq=ddq, rate_hz=rate)
-            yield replace(part, loop=Loop(law=law, reference=reference, start_s=start_s, q0=part.q[0], dq0=part.dq[0]))
+            if part.time[0] - last_s >= 1.5 / part.rate_hz:
+                begun_s, kept = float(part.time[0]), False
+            fresh, start_s, last_s = part.time[0] == begun_s, last_s if kept else begun_s, float(part.time[-1])
+            filter_s = 0.0 if part.derivation is None else part.derivation.smoothing.settling_s
+            reference = _reference(motion, (start_s, last_s, filter_s), rate, part)
+            if fresh or kept:
+                memory0 = starting_memory(part, law, reference) if fresh else None
+                start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
+            from_s = (
+                begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
+            )  # a low-pass of the simulation settles too
+            settled = part.rows(slice(np.searchsorted(part.time, from_s), None))
+            if settled.samples:
+                loop = replace(start, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
+                kept = True
+                yield replace(settled, loop=loop)
+
+
+def _reference(motion: TimeFunction, span: tuple[float, float, float], rate_hz: float, run: Experiment) -> Reference:
+    """What was commanded from a first to a last instant and, if it is known, so long beyond as a low-pass sees [s].
+
+    Raises:
+        ArgumentError: It is no motion of the log's joints, or does not cover them.
+    """
+    start_s, last_s, beyond_s = span
+    for end_s in (last_s + beyond_s, last_s):
+        instants = start_s + np.arange(round((end_s - start_s) * rate_hz) + 1) / rate_hz
+        try:
+            states = motion(instants)
+            break
+        except ArgumentError:
+            if end_s == last_s:
+                raise
+    shape = (instants.size, run.q.shape[1])
+    if not isinstance(states, tuple) or len(states) != 3 or any(np.shape(x) != shape for x in states):
+        raise ArgumentError(
+            f"the commanded motion at {instants.size} instants is no (q, dq, ddq) of the log's {shape[1]} joints each",
+            remedy=f"Return three arrays of shape (N, {shape[1]}) for N instants.",
+        )
+    return Reference(q=states[0], dq=states[1], ddq=states[2], rate_hz=rate_hz)
 
 
 def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
@@ -185,6 +234,14 @@ class InLoop(Estimator):
     """What was commanded, one for each experiment or streamed log: starts a function of times (N,) in order ->
     (q, dq, ddq). The measured motion, low-passed, by default, which the notes say."""
 
+    def __post_init__(self) -> None:
+        """Refuse an estimator that simulates no loop: nothing would test the law."""
+        if not isinstance(self.estimator, InstrumentalVariables | DIDIM | CLOE | CLIE):
+            raise ArgumentError(
+                f"{type(self.estimator).__name__} simulates no control loop",
+                remedy="Give InstrumentalVariables, DIDIM, CLOE or CLIE, or use it without InLoop.",
+            )
+
     def solve(self, problem: Problem) -> Estimate:
         """Estimate the base parameters.
 
@@ -202,26 +259,38 @@ class InLoop(Estimator):
     def _looped(self, problem: Problem, robot: Robot, law: ControlLaw) -> Problem:
         """The problem with loops."""
         rate = self.rate_hz or self._control_hz(problem)
-        starts = self.motions or (None,) * len(problem.experiments)
+        starts = self._starts(problem)
         if problem.streamed:
+            settling_s = 0.0
 
             def brought(log: Callable[[], Iterable[Experiment]], start: Callable[[], TimeFunction] | None) -> Streamed:
-                return lambda: with_loop(log(), start and start(), law=law, rate_hz=rate)
+                return lambda: with_loop(log(), start and start(), law=law, rate_hz=rate, settling_s=settling_s)
 
             logs = tuple(brought(log, start) for log, start in zip(problem.logs, starts, strict=True))
-            first = tuple(next(iter(log())) for log in logs)
-            return replace(problem, robot=robot, logs=logs, experiments=first)
+            if not isinstance(self.estimator, InstrumentalVariables):  # instruments may have any start
+                settling_s = max(_settling(problem, robot, _first(log)) for log in logs)
+            return replace(problem, robot=robot, logs=logs, experiments=tuple(_first(log) for log in logs))
         runs = []
         for run, start in zip(problem.experiments, starts, strict=True):
-            motion = start and start()
-            parts = with_loop([run], motion, law=law, rate_hz=rate, longest=np.iinfo(np.int64).max)
+            whole = np.iinfo(np.int64).max
+            parts = with_loop([run], start and start(), law=law, rate_hz=rate, longest=whole, settling_s=0.0)
             runs += [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
         if not runs:
-            raise ArgumentError(
-                f"no gap-free stretch is longer than {SHORTEST_S:g} s: nothing can be simulated",
-                remedy="Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares.",
-            )
+            raise _too_short()
         return build_problem(robot, runs, base=problem.base)
+
+    def _starts(self, problem: Problem) -> Sequence[Callable[[], TimeFunction] | None]:
+        """Of every log, what starts its commanded motion.
+
+        Raises:
+            ArgumentError: They are not as many as the logs.
+        """
+        logs = len(problem.logs) or len(problem.experiments)
+        if self.motions and len(self.motions) != logs:
+            raise ArgumentError(
+                f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
+            )
+        return [_checked(motion, k) for k, motion in enumerate(self.motions)] or (None,) * logs
 
     def _control_hz(self, problem: Problem) -> float:
         log_hz = max(run.rate_hz for run in problem.experiments)
@@ -239,6 +308,57 @@ class InLoop(Estimator):
 
 
 Streamed = Callable[[], Iterable[Experiment]]
+
+
+def _checked(start: Callable[[], TimeFunction], number: int) -> Callable[[], TimeFunction]:
+    """The same, but what gives no function is refused."""
+
+    def started() -> TimeFunction:
+        try:
+            motion = start()
+        except TypeError as error:
+            raise _no_motion(number, f"cannot be called without arguments: {error}") from error
+        if not callable(motion):
+            raise _no_motion(number, f"gives a {type(motion).__name__}, not a function of time")
+        return motion
+
+    return started
+
+
+def _no_motion(number: int, reason: str) -> ArgumentError:
+    return ArgumentError(
+        f"motions[{number}] {reason}",
+        remedy="Give what starts a function of times: motions=(lambda: motion,) with motion(times) -> (q, dq, ddq).",
+    )
+
+
+def _first(log: Streamed) -> Experiment:
+    """The first piece of a log.
+
+    Raises:
+        ArgumentError: There is none.
+    """
+    piece = next(iter(log()), None)
+    if piece is None:
+        raise _too_short()
+    return piece
+
+
+def _too_short() -> ArgumentError:
+    return ArgumentError(
+        f"no gap-free stretch is longer than {SHORTEST_S:g} s: nothing can be simulated",
+        remedy="Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares.",
+    )
+
+
+def _settling(problem: Problem, robot: Robot, piece: Experiment) -> float:
+    """Time after which a simulation of a robot near the data has forgotten where it started [s]."""
+    assert piece.loop is not None
+    simulator = loop_simulator(replace(problem, robot=robot), piece.loop)
+    try:
+        return settling_time(simulator, problem.base.project(robot.parameter_vector))
+    except EstimationError:  # the search for parameters says so, if no other robot is found
+        return SETTLING_S
 
 
 def _verdict(estimate: Estimate) -> str:

@@ -208,7 +208,7 @@ class _Follower:
         offset = round((loop.start_s - self._stretch.origin_s) * loop.reference.rate_hz)
         ticks = offset + np.round((piece.time - loop.start_s) * loop.reference.rate_hz).astype(np.int64)
         if self._state is None:
-            self._state = loop.start
+            self._state, self._memory = loop.start, loop.start_memory
         self._simulate(piece, offset, int(ticks[-1]) + 1)
         for name in CHANNELS:
             self._measured[name].append(getattr(piece, name))

@@ -24,7 +24,8 @@ from dynid.estimation.controller_check import check_controller, controller_misma
 from dynid.estimation.didim_stream import streamed_didim
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.least_squares import refuse_unsupported
-from dynid.estimation.loop_runs import LoopRuns, Motions, Start, WrongLawError, joint_weights
+from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
+from dynid.estimation.loop_start import FreeStart
 from dynid.estimation.possible import possible_estimate, with_standard
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
@@ -188,12 +189,13 @@ class DIDIM(_LoopFit):
 
 def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
     """The torques' residual, with the regressor of the simulated motion as their derivative."""
+    free = FreeStart.of(runs, beta, lambda run, q, torque: run.filtered(torque) * run.run.valid[:, :, None])
     slopes, residuals = [], []
     for run, motion in zip(runs.runs, motions, strict=True):
         valid = run.run.valid
         slopes.append(run.columns(motion) * valid[:, :, None])
         residuals.append(run.torque_residual(motion))
-    return _Fit.of(runs, beta, motions, slopes, residuals)
+    return _Fit.of(runs, beta, motions, free.without(slopes), free.without(residuals))
 
 
 def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
@@ -217,11 +219,13 @@ class _GaussNewton(_LoopFit):
 
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         near, notes, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
-        fit = self._simulated(runs, near.beta, near.motions, self.derivatives(runs, near.beta))
+        free = FreeStart.of(runs, near.beta, self._slopes)
+        slopes = free.told(self.derivatives(runs, near.beta), runs.problem.names)
+        fit = _Fit.of(runs, near.beta, near.motions, slopes, self._residuals(runs, near.motions, free))
         simulations, derivatives, last = counts["simulations"], 1, np.inf
 
         def merit(motions: Motions) -> float:
-            return sum(float((rest**2 @ fit.weights).sum()) for rest in self._residuals(runs, motions))
+            return sum(float((rest**2 @ fit.weights).sum()) for rest in self._residuals(runs, motions, free))
 
         count = 0
         while True:
@@ -230,11 +234,11 @@ class _GaussNewton(_LoopFit):
             simulations += 1
             change = np.abs(beta - fit.beta)
             length = float(np.sqrt(change @ fit.normal @ change))
-            fit = self._simulated(runs, beta, motions, fit.slopes)
+            fit = _Fit.of(runs, beta, motions, fit.slopes, self._residuals(runs, motions, free))
             if _settled(change, fit, self.tolerance):
                 break
             if length > SLOW * last:
-                fit = _Fit.of(runs, beta, motions, self.derivatives(runs, beta), fit.residuals)
+                fit = _Fit.of(runs, beta, motions, free.without(self.derivatives(runs, beta)), fit.residuals)
                 derivatives += 1
             last = length
             if count == self.iterations:
@@ -252,26 +256,27 @@ class _GaussNewton(_LoopFit):
         found = []
         for run in runs.runs:
             along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
-            slopes = run.filtered(self.outputs(along.q_slopes, along.torque_slopes))
+            slopes = self._slopes(run, along.q_slopes, along.torque_slopes)
             if not float(np.abs(slopes).max(initial=0.0)) < LARGEST * max(1.0, 1.0 / float(np.abs(beta).max())):
                 raise EstimationError(
                     "the simulated loop is not stable: its derivatives grow without bound",
                     remedy="Check the control law and its rate, or give the robot better prior values.",
                 )
-            found.append(self._masked(slopes, run.run.valid[:, :, None]))
+            found.append(slopes)
         return found
 
-    def _simulated(self, runs: LoopRuns, beta: Floats, motions: Motions, slopes: list[Floats]) -> _Fit:
-        return _Fit.of(runs, beta, motions, slopes, self._residuals(runs, motions))
+    def _slopes(self, run: LoopRun, q: Floats, torque: Floats) -> Floats:
+        """(N, n, k) derivatives of the outputs, from those (K, n, k) of positions and torques at a run's records."""
+        return self._masked(run.filtered(self.outputs(q, torque)), run.run.valid[:, :, None])
 
-    def _residuals(self, runs: LoopRuns, motions: Motions) -> list[Floats]:
+    def _residuals(self, runs: LoopRuns, motions: Motions, free: FreeStart) -> list[Floats]:
         """(N, n) measured minus simulated output of each run."""
         residuals = []
         for run, motion in zip(runs.runs, motions, strict=True):
             measured = self.outputs(run.run.q, np.where(run.run.valid, run.run.effort, 0.0))
             simulated = self.outputs(run.positions(motion), run.torques(motion))
             residuals.append(self._masked(measured - simulated, run.run.valid))
-        return residuals
+        return free.without(residuals)
 
     @abstractmethod
     def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:

@@ -1,0 +1,115 @@
+"""Logs that begin in the middle of a motion: noisy first velocities, and laws that remember what was before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.closed_loop.arm import Arm
+from dynid.closed_loop.sensitivity import differentiate_start
+from dynid.closed_loop.simulate import LoopSimulator
+from dynid.data.simulation import sum_of_sines
+from dynid.estimation.in_loop import InLoop, with_loop
+from support.closed_loops import EVERY, scene
+
+CHOSEN = scene("gautier_khalil_3r", friction_speed=None)
+MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
+REMEMBERING = dynid.PID(CHOSEN.loop.law.kp, 2.0 * np.asarray(CHOSEN.loop.law.kp), CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
+
+
+@cache
+def truth(integral: bool) -> dynid.LoopSimulation:
+    law = REMEMBERING if integral else CHOSEN.loop.law
+    return dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=law), every=EVERY)
+
+
+def cut_log(seed: int, integral: bool, first: int = 150) -> dynid.Problem:
+    """A log without its first 1.5 s, in no loop."""
+    rng, run = np.random.default_rng(seed), truth(integral)
+    q = run.q + 1e-3 * rng.normal(size=run.q.shape)
+    effort = run.torque + 0.5 * rng.normal(size=run.q.shape)
+    log = dynid.Recording(time=run.time[first:], q=q[first:], effort=effort[first:])
+    return dynid.build_problem(CHOSEN.prior, dynid.process(log, cutoff_hz=20.0, rest=None), base=CHOSEN.base)
+
+
+def brought(estimator: dynid.Estimator, integral: bool) -> InLoop:
+    law = REMEMBERING if integral else CHOSEN.loop.law
+    return InLoop(estimator=estimator, law=law, rate_hz=500.0, motions=(lambda: MOTION,))
+
+
+def test_derivatives_by_the_start_are_those_of_the_simulation() -> None:
+    loop = replace(CHOSEN.loop, law=REMEMBERING, friction_speed=0.1, memory0=np.array([0.01, -0.02, 0.03]))
+    arm, beta, step = Arm(CHOSEN.robot, CHOSEN.base.columns, 0.1), CHOSEN.values, 1e-6
+    q, torque = differentiate_start(LoopSimulator(arm, loop), beta, every=EVERY, ticks=400)
+    start = np.concatenate([loop.start[:6], loop.start_memory])
+
+    def moved(k: int, by: float) -> dynid.Loop:
+        x = start + by * (np.arange(9) == k)
+        return replace(loop, q0=x[:3], dq0=x[3:6], memory0=x[6:])
+
+    for k in range(9):
+        runs = [LoopSimulator(arm, moved(k, by)).run(beta, every=EVERY, ticks=400) for by in (step, -step)]
+        for exact, name in ((q, "state"), (torque, "held")):
+            ahead, behind = (getattr(run, name)[0, :, :3] for run in runs)
+            slope = (ahead - behind) / (2.0 * step)
+            np.testing.assert_allclose(exact[:, :, k], slope, atol=1e-5 * np.abs(slope).max())
+
+
+@pytest.mark.parametrize("integral", [False, True], ids=["pd", "pid"])
+@pytest.mark.parametrize(
+    "make", [dynid.InstrumentalVariables, dynid.DIDIM, dynid.CLOE, dynid.CLIE], ids=["iv", "didim", "cloe", "clie"]
+)
+def test_intervals_hold_where_a_log_begins_in_the_middle(make: Callable[[], dynid.Estimator], integral: bool) -> None:
+    """The robot has no offset of its torques, so that positions tell of all its parameters."""
+    found = [brought(make(), integral).solve(cut_log(seed, integral)) for seed in range(4)]
+    away = np.array([(estimate.values - CHOSEN.values) / estimate.stderr for estimate in found])
+    assert np.abs(away.mean(axis=0)).max() < 2.0  # of four: four standard deviations
+    assert np.mean(np.abs(away) < 1.96) > 0.88
+    assert not any("doubted" in note for estimate in found for note in estimate.notes)
+
+
+def test_the_memory_at_the_start_is_found_from_torques() -> None:
+    run = truth(True)
+    log = dynid.Recording(time=run.time[150:], q=run.q[150:], effort=run.torque[150:])
+    part = next(
+        iter(with_loop([dynid.process(log, cutoff_hz=None, rest=None)], MOTION, law=REMEMBERING, rate_hz=500.0))
+    )
+    assert part.loop is not None
+    errors = MOTION(np.arange(round(part.loop.start_s * 500.0)) / 500.0)[0]
+    whole = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=REMEMBERING))
+    wanted = (errors - whole.q[: len(errors)]).sum(axis=0) / 500.0
+    np.testing.assert_allclose(part.loop.start_memory, wanted, atol=0.02 * np.abs(wanted).max())
+
+
+def test_positions_do_not_tell_an_offset_from_what_a_law_remembered() -> None:
+    robot = CHOSEN.prior.with_joint_models(
+        dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset()
+    )
+    problem = dynid.build_problem(robot, cut_log(0, True).experiments)
+    with pytest.raises(dynid.IdentifiabilityError, match="OFF1, OFF2, OFF3 from what the control law remembered"):
+        brought(dynid.CLOE(), True).solve(problem)
+
+
+def test_a_law_that_is_not_simulated_is_not_tested() -> None:
+    with pytest.raises(dynid.ArgumentError, match="WLS simulates no control loop"):
+        InLoop(estimator=dynid.WLS())
+
+
+@pytest.mark.parametrize(
+    ("motions", "reason"),
+    [
+        ((lambda: MOTION, lambda: MOTION), "2 commanded motions for 1 logs"),
+        ((MOTION,), r"motions\[0\] cannot be called without arguments"),
+        ((lambda: 3.0,), r"motions\[0\] gives a float"),
+        ((lambda: lambda t: tuple(x[:, :2] for x in MOTION(t)),), "of the log's 3 joints"),
+    ],
+)
+def test_motions_that_are_none_are_refused(motions: tuple[Callable[..., object], ...], reason: str) -> None:
+    estimator = InLoop(estimator=dynid.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=motions)  # type: ignore[arg-type]
+    with pytest.raises(dynid.ArgumentError, match=reason):
+        estimator.solve(cut_log(0, False))
