@@ -9,12 +9,13 @@ is therefore noise where the law is right, and what the law lacks where it is wr
 Joint by joint r is held against each part of the simulated torque, that from the tracking error, from its rate and
 from its integral, beside a constant, and against the constant alone; their shares are gains that are off. Standard
 deviations account for residuals correlated in time. A part is accused where one joint's share, or all joints' together,
-is beyond what noise does once in a million cases.
+is beyond what noise does once in a million cases. Joints of which no part is accused are asked whether r follows the
+commanded motion in any other way (`dynid.estimation.law_residual`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from scipy.special import chdtri
 from dynid.closed_loop.sensitivity import law_program
 from dynid.data.findings import Finding
 from dynid.estimation.law_memory import acting_on, carried
+from dynid.estimation.law_residual import LawResidual, followed_shares
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.loop_start import directions, taken_out
 from dynid.estimation.problem import Problem
@@ -33,8 +35,13 @@ __all__ = ["check_controller", "controller_mismatch", "controller_notes"]
 Floats = NDArray[np.float64]
 PARTS = ("proportional part", "derivative part", "integral part", "constant part")
 """Of the torque, with which the law's residual is compared."""
+GAINS = "Check its gains, its reference and its rate, or use weighted least squares instead."
+REFERENCE = (
+    "Check the commanded positions: column, unit, sign, gain and delay; and the law for terms that are not stated: "
+    "feed-forward, compensation of gravity or friction. Or use weighted least squares instead."
+)
 LEVEL = 1e-6
-"""Chance that noise accuses a joint, or all together, of one part."""
+"""Chance that noise accuses a joint, or all together, of one part, or of following the commanded motion."""
 SHARE = 0.01
 """Of a joint's torque; less does not matter: other approximations of the model are as large."""
 
@@ -63,11 +70,12 @@ def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions
     """
     runs = problem if isinstance(problem, LoopRuns) else LoopRuns.of(problem)
     motions = runs.simulate(np.asarray(beta, dtype=float)) if motions is None else motions
-    compared = [_compared(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    both = [_compared(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     torques = [run.torques(motion) * run.run.valid for run, motion in zip(runs.runs, motions, strict=True)]
     levels = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
+    compared = [(parts, left.rest) for parts, left in both]
     values = _shares(compared, levels)
-    findings = []
+    findings: list[Finding] = []
     for part, what in enumerate(PARTS):
         shares = []
         for joint, name in enumerate(runs.problem.robot.joint_names):
@@ -77,7 +85,14 @@ def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions
                 targets = [rest[:, joint] for _, rest in compared]
                 spread = _spread(columns, targets, float(levels[joint]), runs.rate_hz)
             shares.append(_Share(name, float(values[joint, part]), spread))
-        findings += [_finding(what, share) for share in _accused(shares)]
+        findings += [_finding(f"its {what} differs", GAINS, share) for share in _accused(shares)]
+    told = {finding.joint for finding in findings}
+    followed = followed_shares([left for _, left in both], levels, LEVEL)
+    for name, (value, spread) in zip(runs.problem.robot.joint_names, followed.tolist(), strict=True):
+        if value > SHARE and name not in told:
+            findings.append(
+                _finding("what it leaves is no noise, it follows the motion", REFERENCE, _Share(name, value, spread))
+            )
     return tuple(findings)
 
 
@@ -90,14 +105,14 @@ def _accused(shares: list[_Share]) -> list[_Share]:
     return [max(large, key=lambda share: share.square)]
 
 
-def _finding(what: str, share: _Share) -> Finding:
+def _finding(what: str, remedy: str, share: _Share) -> Finding:
     return Finding(
         code="controller",
         severity="error",
         channel="effort",
         joint=share.joint,
-        message=f"the simulated control law does not explain the measured torque: its {what} differs",
-        remedy="Check its gains, its reference and its rate, or use weighted least squares instead.",
+        message=f"the simulated control law does not explain the measured torque: {what}",
+        remedy=remedy,
         evidence={"share": share.value, "standard deviation": share.spread},
     )
 
@@ -113,15 +128,19 @@ def controller_notes(findings: tuple[Finding, ...]) -> tuple[str, ...]:
     for message in dict.fromkeys(finding.message for finding in findings):
         told = [finding for finding in findings if finding.message == message]
         shares = [
-            f"{f.joint} {100 * f.evidence['share']:+.2g} +- {100 * f.evidence['standard deviation']:.2g} %"
+            f"{f.joint} {_percent(f.evidence['share'], '+')} +- {_percent(f.evidence['standard deviation'])} %"
             for f in told
         ]
         notes.append(f"{message} ({', '.join(shares)} of the torque). {told[0].remedy}")
     return tuple(notes)
 
 
-def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
-    """(N, n, 4) parts of the simulated torque, and (N, n) the law's residual, both zero where torques do not count."""
+def _percent(share: float, sign: str = "") -> str:
+    return f"{100.0 * share:{sign}.2g}" if abs(share) < 1.0 else f"{100.0 * share:{sign}.0f}"
+
+
+def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, LawResidual]:
+    """(N, n, 4) parts of the simulated torque, and the law's residual, both zero where torques do not count."""
     n, ticks = run.loop.dof, run.rows * run.every
     reference, records = run.loop.reference, motion.runs
     wanted = [x[ticks] for x in (reference.q, reference.dq, reference.ddq)]
@@ -129,26 +148,39 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, Floats]:
     L = np.asarray(program(records.state[0, run.rows], records.memory[0, run.rows], np.concatenate(wanted, axis=1)))
     position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
     shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)
-    rest = run.torque_residual(motion) - acting_on(position, shift[0]) - acting_on(velocity, shift[1])
+    rest = (
+        _as_positions(run, run.torque_residual(motion)) - acting_on(position, shift[0]) - acting_on(velocity, shift[1])
+    )
     errors = (motion.q - wanted[0], motion.dq - wanted[1])
     proportional, derivative = acting_on(position, errors[0]), acting_on(velocity, errors[1])
-    free: Floats | None = None
+    bases: tuple[Floats, ...] = ()
     if memory.shape[2]:
         periods = np.diff(ticks, prepend=ticks[0])
         changed, left = _remembered(L[:, n:], shift, periods)
         rest = rest - acting_on(memory, changed)
-        free = None if run.loop.memory0 is None and run.loop.start_known else memory @ left
+        if run.loop.memory0 is not None or not run.loop.start_known:  # what another start would explain is none
+            bases = tuple(directions(x) for x in np.moveaxis((memory @ left) * run.run.valid[:, :, None], 1, 0))
         if not position.any() and not velocity.any():  # a law that is late: all acts through its memory
             rates_only, places_only = (0.0 * errors[0], errors[1]), (errors[0], 0.0 * errors[1])
             proportional = acting_on(memory, _remembered(L[:, n:], places_only, periods)[0])
             derivative = acting_on(memory, _remembered(L[:, n:], rates_only, periods)[0])
     integral = np.cumsum(proportional, axis=0) / run.run.rate_hz
     parts = np.stack([proportional, derivative, integral, np.ones_like(integral)], axis=2)
-    parts, rest = parts * run.run.valid[:, :, None], rest * run.run.valid
-    if free is None:
-        return parts, rest
-    bases = tuple(directions((free * run.run.valid[:, :, None])[:, joint]) for joint in range(n))
-    return taken_out(parts, bases), taken_out(rest, bases)  # no part of the torque that another start would explain
+    valid = run.run.valid
+    parts, rest = (taken_out(x, bases) for x in (parts * valid[:, :, None], rest * valid))
+    made = run.run.derivation
+    cutoff = None if made is None else made.smoothing.cutoff_hz
+    return parts, LawResidual(rest, (wanted[0], wanted[1], wanted[2]), valid, run.run.rate_hz, cutoff, bases)
+
+
+def _as_positions(run: LoopRun, torque: Floats) -> Floats:
+    """Torques (N, n) through the low-pass of the measured positions, if they went through none."""
+    made, valid = run.run.derivation, run.run.valid.astype(float)
+    if made is None or made.smoothing.cutoff_hz is None or run.low_passed:
+        return torque
+    smoothing = replace(made.smoothing, rate_hz=run.run.rate_hz)
+    both = run.run.by_segment(smoothing.apply, np.concatenate([torque, valid], axis=1))
+    return np.asarray(both[:, : torque.shape[1]] / np.maximum(both[:, torque.shape[1] :], 0.5))
 
 
 def _remembered(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[np.int64]) -> tuple[Floats, Floats]:

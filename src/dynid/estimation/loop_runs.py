@@ -137,7 +137,7 @@ class LoopRun:
     def _along(self, program: Program, motion: SimulatedMotion, rows: slice) -> Floats:
         """(N, ...) a program's output along a simulated motion, low-passed like the measured torques."""
         n = self.loop.dof
-        if not self._low_passed:
+        if not self.low_passed:
             states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
             result: Floats = program(*(np.ascontiguousarray(x) for x in states))
             return result
@@ -165,7 +165,7 @@ class LoopRun:
 
     def filtered(self, records: Floats) -> Floats:
         """All records (K, ...) of a simulation, low-passed like the measured torques, at the samples (N, ...)."""
-        if not self._low_passed:
+        if not self.low_passed:
             return records[self.rows]
         assert self.run.smoothing is not None
         return self._smoothed(self.run.smoothing, records)
@@ -196,7 +196,8 @@ class LoopRun:
         return records[self._first :: self.stride]
 
     @property
-    def _low_passed(self) -> bool:
+    def low_passed(self) -> bool:
+        """Whether the measured torques are."""
         return self.run.smoothing is not None and self.run.smoothing.cutoff_hz is not None
 
 

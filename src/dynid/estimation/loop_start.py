@@ -83,6 +83,8 @@ class FreeStart:
 
 def taken_out(rows: Floats, bases: tuple[Floats, ...]) -> Floats:
     """Rows (N, n, ...) without the orthonormal directions (K, r) of each of the n joints."""
+    if not bases:
+        return rows
     left = rows.copy()
     for joint, Q in enumerate(bases):
         seen = left[: len(Q), joint].reshape(len(Q), -1)

@@ -1,0 +1,49 @@
+"""The test of the law where law and gains are right, and the commanded motion, or what else it adds, is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dynid
+from support.closed_loops import EVERY, scene
+
+CHOSEN = scene("gautier_khalil_3r")
+
+
+def changed(name: str) -> dynid.ReferenceMotion:
+    """The reference, that of joint 2 wrong."""
+    given = CHOSEN.loop.reference
+    arrays = {key: getattr(given, key).copy() for key in ("q", "dq", "ddq")}
+    for x in arrays.values():
+        if name == "3 % too large":
+            x[:, 1] *= 1.03
+        elif name == "10 ms late":
+            x[5:, 1] = x[:-5, 1].copy()
+        elif name == "another joint's":
+            x[:, 1] = x[:, 2]
+    return replace(given, **arrays)
+
+
+@pytest.mark.parametrize("cutoff_hz", [20.0, 4.0, None])
+@pytest.mark.parametrize("name", ["right", "3 % too large", "10 ms late", "another joint's"])
+def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz: float | None) -> None:
+    log = CHOSEN.noisy(2, cutoff_hz=cutoff_hz)
+    told = replace(log, loop=replace(CHOSEN.loop, reference=changed(name)))
+    wrong = CHOSEN.base.project(CHOSEN.prior.parameter_vector)  # up to 20 % off: the law is judged whatever they are
+    accused = {finding.joint for finding in dynid.check_controller(CHOSEN.problem(told), wrong)}
+    assert accused == (set() if name == "right" else {CHOSEN.robot.joint_names[1]})
+
+
+def test_what_the_law_adds_to_its_gains_is_said_by_the_estimate() -> None:
+    """Accelerations are fed forward on joint 3, which the stated law does not tell."""
+    law = CHOSEN.loop.law
+    assert isinstance(law, dynid.PD)
+    kp, kd, ahead = np.asarray(law.kp), np.asarray(law.kd), np.array([0.0, 0.0, 3.0])
+    real = dynid.UserLaw(lambda q, dq, qr, dqr, ddqr, memory, period: kp * (qr - q) + kd * (dqr - dq) + ahead * ddqr)
+    truth = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
+    found = dynid.DIDIM().solve(CHOSEN.problem(replace(CHOSEN, truth=truth).noisy(0)))
+    assert any("control law" in note and CHOSEN.robot.joint_names[2] in note for note in found.notes)
+    assert found.extras["controller_mismatch"] > 0.02
