@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.estimate import Estimate
+from dynid.estimation.instrument_motion import FOLLOWED, UNCOUNTED, followed
 from dynid.estimation.loop_blocks import BLOCK
 from dynid.estimation.loop_runs import weights_of
 from dynid.estimation.loop_search import SearchStart
@@ -18,8 +19,6 @@ from dynid.estimation.scores import NoiseSums, lengthened, resolvable, scaled_so
 __all__ = ["streamed_didim"]
 
 Floats = NDArray[np.float64]
-MANY = 7
-"""Rounds from which on the dependence of the motion on the parameters would count in the intervals."""
 
 
 class _Torques(Sums):
@@ -59,7 +58,8 @@ class _Torques(Sums):
         """Whether a change is small beside the standard deviations."""
         normal = self.normal
         stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(normal)), 0.0))
-        return bool(np.all(change <= tolerance * stderr + resolvable(normal, float(self.beta @ normal @ self.beta))))
+        resolution = resolvable(normal, float(self.beta @ normal @ self.beta))
+        return bool(np.all(np.abs(change) <= tolerance * stderr + resolution))
 
 
 def _slopes_and_rest(window: Window) -> tuple[Floats, Floats]:
@@ -76,26 +76,25 @@ def streamed_didim(problem: Problem, iterations: int, tolerance: float, *, consi
         runs: StreamSearch[_Torques], start: SearchStart[_Torques]
     ) -> tuple[StreamSearch[_Torques], _Torques, tuple[str, ...], int]:
         sums, notes, before, count = start.motions, start.notes, None, 0
+        step = sums.step
         while True:
             count += 1
-            step = sums.step
-            wanted = sums.beta + lengthened(step, before, sums.normal)
+            wanted, solution = sums.beta + lengthened(step, before, sums.normal), sums.beta + step
             beta, later = runs.advance(sums.beta, wanted, sums, sums.normal)
-            change, before, sums = np.abs(beta - sums.beta), step, later
-            if sums.settled(change, tolerance):
-                return runs, sums, notes, count
-            if count == iterations:
-                return runs, sums, (*notes, f"not settled after {count} simulations"), count
+            change, before, sums, step = beta - sums.beta, step, later, later.step
+            ended = sums.settled(step, tolerance) or sums.settled(change, tolerance)
+            if ended or count == iterations:
+                notes = notes if ended else (*notes, f"not settled after {count} simulations")
+                share = followed(change, beta + step - solution, sums.normal)
+                return runs, sums, notes if share <= FOLLOWED else (*notes, UNCOUNTED), count
 
     runs, sums, notes, count = StreamSearch[_Torques].of(problem, BLOCK, _Torques).from_some_start(rounds)
-    if count >= MANY:
-        notes = (*notes, "intervals take the simulated motion not to depend on the parameters")
     normal = sums.normal
     findings = check_controller(runs.beginnings(), sums.beta)
     estimate = Estimate(
         names=problem.names,
         units=problem.units,
-        values=sums.beta,
+        values=sums.beta + sums.step if sums.settled(sums.step, tolerance) else sums.beta,
         covariance=_covariance(runs, sums),
         undetermined=np.zeros(sums.beta.size, dtype=bool),
         noise_std=1.0 / np.sqrt(sums.weights),

@@ -23,6 +23,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.didim_stream import streamed_didim
 from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.instrument_motion import FOLLOWED, followed
 from dynid.estimation.least_squares import refuse_unsupported
 from dynid.estimation.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
 from dynid.estimation.loop_start import FreeStart
@@ -33,8 +34,8 @@ from dynid.estimation.scores import lengthened, resolvable, scaled_solution, sol
 __all__ = ["CLIE", "CLOE", "DIDIM"]
 
 Floats = NDArray[np.float64]
-MANY = 7
-"""Rounds of DIDIM from which on the dependence of the motion on the parameters counts in the intervals."""
+COUNTS = ("iterations", "simulations", "derivatives")
+"""What is told of an iteration."""
 LARGEST = 1e9
 """Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable."""
 BARE = "no noise is left over: the standard deviations are those of the iteration, which ends before they are smaller"
@@ -104,6 +105,10 @@ class _LoopFit(Estimator):
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         """Iterate; notes and counts come with the result."""
 
+    def values(self, fit: _Fit) -> Floats:
+        """(b,) base parameters that an iteration came to."""
+        return fit.beta
+
     def slope(self, runs: LoopRuns, fit: _Fit, counts: dict[str, float]) -> Floats:
         """(b, b) derivative of the estimating equations: how noise in them moves the solution."""
         return fit.normal
@@ -129,7 +134,7 @@ class _LoopFit(Estimator):
         estimate = Estimate(
             names=problem.names,
             units=problem.units,
-            values=fit.beta,
+            values=self.values(fit),
             covariance=covariance + np.diag(resolution),
             undetermined=np.zeros(fit.beta.size, dtype=bool),
             noise_std=1.0 / np.sqrt(joint_weights(torque_rest, problem.equations)),
@@ -138,7 +143,8 @@ class _LoopFit(Estimator):
             condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
             method=self.title,
             notes=(*notes, *controller_notes(findings)),
-            extras={**counts, "controller_mismatch": controller_mismatch(findings)},
+            extras={name: counts[name] for name in COUNTS if name in counts}
+            | {"controller_mismatch": controller_mismatch(findings)},
         )
         finish = possible_estimate if self.consistent else with_standard
         return finish(problem, estimate, normal)
@@ -164,23 +170,30 @@ class DIDIM(_LoopFit):
         return streamed_didim(problem, self.iterations, self.tolerance, consistent=self.consistent)
 
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
-        fit = _linear_fit(runs, start.beta, start.motions)
-        before: Floats | None = None
-        for count in range(1, self.iterations + 1):
-            step = fit.step
-            wanted = fit.beta + lengthened(step, before, fit.normal)
+        fit, notes = _linear_fit(runs, start.beta, start.motions), start.notes
+        step, before, count = fit.step, None, 0
+        while True:
+            count += 1
+            wanted, solution = fit.beta + lengthened(step, before, fit.normal), fit.beta + step
             beta, motions = runs.advance(fit.beta, wanted, fit.motions, fit.normal)
-            before = step
-            change = np.abs(beta - fit.beta)
+            change, before = beta - fit.beta, step
             fit = _linear_fit(runs, beta, motions)
-            if _settled(change, fit, self.tolerance):
-                return fit, start.notes, {"iterations": float(count), "simulations": float(count + 1)}
-        note = f"not settled after {self.iterations} simulations"
-        return fit, (*start.notes, note), {"iterations": float(self.iterations), "simulations": float(count + 1)}
+            step = fit.step
+            if _settled(step, fit, self.tolerance) or _settled(change, fit, self.tolerance):
+                break
+            if count == self.iterations:
+                notes = (*notes, f"not settled after {count} simulations")
+                break
+        share = followed(change, beta + step - solution, fit.normal)
+        return fit, notes, {"iterations": float(count), "simulations": float(count + 1), "followed": share}
+
+    def values(self, fit: _Fit) -> Floats:
+        """With the last step, where it is too small for a simulation of its own."""
+        return fit.beta + fit.step if _settled(fit.step, fit, self.tolerance) else fit.beta
 
     def slope(self, runs: LoopRuns, fit: _Fit, counts: dict[str, float]) -> Floats:
-        """With the exact derivatives where many rounds were needed: the motion then depends on the parameters."""
-        if counts["iterations"] < MANY:
+        """With the exact derivatives where the simulated motion follows the parameters."""
+        if counts["followed"] <= FOLLOWED:
             return fit.normal
         b, pairs = fit.beta.size, zip(fit.slopes, CLIE().derivatives(runs, fit.beta), strict=True)
         weighted = [((J * fit.weights[None, :, None]).reshape(-1, b), exact.reshape(-1, b)) for J, exact in pairs]
@@ -200,7 +213,7 @@ def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
 
 def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
     stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(fit.normal)), 0.0))
-    return bool(np.all(change <= tolerance * stderr + _resolution(fit)))
+    return bool(np.all(np.abs(change) <= tolerance * stderr + _resolution(fit)))
 
 
 def _resolution(fit: _Fit) -> Floats:
@@ -232,7 +245,7 @@ class _GaussNewton(_LoopFit):
             count += 1
             beta, motions = _advanced(runs, fit, merit, near)
             simulations += 1
-            change = np.abs(beta - fit.beta)
+            change = beta - fit.beta
             length = float(np.sqrt(change @ fit.normal @ change))
             fit = _Fit.of(runs, beta, motions, fit.slopes, self._residuals(runs, motions, free))
             if _settled(change, fit, self.tolerance):
