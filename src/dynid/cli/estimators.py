@@ -110,7 +110,7 @@ def robot_law(path: str, robot: Robot) -> ControlLaw:
     """
     import numpy as np
 
-    from dynid.closed_loop.laws import Tracked, read_law
+    from dynid.closed_loop.laws import Tracked, read_law, refuse_idle
 
     law, rest = read_law(path, model=robot), np.zeros(robot.dof)
     try:
@@ -121,6 +121,10 @@ def robot_law(path: str, robot: Robot) -> ControlLaw:
             path=path,
             remedy=error.remedy or "Give one number, or one per moving joint, in order.",
         ) from error
+    try:
+        refuse_idle(law, robot.joint_names)
+    except errors.ArgumentError as error:
+        raise errors.ArgumentError(error.reason, path=path, remedy=error.remedy) from error
     return law
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,17 @@ from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
 from dynid.spatial import Array
 
-__all__ = ["PD", "PID", "ComputedTorqueLaw", "ControlLaw", "Tracked", "UserLaw", "assumed_law", "read_law"]
+__all__ = [
+    "PD",
+    "PID",
+    "ComputedTorqueLaw",
+    "ControlLaw",
+    "Tracked",
+    "UserLaw",
+    "assumed_law",
+    "read_law",
+    "refuse_idle",
+]
 
 Floats = NDArray[np.float64]
 
@@ -218,6 +228,22 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = N
     return PD(kp=inertia * w**2, kd=inertia * 2.0 * w)
 
 
+def refuse_idle(law: ControlLaw, joint_names: Sequence[str]) -> None:
+    """Refuse gains of which some joint has none: nothing makes it follow.
+
+    Raises:
+        ArgumentError: The joints are named.
+    """
+    if not isinstance(law, PD | PID):
+        return
+    dof = len(joint_names)
+    gains = [_gains(getattr(law, name), name, dof) for name in ("kp", "ki", "kd") if hasattr(law, name)]
+    idle = np.array([np.broadcast_to(gain, (dof,)) for gain in gains]).sum(axis=0) == 0.0
+    if idle.any():
+        named = ", ".join(np.array(joint_names)[idle].tolist())
+        raise ArgumentError(f"all gains of {named} are zero", remedy="Give the gains by which it is controlled.")
+
+
 _KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...]]] = {
     "pd": (PD, ("kp", "kd")),
     "pid": (PID, ("kp", "ki", "kd")),
@@ -237,11 +263,25 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
     """
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ArgumentError(f"it cannot be read as TOML: {error}", path=path) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"it cannot be read: {error}", path=path, remedy="Give a text file in UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ArgumentError(
+            f"it cannot be read as TOML: {error}",
+            path=path,
+            remedy="Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point.",
+        ) from error
     kind = table.pop("kind", None)
+    headings = [name for name, value in table.items() if isinstance(value, dict)]
+    if kind is None and headings:
+        raise ArgumentError(
+            f"the law stands under a heading, [{headings[0]}]",
+            path=path,
+            remedy="Leave the heading out: kind and gains stand at the top.",
+        )
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise ArgumentError(f"kind is {kind!r}", path=path, remedy=f"Use one of {', '.join(_KINDS)}.")
+        said = "it has no kind" if kind is None else f"kind is {kind!r}"
+        raise ArgumentError(said, path=path, remedy=f"Give kind, one of {', '.join(_KINDS)}.")
     make, names = _KINDS[kind]
     if set(table) != set(names):
         raise ArgumentError(f"it has {', '.join(table) or 'no gains'}", path=path, remedy=f"Give {', '.join(names)}.")

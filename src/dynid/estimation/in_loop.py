@@ -13,7 +13,7 @@ from itertools import tee
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.closed_loop.laws import ControlLaw, assumed_law
+from dynid.closed_loop.laws import ControlLaw, assumed_law, refuse_idle
 from dynid.closed_loop.loop import Loop, Reference, TimeFunction
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
@@ -22,10 +22,12 @@ from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.instrumental import InstrumentalVariables
 from dynid.estimation.law_memory import starting_memory
 from dynid.estimation.loop_simulator import loop_simulator
+from dynid.estimation.loop_stability import law_damping
 from dynid.estimation.loop_start import settling_time
 from dynid.estimation.loop_survey import SHORTEST_S
 from dynid.estimation.output_error import CLIE, CLOE, DIDIM
 from dynid.estimation.problem import Problem, build_problem
+from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
 
 __all__ = ["InLoop", "SplinedMotion", "with_loop"]
@@ -43,6 +45,8 @@ SETTLING_S = 1.0
 """After which a loop has forgotten where it started, where nothing more is known of it [s]."""
 LOCAL = 32
 """Samples on either side beyond which a spline does not feel what follows, to rounding."""
+HASTY = 20.0
+"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots."""
 POSES = 64
 """Samples at which the inertia that scales an assumed law is taken, at most."""
 
@@ -252,7 +256,10 @@ class InLoop(Estimator):
         possible = FeasibleWLS(prior_weight=1.0).solve(problem).standard
         assert possible is not None
         robot = problem.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
-        law = self.law or assumed_law(robot, BANDWIDTH_HZ, q=_poses(problem.experiments))
+        poses = _poses(problem.experiments)
+        law = self.law or assumed_law(robot, BANDWIDTH_HZ, q=poses)
+        refuse_idle(law, robot.joint_names)
+        _refuse_hasty(law, inertia_matrix(robot, poses), self.rate_hz or self._control_hz(problem))
         estimate = self.estimator.solve(self._looped(problem, robot, law))
         return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *estimate.notes))
 
@@ -366,6 +373,22 @@ def _verdict(estimate: Estimate) -> str:
     if estimate.extras.get("controller_mismatch", 0.0) > 0.0:
         return "control law: doubted, so is what follows from it; weighted least squares needs no law"
     return "control law: the measured torques and positions do not speak against it"
+
+
+def _refuse_hasty(law: ControlLaw, inertia: Floats, rate_hz: float) -> None:
+    """Refuse a law whose damping no robot near the data, of inertia (K, n, n), survives at this rate.
+
+    Raises:
+        ArgumentError: So it is.
+    """
+    slowed = np.linalg.solve(inertia, np.broadcast_to(law_damping(law, inertia.shape[1], 1.0 / rate_hz), inertia.shape))
+    most = float(np.abs(np.linalg.eigvals(slowed)).max(axis=1).min()) / rate_hz
+    if most > HASTY:
+        raise ArgumentError(
+            f"the control law is not stable at {rate_hz:g} Hz: in one period its derivative part takes "
+            f"{most:.2g} times the speed of a joint",
+            remedy="Check kd and its unit (it acts on joints, not on motors), and the control rate.",
+        )
 
 
 def _poses(runs: Sequence[Experiment]) -> Floats:

@@ -26,8 +26,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.closed_loop.loop import counted
 from dynid.data.findings import Finding
-from dynid.errors import ArgumentError
+from dynid.data.numbers import check_number
 from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_motion import FOLLOWED, UNCOUNTED, followed, motion_slope
@@ -63,8 +64,9 @@ class InstrumentalVariables(Estimator):
 
     def __post_init__(self) -> None:
         """Refuse to iterate less than once."""
-        if self.iterations < 1 or not self.tolerance > 0.0 or self.block < 1:
-            raise ArgumentError(f"one iteration or more, a positive tolerance and blocks of samples, not {self}")
+        counted(self.iterations, "iterations")
+        counted(self.block, "block")
+        check_number("tolerance", self.tolerance, "a number above zero")
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate the base parameters.

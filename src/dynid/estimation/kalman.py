@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.closed_loop.loop import counted
 from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, DataError, EstimationError
@@ -83,8 +84,10 @@ class Kalman(Estimator):
             raise ArgumentError(f"torque_between is {self.torque_between!r}", remedy="Choose held, smooth or None.")
         check_noise_levels(self.position_std, self.torque_std)
         check_number("torque_delay_s", self.torque_delay_s, "a time, zero or more [s], or None", zero=True)
-        if self.passes < 1 or not self.start_std > 0.0 or not self.spread > 0.0 or self.drift < 0.0:
-            raise ArgumentError(f"start_std, spread and passes must be positive, drift not negative: {self}")
+        counted(self.passes, "passes")
+        check_number("start_std", self.start_std, "a number above zero, relative to the start's values")
+        check_number("spread", self.spread, "a number above zero [standard deviations]")
+        check_number("drift", self.drift, "a number from zero on, relative to start_std", zero=True)
 
     def begin(
         self,

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.closed_loop.laws import Tracked
+from dynid.closed_loop.laws import ControlLaw, Tracked
 from dynid.closed_loop.simulate import LoopSimulator
 from dynid.tape import Program
 
-__all__ = ["LoopStability"]
+__all__ = ["LoopStability", "law_damping"]
 
 Floats = NDArray[np.float64]
 INTEGRATED = 2.6
@@ -54,13 +54,7 @@ class LoopStability:
         rest = np.zeros_like(moving)
         ahead, behind = np.split(np.asarray(columns(rest, moving, rest)), 2)
         friction = (ahead - behind).transpose(1, 0, 2) / (2.0 * nudge)
-        memory = np.zeros(loop.law.memory_size(n))
-
-        def torque(dq: Floats) -> Floats:
-            seen = Tracked(loop.reference.q[0], dq, loop.reference.q[0], np.zeros(n), np.zeros(n))
-            return np.asarray(loop.law.torque(seen, memory, loop.period_s)[0], dtype=float)
-
-        damping = np.stack([(torque(-unit) - torque(unit)) / 2e-6 for unit in 1e-6 * np.eye(n)], axis=1)
+        damping = law_damping(loop.law, n, loop.period_s, loop.reference.q[0])
         return cls(friction, damping, loop.period_s / simulator.substeps, loop.period_s)
 
     def holds(self, inertia: Floats, beta: Floats) -> bool:
@@ -72,3 +66,14 @@ class LoopStability:
             for slope in (self.friction @ beta, self.damping)
         ]
         return fastest[0] * self.step_s < INTEGRATED and fastest[1] * self.period_s < SAMPLED
+
+
+def law_damping(law: ControlLaw, dof: int, period_s: float, q: Floats | None = None) -> Floats:
+    """(n, n) torque of a law per velocity, at rest on its reference (n,)."""
+    place, memory = np.zeros(dof) if q is None else q, np.zeros(law.memory_size(dof))
+
+    def torque(dq: Floats) -> Floats:
+        seen = Tracked(place, dq, place, np.zeros(dof), np.zeros(dof))
+        return np.asarray(law.torque(seen, memory, period_s)[0], dtype=float)
+
+    return np.stack([(torque(-unit) - torque(unit)) / 2e-6 for unit in 1e-6 * np.eye(dof)], axis=1)

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.closed_loop.loop import counted
 from dynid.closed_loop.sensitivity import differentiate_loop
-from dynid.errors import ArgumentError, EstimationError
+from dynid.data.numbers import check_number
+from dynid.errors import EstimationError
 from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.didim_stream import streamed_didim
 from dynid.estimation.estimate import Estimate, Estimator
@@ -93,8 +95,8 @@ class _LoopFit(Estimator):
 
     def __post_init__(self) -> None:
         """Refuse to iterate less than once."""
-        if self.iterations < 1 or not self.tolerance > 0.0:
-            raise ArgumentError(f"one iteration or more and a positive tolerance, not {self}")
+        counted(self.iterations, "iterations")
+        check_number("tolerance", self.tolerance, "a number above zero")
 
     @property
     @abstractmethod

@@ -53,6 +53,12 @@ def stream_problem(
     """
     if not logs:
         raise ArgumentError("no log is given", remedy="Give one or more.")
+    for number, start in enumerate(logs):
+        if not callable(start):
+            raise ArgumentError(
+                f"logs[{number}] is a {type(start).__name__}, which can be gone through only once",
+                remedy="Give a function that starts the stream: lambda: dynid.process_stream(...).",
+            )
     chosen = base or base_parameters(robot)
     total: Information | None = None
     numbers, beginnings = [], []

@@ -1,0 +1,63 @@
+"""What is no loop, no law, no stream or no number is refused in our own words, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.estimation.in_loop import InLoop
+from support.closed_loops import scene
+
+CHOSEN = scene("gautier_khalil_3r")
+LAW = CHOSEN.loop.law
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: dynid.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
+        (lambda: dynid.CLOE(iterations=float("nan")), "iterations is nan"),  # type: ignore[arg-type]
+        (lambda: dynid.CLIE(tolerance=float("nan")), "tolerance is nan"),
+        (lambda: dynid.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
+        (lambda: dynid.Kalman(passes=1.5), "passes is 1.5"),  # type: ignore[arg-type]
+        (lambda: dynid.Kalman(passes=0), "^passes is 0. Give a whole number, one or more.$"),
+        (lambda: dynid.Kalman(spread=-1.0), "^spread is -1.0. Give a number above zero"),
+        (lambda: dynid.Kalman(drift=-1.0), "^drift is -1.0. Give a number from zero on"),
+        (lambda: dynid.stream_problem(CHOSEN.prior, [iter([CHOSEN.clean()])]), r"logs\[0\] is a list_iterator"),  # type: ignore[list-item]
+    ],
+)
+def test_settings_without_meaning_are_refused(make: Callable[[], object], reason: str) -> None:
+    with pytest.raises(dynid.ArgumentError, match=reason):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("law", "reason"),
+    [
+        (dynid.PD([3e3, 0.0, 500.0], [120.0, 0.0, 20.0]), "all gains of joint2 are zero"),
+        (dynid.PD(np.asarray(LAW.kp), 1e6), "not stable at 500 Hz: in one period its derivative part"),  # type: ignore[attr-defined]
+    ],
+)
+def test_laws_that_no_robot_follows_are_refused(law: dynid.ControlLaw, reason: str) -> None:
+    problem = CHOSEN.problem(CHOSEN.noisy(0))
+    with pytest.raises(dynid.ArgumentError, match=reason):
+        InLoop(estimator=dynid.DIDIM(), law=law, rate_hz=500.0).solve(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[law]\nkind = "pd"\nkp = 1\nkd = 1\n', r"stands under a heading, \[law\]. Leave the heading out"),
+        ('kind = "pd"\nkp = [300.,60.]\nkd = 1\n', "a digit on both sides of every decimal point"),
+        ("kp = 1\nkd = 1\n", "it has no kind. Give kind, one of pd"),
+    ],
+)
+def test_files_that_hold_no_law_say_why(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "law.toml"
+    path.write_text(text)
+    with pytest.raises(dynid.ArgumentError, match=reason):
+        dynid.read_law(path)
