@@ -14,11 +14,12 @@ import dynid
 from dynid.data.processing import Processing
 from dynid.data.simulation import sum_of_sines
 from dynid.data.streaming import process_stream
-from dynid.estimation.in_loop import InLoop, SplinedMotion, with_loop
+from dynid.estimation.in_loop import InLoop, with_loop
 from dynid.estimation.instrument_round import Moments
 from dynid.estimation.instrumental import _Measured, _Round
 from dynid.estimation.loop_runs import LoopRuns
 from dynid.estimation.loop_stream import StreamSearch
+from dynid.estimation.splined_motion import SplinedMotion
 from dynid.estimation.stream_problem import stream_problem
 from support.closed_loops import EVERY, Scene, scene
 

@@ -131,7 +131,7 @@ def robot_law(path: str, robot: Robot) -> ControlLaw:
 def commanded_motions(source: LogSource, logs: Sequence[str]) -> tuple[Callable[[], TimeFunction], ...]:
     """For every log what starts its commanded motion, where the channel map names its columns; else none."""
     from dynid.data.channel_map import read_channel_map
-    from dynid.estimation.in_loop import SplinedMotion
+    from dynid.estimation.splined_motion import SplinedMotion
 
     chosen = None if source.channel_map is None else read_channel_map(source.channel_map).commanded
     if chosen is None:

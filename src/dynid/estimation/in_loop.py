@@ -21,16 +21,18 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.instrumental import InstrumentalVariables
 from dynid.estimation.law_memory import starting_memory
+from dynid.estimation.loop_search import WrongLawError
 from dynid.estimation.loop_simulator import loop_simulator
 from dynid.estimation.loop_stability import law_damping
 from dynid.estimation.loop_start import settling_time
 from dynid.estimation.loop_survey import SHORTEST_S
 from dynid.estimation.output_error import CLIE, CLOE, DIDIM
 from dynid.estimation.problem import Problem, build_problem
+from dynid.estimation.splined_motion import SplinedMotion
 from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
 
-__all__ = ["InLoop", "SplinedMotion", "with_loop"]
+__all__ = ["InLoop", "with_loop"]
 
 Floats = NDArray[np.float64]
 BANDWIDTH_HZ = 8.0
@@ -43,75 +45,10 @@ LONGEST = 2**16
 """Control instants of a piece of a streamed log."""
 SETTLING_S = 1.0
 """After which a loop has forgotten where it started, where nothing more is known of it [s]."""
-LOCAL = 32
-"""Samples on either side beyond which a spline does not feel what follows, to rounding."""
 HASTY = 20.0
 """Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots."""
 POSES = 64
 """Samples at which the inertia that scales an assumed law is taken, at most."""
-
-
-class SplinedMotion:
-    """The cubic spline through positions that come piece by piece; times are asked for in order."""
-
-    def __init__(self, parts: Iterable[tuple[Floats, Floats]]) -> None:
-        """Nothing is read yet.
-
-        Args:
-            parts: Consecutive times (K,) [s] and positions (K, n) [rad or m].
-        """
-        self._parts = iter(parts)
-        self._time, self._q = np.zeros(0), np.zeros((0, 0))
-
-    def __call__(self, time: Floats) -> tuple[Floats, Floats, Floats]:
-        """(N, n) positions, velocities and accelerations at times (N,).
-
-        Raises:
-            ArgumentError: The positions do not cover them.
-        """
-        from scipy.interpolate import CubicSpline
-
-        while self._time.size < 2 or self._time[-1] < time[-1] + self._reach:
-            part = next(self._parts, None)
-            if part is None:
-                break
-            self._take(*part)
-        slack = 0.01 * self._reach / LOCAL
-        if self._time.size < 2 or self._time[0] > time[0] + slack or self._time[-1] < time[-1] - slack:
-            raise ArgumentError(
-                "the commanded positions do not cover the log", remedy="Give them for every sample of the log."
-            )
-        self._drop(int(np.searchsorted(self._time, time[0] - self._reach)))
-        gaps = np.flatnonzero(np.diff(self._time) > 3.0 * self._reach / LOCAL) + 1
-        first = int(gaps[gaps <= np.searchsorted(self._time, time[0] + slack)].max(initial=0))
-        last = int(gaps[self._time[gaps] > time[-1]].min(initial=self._time.size))
-        hole = gaps[(gaps > first) & (gaps < last)]
-        if hole.size:
-            start, end = self._time[hole[0] - 1 : hole[0] + 1]
-            raise ArgumentError(
-                f"commanded positions are missing between {start:.4g} and {end:.4g} s, where the log goes on",
-                remedy="Fill them in, or cut the log there.",
-            )
-        spline = CubicSpline(self._time[first:last], self._q[first:last])
-        return spline(time), spline(time, 1), spline(time, 2)
-
-    def _take(self, time: Floats, q: Floats) -> None:
-        """Add samples that are numbers and later than all before."""
-        known = np.isfinite(time) & np.isfinite(q).all(axis=1)
-        time, q = time[known], q[known]
-        before = np.maximum.accumulate(np.append(self._time[-1:] if self._time.size else -np.inf, time))[:-1]
-        later = time > before
-        self._time = np.concatenate([self._time, time[later]])
-        self._q = np.concatenate([self._q, q[later]]) if self._q.size else q[later]
-
-    @property
-    def _reach(self) -> float:
-        """LOCAL sampling periods [s]."""
-        return LOCAL * float(np.median(np.diff(self._time[: 2 * LOCAL]))) if self._time.size > 1 else 0.0
-
-    def _drop(self, count: int) -> None:
-        """Forget the first samples, but for a few."""
-        self._time, self._q = self._time[max(0, count - 1) :], self._q[max(0, count - 1) :]
 
 
 def with_loop(
@@ -260,7 +197,15 @@ class InLoop(Estimator):
         law = self.law or assumed_law(robot, BANDWIDTH_HZ, q=poses)
         refuse_idle(law, robot.joint_names)
         _refuse_hasty(law, inertia_matrix(robot, poses), self.rate_hz or self._control_hz(problem))
-        estimate = self.estimator.solve(self._looped(problem, robot, law))
+        try:
+            estimate = self.estimator.solve(self._looped(problem, robot, law))
+        except WrongLawError:
+            raise
+        except EstimationError as error:  # noise may have spoilt that robot
+            try:
+                estimate = self.estimator.solve(self._looped(problem, problem.robot, law))
+            except EstimationError:
+                raise error from None
         return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *estimate.notes))
 
     def _looped(self, problem: Problem, robot: Robot, law: ControlLaw) -> Problem:
