@@ -190,7 +190,9 @@ def test_experiments_come_back_from_their_files_and_damage_is_noticed(tmp_path: 
     again = load_experiment(tmp_path / "run.npz")
     for name in ("time", "q", "dq", "ddq", "effort", "valid", "segment"):
         assert np.array_equal(getattr(again, name), getattr(run, name), equal_nan=name == "effort")
-    assert (again.recipe, again.dropped, again.source) == (run.recipe, run.dropped, run.source)
+    told = ("recipe", "dropped", "source", "derivation", "smoothing")
+    assert all(getattr(again, name) == getattr(run, name) for name in told)
+    assert again.derivation is not None
     (tmp_path / "run.npz").write_bytes((tmp_path / "run.npz").read_bytes()[:-50])
     with pytest.raises(DataError):
         load_experiment(tmp_path / "run.npz")
