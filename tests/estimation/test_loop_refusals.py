@@ -19,6 +19,8 @@ LAW = CHOSEN.loop.law
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
+        (lambda: InLoop(estimator=dynid.DIDIM(), law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
+        (lambda: list(dynid.with_loop([CHOSEN.clean()], law=None)), "the law of a loop is None"),  # type: ignore[arg-type]
         (lambda: dynid.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
         (lambda: dynid.CLOE(iterations=float("nan")), "iterations is nan"),  # type: ignore[arg-type]
         (lambda: dynid.CLIE(tolerance=float("nan")), "tolerance is nan"),

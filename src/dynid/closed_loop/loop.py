@@ -13,7 +13,7 @@ from dynid.closed_loop.laws import ControlLaw
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectory import Trajectory
 
-__all__ = ["Loop", "ReferenceMotion", "counted"]
+__all__ = ["Loop", "ReferenceMotion", "counted", "refuse_no_law"]
 
 Floats = NDArray[np.float64]
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
@@ -28,6 +28,17 @@ def counted(value: Any, name: str) -> int:
     if not isinstance(value, int | np.integer) or value < 1:
         raise ArgumentError(f"{name} is {value!r}", remedy="Give a whole number, one or more.")
     return int(value)
+
+
+def refuse_no_law(law: Any) -> None:
+    """Refuse what is no control law.
+
+    Raises:
+        ArgumentError: So it is.
+    """
+    if not isinstance(law, ControlLaw):
+        remedy = "Wrap your function: UserLaw(function)." if callable(law) else "Give PD(kp, kd), for example."
+        raise ArgumentError(f"the law of a loop is {law!r}", remedy=remedy)
 
 
 GENTLE = 0.1
@@ -124,9 +135,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         """Refuse what is no loop."""
-        if not isinstance(self.law, ControlLaw):
-            remedy = "Wrap your function: UserLaw(function)." if callable(self.law) else "Give PD(kp, kd), for example."
-            raise ArgumentError(f"the law of a loop is {self.law!r}", remedy=remedy)
+        refuse_no_law(self.law)
         if not isinstance(self.reference, ReferenceMotion):
             raise ArgumentError(
                 f"the reference of a loop is a {type(self.reference).__name__}",

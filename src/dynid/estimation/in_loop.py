@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.laws import ControlLaw, assumed_law, refuse_idle
-from dynid.closed_loop.loop import Loop, Reference, TimeFunction
+from dynid.closed_loop.loop import Loop, Reference, TimeFunction, refuse_no_law
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.estimate import Estimate, Estimator
@@ -80,6 +80,7 @@ def with_loop(
     if motion is None:
         pieces, ahead = tee(pieces)
         motion = SplinedMotion((piece.time, piece.q) for piece in ahead)
+    refuse_no_law(law)
     if not 0.0 <= settling_s < np.inf:
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
     last_s, begun_s, kept = -np.inf, -np.inf, False  # the stretch began, and samples of it were kept
@@ -176,7 +177,9 @@ class InLoop(Estimator):
     (q, dq, ddq). The measured motion, low-passed, by default, which the notes say."""
 
     def __post_init__(self) -> None:
-        """Refuse an estimator that simulates no loop: nothing would test the law."""
+        """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
+        if self.law is not None:
+            refuse_no_law(self.law)
         if not isinstance(self.estimator, InstrumentalVariables | DIDIM | CLOE | CLIE):
             raise ArgumentError(
                 f"{type(self.estimator).__name__} simulates no control loop",
