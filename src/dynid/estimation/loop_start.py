@@ -24,6 +24,8 @@ __all__ = ["FreeStart", "directions", "settling_time", "taken_out"]
 Floats = NDArray[np.float64]
 LOOK_S = 2.0
 """How far the effect of the start is followed at first, and twice as far until it has died down [s]."""
+LONGEST = 2**14
+"""Control instants over which it is followed at most: every stage of every step is in memory."""
 FORGOTTEN = 1e-3
 """Share of its largest value below which it has."""
 SETTLED = 0.01
@@ -113,7 +115,8 @@ def _bases(run: LoopRun, beta: Floats, outputs: Callable[[LoopRun, Floats, Float
 
 def _followed(simulator: LoopSimulator, beta: Floats, every: int, ticks: int, small: float) -> tuple[Floats, Floats]:
     """(K, n, k) derivatives of positions and torques by the start, until they have died down."""
-    seen = min(ticks, int(np.ceil(LOOK_S * simulator.loop.reference.rate_hz)))
+    most = min(ticks, LONGEST)
+    seen = min(most, int(np.ceil(LOOK_S * simulator.loop.reference.rate_hz)))
     while True:
         slopes = differentiate_start(simulator, beta, every=every, ticks=seen)
         if not all(np.isfinite(x).all() for x in slopes):
@@ -121,9 +124,9 @@ def _followed(simulator: LoopSimulator, beta: Floats, every: int, ticks: int, sm
                 "the simulated loop is not stable: it does not forget where it started",
                 remedy="Check the control law and its rate, or give the robot better prior values.",
             )
-        if seen == ticks or all(_died_down(x, small) for x in slopes):
+        if seen == most or all(_died_down(x, small) for x in slopes):
             return slopes
-        seen = min(2 * seen, ticks)
+        seen = min(2 * seen, most)
 
 
 def _died_down(slopes: Floats, small: float) -> bool:
