@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.arm import Arm
+from dynid.estimation.loop_simulator import DRY
+from dynid.parameters.layout import parameters
 from dynid.tape import Program, compile_tape
 from dynid.tape.recorder import Recorder, replay
 
@@ -32,6 +34,8 @@ class Acting:
     """b"""
     joint_models: NDArray[np.bool_]
     """(K,) which pairs are of joint models, not of links"""
+    dry: NDArray[np.bool_]
+    """(n,) joints with dry friction"""
     links: Program
     """(q, dq, ddq) -> rows, those of the joint models zero"""
     all: Program
@@ -91,6 +95,14 @@ def acting(arm: Arm) -> Acting:
         tuple(np.flatnonzero(mine) for mine in pairs),
         pairs.shape[1],
         joint_models,
+        _dry(arm, pairs),
         compile_tape(recorder.tape({"output": rows})),
         compile_tape(tape.select({"output": pairs})),
     )
+
+
+def _dry(arm: Arm, pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(n,) joints on which dry friction acts, of pairs (n, b)."""
+    layout = parameters(arm.robot)
+    symbols = [layout[column].symbol for column in arm.columns]
+    return np.asarray(np.any(pairs & np.isin(symbols, DRY), axis=1))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.arm import Arm
+from dynid.closed_loop.loop import GENTLE
 from dynid.closed_loop.sensitivity import bias_slopes
 from dynid.data.differentiation import CentralDifferences, two_differences
 from dynid.data.recording import Experiment
@@ -28,7 +29,16 @@ from dynid.estimation.problem import Problem
 from dynid.estimation.scores import scaled_solution
 from dynid.kernels import kernel
 
-__all__ = ["ACCURACY", "block_rows", "faded", "fading", "links_only", "noise_rows", "torque_slopes"]
+__all__ = [
+    "ACCURACY",
+    "away_from_reversals",
+    "block_rows",
+    "faded",
+    "fading",
+    "links_only",
+    "noise_rows",
+    "torque_slopes",
+]
 
 Floats = NDArray[np.float64]
 ACCURACY = CentralDifferences().accuracy
@@ -59,6 +69,15 @@ def fading(edges: NDArray[np.int64], rate_hz: float, samples: NDArray[np.int64])
     inside = np.minimum(samples - start, stop - 1 - samples)
     ramp = 0.5 - 0.5 * np.cos(np.pi * (inside + 0.5) / np.maximum(rise, 1))
     return np.where(inside < rise, ramp, 1.0)
+
+
+def away_from_reversals(dry: NDArray[np.bool_], dq: Floats) -> Floats:
+    """(N, n) window that fades smoothly where simulated velocities (N, n) of joints with dry friction turn round.
+
+    A reversal that is simulated a little too early or late turns the friction of whole samples round: no small error,
+    and none that the noise's spectrum tells of.
+    """
+    return np.where(dry, 1.0 - np.exp(-((dq / GENTLE) ** 2)), 1.0)
 
 
 def noise_rows(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.instrument_noise import block_rows, links_only
+from dynid.estimation.instrument_noise import away_from_reversals, block_rows, links_only
 from dynid.estimation.loop_blocks import Block
 from dynid.estimation.loop_runs import LoopRun, SimulatedMotion, weights_of
 from dynid.estimation.loop_stream import StreamSearch, Sums, Window
@@ -65,7 +65,7 @@ def mixed_block(
     else:
         mixed = at_links(run, states, block.rows)
         np.add(Y, np.subtract(exact, mixed, out=mixed), out=mixed)
-    run.acting.scale(wide, window)
+    run.acting.scale(wide, window * away_from_reversals(run.acting.dry, motion.dq[block.wide]))
     return mixed, wide
 
 
@@ -147,7 +147,7 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
         for window in runs.windows(sums.beta):
             run, motion, block = window.run, window.motion, window.block
             wide = run.acting_rows(motion, block.wide)
-            run.acting.scale(wide, _fade(window))
+            run.acting.scale(wide, _fade(window) * away_from_reversals(run.acting.dry, motion.dq[block.wide]))
             H = spectrum(block_rows(run, motion, links, run.acting.whole(wide, found.weights), block))
             if again:
                 spread.add(H, len(window.valid))

@@ -11,7 +11,7 @@ measured accelerations, which would bias the inertia; so the simulated positions
 regressor loses by it is given back to the measured one: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is the
 noise alone. The joint models' columns (friction above all, whose sign turns with noise) are those of the simulated
 motion in Y too. The instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single
-accelerations would count in full.
+accelerations would count in full; and where a joint with dry friction turns round.
 
 The sums are taken block by block: of a long log only the regressors of a few blocks are in memory, and of a streamed
 one only these blocks' samples.
