@@ -40,7 +40,7 @@ class Question:
     robot: str
     conditions: tuple[Condition, ...]
     methods: tuple[str, ...]
-    runs: int = 5
+    runs: int = 10
     """Logs per condition, unless --runs asks for others."""
 
 
@@ -49,22 +49,21 @@ def questions() -> tuple[Question, ...]:
     noises = conditions(position_std=(1e-5, 1e-4, 1e-3, 1e-2))
     return (
         Question("noise of the positions, 3R arm", "gautier_khalil_3r", noises, ALL),
-        Question("noise of the positions, PUMA 560", "puma560", noises[:3], ALL, runs=3),
-        Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST, runs=4),
+        Question("noise of the positions, PUMA 560", "puma560", noises[:3], ALL, runs=9),
+        Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST, runs=6),
         Question("coarse encoders", "gautier_khalil_3r", conditions(quantisation=(1e-4, 1e-3, 5e-3)), FAST),
         Question(
             "wrong gains of the controller",
             "gautier_khalil_3r",
             conditions(position_std=(1e-3,), gain_error=(0.0, 0.05, 0.3)),
             ("wls+f", "ml", "iv", "didim", "cloe", "clie"),
-            runs=4,
         ),
         Question(
             "bad start",
             "gautier_khalil_3r",
             conditions(start_error=(0.1, 0.3)),
             ("wls+f", "didim", "cloe", "ekf", "ukf", "srukf"),
-            runs=2,
+            runs=6,
         ),
     )
 
