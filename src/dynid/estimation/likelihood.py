@@ -76,8 +76,8 @@ class ML(Estimator):
     """Whether the law of a loop that is known sees the positions' noise, as it sees that of encoders; it matters where
     the law is several times faster than the log."""
     torque_delay_s: float | None = None
-    """With noise on the positions: how much later than logged torques act [s]. None takes half a control period where
-    the loop is known, whose law holds each torque from the logged instant on."""
+    """With noise on the positions: how much later than logged torques act [s]. None takes half a control period where a
+    loop is known that is several times faster than the log: its law holds each torque from the logged instant on."""
     rounds: int = 40
     tolerance: float = 1e-2
     """The parameters' last step, in standard deviations, at which the search ends."""
@@ -296,7 +296,9 @@ def _stretches(problem: Problem, settings: ML) -> list[NoisyStretch]:
     """All experiments, cut into chunks."""
     found = []
     for run in problem.experiments:
-        answer, lead = _answer(run) if settings.fed_back else None, torque_lead(run, settings.torque_delay_s)
+        answer = _answer(run) if settings.fed_back else None
+        delay = 0.0 if settings.torque_delay_s is None and not _is_fast(run) else settings.torque_delay_s
+        lead = torque_lead(run, delay)
         borders = np.flatnonzero(np.diff(run.segment)) + 1
         for rows in np.split(np.arange(run.samples), borders):
             for part in np.array_split(rows, max(1, round(len(rows) / CHUNK))):
@@ -312,8 +314,12 @@ def _stretches(problem: Problem, settings: ML) -> list[NoisyStretch]:
 
 def _answer(run: Experiment) -> Floats | None:
     """(n,) stiffness of a known law that is much faster than the log; None otherwise."""
-    loop = run.loop
-    return None if loop is None or loop.reference.rate_hz < FASTER * run.rate_hz else law_stiffness(run)
+    return law_stiffness(run) if _is_fast(run) else None
+
+
+def _is_fast(run: Experiment) -> bool:
+    """Whether the loop is known, and its law much faster than the log."""
+    return run.loop is not None and run.loop.reference.rate_hz >= FASTER * run.rate_hz
 
 
 def _smooth(stretch: NoisyStretch) -> Floats:
