@@ -28,6 +28,8 @@ __all__ = ["FOLLOWED", "UNCOUNTED", "followed", "motion_slope"]
 Floats = NDArray[np.float64]
 FOLLOWED = 0.3
 """Part of a change of the parameters that the solution repeats, from which on the motion's derivatives count."""
+BOUNDLESS = 1e12
+"""Derivatives [N m or N per unit of a parameter] from which on the simulated loop is not stable."""
 LARGEST = 2**30
 """Bytes of the derivatives of a run's motion that are made at most."""
 UNCOUNTED = (
@@ -62,14 +64,17 @@ def motion_slope(
     total = np.zeros((beta.size, beta.size))
     for number, run in enumerate(runs.runs):
         try:
-            D = _derivatives(run, beta, joint_models)
+            with np.errstate(over="ignore", invalid="ignore"):  # derivatives of an unstable loop grow without bound
+                D = _derivatives(run, beta, joint_models)
         except EstimationError:
+            return None
+        if not float(np.abs(D).max(initial=0.0)) < BOUNDLESS:
             return None
         for k, block in enumerate(blocks):
             if block.run == number:
                 Z = run.acting.whole(instruments(k)[block.inner], weights)
                 total += Z.reshape(-1, beta.size).T @ D[block.rows].reshape(-1, beta.size)
-    return total if np.isfinite(total).all() else None
+    return total
 
 
 def _derivatives(run: LoopRun, beta: Floats, joint_models: Floats) -> Floats:
