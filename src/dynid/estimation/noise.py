@@ -19,6 +19,8 @@ __all__ = ["Blocks", "block_inflation", "correlation_inflation", "joint_variance
 Floats = NDArray[np.float64]
 RESOLVED = 1e-10
 """Directions of a joint's scaled equations with less of the largest one's square are left out."""
+ROUNDING = 1e-11
+"""Residuals below this part of a joint's torque are rounding."""
 
 
 def joint_variances(problem: Problem, beta: Floats, segments: Mapping[int, float] | None = None) -> Floats:
@@ -34,9 +36,10 @@ def joint_variances(problem: Problem, beta: Floats, segments: Mapping[int, float
     share = 1.0 - beta.size / max(int(equations.sum()), beta.size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(equations > 0, squares / np.maximum(equations * share, 1.0), 0.0)
-    # a joint without residual (no noise, or no torque) must not get infinite weight
+    # a joint without residual (no noise, or no torque) must not get infinite weight, nor one of rounding a huge one
     floor = 1e-20 * max(float(variances.max(initial=0.0)), 1e-280)
-    return np.maximum(variances, floor)
+    torque = np.array([np.sum(problem.information.factor(j)[:, -1] ** 2) for j in range(problem.robot.dof)])
+    return np.maximum(variances, np.maximum(floor, ROUNDING**2 * torque / np.maximum(equations, 1)))
 
 
 def _residual_squares(information: Information, beta: Floats, segments: Mapping[int, float] | None) -> Floats:
