@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +85,23 @@ def test_a_file_in_many_chunks_gives_the_numbers_of_the_log_in_memory(
     assert found.notes == whole.notes
     assert found.extras == whole.extras
     assert np.abs((found.values - CHOSEN.values) / found.stderr).max() < 4.0
+
+
+@pytest.mark.parametrize("estimator", [dynid.InstrumentalVariables(block=500), dynid.DIDIM()])
+def test_with_the_same_steps_of_the_integrator_nothing_but_rounding_differs(
+    estimator: dynid.Estimator, tmp_path: Path
+) -> None:
+    def stated(parts: Iterable[dynid.Experiment]) -> Iterator[dynid.Experiment]:
+        """One step a period, in a stream and in memory."""
+        return (replace(part, loop=replace(part.loop, friction_speed=0.1, substeps=1)) for part in parts)
+
+    smooth, path = recording(scene("gautier_khalil_3r", duration_s=30.0)), tmp_path / "log.npy"
+    pieces = log(saved(smooth, path), CHOSEN.loop.law)
+    whole = in_memory(smooth, CHOSEN.loop.law)
+    memory = dynid.build_problem(CHOSEN.prior, list(stated(whole.experiments)), base=CHOSEN.base)
+    expected, found = estimator.solve(memory), estimator.solve(streamed(lambda: stated(pieces())))
+    assert np.abs((found.values - expected.values) / expected.stderr).max() < 1e-5
+    np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-6)
 
 
 def test_moments_and_the_laws_memory_are_carried_over_pieces(tmp_path: Path) -> None:
