@@ -182,7 +182,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "limit that is no number": (identify("run1.csv", "--limit", "nan"), 2, "not a finite number"),
     "limit without end": (identify("run1.csv", "--limit", "inf"), 2, "not a finite number"),
     "delay that is no number": (identify("run1.csv", "--delay", "nan"), 2, "not a finite number"),
-    "delay in words": (identify("run1.csv", "--delay", "some"), 2, "--delay"),
+    "delay in words": (identify("run1.csv", "--delay", "some"), 2, "Give seconds, such as 0.012, or auto"),
     "search without end": (["excite", "arm.urdf", "--time-limit", "nan", "--out", "new"], 2, "not a finite number"),
     "share that is no number": (["excite", "arm.urdf", "--scale", "nan", "--out", "new"], 2, "not a finite number"),
     "hold nowhere": (["base", "arm.urdf", "--hold", "joint1=nan"], 2, "--hold JOINT=0.02"),

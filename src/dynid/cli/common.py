@@ -82,7 +82,13 @@ class Delay(FiniteRange):
         return ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value == "auto" else super().convert(value, param, ctx)
+        if value == "auto":
+            return value
+        try:
+            float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a time nor auto. Give seconds, such as 0.012, or auto.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 EXISTING = ExistingPath()

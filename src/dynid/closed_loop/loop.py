@@ -17,6 +17,8 @@ __all__ = ["Loop", "ReferenceMotion", "counted", "refuse_no_law"]
 
 Floats = NDArray[np.float64]
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
+GENTLE = 0.1
+"""Speed below which smoothed friction suits steps of a hundredth of a second [rad/s or m/s]."""
 
 
 def counted(value: Any, name: str) -> int:
@@ -39,10 +41,6 @@ def refuse_no_law(law: Any) -> None:
     if not isinstance(law, ControlLaw):
         remedy = "Wrap your function: UserLaw(function)." if callable(law) else "Give PD(kp, kd), for example."
         raise ArgumentError(f"the law of a loop is {law!r}", remedy=remedy)
-
-
-GENTLE = 0.1
-"""Speed below which smoothed friction suits steps of a hundredth of a second [rad/s or m/s]."""
 
 
 def _positive(value: Any, name: str) -> None:
