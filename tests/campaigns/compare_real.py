@@ -4,9 +4,8 @@ Run ``python tests/campaigns/compare_real.py [data set ...]``; it reads ../share
 docs/compare-real.md. What was computed is kept in out/compare_real and not computed again.
 
 All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training
-rows; the held-out error is that of `real_data`. No log tells its control law. The methods of the loop therefore assume
-a stiff PD law that follows the measured motion, low-passed; for kuka_kr300 the commanded motion is known and is used
-as well.
+rows; the held-out error is that of `real_data`. No log tells its control law, so the methods of the loop assume one, as
+`dynid.InLoop` does by itself; for kuka_kr300 the commanded motion is known and is used as well.
 """
 
 from __future__ import annotations
@@ -16,45 +15,27 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
 import numpy as np
 from real_data import position_cutoff
-from real_logs import DATA, ROOT, SETS, DataSet, Floats, held_out_error, part, split
-from scipy.interpolate import CubicSpline
+from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, part, split
 from scipy.io import loadmat
 
 import dynid
-from dynid.closed_loop.laws import assumed_law
-from dynid.closed_loop.loop import Loop, Reference
 from dynid.data.recording import Experiment, Recording
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.problem import build_problem
+from dynid.estimation.splined_motion import SplinedMotion
 from dynid.files import write_atomically
-from dynid.robot.model import Robot
 from dynid.tables import Table
 
-CONTROL_HZ = 4000.0
-BANDWIDTH_HZ = 8.0
-SHORTEST_S = 1.0
 MOST_HZ = 500.0
 KUKA_OFFSET = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
 
 Rows = list[tuple[str, float | None, float, str]]
-
-
-def segments(run: Experiment) -> list[Experiment]:
-    """The gap-free stretches of a run, each as an experiment."""
-    borders = np.flatnonzero(np.diff(run.segment)) + 1
-    parts = []
-    for rows in np.split(np.arange(run.samples), borders):
-        if len(rows) > SHORTEST_S * run.rate_hz:
-            arrays = {name: getattr(run, name)[rows] for name in ("time", "q", "dq", "ddq", "effort", "valid")}
-            parts.append(replace(run, segment=np.zeros(len(rows), dtype=np.int64), wrench=None, **arrays))
-    return parts
 
 
 def thinning(log: Recording) -> int:
@@ -62,30 +43,15 @@ def thinning(log: Recording) -> int:
     return max(1, int((log.time.size - 1) / (log.duration * MOST_HZ)))
 
 
-def followed(robot: Robot, run: Experiment) -> Experiment:
-    """The run in an assumed loop that follows its own measured motion."""
-    factor = max(1, round(CONTROL_HZ / run.rate_hz))
-    rate = factor * run.rate_hz
-    time_s = np.arange((run.samples - 1) * factor + 1) / rate
-    spline = CubicSpline(np.arange(run.samples) / run.rate_hz, run.q)
-    reference = Reference(q=spline(time_s), dq=spline(time_s, 1), ddq=spline(time_s, 2), rate_hz=rate)
-    law = assumed_law(robot, BANDWIDTH_HZ, q=run.q[:: max(1, run.samples // 50)])
-    start = {"q0": run.q[0], "dq0": run.dq[0]}
-    loop = Loop(law=law, reference=reference, start_s=float(run.time[0]), **start)
-    return replace(run, time=run.time[0] + np.arange(run.samples) / run.rate_hz, loop=loop)
+def commanded_motions(data: DataSet) -> tuple[Callable[[], SplinedMotion], ...]:
+    """What was commanded in the training files of kuka_kr300."""
 
+    def started(file: str) -> Callable[[], SplinedMotion]:
+        content = loadmat(DATA / data.name / file, squeeze_me=True, struct_as_record=False)
+        clock, q = content["rec"].time_cont, np.asarray(content["ref_kin"].phi_r_all, dtype=float)
+        return lambda: SplinedMotion([(clock, q + KUKA_OFFSET)])
 
-def commanded(robot: Robot, run: Experiment, file: Path) -> Experiment:
-    """A run of kuka_kr300 in an assumed loop that follows the commanded motion of its file."""
-    content = loadmat(file, squeeze_me=True, struct_as_record=False)
-    kinematics, clock = content["ref_kin"], content["rec"].time_cont
-    inside = slice(*np.searchsorted(clock, [run.time[0] - 1e-6, run.time[-1] + 1e-6]))
-    names = ("phi_r_all", "phi_r_all_d1", "phi_r_all_d2")
-    q, dq, ddq = (np.asarray(getattr(kinematics, name), dtype=float)[inside] for name in names)
-    wanted = replace(run, q=q + KUKA_OFFSET, dq=dq, ddq=ddq)
-    loop = followed(robot, wanted).loop
-    assert loop is not None
-    return replace(followed(robot, run), loop=replace(loop, q0=run.q[0], dq0=run.dq[0]))
+    return tuple(started(file) for file in data.files[:-1])
 
 
 def methods() -> list[tuple[str, str, Estimator]]:
@@ -102,6 +68,7 @@ def methods() -> list[tuple[str, str, Estimator]]:
         ("CLIE, assumed loop", "loop", dynid.CLIE()),
         ("IV, commanded motion", "commanded", dynid.InstrumentalVariables()),
         ("DIDIM, commanded motion", "commanded", dynid.DIDIM()),
+        ("CLIE, commanded motion", "commanded", dynid.CLIE()),
         ("ML, motion unknown", "thin", dynid.ML()),
     ]
 
@@ -124,31 +91,20 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
     smooth = [data.processed(log, cutoff, training=True) for log in training]
     motion = data.processed(whole, cutoff, training=False)
     base = dynid.base_parameters(robot)
-    # laws and simulations are scaled by a possible robot near the data, not by the maker's frictionless one
-    possible = dynid.FeasibleWLS(prior_weight=1.0).solve(build_problem(robot, smooth, base=base)).standard
-    assert possible is not None
-    robot = robot.with_parameters(possible)
     sets: dict[str, Callable[[], list[Experiment]]] = {
-        "smooth": lambda: smooth,
-        "band": lambda: smooth,
         "raw": lambda: [data.processed(log, None, training=True) for log in training],
         "thin": lambda: [
             data.processed(part(log, slice(None, None, thinning(log))), None, training=True) for log in training
-        ],
-        "loop": lambda: [followed(robot, piece) for run in smooth for piece in segments(run)],
-        "commanded": lambda: [
-            commanded(robot, piece, DATA / data.name / file)
-            for run, file in zip(smooth, data.files, strict=False)
-            for piece in segments(run)
         ],
     }
     for name, kind, estimator in missing:
         started = time.process_time()
         try:
-            problem = build_problem(robot, sets[kind](), base=base, band_hz=band if kind == "band" else None)
-            estimate = estimator.solve(problem)
-            error = held_out_error(data, whole, held, motion, _torque(problem, estimate.values, motion), band)
-            remark = next((note for note in estimate.notes if "law" in note or "controller" in note), "")
+            runs = sets.get(kind, lambda: smooth)()
+            problem = build_problem(robot, runs, base=base, band_hz=band if kind == "band" else None)
+            estimate = in_loop(estimator, kind, data).solve(problem)
+            error = held_out_error(data, whole, held, motion, problem.torque(estimate.values, motion), band)
+            remark = next((note for note in estimate.notes if note.startswith("the simulated control law")), "")
         except (dynid.DynidError, np.linalg.LinAlgError) as problem_found:
             error, remark = None, f"refused: {problem_found}"
         found.append((name, error, time.process_time() - started, remark))
@@ -157,8 +113,11 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
     return found
 
 
-def _torque(problem: dynid.Problem, values: Floats, motion: Experiment) -> Floats:
-    return problem.torque(values, motion)
+def in_loop(estimator: Estimator, kind: str, data: DataSet) -> Estimator:
+    """The estimator as a user without the law would call it."""
+    if kind == "loop":
+        return dynid.InLoop(estimator=estimator)
+    return dynid.InLoop(estimator=estimator, motions=commanded_motions(data)) if kind == "commanded" else estimator
 
 
 HEADER = """# Estimators on real logs
@@ -166,9 +125,9 @@ HEADER = """# Estimators on real logs
 Held-out torque error [%] as in [real-data.md](real-data.md), of one plain model (links, rotor inertia, viscous and dry
 friction, offsets) fitted by different estimators to the same training rows. Written by `make compare-real`.
 
-No log tells its control law, so the methods of the loop assume a stiff PD law (8 Hz, 4 kHz) that follows the measured
-motion, low-passed; for kuka_kr300 the commanded motion is in the log and is used as well. What was *refused*, and why,
-stands below the table.
+No log tells its control law, so the methods of the loop assume one, as `dynid.InLoop` does by itself: computed torque
+that follows the measured motion, low-passed; for kuka_kr300 also a stiff PD law that follows the commanded motion,
+which is in the log. What was *refused*, and why, stands below the table.
 
 """
 

@@ -30,6 +30,7 @@ __all__ = [
     "Tracked",
     "UserLaw",
     "assumed_law",
+    "following_law",
     "read_law",
     "refuse_idle",
 ]
@@ -216,16 +217,35 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = N
         bandwidth_hz: Of each joint's position loop [Hz].
         q: (N, n) where the inertia is taken, the mean of its diagonal; random configurations by default.
     """
-    if not 0.0 < bandwidth_hz < np.inf:
-        raise ArgumentError(f"bandwidth_hz is {bandwidth_hz}", remedy="Give a finite frequency [Hz] above zero.")
+    w = _angular(bandwidth_hz)
     where = np.random.default_rng(0).uniform(-np.pi, np.pi, (64, robot.dof)) if q is None else np.asarray(q, float)
     inertia = np.diagonal(inertia_matrix(robot, np.atleast_2d(where)), axis1=1, axis2=2).mean(axis=0)
     if not (inertia > 0.0).all():
         raise ArgumentError(
             f"the prior of robot '{robot.name}' has no inertia about some joint", remedy="Give prior values, or gains."
         )
-    w = 2.0 * np.pi * bandwidth_hz
     return PD(kp=inertia * w**2, kd=inertia * 2.0 * w)
+
+
+def following_law(model: Robot, bandwidth_hz: float = 5.0) -> ComputedTorqueLaw:
+    """Computed torque, critically damped, for a loop of which neither law nor commanded motion is known.
+
+    The measured motion then stands for the commanded one, so that there is no tracking error from which a PD law could
+    make torques: simulated, it would lag by torque over stiffness behind what the robot did.
+
+    Args:
+        model: With values near the data.
+        bandwidth_hz: Of each joint's position loop [Hz].
+    """
+    w = _angular(bandwidth_hz)
+    return ComputedTorqueLaw(model, kp=w**2, kd=2.0 * w)
+
+
+def _angular(bandwidth_hz: float) -> float:
+    """A bandwidth in rad/s."""
+    if not 0.0 < bandwidth_hz < np.inf:
+        raise ArgumentError(f"bandwidth_hz is {bandwidth_hz}", remedy="Give a finite frequency [Hz] above zero.")
+    return 2.0 * np.pi * bandwidth_hz
 
 
 def refuse_idle(law: ControlLaw, joint_names: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
 """Experiments brought into a control loop: by its law and the commanded motion, or by what is assumed of them.
 
-Where the law is not known, a stiff PD law is taken; where the commanded motion is not known, the measured one,
-low-passed. Either is said in the estimate's notes, beside what the test of the law finds.
+Where the commanded motion is not known, the measured one, low-passed, is taken; where the law is not known, a stiff
+one: computed torque by a robot near the data, which follows the measured motion as the real one did, or PD where the
+commanded motion is known. All is said in the estimate's notes, beside what the test of the law finds.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from itertools import tee
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.closed_loop.laws import ControlLaw, assumed_law, refuse_idle
+from dynid.closed_loop.arm import control_tape
+from dynid.closed_loop.laws import ControlLaw, assumed_law, following_law, refuse_idle
 from dynid.closed_loop.loop import Loop, Reference, TimeFunction, refuse_no_law
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
@@ -169,7 +171,8 @@ class InLoop(Estimator):
     estimator: Estimator
     """`InstrumentalVariables`, `DIDIM`, `CLOE` or `CLIE`"""
     law: ControlLaw | None = None
-    """The control law; a stiff PD law by default, which the notes say"""
+    """The control law; a stiff one by default, which the notes say: computed torque, or PD where motions are given.
+    `CLOE` needs it: positions alone do not tell how large the torques were."""
     rate_hz: float | None = None
     """Of the law [Hz], a multiple of the log's rate; taken to be high by default, which the notes say"""
     motions: Sequence[Callable[[], TimeFunction]] = ()
@@ -185,6 +188,12 @@ class InLoop(Estimator):
                 f"{type(self.estimator).__name__} simulates no control loop",
                 remedy="Give InstrumentalVariables, DIDIM, CLOE or CLIE, or use it without InLoop.",
             )
+        if self.law is None and isinstance(self.estimator, CLOE):
+            raise ArgumentError(
+                "closed-loop output error sees positions only, and learns the torques' size from the law alone, which "
+                "is not known",
+                remedy="Give the law, or use instrumental variables, DIDIM or closed-loop input error.",
+            )
 
     def solve(self, problem: Problem) -> Estimate:
         """Estimate the base parameters.
@@ -197,9 +206,9 @@ class InLoop(Estimator):
         assert possible is not None
         robot = problem.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
         poses = _poses(problem.experiments)
-        law = self.law or assumed_law(robot, BANDWIDTH_HZ, q=poses)
+        law = self.law or self._assumed_law(robot, poses)
         refuse_idle(law, robot.joint_names)
-        _refuse_hasty(law, inertia_matrix(robot, poses), self.rate_hz or self._control_hz(problem))
+        _refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(problem))
         try:
             estimate = self.estimator.solve(self._looped(problem, robot, law))
         except WrongLawError:
@@ -210,6 +219,9 @@ class InLoop(Estimator):
             except EstimationError:
                 raise error from None
         return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *estimate.notes))
+
+    def _assumed_law(self, robot: Robot, poses: Floats) -> ControlLaw:
+        return assumed_law(robot, BANDWIDTH_HZ, q=poses) if self.motions else following_law(robot, BANDWIDTH_HZ)
 
     def _looped(self, problem: Problem, robot: Robot, law: ControlLaw) -> Problem:
         """The problem with loops."""
@@ -254,9 +266,13 @@ class InLoop(Estimator):
     def _assumptions(self, problem: Problem) -> tuple[str, ...]:
         notes = []
         if self.law is None:
-            notes.append(f"assumed: the control law is not known, a stiff PD law of {BANDWIDTH_HZ:g} Hz stands for it")
+            kind = "a stiff PD law" if self.motions else "computed torque by a robot near the data"
+            notes.append(f"assumed: the control law is not known, {kind}, of {BANDWIDTH_HZ:g} Hz, stands for it")
         if not self.motions:
-            notes.append("assumed: the commanded motion is not known, the measured one, low-passed, stands for it")
+            notes.append(
+                "assumed: the commanded motion is not known, the measured one, low-passed, stands for it; noise that "
+                "it still has biases as in least squares, and intervals do not hold it"
+            )
         if self.rate_hz is None:
             notes.append(f"assumed: the control rate is not known, {self._control_hz(problem):g} Hz stand for it")
         return tuple(notes)
@@ -323,13 +339,14 @@ def _verdict(estimate: Estimate) -> str:
     return "control law: the measured torques and positions do not speak against it"
 
 
-def _refuse_hasty(law: ControlLaw, inertia: Floats, rate_hz: float) -> None:
-    """Refuse a law whose damping no robot near the data, of inertia (K, n, n), survives at this rate.
+def _refuse_hasty(law: ControlLaw, robot: Robot, poses: Floats, rate_hz: float) -> None:
+    """Refuse a law whose damping a robot near the data survives in none of the poses (K, n) at this rate.
 
     Raises:
         ArgumentError: So it is.
     """
-    slowed = np.linalg.solve(inertia, np.broadcast_to(law_damping(law, inertia.shape[1], 1.0 / rate_hz), inertia.shape))
+    damping = law_damping(control_tape(law, robot.dof, 1.0 / rate_hz), poses)
+    slowed = np.linalg.solve(inertia_matrix(robot, poses), damping)
     most = float(np.abs(np.linalg.eigvals(slowed)).max(axis=1).min()) / rate_hz
     if most > HASTY:
         raise ArgumentError(

@@ -18,7 +18,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.acting import Acting, acting
 from dynid.estimation.loop_search import LoopSearch, SearchStart, WrongLawError
 from dynid.estimation.loop_simulator import loop_simulator
-from dynid.estimation.loop_stability import LoopStability
+from dynid.estimation.loop_stability import LoopStability, checked_poses
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
 from dynid.kernels import kernel
@@ -41,8 +41,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 ALIGNED = 1e-3
 """Largest distance of a sample from a control instant, in control periods."""
-CHECKED = 16
-"""Samples of a run at which the inertia matrix is checked."""
 FORGOTTEN = 8.0
 """Settling times after which a low-pass has forgotten what it saw, to rounding."""
 
@@ -91,7 +89,7 @@ class LoopRun:
         """The same with more steps of the integrator between control instants."""
         arm, steps = self.simulator.arm, factor * self.simulator.substeps
         simulator = LoopSimulator(arm, self.loop, substeps=steps)
-        return replace(self, simulator=simulator, stability=stability_of(simulator))
+        return replace(self, simulator=simulator, stability=stability_of(simulator, checked_poses(self.run)))
 
     def simulate(self, beta: Floats, near: SimulatedMotion | None = None) -> SimulatedMotion:
         """The motion with base parameters (b,); quicker where one with parameters near these is known.
@@ -266,8 +264,7 @@ class LoopRuns(LoopSearch[Motions]):
         evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
         theta = self.problem.representative(beta)
         for run in self.runs:
-            q = run.run.q[:: max(1, run.run.samples // CHECKED)]
-            if not run.stability.holds(evaluate(np.ascontiguousarray(q), theta), beta):
+            if not run.stability.holds(evaluate(checked_poses(run.run), theta), beta):
                 return None
         try:
             motions = self.simulate(beta, near)
@@ -292,9 +289,9 @@ def loop_of(run: Experiment) -> Loop:
     return run.loop
 
 
-def stability_of(simulator: LoopSimulator) -> LoopStability:
-    """Which parameters a loop can be simulated with."""
-    return LoopStability.of(simulator, _columns(simulator.arm))
+def stability_of(simulator: LoopSimulator, poses: Floats) -> LoopStability:
+    """Which parameters a loop can be simulated with, judged at poses (K, n)."""
+    return LoopStability.of(simulator, _columns(simulator.arm), poses)
 
 
 def _prepared(problem: Problem, run: Experiment) -> LoopRun:
@@ -315,7 +312,8 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
     simulator = loop_simulator(problem, loop)
-    return LoopRun(run, simulator, every, ticks // every, stability_of(simulator), period // every)
+    stability = stability_of(simulator, checked_poses(run))
+    return LoopRun(run, simulator, every, ticks // every, stability, period // every)
 
 
 def joint_weights(residuals: Iterable[Floats], counts: NDArray[np.int64]) -> Floats:

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from dynid.errors import EstimationError
 from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.least_squares import refined_weights
+from dynid.estimation.loop_stability import checked_poses
 from dynid.estimation.possible import near_possible
 from dynid.estimation.problem import Problem
+from dynid.kernels import kernel
 
 __all__ = ["LoopSearch", "SearchStart", "WrongLawError"]
 
@@ -143,7 +145,7 @@ class LoopSearch(ABC, Generic[Simulated]):
         Raises:
             EstimationError: Not even a small step is possible.
         """
-        judge = merit or self.misfit
+        judge, best = merit or self.misfit, wanted
         limit = WORSE * judge(motions) + 1e-12
         for halvings in range(HALVINGS):
             values = beta + (wanted - beta) * 0.5**halvings
@@ -156,6 +158,14 @@ class LoopSearch(ABC, Generic[Simulated]):
                 if found is not None and judge(found) <= limit:
                     return wanted, found
         raise EstimationError(
-            "the simulated robot stops following its reference as soon as the estimate improves",
+            "the simulated robot stops following its reference as soon as the estimate improves"
+            if self._has_inertia(best)
+            else "the estimate improves only towards a robot whose inertia is not positive, which cannot be simulated",
             remedy="Check the control law, or start from better prior values.",
         )
+
+    def _has_inertia(self, beta: Floats) -> bool:
+        """Whether a robot of base parameters (b,) has some in all directions."""
+        evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
+        poses = np.concatenate([checked_poses(run) for run in self.problem.experiments])
+        return bool(np.linalg.eigvalsh(evaluate(poses, self.problem.representative(beta))).min() > 0.0)

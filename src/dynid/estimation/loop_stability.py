@@ -12,17 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.closed_loop.laws import ControlLaw, Tracked
+from dynid.closed_loop.sensitivity import law_program
 from dynid.closed_loop.simulate import LoopSimulator
-from dynid.tape import Program
+from dynid.data.recording import Experiment
+from dynid.tape import Program, Tape
 
-__all__ = ["LoopStability", "law_damping"]
+__all__ = ["LoopStability", "checked_poses", "law_damping"]
 
 Floats = NDArray[np.float64]
 INTEGRATED = 2.6
 """Largest step times rate of decay that the fourth-order method follows; beyond 2.78 it is unstable."""
 SAMPLED = 1.6
 """Largest control period times rate of decay; beyond 2 a sampled law overshoots by more than it corrects."""
+CHECKED = 16
+"""Samples of a run at which the inertia matrix is looked at."""
 NUDGE = 1e-6
 """Share of the speed at which friction is full by which joints are moved to find its slope at rest."""
 
@@ -34,19 +37,20 @@ class LoopStability:
     friction: Floats
     """(n, n, b) torque per velocity at rest, per unit of each base parameter"""
     damping: Floats
-    """(n, n) torque of the law per velocity"""
+    """(K, n, n) torque of the law per velocity, at some poses"""
     step_s: float
     """Of the integrator [s]"""
     period_s: float
     """Of the law [s]"""
 
     @classmethod
-    def of(cls, simulator: LoopSimulator, columns: Program) -> LoopStability:
+    def of(cls, simulator: LoopSimulator, columns: Program, poses: Floats) -> LoopStability:
         """Linearise friction and law at rest.
 
         Args:
             simulator: Of the loop.
             columns: ``(q, dq, ddq) -> (n, b)``, friction smoothed.
+            poses: (K, n) at which `holds` will be asked.
         """
         loop, n = simulator.loop, simulator.loop.dof
         nudge = NUDGE * min(loop.smooth_below)
@@ -54,11 +58,10 @@ class LoopStability:
         rest = np.zeros_like(moving)
         ahead, behind = np.split(np.asarray(columns(rest, moving, rest)), 2)
         friction = (ahead - behind).transpose(1, 0, 2) / (2.0 * nudge)
-        damping = law_damping(loop.law, n, loop.period_s, loop.reference.q[0])
-        return cls(friction, damping, loop.period_s / simulator.substeps, loop.period_s)
+        return cls(friction, law_damping(simulator.law, poses), loop.period_s / simulator.substeps, loop.period_s)
 
     def holds(self, inertia: Floats, beta: Floats) -> bool:
-        """Whether inertia matrices (K, n, n) are possible, and friction and law slow enough for them."""
+        """Whether inertia matrices (K, n, n) at the poses are possible, and friction and law slow enough for them."""
         if np.linalg.eigvalsh(inertia)[:, 0].min() <= 0.0:
             return False
         fastest = [
@@ -68,12 +71,15 @@ class LoopStability:
         return fastest[0] * self.step_s < INTEGRATED and fastest[1] * self.period_s < SAMPLED
 
 
-def law_damping(law: ControlLaw, dof: int, period_s: float, q: Floats | None = None) -> Floats:
-    """(n, n) torque of a law per velocity, at rest on its reference (n,)."""
-    place, memory = np.zeros(dof) if q is None else q, np.zeros(law.memory_size(dof))
+def checked_poses(run: Experiment) -> Floats:
+    """(K, n) poses of an experiment at which it is asked whether its loop is stable."""
+    return np.ascontiguousarray(run.q[:: max(1, run.samples // CHECKED)])
 
-    def torque(dq: Floats) -> Floats:
-        seen = Tracked(place, dq, place, np.zeros(dof), np.zeros(dof))
-        return np.asarray(law.torque(seen, memory, period_s)[0], dtype=float)
 
-    return np.stack([(torque(-unit) - torque(unit)) / 2e-6 for unit in 1e-6 * np.eye(dof)], axis=1)
+def law_damping(law: Tape, poses: Floats) -> Floats:
+    """(K, n, n) torque of a recorded law per velocity, at rest on its reference at poses (K, n)."""
+    count, n = poses.shape
+    rest = np.zeros_like(poses)
+    state, wanted = np.hstack([poses, rest, rest[:, :1]]), np.hstack([poses, rest, rest])
+    slopes = law_program(law, n, "numpy")(state, np.zeros((count, law.inputs[1].size)), wanted)
+    return -np.asarray(slopes)[:, :n, n : 2 * n]

@@ -72,7 +72,7 @@ class LogSurvey:
         """The same with more steps of the integrator between control instants."""
         steps = factor * self.simulator.substeps
         simulator = LoopSimulator(self.simulator.arm, self.simulator.loop, substeps=steps)
-        return replace(self, simulator=simulator, stability=stability_of(simulator), fineness=factor)
+        return replace(self, simulator=simulator, stability=stability_of(simulator, self.poses), fineness=factor)
 
 
 def survey(problem: Problem, log: Callable[[], Iterable[Experiment]]) -> LogSurvey:
@@ -171,7 +171,7 @@ class _Seen:
             log,
             tuple(self._stretches),
             simulator,
-            stability_of(simulator),
+            stability_of(simulator, poses),
             poses,
             first.rate_hz,
             self._every,

@@ -1,0 +1,73 @@
+"""Logs of which neither the control law nor the commanded motion is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.closed_loop.arm import control_tape
+from dynid.closed_loop.laws import assumed_law, following_law
+from dynid.estimation.loop_runs import LoopRuns
+from dynid.estimation.loop_stability import law_damping
+from dynid.kernels import inertia_matrix
+from support.closed_loops import scene
+
+CHOSEN = scene("puma560", friction_speed=None)
+
+
+def quiet(seed: int) -> dynid.Problem:
+    """Of a robot that a PD law moved, which is not told."""
+    run = CHOSEN.noisy(seed, position=1e-5)
+    return dynid.build_problem(CHOSEN.prior, replace(run, loop=None), base=CHOSEN.base)
+
+
+def error(problem: dynid.Problem, estimate: dynid.Estimate) -> float:
+    """Of the torques along the true motion, relative to their spread."""
+    motion = scene("puma560").clean()
+    fitted, true = (problem.torque(values, motion) for values in (estimate.values, CHOSEN.values))
+    return float(np.sqrt(np.mean(((fitted - true) / true.std(axis=0)) ** 2)))
+
+
+def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good() -> None:
+    problem = quiet(0)
+    plain = error(problem, dynid.WLS().solve(problem))
+    found = dynid.InLoop(estimator=dynid.InstrumentalVariables()).solve(problem)
+    assert error(problem, found) < 0.3 * plain
+    assert np.mean(np.abs(found.values - CHOSEN.values) < 1.96 * found.stderr) > 0.9
+    assert error(problem, dynid.InLoop(estimator=dynid.CLIE()).solve(problem)) < 0.8 * plain
+    assert any("noise that it still has biases" in note for note in found.notes)
+    assert any("computed torque by a robot near the data, of 8 Hz" in note for note in found.notes)
+
+
+def test_the_assumed_law_follows_the_measured_motion_with_any_torque() -> None:
+    """A PD law, whose torques are all tracking error, lags behind the same motion."""
+    reference, lags = CHOSEN.loop.reference, []
+    for law in (following_law(CHOSEN.robot, 8.0), assumed_law(CHOSEN.robot, 8.0)):
+        run = dynid.simulate_loop(CHOSEN.robot, dynid.Loop(law=law, reference=reference))
+        lags.append(float(np.abs(run.q - reference.q[: len(run.q)]).max()))
+    assert lags[0] < 0.1 * lags[1]
+
+
+def test_positions_alone_do_not_tell_how_large_torques_were() -> None:
+    with pytest.raises(dynid.ArgumentError, match="sees positions only, and learns the torques' size from the law"):
+        dynid.InLoop(estimator=dynid.CLOE())
+
+
+def test_the_damping_of_computed_torque_goes_with_the_inertia_of_every_pose() -> None:
+    poses = np.random.default_rng(0).uniform(-2.0, 2.0, (8, 6))
+    law = control_tape(following_law(CHOSEN.robot, 8.0), 6, 1e-3)
+    wanted = 4.0 * np.pi * 8.0 * inertia_matrix(CHOSEN.robot, poses)
+    np.testing.assert_allclose(law_damping(law, poses), wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("share", "reason"), [(-1.0, "inertia is not positive"), (1.1, "stops following")])
+def test_a_search_that_ends_says_whether_what_it_wanted_has_inertia(share: float, reason: str) -> None:
+    runs = LoopRuns.of(CHOSEN.problem(CHOSEN.noisy(0)))
+    beta = CHOSEN.values
+    motions = runs.simulate(beta)
+    normal = np.eye(beta.size)
+    with pytest.raises(dynid.EstimationError, match=reason):
+        runs.advance(beta, share * beta, motions, normal, lambda found: 0.0 if found is motions else 1.0)
