@@ -79,6 +79,13 @@ def test_what_is_assumed_is_said(bench: Path) -> None:
     assert "noise that it still has biases as in least squares" in " ".join(result.output.split())
 
 
+def test_a_law_without_what_it_was_to_follow_is_refused(bench: Path) -> None:
+    result = identify(bench, "--estimator", "iv", *told(bench), channels="map.toml")
+    assert result.exit_code == 2, result.output
+    assert "a PD law makes its torques from commanded minus measured positions" in result.output
+    assert "[reference] in the channel map" in result.output
+
+
 def test_a_streamed_log_gives_the_same(bench: Path) -> None:
     options = ("--estimator", "iv", *told(bench), "--cutoff", "20", "--json")
     whole, pieces = (json.loads(identify(bench, *options, extra).stdout) for extra in ("--no-stream", "--stream"))

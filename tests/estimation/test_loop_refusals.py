@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.data.simulation import sum_of_sines
 from dynid.estimation.in_loop import InLoop
 from support.closed_loops import scene
 
 CHOSEN = scene("gautier_khalil_3r")
 LAW = CHOSEN.loop.law
+MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
 
 
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
         (lambda: InLoop(estimator=dynid.DIDIM(), law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
+        (lambda: InLoop(estimator=dynid.DIDIM(), law=LAW), "a PD law makes its torques from commanded minus measured"),
         (lambda: list(dynid.with_loop([CHOSEN.clean()], law=None)), "the law of a loop is None"),  # type: ignore[arg-type]
         (lambda: dynid.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
         (lambda: dynid.CLOE(iterations=float("nan")), "iterations is nan"),  # type: ignore[arg-type]
@@ -47,7 +50,7 @@ def test_settings_without_meaning_are_refused(make: Callable[[], object], reason
 def test_laws_that_no_robot_follows_are_refused(law: dynid.ControlLaw, reason: str) -> None:
     problem = CHOSEN.problem(CHOSEN.noisy(0))
     with pytest.raises(dynid.ArgumentError, match=reason):
-        InLoop(estimator=dynid.DIDIM(), law=law, rate_hz=500.0).solve(problem)
+        InLoop(estimator=dynid.DIDIM(), law=law, rate_hz=500.0, motions=(lambda: MOTION,)).solve(problem)
 
 
 @pytest.mark.parametrize(

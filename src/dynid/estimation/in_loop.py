@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.arm import control_tape
-from dynid.closed_loop.laws import ControlLaw, assumed_law, following_law, refuse_idle
+from dynid.closed_loop.laws import PD, PID, ControlLaw, assumed_law, following_law, refuse_idle
 from dynid.closed_loop.loop import Loop, Reference, TimeFunction, refuse_no_law
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
@@ -177,7 +177,7 @@ class InLoop(Estimator):
     """Of the law [Hz], a multiple of the log's rate; taken to be high by default, which the notes say"""
     motions: Sequence[Callable[[], TimeFunction]] = ()
     """What was commanded, one for each experiment or streamed log: starts a function of times (N,) in order ->
-    (q, dq, ddq). The measured motion, low-passed, by default, which the notes say."""
+    (q, dq, ddq). The measured motion, low-passed, by default, which the notes say; PD and PID laws need it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
@@ -187,6 +187,13 @@ class InLoop(Estimator):
             raise ArgumentError(
                 f"{type(self.estimator).__name__} simulates no control loop",
                 remedy="Give InstrumentalVariables, DIDIM, CLOE or CLIE, or use it without InLoop.",
+            )
+        if isinstance(self.law, PD | PID) and not self.motions:
+            raise ArgumentError(
+                f"a {type(self.law).__name__} law makes its torques from commanded minus measured positions, and the "
+                "commanded ones are not known",
+                remedy="Give them (motions; on the command line [reference] in the channel map), or leave the law out: "
+                "one that follows the measured motion is then assumed.",
             )
         if self.law is None and isinstance(self.estimator, CLOE):
             raise ArgumentError(
