@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check bench campaigns clean picture site \
-	fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage estimators-noise compare-real estimator-guide report-speed c-robots c-speed control controller
+	fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -54,6 +54,7 @@ campaigns:
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
+	@echo "assumed-loops           estimators on logs whose control law and commanded motion nobody told"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "identification-speed    the TX40's log to a verdict, one feasible solve"
@@ -116,6 +117,9 @@ load-coverage: $(STAMP)
 
 estimators-noise: $(STAMP)
 	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/estimators_noise.py
+
+assumed-loops: $(STAMP)
+	PYTHONPATH=tests $(CAMPAIGN)/assumed_loops.py
 
 compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py

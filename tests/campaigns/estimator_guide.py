@@ -40,8 +40,10 @@ class Question:
     robot: str
     conditions: tuple[Condition, ...]
     methods: tuple[str, ...]
-    runs: int = 10
+    runs: int = 20
     """Logs per condition, unless --runs asks for others."""
+    bandwidth_hz: float = 3.0
+    """Of the control law [Hz]"""
 
 
 def questions() -> tuple[Question, ...]:
@@ -49,8 +51,9 @@ def questions() -> tuple[Question, ...]:
     noises = conditions(position_std=(1e-5, 1e-4, 1e-3, 1e-2))
     return (
         Question("noise of the positions, 3R arm", "gautier_khalil_3r", noises, ALL),
-        Question("noise of the positions, PUMA 560", "puma560", noises[:3], ALL, runs=9),
-        Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST, runs=6),
+        Question("noise of the positions, PUMA 560", "puma560", noises[:3], ALL),
+        Question("noise of the positions, TX40", "tx40", noises[:3], ALL, runs=6, bandwidth_hz=12.0),
+        Question("sampling rate", "gautier_khalil_3r", conditions(rate_hz=(50.0, 100.0, 1000.0)), FAST),
         Question("coarse encoders", "gautier_khalil_3r", conditions(quantisation=(1e-4, 1e-3, 5e-3)), FAST),
         Question(
             "wrong gains of the controller",
@@ -63,7 +66,6 @@ def questions() -> tuple[Question, ...]:
             "gautier_khalil_3r",
             conditions(start_error=(0.1, 0.3)),
             ("wls+f", "didim", "cloe", "ekf", "ukf", "srukf"),
-            runs=6,
         ),
     )
 
@@ -82,7 +84,8 @@ def kept(question: Question) -> dict[tuple[int, int], tuple[Outcome, ...]]:
 
 def measured(question: Question, runs: int, jobs: int) -> dict[str, Any]:
     """The study's numbers; trials that are not kept are run, seed after seed, so that one may stop at any time."""
-    setting, methods = Setting(robot=planted_robot(zoo.get(question.robot))), tuple(map(method, question.methods))
+    setting = Setting(robot=planted_robot(zoo.get(question.robot)), bandwidth_hz=question.bandwidth_hz)
+    methods = tuple(map(method, question.methods))
     done, path = kept(question), kept_file(question)
     tasks = [(place, seed) for seed in range(runs) for place in range(len(question.conditions))]
     missing = [task for task in tasks if task not in done]

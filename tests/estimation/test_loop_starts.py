@@ -92,7 +92,7 @@ def test_positions_do_not_tell_an_offset_from_what_a_law_remembered() -> None:
         dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset()
     )
     problem = dynid.build_problem(robot, cut_log(0, True).experiments)
-    with pytest.raises(dynid.IdentifiabilityError, match="OFF1, OFF2, OFF3 from what the control law remembered"):
+    with pytest.raises(dynid.IdentifiabilityError, match="OFF1, OFF2, OFF3 from where the simulation started"):
         brought(dynid.CLOE(), True).solve(problem)
 
 

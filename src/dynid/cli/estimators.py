@@ -57,7 +57,7 @@ ESTIMATOR = click.option("--estimator", type=click.Choice([*ESTIMATORS]), defaul
                          "(noise in the columns, coloured noise); link-by-link, energy, power, momentum; "
                          "iv, didim, cloe, clie (simulate the control loop; see --law).")  # fmt: skip
 LAW = click.option("--law", type=EXISTING, metavar="FILE",
-                   help="Control law (TOML) for iv, didim, cloe, clie; without it a stiff law is assumed, and said "
+                   help="Control law (TOML) for iv, didim, cloe, clie; without it computed torque is assumed, and said "
                    "(not for cloe). Commanded positions: [reference] in the channel map.")  # fmt: skip
 CONTROL_RATE = click.option("--control-rate", type=POSITIVE, metavar="HZ",
                             help="Rate of the control law, a multiple of the log's; assumed by default.")  # fmt: skip

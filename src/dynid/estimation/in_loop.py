@@ -1,8 +1,9 @@
 """Experiments brought into a control loop: by its law and the commanded motion, or by what is assumed of them.
 
-Where the commanded motion is not known, the measured one, low-passed, is taken; where the law is not known, a stiff
-one: computed torque by a robot near the data, which follows the measured motion as the real one did, or PD where the
-commanded motion is known. All is said in the estimate's notes, beside what the test of the law finds.
+Where the commanded motion is not known, the measured one, low-passed, is taken; where the law is not known, computed
+torque by a robot near the data, which follows the motion as the real one did. `DIDIM` and `CLIE` compare torques along
+the simulated motion: without the law that is nearer to the measured motion than to the commanded one, and they leave
+out where friction turns round. All is said in the estimate's notes, beside what the test of the law finds.
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ from itertools import tee
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.closed_loop.arm import control_tape
-from dynid.closed_loop.laws import PD, PID, ControlLaw, assumed_law, following_law, refuse_idle
+from dynid.closed_loop.laws import PD, PID, ControlLaw, following_law, refuse_idle
 from dynid.closed_loop.loop import Loop, Reference, TimeFunction, refuse_no_law
+from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.controller_check import GAINS
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.feasible import FeasibleWLS
 from dynid.estimation.instrumental import InstrumentalVariables
 from dynid.estimation.law_memory import starting_memory
 from dynid.estimation.loop_search import WrongLawError
 from dynid.estimation.loop_simulator import loop_simulator
-from dynid.estimation.loop_stability import law_damping
+from dynid.estimation.loop_stability import refuse_hasty
 from dynid.estimation.loop_start import settling_time
 from dynid.estimation.loop_survey import SHORTEST_S
+from dynid.estimation.measured_motion import clear_of_reversals, refuse_other_motion
 from dynid.estimation.output_error import CLIE, CLOE, DIDIM
 from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.splined_motion import SplinedMotion
-from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
 
 __all__ = ["InLoop", "with_loop"]
@@ -47,10 +49,10 @@ LONGEST = 2**16
 """Control instants of a piece of a streamed log."""
 SETTLING_S = 1.0
 """After which a loop has forgotten where it started, where nothing more is known of it [s]."""
-HASTY = 20.0
-"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots."""
 POSES = 64
-"""Samples at which the inertia that scales an assumed law is taken, at most."""
+"""Samples at which the damping of a law is looked at, at most."""
+ASSUMED = "It was assumed: what the model lacks, friction above all, looks the same."
+"""In the place of what else to check, where nobody gave the law."""
 
 
 def with_loop(
@@ -171,18 +173,24 @@ class InLoop(Estimator):
     estimator: Estimator
     """`InstrumentalVariables`, `DIDIM`, `CLOE` or `CLIE`"""
     law: ControlLaw | None = None
-    """The control law; a stiff one by default, which the notes say: computed torque, or PD where motions are given.
-    `CLOE` needs it: positions alone do not tell how large the torques were."""
+    """The control law; computed torque by a robot near the data by default, which the notes say. `CLOE` needs it:
+    positions alone do not tell how large the torques were."""
     rate_hz: float | None = None
     """Of the law [Hz], a multiple of the log's rate; taken to be high by default, which the notes say"""
     motions: Sequence[Callable[[], TimeFunction]] = ()
     """What was commanded, one for each experiment or streamed log: starts a function of times (N,) in order ->
-    (q, dq, ddq). The measured motion, low-passed, by default, which the notes say; PD and PID laws need it."""
+    (q, dq, ddq). The measured motion, low-passed, by default, which the notes say; PD and PID laws need it, and without
+    a law it is of use to `InstrumentalVariables` only."""
 
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
         if self.law is not None:
             refuse_no_law(self.law)
+        check_number("rate_hz", self.rate_hz, "a rate above zero [Hz], or None")
+        if not isinstance(self.motions, Sequence):
+            raise ArgumentError(
+                f"motions is {self.motions!r}", remedy="Give one for each log: motions=(lambda: motion,)."
+            )
         if not isinstance(self.estimator, InstrumentalVariables | DIDIM | CLOE | CLIE):
             raise ArgumentError(
                 f"{type(self.estimator).__name__} simulates no control loop",
@@ -213,9 +221,9 @@ class InLoop(Estimator):
         assert possible is not None
         robot = problem.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
         poses = _poses(problem.experiments)
-        law = self.law or self._assumed_law(robot, poses)
+        law = self.law or following_law(robot, BANDWIDTH_HZ)
         refuse_idle(law, robot.joint_names)
-        _refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(problem))
+        refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(problem))
         try:
             estimate = self.estimator.solve(self._looped(problem, robot, law))
         except WrongLawError:
@@ -225,33 +233,52 @@ class InLoop(Estimator):
                 estimate = self.estimator.solve(self._looped(problem, problem.robot, law))
             except EstimationError:
                 raise error from None
-        return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *estimate.notes))
+        told = [note.replace(GAINS, ASSUMED) if self.law is None else note for note in estimate.notes]
+        return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *told))
 
-    def _assumed_law(self, robot: Robot, poses: Floats) -> ControlLaw:
-        return assumed_law(robot, BANDWIDTH_HZ, q=poses) if self.motions else following_law(robot, BANDWIDTH_HZ)
+    @property
+    def _instruments(self) -> bool:
+        """Whether the simulated motion makes instruments only, which need not be that of the log."""
+        return isinstance(self.estimator, InstrumentalVariables)
+
+    @property
+    def _commanded(self) -> bool:
+        """Whether the commanded motion is simulated."""
+        return bool(self.motions) and (self.law is not None or self._instruments)
 
     def _looped(self, problem: Problem, robot: Robot, law: ControlLaw) -> Problem:
         """The problem with loops."""
         rate = self.rate_hz or self._control_hz(problem)
         starts = self._starts(problem)
+
+        def brought(
+            pieces: Iterable[Experiment], start: Callable[[], TimeFunction] | None, settling_s: float, longest: int
+        ) -> Iterator[Experiment]:
+            motion = start and start()
+            parts = with_loop(pieces, motion, law=law, rate_hz=rate, longest=longest, settling_s=settling_s)
+            return parts if self._commanded or self._instruments else (clear_of_reversals(p, robot) for p in parts)
+
         if problem.streamed:
             settling_s = 0.0
 
-            def brought(log: Callable[[], Iterable[Experiment]], start: Callable[[], TimeFunction] | None) -> Streamed:
-                return lambda: with_loop(log(), start and start(), law=law, rate_hz=rate, settling_s=settling_s)
+            def restarted(log: Streamed, start: Callable[[], TimeFunction] | None) -> Streamed:
+                return lambda: brought(log(), start, settling_s, LONGEST)
 
-            logs = tuple(brought(log, start) for log, start in zip(problem.logs, starts, strict=True))
-            if not isinstance(self.estimator, InstrumentalVariables):  # instruments may have any start
+            logs = tuple(restarted(log, start) for log, start in zip(problem.logs, starts, strict=True))
+            if not self._instruments:  # these may have any start
                 settling_s = max(_settling(problem, robot, _first(log)) for log in logs)
-            return replace(problem, robot=robot, logs=logs, experiments=tuple(_first(log) for log in logs))
-        runs = []
-        for run, start in zip(problem.experiments, starts, strict=True):
-            whole = np.iinfo(np.int64).max
-            parts = with_loop([run], start and start(), law=law, rate_hz=rate, longest=whole, settling_s=0.0)
-            runs += [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
-        if not runs:
-            raise _too_short()
-        return build_problem(robot, runs, base=problem.base)
+            looped = replace(problem, robot=robot, logs=logs, experiments=tuple(_first(log) for log in logs))
+        else:
+            pairs = zip(problem.experiments, starts, strict=True)
+            parts = [part for run, start in pairs for part in brought([run], start, 0.0, np.iinfo(np.int64).max)]
+            runs = [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
+            if not runs:
+                raise _too_short()
+            looped = build_problem(robot, runs, base=problem.base)
+        if self._commanded:
+            for run in looped.experiments:
+                refuse_other_motion(run, robot)
+        return looped
 
     def _starts(self, problem: Problem) -> Sequence[Callable[[], TimeFunction] | None]:
         """Of every log, what starts its commanded motion.
@@ -264,7 +291,8 @@ class InLoop(Estimator):
             raise ArgumentError(
                 f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
             )
-        return [_checked(motion, k) for k, motion in enumerate(self.motions)] or (None,) * logs
+        checked = [_checked(motion, k) for k, motion in enumerate(self.motions)]
+        return checked if self._commanded else (None,) * logs
 
     def _control_hz(self, problem: Problem) -> float:
         log_hz = max(run.rate_hz for run in problem.experiments)
@@ -273,12 +301,15 @@ class InLoop(Estimator):
     def _assumptions(self, problem: Problem) -> tuple[str, ...]:
         notes = []
         if self.law is None:
-            kind = "a stiff PD law" if self.motions else "computed torque by a robot near the data"
-            notes.append(f"assumed: the control law is not known, {kind}, of {BANDWIDTH_HZ:g} Hz, stands for it")
-        if not self.motions:
             notes.append(
-                "assumed: the commanded motion is not known, the measured one, low-passed, stands for it; noise that "
-                "it still has biases as in least squares, and intervals do not hold it"
+                "assumed: the control law is not known, computed torque by a robot near the data, of "
+                f"{BANDWIDTH_HZ:g} Hz, stands for it"
+            )
+        if not self._commanded:
+            reason = "does not help without the law" if self.motions else "is not known"
+            notes.append(
+                f"assumed: the commanded motion {reason}, the measured one, low-passed, stands for it; noise that it "
+                "still has biases as in least squares, and intervals do not hold it"
             )
         if self.rate_hz is None:
             notes.append(f"assumed: the control rate is not known, {self._control_hz(problem):g} Hz stand for it")
@@ -344,23 +375,6 @@ def _verdict(estimate: Estimate) -> str:
     if estimate.extras.get("controller_mismatch", 0.0) > 0.0:
         return "control law: doubted, so is what follows from it; weighted least squares needs no law"
     return "control law: the measured torques and positions do not speak against it"
-
-
-def _refuse_hasty(law: ControlLaw, robot: Robot, poses: Floats, rate_hz: float) -> None:
-    """Refuse a law whose damping a robot near the data survives in none of the poses (K, n) at this rate.
-
-    Raises:
-        ArgumentError: So it is.
-    """
-    damping = law_damping(control_tape(law, robot.dof, 1.0 / rate_hz), poses)
-    slowed = np.linalg.solve(inertia_matrix(robot, poses), damping)
-    most = float(np.abs(np.linalg.eigvals(slowed)).max(axis=1).min()) / rate_hz
-    if most > HASTY:
-        raise ArgumentError(
-            f"the control law is not stable at {rate_hz:g} Hz: in one period its derivative part takes "
-            f"{most:.2g} times the speed of a joint",
-            remedy="Check kd and its unit (it acts on joints, not on motors), and the control rate.",
-        )
 
 
 def _poses(runs: Sequence[Experiment]) -> Floats:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from dynid.closed_loop.loop import counted
 from dynid.data.findings import Finding
 from dynid.data.numbers import check_number
+from dynid.errors import EstimationError
 from dynid.estimation.controller_check import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.instrument_motion import FOLLOWED, UNCOUNTED, followed, motion_slope
@@ -41,11 +42,15 @@ from dynid.estimation.loop_search import LoopSearch, SearchStart
 from dynid.estimation.loop_stream import StreamSearch
 from dynid.estimation.possible import with_standard
 from dynid.estimation.problem import Problem
-from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance
+from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 
-__all__ = ["InstrumentalVariables"]
+__all__ = ["InstrumentalVariables", "refuse_absurd"]
 
 Floats = NDArray[np.float64]
+COMPARED = 256
+"""Samples of a run at which the torques of an estimate are looked at."""
+ABSURD = 10.0
+"""Times the measured torques that no estimate may ask for."""
 Simulated = TypeVar("Simulated")
 Solved = TypeVar("Solved", bound=Round)
 
@@ -85,6 +90,7 @@ class InstrumentalVariables(Estimator):
         runs = LoopRuns.of(problem)
         measured = _Measured.of(runs, self.block)
         end = runs.from_some_start(lambda runs, start: self._in_memory(runs, measured, start))
+        refuse_absurd(runs, end.motions, end.found.beta)
         parts = (measured.blocks, end.found.instruments, end.found.weights)
         rows, noise = noise_rows(runs, end.motions, end.found.beta, *parts)
         covariance = solution_covariance(end.slope, rows, noise, runs.rate_hz, problem.robot.dof)
@@ -244,6 +250,25 @@ class _Round(Round):
     def instruments(self, number: int) -> Floats:
         """(N, K) of a block's wide rows."""
         return self.made[number][1]
+
+
+def refuse_absurd(runs: LoopRuns, motions: Motions, beta: Floats) -> None:
+    """Refuse an estimate whose torques along the simulated motion are not of the size of the measured ones.
+
+    Raises:
+        EstimationError: So it is: the instruments have nothing in common with the measured motion.
+    """
+    for run, motion in zip(runs.runs, motions, strict=True):
+        rows = slice(None, None, max(1, run.run.samples // COMPARED))
+        torque = np.sqrt(np.mean(times(run.columns(motion, rows), beta) ** 2, axis=0))
+        measured = np.sqrt(np.mean(np.where(run.run.valid, run.run.effort, 0.0) ** 2, axis=0))
+        worst = int(np.argmax(torque / np.maximum(measured, 1e-300) * (measured > 0.0)))
+        if torque[worst] > ABSURD * measured[worst] > 0.0:
+            raise EstimationError(
+                f"the estimate asks {torque[worst]:.2g} of '{runs.problem.robot.joint_names[worst]}' along the "
+                f"simulated motion, where {measured[worst]:.2g} N m or N were measured",
+                remedy="Check the control law and what it was to follow, or use weighted least squares.",
+            )
 
 
 def _mixed(runs: LoopRuns, measured: _Measured, motions: Motions) -> Kept[tuple[Floats, ...]]:

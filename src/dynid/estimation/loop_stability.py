@@ -12,12 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.closed_loop.arm import control_tape
+from dynid.closed_loop.laws import ControlLaw
 from dynid.closed_loop.sensitivity import law_program
 from dynid.closed_loop.simulate import LoopSimulator
 from dynid.data.recording import Experiment
+from dynid.errors import ArgumentError
+from dynid.kernels import inertia_matrix
+from dynid.robot.model import Robot
 from dynid.tape import Program, Tape
 
-__all__ = ["LoopStability", "checked_poses", "law_damping"]
+__all__ = ["LoopStability", "checked_poses", "law_damping", "refuse_hasty"]
 
 Floats = NDArray[np.float64]
 INTEGRATED = 2.6
@@ -26,6 +31,8 @@ SAMPLED = 1.6
 """Largest control period times rate of decay; beyond 2 a sampled law overshoots by more than it corrects."""
 CHECKED = 16
 """Samples of a run at which the inertia matrix is looked at."""
+HASTY = 20.0
+"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots."""
 NUDGE = 1e-6
 """Share of the speed at which friction is full by which joints are moved to find its slope at rest."""
 
@@ -83,3 +90,20 @@ def law_damping(law: Tape, poses: Floats) -> Floats:
     state, wanted = np.hstack([poses, rest, rest[:, :1]]), np.hstack([poses, rest, rest])
     slopes = law_program(law, n, "numpy")(state, np.zeros((count, law.inputs[1].size)), wanted)
     return -np.asarray(slopes)[:, :n, n : 2 * n]
+
+
+def refuse_hasty(law: ControlLaw, robot: Robot, poses: Floats, rate_hz: float) -> None:
+    """Refuse a law whose damping a robot near the data survives in none of the poses (K, n) at this rate.
+
+    Raises:
+        ArgumentError: So it is.
+    """
+    damping = law_damping(control_tape(law, robot.dof, 1.0 / rate_hz), poses)
+    slowed = np.linalg.solve(inertia_matrix(robot, poses), damping)
+    most = float(np.abs(np.linalg.eigvals(slowed)).max(axis=1).min()) / rate_hz
+    if most > HASTY:
+        raise ArgumentError(
+            f"the control law is not stable at {rate_hz:g} Hz: in one period its derivative part takes "
+            f"{most:.2g} times the speed of a joint",
+            remedy="Check kd and its unit (it acts on joints, not on motors), and the control rate.",
+        )

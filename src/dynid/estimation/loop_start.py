@@ -77,8 +77,10 @@ class FreeStart:
         lost = [name for name, whole, part in zip(names, before, after, strict=True) if part < LOST * whole]
         if lost:
             raise IdentifiabilityError(
-                f"what is compared does not tell {', '.join(lost)} from what the control law remembered at the start",
-                remedy="Use InstrumentalVariables, DIDIM or CLIE, which compare torques, or leave these out.",
+                f"what is compared does not tell {', '.join(lost)} from where the simulation started: its motion, and "
+                "what the control law remembered",
+                remedy="Check that the law moves the simulated robot as it did the real one; use instrumental "
+                "variables, which may have any start, or leave these parameters out.",
             )
         return left
 

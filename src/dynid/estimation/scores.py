@@ -152,7 +152,8 @@ def scaled_solution(matrix: Floats, right: Floats) -> tuple[Floats, float]:
     if not condition < 1.0 / SINGULAR:
         raise IdentifiabilityError(
             "the simulated motion does not determine all base parameters",
-            remedy="Move every joint, or identify a reduced set first (dynid.ReducedSet).",
+            remedy="Move every joint, check that the control law moves the simulated robot too, or identify a reduced "
+            "set first (dynid.ReducedSet).",
         )
     return scale * np.linalg.solve(scaled, scale * right), condition
 
