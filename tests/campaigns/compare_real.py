@@ -123,8 +123,8 @@ HEADER = """# Estimators on real logs
 Held-out torque error [%] as in [real-data.md](real-data.md), of one plain model (links, rotor inertia, viscous and dry
 friction, offsets) fitted by different estimators to the same training rows. Written by `make compare-real`.
 
-No log tells its control law well enough (kuka_kr300 has two gains and a feed-forward torque, but not how they act on the
-torque), so the methods of the loop assume one, as `dynid.InLoop` does by itself: computed torque that follows the
+No log tells its control law well enough (kuka_kr300 has two gains and a feed-forward torque, but not how they act
+together), so the methods of the loop assume one, as `dynid.InLoop` does by itself: computed torque that follows the
 measured motion, low-passed. For kuka_kr300 IV also follows the commanded motion, which is in the log; without the law
 it is of no use to the others. What was *refused*, and why, stands below the table.
 
