@@ -22,6 +22,8 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
     ("make", "reason"),
     [
         (lambda: InLoop(estimator=dynid.DIDIM(), law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
+        (lambda: InLoop(estimator=dynid.DIDIM(), rate_hz=float("nan")), "^rate_hz is nan. Give a rate above zero"),
+        (lambda: InLoop(estimator=dynid.DIDIM(), motions=3), "^motions is 3. Give one for each log"),  # type: ignore[arg-type]
         (lambda: InLoop(estimator=dynid.DIDIM(), law=LAW), "a PD law makes its torques from commanded minus measured"),
         (lambda: list(dynid.with_loop([CHOSEN.clean()], law=None)), "the law of a loop is None"),  # type: ignore[arg-type]
         (lambda: dynid.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
@@ -59,6 +61,10 @@ def test_laws_that_no_robot_follows_are_refused(law: dynid.ControlLaw, reason: s
         ('[law]\nkind = "pd"\nkp = 1\nkd = 1\n', r"stands under a heading, \[law\]. Leave the heading out"),
         ('kind = "pd"\nkp = [300.,60.]\nkd = 1\n', "a digit on both sides of every decimal point"),
         ("kp = 1\nkd = 1\n", "it has no kind. Give kind, one of pd"),
+        (
+            'kind = "pd"\nkp = 1\nkd = 1\nfeedforward = 1\n',
+            "a law of kind 'pd' has no feedforward. Give kp, kd; other terms",
+        ),
     ],
 )
 def test_files_that_hold_no_law_say_why(text: str, reason: str, tmp_path: Path) -> None:

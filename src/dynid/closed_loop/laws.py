@@ -303,6 +303,13 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
         said = "it has no kind" if kind is None else f"kind is {kind!r}"
         raise ArgumentError(said, path=path, remedy=f"Give kind, one of {', '.join(_KINDS)}.")
     make, names = _KINDS[kind]
+    unknown = [name for name in table if name not in names]
+    if unknown:
+        raise ArgumentError(
+            f"a law of kind {kind!r} has no {', '.join(unknown)}",
+            path=path,
+            remedy=f"Give {', '.join(names)}; other terms, such as feed-forward, need a UserLaw in Python.",
+        )
     if set(table) != set(names):
         raise ArgumentError(f"it has {', '.join(table) or 'no gains'}", path=path, remedy=f"Give {', '.join(names)}.")
     for name, value in table.items():
