@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.closed_loop.arm import Arm
-from dynid.estimation.loop_simulator import DRY
-from dynid.parameters.layout import parameters
+from dynid.estimation.loop_simulator import dry_joints
 from dynid.tape import Program, compile_tape
 from dynid.tape.recorder import Recorder, replay
 
@@ -95,14 +94,7 @@ def acting(arm: Arm) -> Acting:
         tuple(np.flatnonzero(mine) for mine in pairs),
         pairs.shape[1],
         joint_models,
-        _dry(arm, pairs),
+        dry_joints(arm.robot),
         compile_tape(recorder.tape({"output": rows})),
         compile_tape(tape.select({"output": pairs})),
     )
-
-
-def _dry(arm: Arm, pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(n,) joints on which dry friction acts, of pairs (n, b)."""
-    layout = parameters(arm.robot)
-    symbols = [layout[column].symbol for column in arm.columns]
-    return np.asarray(np.any(pairs & np.isin(symbols, DRY), axis=1))

@@ -19,7 +19,7 @@ from dynid.closed_loop.laws import PD, PID, ControlLaw, following_law, refuse_id
 from dynid.closed_loop.loop import Loop, Reference, TimeFunction, refuse_no_law
 from dynid.data.numbers import check_number
 from dynid.data.recording import Experiment
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.controller_check import GAINS
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.feasible import FeasibleWLS
@@ -231,7 +231,7 @@ class InLoop(Estimator):
         except EstimationError as error:  # noise may have spoilt that robot
             try:
                 estimate = self.estimator.solve(self._looped(problem, problem.robot, law))
-            except EstimationError:
+            except (EstimationError, IdentifiabilityError):
                 raise error from None
         told = [note.replace(GAINS, ASSUMED) if self.law is None else note for note in estimate.notes]
         return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *told))

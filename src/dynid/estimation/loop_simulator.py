@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.closed_loop.arm import Arm
 from dynid.closed_loop.loop import Loop
 from dynid.closed_loop.pace import paced
 from dynid.closed_loop.simulate import LoopSimulator
 from dynid.estimation.problem import Problem
+from dynid.parameters.layout import parameters
 from dynid.robot.model import Robot
 
-__all__ = ["DRY", "loop_simulator"]
+__all__ = ["DRY", "dry_joints", "loop_simulator"]
 
 DRY = ("FC", "FCM")
 """Symbols of dry friction, of joints and of motors that turn with several"""
+
+
+def dry_joints(robot: Robot) -> NDArray[np.bool_]:
+    """(n,) joints with dry friction, that of motors which turn with several joints included."""
+    names = {name for entry in parameters(robot) if entry.symbol in DRY for name in entry.owner.split("+")}
+    return np.isin(robot.joint_names, list(names))
 
 
 def loop_simulator(problem: Problem, loop: Loop) -> LoopSimulator:

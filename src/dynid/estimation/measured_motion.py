@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
-from dynid.estimation.loop_simulator import DRY
-from dynid.parameters.layout import parameters
+from dynid.estimation.loop_simulator import dry_joints
 from dynid.robot.model import Robot
 
 __all__ = ["clear_of_reversals", "refuse_other_motion"]
@@ -38,15 +36,9 @@ def clear_of_reversals(run: Experiment, robot: Robot) -> Experiment:
     cutoff = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
     reach = 0 if cutoff is None else int(np.ceil(MOVED / cutoff * run.rate_hz))
     near = maximum_filter1d(turned, 2 * reach + 1, axis=0).astype(bool)
-    valid = run.valid & ~(near & _dry(robot))
+    valid = run.valid & ~(near & dry_joints(robot))
     enough = valid.sum(axis=0) >= LEFT * run.valid.sum(axis=0)
     return replace(run, valid=np.where(enough, valid, run.valid))
-
-
-def _dry(robot: Robot) -> NDArray[np.bool_]:
-    """(n,) joints with dry friction, that of motors which turn with several joints included."""
-    names = {name for entry in parameters(robot) if entry.symbol in DRY for name in entry.owner.split("+")}
-    return np.isin(robot.joint_names, list(names))
 
 
 def refuse_other_motion(run: Experiment, robot: Robot) -> None:
