@@ -145,7 +145,7 @@ class Scalar:
         return f"Scalar({'-' if self.negative else ''}{self.node})"
 
 
-class ScalarArray(npt.NDArray[np.object_]):
+class ScalarArray(np.ndarray[Any, np.dtype[np.object_]]):
     """Object array of scalars and floats; knows the functions that NumPy's plain object arrays cannot do (np.sign)."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
