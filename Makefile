@@ -34,7 +34,7 @@ architecture: $(STAMP)
 check: test lint types architecture
 
 bench: $(VENV)/.ready-bench
-	$(BIN)/python -m dynid.benchmark --json out/bench.json
+	$(BIN)/python -m dynid.studies.benchmark --json out/bench.json
 
 campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"

@@ -4,7 +4,7 @@ import sys
 import tempfile
 
 import dynid
-from dynid.export.c_check import find_compiler
+from dynid.export.c.c_check import find_compiler
 
 code = dynid.generate_c(dynid.robots.puma560(), functions=["inverse_dynamics", "inertia_matrix", "gravity"])
 print(code.summary())

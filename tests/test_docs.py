@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
-from dynid.data.simulation import sum_of_sines
+from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 
 ROOT = Path(__file__).parents[1]

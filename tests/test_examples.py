@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dynid.export.c_check import find_compiler
+from dynid.export.c.c_check import find_compiler
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("[0-9]*.py"))
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.identification.links import Identification, identify
-from dynid.identification.validation import validate
-from dynid.robot.joint_models import Viscous
+from dynid.links.identify import Identification, identify
+from dynid.links.validation import validate
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.zoo import ur10
+from dynid.terms.joint_models import Viscous
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,20 @@ import numpy as np
 from run import ROTORS
 
 import dynid
-from dynid.control.controllers import ComputedTorque, FeedForward
-from dynid.control.experiments import Tracking, hold_still, robustness, track, tracking_table, with_wrong_parameters
-from dynid.control.simulate import Imperfections
-from dynid.control.two_rate import bandwidths, two_rate_study
-from dynid.data.simulation import Noise, simulate_experiment
-from dynid.excitation.bang_coast_bang import BangCoastBang
+from dynid.excitation.trajectories.bang_coast_bang import BangCoastBang
+from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.report.chart import Chart, Line, grid
+from dynid.studies.control.control_simulation import Imperfections
+from dynid.studies.control.controllers import ComputedTorque, FeedForward
+from dynid.studies.control.experiments import (
+    Tracking,
+    hold_still,
+    robustness,
+    track,
+    tracking_table,
+    with_wrong_parameters,
+)
+from dynid.studies.control.two_rate import bandwidths, two_rate_study
 
 START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 STROKE = np.array([1.2, 0.9, -1.0, 1.5, 0.8, -1.2])

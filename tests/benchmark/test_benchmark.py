@@ -7,15 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from dynid.benchmark import suite
-from dynid.benchmark.case import Case, NotInstalled, Peer, Workload
-from dynid.benchmark.jax_peer import _regressor
-from dynid.benchmark.mujoco_peer import Mujoco, _mjcf
-from dynid.benchmark.ours import Ours
-from dynid.benchmark.pinocchio_cpp import _numbers
-from dynid.benchmark.pinocchio_model import pinocchio_model
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.robot import zoo
+from dynid.studies.benchmark import suite
+from dynid.studies.benchmark.case import Case, NotInstalled, Peer, Workload
+from dynid.studies.benchmark.jax_peer import _regressor
+from dynid.studies.benchmark.mujoco_peer import Mujoco, _mjcf
+from dynid.studies.benchmark.ours import Ours
+from dynid.studies.benchmark.pinocchio_cpp import _numbers
+from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 
 
 @pytest.fixture(scope="module")

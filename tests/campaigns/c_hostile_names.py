@@ -13,9 +13,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from dynid.export.c_check import FLAGS, find_compiler
-from dynid.export.c_names import c_identifier
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_check import FLAGS, find_compiler
+from dynid.export.c.c_names import c_identifier
+from dynid.export.c.c_package import generate_c
 from dynid.robot import zoo
 
 PIECES = [

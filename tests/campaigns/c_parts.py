@@ -14,9 +14,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from dynid.export.c_functions import record_function
-from dynid.export.c_model import build_model
-from dynid.export.c_reference import reference
+from dynid.export.c.c_functions import record_function
+from dynid.export.c.c_model import build_model
+from dynid.export.c.c_reference import reference
 from dynid.tape import compile_tape
 from support.random_robots import random_robot
 

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.export.c_check import find_compiler
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_check import find_compiler
+from dynid.export.c.c_package import generate_c
 from dynid.robot import zoo
+from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
-from dynid.robot.modified_dh import modified_dh
 
 FLAGS = ["-O3", "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"]
 """-mcpu on ARM is what -march is elsewhere: instructions and tuning of this processor."""

@@ -25,11 +25,11 @@ from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, part, split
 from scipy.io import loadmat
 
 import dynid
-from dynid.data.recording import Experiment, Recording
+from dynid.estimation.closed_loop.measured_motion import SplinedMotion
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.problem import build_problem
-from dynid.estimation.splined_motion import SplinedMotion
 from dynid.files import write_atomically
+from dynid.logs.recording import Experiment, Recording
 from dynid.tables import Table
 
 MOST_HZ = 500.0

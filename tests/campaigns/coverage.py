@@ -14,13 +14,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: mo
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.problem import build_problem
 from dynid.parameters.base import base_parameters
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 ROBOTS = ("scara", "stanford", "puma560", "ur10", "panda")
 NOISE = Noise(position=1e-5, effort=0.1)

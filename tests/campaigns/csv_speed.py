@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dynid.data.readers import read_table
+from dynid.logs.readers import read_table
 
 COLUMNS = 24
 ROUNDS = 7

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.processing import process
-from dynid.data.recording import Experiment, Recording
-from dynid.data.simulation import sum_of_sines
+from dynid.logs.recording import Experiment, Recording
+from dynid.processing.process import process
+from dynid.processing.simulation import sum_of_sines
 
 Floats = NDArray[np.float64]
 Path = Callable[[Floats], tuple[Floats, Floats, Floats]]

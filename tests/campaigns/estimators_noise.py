@@ -18,11 +18,11 @@ from dataclasses import replace
 import numpy as np
 
 import dynid
-from dynid.closed_loop.arm import Arm
-from dynid.closed_loop.sensitivity import differentiate_loop
-from dynid.closed_loop.simulate import LoopSimulator
-from dynid.robot.mjcf_writer import mjcf_text
-from dynid.tape.rollout_stage import RK2, RK3, RK4, Scheme
+from dynid.loop.arm import Arm
+from dynid.loop.integrator.rollout_stage import RK2, RK3, RK4, Scheme
+from dynid.loop.sensitivity import differentiate_loop
+from dynid.loop.simulator import LoopSimulator
+from dynid.robot.formats.mjcf.write import mjcf_text
 from support.closed_loops import EVERY, Scene, scene
 
 FIRST = 0

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from dynid.excitation.energy_points import EnergyPoints, PointSequence, optimise_points
-from dynid.robot.dh import DH, from_dh
+from dynid.robot.formats.dh import DH, from_dh
 from dynid.tables import Table
 
 ROBOT = from_dh([DH(), DH(alpha=-90), DH(d=0.5, r=0.2)], degrees=True, name="three joints")

@@ -14,16 +14,16 @@ import numpy as np
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality, InformationCriterion
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_problem import DesignProblem
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
-from dynid.excitation.problem import DesignProblem
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 
 def design() -> tuple[Robot, Excitation, bool]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynid.excitation.criteria import ConditionNumber, Equilibrium, GeometricCost
 from dynid.excitation.energy_points import EnergyPoints, optimise_points
-from dynid.robot.dh import DH, from_dh
+from dynid.robot.formats.dh import DH, from_dh
 
 ROBOT = from_dh([DH(), DH(alpha=-90), DH(d=0.5, r=0.2)], degrees=True, name="three joints")
 NARROW = EnergyPoints(ROBOT, lower=-np.pi / 4, upper=np.pi / 4, velocity=0.845)

@@ -30,20 +30,20 @@ from scipy.optimize import minimize
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality, InformationCriterion
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_problem import DesignProblem
 from dynid.excitation.feasibility import with_feasible_amplitude
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
-from dynid.excitation.problem import DesignProblem
-from dynid.excitation.trajectory import LinearTrajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import LinearTrajectory
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.robot.formats.urdf import urdf_text
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
-from dynid.robot.urdf_writer import urdf_text
 from dynid.tables import Table
+from dynid.terms.joint_models import Coulomb, Viscous
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.pinocchio_oracle import pinocchio_model

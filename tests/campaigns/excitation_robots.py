@@ -21,7 +21,7 @@ from dynid.errors import ExcitationError
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import SearchSettings
+from dynid.excitation.search import SearchSettings
 
 
 def outcome(seed: int) -> str:

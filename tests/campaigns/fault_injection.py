@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dynid
-from dynid.data.processing import process
-from dynid.data.quality import check_recording
-from dynid.data.quick_fit import Samples, with_friction, with_smooth_sign
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import DynidError
+from dynid.gate.quality import check_recording
 from dynid.kernels import regressor
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.logs.recording import Recording
+from dynid.processing.process import process
+from dynid.processing.quick_fit import Samples, with_friction, with_smooth_sign
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator

@@ -17,14 +17,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from dynid.data.channel_map import read_channel_map
-from dynid.data.conversion import Converter
-from dynid.data.readers.base import Options, Table
-from dynid.data.readers.dispatch import read_table
-from dynid.data.readers.registry import FORMATS, detect_format, read_in_process
-from dynid.data.readers.safe_child import SafeChild
-from dynid.data.recording import Recording
 from dynid.errors import DataError, DynidError
+from dynid.logs.channel_map import read_channel_map
+from dynid.logs.conversion import Converter
+from dynid.logs.readers.base import Options, Table
+from dynid.logs.readers.dispatch import read_table
+from dynid.logs.readers.registry import FORMATS, detect_format, read_in_process
+from dynid.logs.readers.safe_child import SafeChild
+from dynid.logs.recording import Recording
 
 from .log_writers import CASES, planted
 

@@ -14,12 +14,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: mo
 from real_logs import DATA, SETS, tx40
 
 import dynid
-from dynid.data.simulation import sum_of_sines
-from dynid.estimation.feasible import FeasibleWLS, feasible_parameters
-from dynid.estimation.least_squares import refined_weights
+from dynid.estimation.linear.least_squares import refined_weights
+from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.selection import ForwardSelection
-from dynid.identification.hold_out import EveryBlock
-from dynid.identification.preparation import Preparation
+from dynid.links.hold_out import EveryBlock
+from dynid.links.preparation import Preparation
+from dynid.processing.simulation import sum_of_sines
 
 BEST_OF = 5
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from dynid.information import Information
 from dynid.information.parts import Part
-from dynid.tape.object_cache import ObjectCache
+from dynid.tape.llvm.object_cache import ObjectCache
 
 
 def large_information(samples: int, width: int = 60) -> Information:

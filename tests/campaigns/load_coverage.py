@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 import dynid
-from dynid.data.recording import Experiment
-from dynid.data.simulation import sum_of_sines
-from dynid.identification.load import Load
-from dynid.identification.wrist import Sensing, identify_load
 from dynid.kernels import wrench_regressor
+from dynid.load.load import Load
+from dynid.load.wrist import Sensing, identify_load
+from dynid.logs.recording import Experiment
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 
 Floats = NDArray[np.float64]

@@ -14,10 +14,10 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from campaigns.load_coverage import LINK, ROBOT, random_load, wrench_run
-from dynid.data.recording import Experiment
-from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrench_equations import acceleration_columns, frame_axes
-from dynid.identification.wrist import Sensing, identify_load
+from dynid.load.sensor_checks import check_wrench
+from dynid.load.wrench_equations import acceleration_columns, frame_axes
+from dynid.load.wrist import Sensing, identify_load
+from dynid.logs.recording import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 

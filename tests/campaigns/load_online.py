@@ -10,11 +10,11 @@ import time
 import numpy as np
 
 import dynid
-from dynid.data.simulation import sum_of_sines
-from dynid.identification.online_load import OnlineLoad
-from dynid.identification.wrench_equations import WrenchData
-from dynid.identification.wrist import solve_load
 from dynid.kernels import wrench_regressor
+from dynid.load.online_load import OnlineLoad
+from dynid.load.wrench_equations import WrenchData
+from dynid.load.wrist import solve_load
+from dynid.processing.simulation import sum_of_sines
 
 STD = np.repeat([0.2, 0.01], 3)
 

@@ -10,14 +10,14 @@ import sys
 import numpy as np
 
 import dynid
-from dynid.data.recording import Experiment
-from dynid.data.simulation import Noise, simulate_experiment
-from dynid.excitation.trajectory import Trajectory
-from dynid.identification.payload import identify_payload
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.load.payload import identify_payload
+from dynid.logs.recording import Experiment
+from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from dynid.tables import Table
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]))
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dynid
-from dynid.data.recording import Experiment, Recording
-from dynid.excitation.quintic import QuinticTrajectory, minimum_jerk
-from dynid.excitation.trajectory import Trajectory
-from dynid.identification.load import Load
-from dynid.identification.wrist import identify_load
+from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jerk
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import wrench_regressor
+from dynid.load.load import Load
+from dynid.load.wrist import identify_load
+from dynid.logs.recording import Experiment, Recording
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
 import dynid
-from dynid.data.recording import Experiment
-from dynid.data.simulation import sum_of_sines
-from dynid.identification.arm_uncertainty import ArmUncertainty
-from dynid.identification.drive_gains import identify_drive_gains
-from dynid.identification.load import Load
-from dynid.identification.payload import identify_payload
 from dynid.kernels import inverse_dynamics, regressor
+from dynid.load.arm_uncertainty import ArmUncertainty
+from dynid.load.drive_gains import identify_drive_gains
+from dynid.load.load import Load
+from dynid.load.payload import identify_payload
+from dynid.logs.recording import Experiment
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from dynid.tables import Table
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 Floats = NDArray[np.float64]
 ARM = dynid.robots.panda().with_joint_models(Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))

@@ -17,20 +17,20 @@ from pathlib import Path
 import numpy as np
 
 import dynid
-from dynid.data.recording import Experiment
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.export.payload_dialogs import payload_dialogs
-from dynid.identification.arm_uncertainty import ArmUncertainty
-from dynid.identification.end_link import identify_end_link
-from dynid.identification.load import Load
-from dynid.identification.load_study import study_load, study_payload
-from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrist import Sensing
-from dynid.robot.dh import StandardDH, from_dh
+from dynid.load.arm_uncertainty import ArmUncertainty
+from dynid.load.end_link import identify_end_link
+from dynid.load.load import Load
+from dynid.load.load_study import study_load, study_payload
+from dynid.load.sensor_checks import check_wrench
+from dynid.load.wrist import Sensing
+from dynid.logs.recording import Experiment
+from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 ROOT = Path(__file__).parents[2]
 LOG = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets")) / "yumi_ft" / "gravitylog.mat"

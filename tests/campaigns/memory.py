@@ -15,7 +15,7 @@ import numpy as np
 
 from dynid.information import Method, reduce_stream
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 PIECE = 100_000
 LIMIT_MB = 50.0

@@ -24,13 +24,13 @@ from scipy import signal
 
 import dynid
 from dynid.cli import main as dynid_command
-from dynid.data.processing import process
-from dynid.data.recording import Experiment, Recording
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.problem import build_problem
-from dynid.identification.hold_out import hold_out, split_recording
-from dynid.identification.links import Identification
-from dynid.identification.preparation import Preparation
+from dynid.links.hold_out import hold_out, split_recording
+from dynid.links.identify import Identification
+from dynid.links.preparation import Preparation
+from dynid.logs.recording import Experiment, Recording
+from dynid.processing.process import process
 from dynid.robot.model import Robot
 from dynid.tables import Table
 

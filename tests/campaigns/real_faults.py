@@ -23,13 +23,13 @@ import fault_injection as planted
 import real_data
 
 import dynid
-from dynid.data.findings import QualityReport
-from dynid.data.processing import process
-from dynid.data.quality import check_recording
-from dynid.data.quick_fit import Samples, with_friction, with_smooth_sign
-from dynid.data.recording import Recording
 from dynid.errors import DynidError
+from dynid.findings import QualityReport
+from dynid.gate.quality import check_recording
 from dynid.kernels import regressor
+from dynid.logs.recording import Recording
+from dynid.processing.process import process
+from dynid.processing.quick_fit import Samples, with_friction, with_smooth_sign
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from scipy import signal
 
 import dynid
-from dynid.data.differentiation import QuasiStatic
-from dynid.data.reading import read_recording
-from dynid.data.recording import Experiment, Recording
-from dynid.data.rest import Rest
-from dynid.data.source_clock import source_clock
-from dynid.data.uniform import Cleaning
 from dynid.estimation.features import AngleHarmonic, Feature
+from dynid.logs.reading import read_recording
+from dynid.logs.recording import Experiment, Recording
+from dynid.processing.differentiation import QuasiStatic
+from dynid.processing.rest import Rest
+from dynid.processing.source_clock import source_clock
+from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 
 Floats = NDArray[np.float64]

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.estimation.least_squares import WLS
-from dynid.identification.links import identify
-from dynid.identification.validation import validate
+from dynid.estimation.linear.least_squares import WLS
+from dynid.links.identify import identify
+from dynid.links.validation import validate
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.report import report_html
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.zoo import panda
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 import dynid
-from dynid.data.reading import read_stream
-from dynid.data.simulation import sum_of_sines
-from dynid.data.stream_check import StreamCheck
-from dynid.data.streaming import process_stream
+from dynid.gate.stream_check import StreamCheck
 from dynid.information import reduce_stream
+from dynid.logs.reading import read_stream
+from dynid.processing.simulation import sum_of_sines
+from dynid.processing.streaming import process_stream
 
 ROBOT = dynid.robots.puma560()
 RATE_HZ = 1000.0

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
-from dynid.excitation.fourier import FourierTrajectory
-from dynid.excitation.optimiser import SearchSettings
 from dynid.excitation.plan_files import write_coefficients
+from dynid.excitation.search import SearchSettings
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 
 QUICK = ["--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1"]
 WHOLE = [*QUICK, "--time-limit", "60"]

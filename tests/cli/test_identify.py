@@ -10,12 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
-from dynid.robot.mjcf import read_mjcf
-from dynid.robot.urdf import read_urdf
-from dynid.robot.urdf_writer import write_urdf
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.formats.mjcf.read import read_mjcf
+from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.zoo import scara
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 ROBOT = scara().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
 MAP = """[time]

@@ -12,12 +12,12 @@ from scipy.interpolate import CubicSpline
 
 import dynid
 from dynid.cli import main
-from dynid.data.simulation import sum_of_sines
 from dynid.kernels import inverse_dynamics, wrench_regressor
+from dynid.processing.simulation import sum_of_sines
+from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
 from dynid.robot.model import Robot
-from dynid.robot.urdf_writer import write_urdf
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 ROBOT = dynid.robots.puma560()
 LINK = ROBOT.bodies[-1].joint.child

@@ -16,13 +16,13 @@ from click.testing import CliRunner, Result
 
 from dynid.cli import main
 from dynid.cli.experiment_file import load_experiment, save_experiment
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import DataError
 from dynid.export.result_file import read_result
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
-from dynid.robot.urdf_writer import write_urdf
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 MAP = """[time]
 column = "t"
@@ -159,8 +159,8 @@ def test_a_rerun_gives_the_same_result_and_sees_changed_inputs(bench: Path, tmp_
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dynid.data.reading as reading
-    import dynid.identification.links as links
+    import dynid.links.identify as links
+    import dynid.logs.reading as reading
 
     read, solve, seen = reading.read_recording, links.identify, []
 

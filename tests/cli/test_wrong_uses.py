@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
-from dynid.robot.urdf_writer import write_urdf
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 MAP = """[time]
 column = "t"

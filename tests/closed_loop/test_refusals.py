@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.closed_loop.laws import PD, PID, ComputedTorqueLaw, UserLaw, assumed_law, read_law
-from dynid.closed_loop.loop import Loop, ReferenceMotion
-from dynid.closed_loop.simulate import simulate_loop
-from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError
+from dynid.loop.laws import PD, PID, ComputedTorqueLaw, UserLaw, assumed_law, read_law
+from dynid.loop.loop import Loop, ReferenceMotion
+from dynid.loop.simulator import simulate_loop
+from dynid.processing.simulation import sum_of_sines
 
 ROBOT = dynid.robots.gautier_khalil_3r()
 REFERENCE = ReferenceMotion.of(sum_of_sines(3), rate_hz=100.0, duration_s=0.1)

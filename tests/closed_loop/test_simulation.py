@@ -9,15 +9,15 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dynid
-from dynid.closed_loop.arm import Arm
-from dynid.closed_loop.friction import smooth_sign
-from dynid.closed_loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law, read_law
-from dynid.closed_loop.loop import Loop, ReferenceMotion
-from dynid.closed_loop.simulate import LoopSimulator, simulate_loop
-from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError, EstimationError
-from dynid.robot.mjcf_writer import mjcf_text
-from dynid.tape.rollout_stage import REACH, RK2, RK3, RK4, Scheme
+from dynid.loop.arm import Arm
+from dynid.loop.integrator.rollout_stage import REACH, RK2, RK3, RK4, Scheme
+from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law, read_law
+from dynid.loop.loop import Loop, ReferenceMotion
+from dynid.loop.simulator import LoopSimulator, simulate_loop
+from dynid.loop.smooth_friction import smooth_sign
+from dynid.processing.simulation import sum_of_sines
+from dynid.robot.formats.mjcf.write import mjcf_text
 
 
 def arm(coulomb: float = 0.0) -> dynid.Robot:

@@ -17,14 +17,14 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.compare.condition import Condition, conditions
-from dynid.compare.methods import method, names
-from dynid.compare.page import comparison_table, study_page, study_pictures
-from dynid.compare.study import Study, run_study
-from dynid.compare.trial import FRICTION_SPEED, Setting, make_trial, planted_robot
 from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
+from dynid.studies.compare.compare_page import comparison_table, study_page, study_pictures
+from dynid.studies.compare.compared_methods import method, names
+from dynid.studies.compare.condition import Condition, conditions
+from dynid.studies.compare.study import Study, run_study
+from dynid.studies.compare.trial import FRICTION_SPEED, Setting, make_trial, planted_robot
 
 
 @cache

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.compare.condition import conditions
+from dynid.studies.compare.condition import conditions
 
 WORDS = ["compare", "gautier_khalil_3r", "--runs", "1", "--duration", "3", "--methods", "ols"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.control.controllers import ComputedTorque, FeedForward, OpenLoopTorque
-from dynid.control.experiments import hold_still, robustness, track, tracking_table, with_wrong_parameters
-from dynid.control.simulate import Imperfections
-from dynid.control.two_rate import bandwidths, two_rate_study
-from dynid.excitation.bang_coast_bang import BangCoastBang
-from dynid.excitation.quintic import minimum_jerk
+from dynid.excitation.trajectories.bang_coast_bang import BangCoastBang
+from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.robot import zoo
-from dynid.robot.joint_models import RotorInertia
+from dynid.studies.control.control_simulation import Imperfections
+from dynid.studies.control.controllers import ComputedTorque, FeedForward, OpenLoopTorque
+from dynid.studies.control.experiments import hold_still, robustness, track, tracking_table, with_wrong_parameters
+from dynid.studies.control.two_rate import bandwidths, two_rate_study
+from dynid.terms.joint_models import RotorInertia
 
 START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 

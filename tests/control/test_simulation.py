@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.control.controllers import ComputedTorque, FeedForward, GravityCompensation, OpenLoopTorque
-from dynid.control.experiments import robustness, with_wrong_parameters
-from dynid.control.mujoco_plant import MujocoPlant
-from dynid.control.plant import AdaptivePlant, RungeKuttaPlant, motion_tape
-from dynid.control.simulate import Imperfections, simulate
-from dynid.control.two_rate import bandwidths, two_rate_study
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.errors import ArgumentError
-from dynid.excitation.quintic import minimum_jerk
+from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import forward_dynamics
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.studies.control.control_simulation import Imperfections, simulate
+from dynid.studies.control.controllers import ComputedTorque, FeedForward, GravityCompensation, OpenLoopTorque
+from dynid.studies.control.experiments import robustness, with_wrong_parameters
+from dynid.studies.control.mujoco_plant import MujocoPlant
+from dynid.studies.control.plant import AdaptivePlant, RungeKuttaPlant, motion_tape
+from dynid.studies.control.two_rate import bandwidths, two_rate_study
 from dynid.tape import compile_tape
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from support.random_robots import random_robot
 
 START = np.array([0.3, -0.8, 0.5, 0.2, 0.4, 0.1])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.drives import (
+from dynid.errors import ArgumentError, DataError
+from dynid.logs.drives import (
     CurrentGains,
     GearMatrix,
     ThreePhase,
@@ -14,10 +15,9 @@ from dynid.data.drives import (
     gains_from_lever_arm,
     gains_from_static_load,
 )
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.errors import ArgumentError, DataError
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.terms.joint_models import Coulomb, Viscous
 
 ARM = dynid.robots.puma560()
 PATH = sum_of_sines(6, period_s=2.0, seed=1)

@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 
 from campaigns.log_writers import JOINTS, TIMES_NS, Planted, write_db3
 from dynid.cli import main
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
-from dynid.robot.urdf_writer import write_urdf
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 
 def write_folder(folder: Path, seed: int, edges: list[int]) -> None:

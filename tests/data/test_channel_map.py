@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
-from dynid.data.reading import read_recording
-from dynid.data.units import UNITS, parse_unit
 from dynid.errors import ArgumentError, DataError, LogReadError
+from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
+from dynid.logs.reading import read_recording
+from dynid.logs.units import UNITS, parse_unit
 
 ROWS = 50
 RNG = np.random.default_rng(1)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.data.differentiation import (
+from dynid.errors import ArgumentError, DataError
+from dynid.logs.recording import Recording
+from dynid.processing.differentiation import (
     CentralDifferences,
     Fourier,
     MeasuredVelocity,
@@ -16,11 +18,9 @@ from dynid.data.differentiation import (
     SavitzkyGolay,
     SmoothingSpline,
 )
-from dynid.data.filters import Butterworth, Fir, Smoothing
-from dynid.data.processing import process
-from dynid.data.recording import Recording
-from dynid.data.simulation import sum_of_sines
-from dynid.errors import ArgumentError, DataError
+from dynid.processing.filters import Butterworth, Fir, Smoothing
+from dynid.processing.process import process
+from dynid.processing.simulation import sum_of_sines
 
 CAMPAIGN = Path(__file__).parents[1] / "campaigns" / "differentiation_table.py"
 STRATEGIES = [CentralDifferences(), CentralDifferences(accuracy=2), SavitzkyGolay(), SmoothingSpline(), Fourier(4.0)]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.drives import (
+from dynid.errors import ArgumentError, DataError
+from dynid.logs.drives import (
     CurrentGains,
     GearMatrix,
     ThreePhase,
@@ -14,11 +15,10 @@ from dynid.data.drives import (
     gains_from_lever_arm,
     gains_from_static_load,
 )
-from dynid.data.processing import process
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.errors import ArgumentError, DataError
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.logs.recording import Recording
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.terms.joint_models import Coulomb, Viscous
 
 TX40 = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
 TX40[5, 4] = 32.0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from dynid.data import filters
-from dynid.data.filters import Butterworth, Decimation, Fir, Smoothing
 from dynid.errors import ArgumentError, DataError
+from dynid.processing import filters
+from dynid.processing.filters import Butterworth, Decimation, Fir, Smoothing
 
 RATE = 500.0
 

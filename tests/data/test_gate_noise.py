@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.filters import Butterworth, Smoothing
-from dynid.data.processing import process
-from dynid.data.quality import check_recording
-from dynid.data.quick_fit import Samples, block_losses, residuals
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.data.stream_check import StreamCheck
-from dynid.data.streaming import process_stream
-from dynid.data.torque_noise import filtered_noise
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.gate.quality import check_recording
+from dynid.gate.stream_check import StreamCheck
+from dynid.logs.recording import Recording
+from dynid.processing.filters import Butterworth, Smoothing
+from dynid.processing.process import process
+from dynid.processing.quick_fit import Samples, block_losses, residuals
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.processing.streaming import process_stream
+from dynid.processing.torque_noise import filtered_noise
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 ARM = dynid.robots.ur10()
 """Its last joint turns a symmetric flange: next to no torque."""

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from campaigns.log_writers import JOINTS, planted, write_db3, write_text
-from dynid.data.inspect import inspect_log
-from dynid.data.reading import read_recording
 from dynid.errors import LogReadError
+from dynid.logs.inspect import inspect_log
+from dynid.logs.reading import read_recording
 
 LOG = planted(60)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.reading import read_recording
 from dynid.errors import DataError
+from dynid.logs.reading import read_recording
 
 COLUMNS = {"position": "q{1..6}", "velocity": "dq{1..6}", "effort": "tau{1..6}"}
 UNITS = {"position": "rad", "velocity": "rad/s", "effort": "N m"}

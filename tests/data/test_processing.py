@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.data.differentiation import QuasiStatic
-from dynid.data.periods import average_periods
-from dynid.data.processing import Processing, process
-from dynid.data.recording import Recording
-from dynid.data.rest import Rest
-from dynid.data.simulation import sum_of_sines
-from dynid.data.streaming import process_stream
 from dynid.errors import ArgumentError, DataError, DynidError
+from dynid.logs.recording import Recording
+from dynid.processing.differentiation import QuasiStatic
+from dynid.processing.periods import average_periods
+from dynid.processing.process import Processing, process
+from dynid.processing.rest import Rest
+from dynid.processing.simulation import sum_of_sines
+from dynid.processing.streaming import process_stream
 
 PATH = sum_of_sines(2, period_s=4.0, harmonics=4, amplitude=0.8, seed=2)
 

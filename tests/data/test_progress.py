@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from campaigns.log_writers import CASES, planted, write_mcap
 from dynid.cli import main
-from dynid.data.inspect import inspect_log
-from dynid.data.readers import Options, decimals, npy, read_table
-from dynid.data.reading import read_recording
+from dynid.logs.inspect import inspect_log
+from dynid.logs.readers import Options, decimals, npy, read_table
+from dynid.logs.reading import read_recording
 
 LOG = planted(1500)
 CSV = next(case for case in CASES.values() if case.suffix == ".csv")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
-from dynid.data.processing import process
-from dynid.data.quality import Finding, QualityReport, check_recording
-from dynid.data.recording import Recording
-from dynid.data.signal_checks import quantisation_step
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.gate.quality import Finding, QualityReport, check_recording
+from dynid.gate.signal_checks import quantisation_step
+from dynid.logs.recording import Recording
+from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.terms.joint_models import Coulomb, Viscous
 
 ROOT = Path(__file__).parents[2]
 DATASETS = ROOT.parent / "shared" / "datasets"

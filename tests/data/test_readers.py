@@ -31,12 +31,12 @@ from campaigns.log_writers import (
     write_mcap,
     write_text,
 )
-from dynid.data.inspect import inspect_log
-from dynid.data.readers import Options, read_table
-from dynid.data.readers.base import BOMB_BYTES
-from dynid.data.readers.ros_messages import decode_messages
-from dynid.data.reading import read_recording, read_stream
 from dynid.errors import DataError, LogReadError
+from dynid.logs.inspect import inspect_log
+from dynid.logs.readers import Options, read_table
+from dynid.logs.readers.base import BOMB_BYTES
+from dynid.logs.readers.ros_messages import decode_messages
+from dynid.logs.reading import read_recording, read_stream
 
 LOG = planted()
 
@@ -180,7 +180,7 @@ def test_decimals_are_rounded_correctly(tmp_path: Path) -> None:
 
 
 def test_text_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.data.readers.decimals.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("dynid.logs.readers.decimals.BLOCK_BYTES", 1000)
     path = tmp_path / "log.csv"
     write_text(path, LOG)
     assert_same(read_recording(path, channel_map=FLAT_MAP), LOG)
@@ -340,7 +340,7 @@ def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "log.csv"
     write_text(path, LOG)
     monkeypatch.setattr(
-        "dynid.data.readers.decimals._kernel", lambda: (_ for _ in ()).throw(ImportError(name="llvmlite"))
+        "dynid.logs.readers.decimals._kernel", lambda: (_ for _ in ()).throw(ImportError(name="llvmlite"))
     )
     with pytest.raises(LogReadError, match="needs llvmlite"):
         read_table(path)
@@ -368,7 +368,7 @@ def test_interrupt_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dynid.data.readers.text.sniff", interrupt)
+    monkeypatch.setattr("dynid.logs.readers.text_table.sniff", interrupt)
     with pytest.raises(KeyboardInterrupt):
         read_table(path)
 
@@ -588,7 +588,7 @@ def test_empty_stamps_and_several_topics(tmp_path: Path) -> None:
 
 
 def test_hostile_sqlite_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.data.readers.rosbag2.BASE_SECONDS", 0.2)
+    monkeypatch.setattr("dynid.logs.readers.rosbag2.BASE_SECONDS", 0.2)
     path = tmp_path / "log.db3"
     write_db3(path, LOG)
     database = sqlite3.connect(path)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid.data.reading import read_recording
-from dynid.data.recording import Recording
+from dynid.logs.reading import read_recording
+from dynid.logs.recording import Recording
 
 ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))

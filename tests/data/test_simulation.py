@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.processing import process
-from dynid.data.quick_fit import Samples, with_smooth_sign
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError
-from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.kernels import regressor
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.processing.process import process
+from dynid.processing.quick_fit import Samples, with_smooth_sign
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 ROBOT = dynid.robots.puma560().with_joint_models(RotorInertia(0.2), Viscous(2.0), Coulomb(3.0), Offset(0.4))
 PATH = sum_of_sines(6, period_s=5.0, amplitude=0.7, seed=4)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.source_clock import source_clock
-from dynid.data.uniform import Cleaning
+from dynid.processing.source_clock import source_clock
+from dynid.processing.uniform import Cleaning
 
 
 def motion(time: np.ndarray) -> np.ndarray:

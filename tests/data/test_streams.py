@@ -12,23 +12,23 @@ import pytest
 from scipy import signal
 
 import dynid
-from dynid.data import filters, outliers
-from dynid.data.differentiation import CentralDifferences, difference, two_differences
-from dynid.data.filters import Butterworth, Smoothing
-from dynid.data.native import cascade
-from dynid.data.outliers import Extent, absurd_samples, run_lengths, saturated_samples
-from dynid.data.processing import Processing, process
-from dynid.data.readers import read_pieces
-from dynid.data.readers.base import Options
-from dynid.data.readers.safe_child import SHARED, SafeChild
-from dynid.data.reading import read_recording, read_stream
-from dynid.data.recording import Recording
-from dynid.data.rest import Rest
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.data.stream_check import StreamCheck
-from dynid.data.streaming import process_stream
 from dynid.errors import DataError, LogReadError
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.gate.stream_check import StreamCheck
+from dynid.logs.readers import read_pieces
+from dynid.logs.readers.base import Options
+from dynid.logs.readers.safe_child import SHARED, SafeChild
+from dynid.logs.reading import read_recording, read_stream
+from dynid.logs.recording import Recording
+from dynid.processing import filters, outliers
+from dynid.processing.differentiation import CentralDifferences, difference, two_differences
+from dynid.processing.filters import Butterworth, Smoothing
+from dynid.processing.native import cascade
+from dynid.processing.outliers import Extent, absurd_samples, run_lengths, saturated_samples
+from dynid.processing.process import Processing, process
+from dynid.processing.rest import Rest
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.processing.streaming import process_stream
+from dynid.terms.joint_models import Coulomb, Viscous
 
 ROBOT = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
 MAPS: dict[str, dict[str, Any]] = {

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dynid
-from dynid.data.delay import delay_rows, estimate_delay, model_delay, timed_samples
-from dynid.data.processing import process
-from dynid.data.quick_fit import with_friction, with_smooth_sign
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.data.timing import read_clock, resample, uniform_grid
 from dynid.errors import DataError, DynidError
 from dynid.kernels import regressor
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.logs.recording import Recording
+from dynid.processing.delay import delay_rows, estimate_delay, model_delay, timed_samples
+from dynid.processing.process import process
+from dynid.processing.quick_fit import with_friction, with_smooth_sign
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.processing.timing import read_clock, resample, uniform_grid
+from dynid.terms.joint_models import Coulomb, Viscous
 
 
 def test_a_regular_clock_is_one_stretch():

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.processing import process
-from dynid.data.quality import check_recording
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.data.wrench_checks import check_drift
+from dynid.gate.quality import check_recording
+from dynid.gate.wrench_checks import check_drift
+from dynid.logs.recording import Recording
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.spatial import rotation_about
 
 ROBOT = dynid.robots.puma560()

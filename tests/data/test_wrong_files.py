@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from campaigns.log_writers import planted, write_text
 from dynid.cli.logs import inspect
-from dynid.data.readers import read_table
-from dynid.data.reading import read_recording
 from dynid.errors import DataError, LogReadError
+from dynid.logs.readers import read_table
+from dynid.logs.reading import read_recording
 
 LOG = planted(60)
 MAP = {"time": {"column": "t", "unit": "s"}, "position": {"columns": "q{1..2}", "unit": "rad"}}

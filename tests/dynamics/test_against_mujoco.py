@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dynid import kernels
-from dynid.robot.mjcf import read_mjcf
+from dynid.robot.formats.mjcf.read import read_mjcf
+from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
-from dynid.robot.urdf import read_urdf
 from support.random_robots import random_states
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle here")

@@ -10,8 +10,8 @@ import pytest
 from dynid import kernels
 from dynid.dynamics import energy
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
-from dynid.robot.urdf import read_urdf
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
 from support.random_robots import random_robot, random_states
 

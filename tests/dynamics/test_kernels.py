@@ -11,10 +11,10 @@ from dynid import kernels
 from dynid.dynamics.sensor import sensor_momentum_regressor, sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Viscous
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.robot.zoo import panda, puma560
+from dynid.terms.joint_models import Viscous
 from support.random_robots import random_inertia, random_states
 
 ROBOT = puma560()

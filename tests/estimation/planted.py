@@ -8,16 +8,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.data.recording import Experiment
-from dynid.data.simulation import sum_of_sines
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.problem import Problem, build_problem
-from dynid.excitation.quintic import minimum_jerk
+from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics
+from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 Floats = NDArray[np.float64]
 

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.closed_loop.arm import control_tape
-from dynid.closed_loop.laws import assumed_law, following_law
-from dynid.estimation.instrumental import refuse_absurd
-from dynid.estimation.loop_runs import LoopRuns
-from dynid.estimation.loop_stability import law_damping
-from dynid.estimation.measured_motion import clear_of_reversals
-from dynid.estimation.splined_motion import SplinedMotion
+from dynid.estimation.closed_loop.instrumental import refuse_absurd
+from dynid.estimation.closed_loop.loop_runs import LoopRuns
+from dynid.estimation.closed_loop.loop_stability import law_damping
+from dynid.estimation.closed_loop.measured_motion import SplinedMotion, clear_of_reversals
 from dynid.kernels import inertia_matrix
+from dynid.loop.arm import control_tape
+from dynid.loop.laws import assumed_law, following_law
 from support.closed_loops import scene
 
 CHOSEN = scene("puma560", friction_speed=None)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation import instrument_motion, instrumental
-from dynid.estimation.instrument_motion import FOLLOWED, followed, motion_slope
-from dynid.estimation.instrumental import _Measured, _mixed, _Round
-from dynid.estimation.loop_runs import LoopRuns, Motions
+from dynid.estimation.closed_loop import instrument_noise as instrument_motion
+from dynid.estimation.closed_loop import instrumental
+from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed, motion_slope
+from dynid.estimation.closed_loop.instrumental import _Measured, _mixed, _Round
+from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions
 from support.closed_loops import EVERY, Scene, scene
 
 

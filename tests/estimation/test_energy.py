@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.energy import Energy, energy_balances
 from dynid.estimation.features import SmoothSign
-from dynid.estimation.intervals import spline_weights
+from dynid.estimation.linear.energy import Energy, energy_balances
+from dynid.estimation.linear.integrals import spline_weights
 from dynid.estimation.problem import build_problem
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coupling
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import Coupling
 
 from .planted import arm, coverage, planted_run, problem_of, silent, still, truth, with_friction
 

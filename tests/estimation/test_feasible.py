@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import dynid.estimation.feasible as feasible_module
+import dynid.estimation.physical.feasible as feasible_module
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.bounds import Bounds
-from dynid.estimation.conic import ConeProgram, solve_cone_program
-from dynid.estimation.feasible import FeasibleWLS
-from dynid.estimation.log_cholesky import solve_by_log_cholesky
+from dynid.estimation.physical.bounds import Bounds
+from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
+from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 from dynid.estimation.problem import build_problem
-from dynid.estimation.pseudo_inertia import svec, unsvec
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

@@ -18,13 +18,13 @@ from dynid.estimation.features import (
     SmoothSign,
     Stribeck,
 )
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.load_features import BaseTilt, CrossTalk, DriveGain, LoadFriction, Reference, SensorCurvature
 from dynid.estimation.problem import build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

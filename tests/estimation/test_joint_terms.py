@@ -25,7 +25,7 @@ from dynid.estimation.joint_terms import JointTerm, with_joint_terms
 from dynid.estimation.rows import feature_torque
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

@@ -9,29 +9,29 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dynid.closed_loop.laws import assumed_law
-from dynid.closed_loop.loop import Loop, ReferenceMotion
-from dynid.closed_loop.simulate import simulate_loop
-from dynid.compare.condition import Condition
-from dynid.compare.trial import Setting, make_trial, planted_robot
-from dynid.data.processing import process
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.belief import Belief
-from dynid.estimation.direct_model import DirectModel
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.kalman import Kalman, OnlineFilter
-from dynid.estimation.least_squares import OLS
-from dynid.estimation.likelihood import ML
-from dynid.estimation.linearisation import linearisation
+from dynid.estimation.linear.least_squares import OLS
+from dynid.estimation.linear.recursive import Recursive
+from dynid.estimation.noisy.belief import Belief
+from dynid.estimation.noisy.direct_model import DirectModel
+from dynid.estimation.noisy.kalman import Kalman, OnlineFilter
+from dynid.estimation.noisy.likelihood import ML
+from dynid.estimation.noisy.linearisation import linearisation
 from dynid.estimation.problem import Problem, build_problem
-from dynid.estimation.recursive import Recursive
 from dynid.kernels import forward_dynamics, regressor
+from dynid.logs.recording import Recording
+from dynid.loop.laws import assumed_law
+from dynid.loop.loop import Loop, ReferenceMotion
+from dynid.loop.simulator import simulate_loop
 from dynid.parameters.base import base_parameters
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.robot.joint_models import RotorInertia, Viscous
 from dynid.robot.model import Robot
+from dynid.studies.compare.condition import Condition
+from dynid.studies.compare.trial import Setting, make_trial, planted_robot
+from dynid.terms.joint_models import RotorInertia, Viscous
 
 from .planted import planted_run
 

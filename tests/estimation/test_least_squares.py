@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.feasible import FeasibleWLS
-from dynid.estimation.least_squares import OLS, WLS
-from dynid.estimation.prior_wls import PriorWLS
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.physical.prior_wls import PriorWLS
 from dynid.estimation.problem import build_problem
 from dynid.kernels import inverse_dynamics
+from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from estimation.planted import arm, planted_run
 
 ROBOT = zoo.puma560().with_joint_models(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))

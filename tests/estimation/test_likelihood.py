@@ -9,26 +9,26 @@ import pytest
 from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
-from dynid.closed_loop.laws import assumed_law
-from dynid.closed_loop.loop import Loop, ReferenceMotion
-from dynid.closed_loop.simulate import simulate_loop
-from dynid.compare.trial import planted_robot
-from dynid.data.differentiation import CentralDifferences
-from dynid.data.processing import process
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.coloured_noise import Autoregression, autocovariance
-from dynid.estimation.least_squares import OLS, WLS
-from dynid.estimation.likelihood import ML
-from dynid.estimation.linearisation import linearisation
-from dynid.estimation.motion_noise import impulse_responses, position_noise
-from dynid.estimation.position_errors import NoisyStretch, _bands
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
+from dynid.estimation.noisy.likelihood import ML
+from dynid.estimation.noisy.linearisation import linearisation
+from dynid.estimation.noisy.motion_noise import impulse_responses, position_noise
+from dynid.estimation.noisy.position_errors import NoisyStretch, _bands
 from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import inverse_dynamics
+from dynid.logs.recording import Recording
+from dynid.loop.laws import assumed_law
+from dynid.loop.loop import Loop, ReferenceMotion
+from dynid.loop.simulator import simulate_loop
 from dynid.parameters.base import base_parameters
+from dynid.processing.differentiation import CentralDifferences
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.robot.joint_models import RotorInertia, Viscous
+from dynid.studies.compare.trial import planted_robot
+from dynid.terms.joint_models import RotorInertia, Viscous
 
 from .planted import arm, experiment, planted_run, problem_of, still, truth
 
@@ -129,8 +129,8 @@ def test_impulse_responses_differentiate() -> None:
 
 def test_the_equations_hold_for_disturbed_motion() -> None:
     """What J says of a small change of positions is what inverse dynamics says."""
-    from dynid.estimation.linearisation import linearisation
-    from dynid.estimation.position_errors import NoisyStretch
+    from dynid.estimation.noisy.linearisation import linearisation
+    from dynid.estimation.noisy.position_errors import NoisyStretch
 
     run = planted_run(arm(), samples=80, rate_hz=50.0)
     problem = build_problem(arm(), run)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dynid.errors import EstimationError, IdentifiabilityError
-from dynid.estimation.least_squares import WLS
-from dynid.estimation.link_by_link import LinkByLink, step_table
+from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.linear.link_by_link import LinkByLink, step_table
 from dynid.robot import zoo
-from dynid.robot.dh import DH, from_dh
+from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.simulation import sum_of_sines
-from dynid.estimation.in_loop import InLoop
+from dynid.estimation.closed_loop.in_loop import InLoop
+from dynid.processing.simulation import sum_of_sines
 from support.closed_loops import scene
 
 CHOSEN = scene("gautier_khalil_3r")

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.closed_loop.arm import Arm
-from dynid.closed_loop.sensitivity import differentiate_start
-from dynid.closed_loop.simulate import LoopSimulator
-from dynid.data.simulation import sum_of_sines
-from dynid.estimation.in_loop import InLoop, with_loop
-from dynid.estimation.splined_motion import SplinedMotion
+from dynid.estimation.closed_loop.in_loop import InLoop, with_loop
+from dynid.estimation.closed_loop.measured_motion import SplinedMotion
+from dynid.loop.arm import Arm
+from dynid.loop.sensitivity import differentiate_start
+from dynid.loop.simulator import LoopSimulator
+from dynid.processing.simulation import sum_of_sines
 from support.closed_loops import EVERY, scene
 
 CHOSEN = scene("gautier_khalil_3r", friction_speed=None)

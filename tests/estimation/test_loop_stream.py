@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.processing import Processing
-from dynid.data.simulation import sum_of_sines
-from dynid.data.streaming import process_stream
-from dynid.estimation.in_loop import InLoop, with_loop
-from dynid.estimation.instrument_round import Moments
-from dynid.estimation.instrumental import _Measured, _Round
-from dynid.estimation.loop_runs import LoopRuns
-from dynid.estimation.loop_stream import StreamSearch
-from dynid.estimation.splined_motion import SplinedMotion
+from dynid.estimation.closed_loop.in_loop import InLoop, with_loop
+from dynid.estimation.closed_loop.instrument_round import Moments
+from dynid.estimation.closed_loop.instrumental import _Measured, _Round
+from dynid.estimation.closed_loop.loop_runs import LoopRuns
+from dynid.estimation.closed_loop.loop_stream import StreamSearch
+from dynid.estimation.closed_loop.measured_motion import SplinedMotion
 from dynid.estimation.stream_problem import stream_problem
+from dynid.processing.process import Processing
+from dynid.processing.simulation import sum_of_sines
+from dynid.processing.streaming import process_stream
 from support.closed_loops import EVERY, Scene, scene
 
 CHOSEN = scene("gautier_khalil_3r", duration_s=30.0, friction_speed=None)

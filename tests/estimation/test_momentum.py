@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.least_squares import WLS
-from dynid.estimation.momentum import Momentum, lagrangian_slope
+from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.linear.momentum import Momentum, lagrangian_slope
 from dynid.estimation.problem import build_problem
 from dynid.kernels import energy_regressor
 from dynid.robot import zoo
-from dynid.robot.joint_models import RotorInertia
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import RotorInertia
 
 from .planted import arm, coverage, planted_run, problem_of, silent, still, truth
 

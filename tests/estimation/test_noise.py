@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.estimation.energy import Energy
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.least_squares import WLS
-from dynid.estimation.momentum import Momentum
-from dynid.estimation.power import Power
+from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.linear.momentum import Momentum
+from dynid.estimation.linear.power import Power
+from dynid.estimation.linear.robust import Cauchy, Huber
 from dynid.estimation.problem import build_problem
-from dynid.estimation.robust import Cauchy, Huber
 from dynid.parameters.base import base_parameters
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 from estimation.planted import arm, coverage, planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

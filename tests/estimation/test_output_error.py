@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.closed_loop.arm import Arm
-from dynid.closed_loop.sensitivity import differentiate_loop
-from dynid.closed_loop.simulate import LoopSimulator
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.loop.arm import Arm
+from dynid.loop.sensitivity import differentiate_loop
+from dynid.loop.simulator import LoopSimulator
 from support.closed_loops import EVERY, Scene, scene
 
 ESTIMATORS = [dynid.InstrumentalVariables(), dynid.DIDIM(), dynid.CLOE(), dynid.CLIE()]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import EstimationError, IdentifiabilityError
-from dynid.estimation.power import Power, power_balances
+from dynid.estimation.linear.power import Power, power_balances
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 

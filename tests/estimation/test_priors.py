@@ -8,16 +8,16 @@ from scipy.linalg import logm
 from scipy.optimize import least_squares
 
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.bounds import Bounds
-from dynid.estimation.feasible import FeasibleWLS, feasible_parameters
-from dynid.estimation.least_squares import refined_weights
-from dynid.estimation.prior import PriorCoordinates
-from dynid.estimation.prior_distance import Distance, prior_residual
+from dynid.estimation.linear.least_squares import refined_weights
+from dynid.estimation.physical.bounds import Bounds
+from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
+from dynid.estimation.physical.prior import PriorCoordinates
+from dynid.estimation.physical.prior_distance import Distance, prior_residual
+from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
 from dynid.estimation.problem import build_problem
-from dynid.estimation.pseudo_inertia import WhitenedBody, svec
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

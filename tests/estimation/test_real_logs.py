@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.reading import read_recording
-from dynid.data.recording import Recording
-from dynid.data.source_clock import source_clock
-from dynid.data.uniform import Cleaning
+from dynid.logs.reading import read_recording
+from dynid.logs.recording import Recording
+from dynid.processing.source_clock import source_clock
+from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DataError, EstimationError
-from dynid.estimation.least_squares import OLS
+from dynid.estimation.linear.least_squares import OLS
+from dynid.estimation.linear.recursive import Recursive
 from dynid.estimation.problem import build_problem
-from dynid.estimation.recursive import Recursive
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo

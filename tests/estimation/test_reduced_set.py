@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.reduced_set import ReducedSet
-from dynid.estimation.ridge import Ridge
-from dynid.estimation.truncated_svd import TruncatedSVD
+from dynid.estimation.linear.reduced_set import ReducedSet
+from dynid.estimation.linear.ridge import Ridge
+from dynid.estimation.linear.truncated_svd import TruncatedSVD
 from dynid.kernels import inverse_dynamics
 
 from .planted import arm, atkeson_problem, silent, still, truth

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.least_squares import OLS
-from dynid.estimation.ridge import Ridge
-from dynid.estimation.truncated_svd import TruncatedSVD
+from dynid.estimation.linear.least_squares import OLS
+from dynid.estimation.linear.ridge import Ridge
+from dynid.estimation.linear.truncated_svd import TruncatedSVD
 from dynid.kernels import regressor
 from dynid.robot import zoo
 

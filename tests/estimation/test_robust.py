@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.linear.robust import Cauchy, Huber
 from dynid.estimation.problem import build_problem
-from dynid.estimation.robust import Cauchy, Huber
 
 from .planted import arm, coverage, planted_run, problem_of, silent, still, truth
 

@@ -13,7 +13,7 @@ from dynid.estimation.problem import build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.scales import fitted_scales
 from dynid.robot import zoo
-from dynid.robot.joint_models import Offset, Viscous
+from dynid.terms.joint_models import Offset, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Offset(0.1))

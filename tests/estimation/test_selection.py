@@ -13,9 +13,9 @@ from dynid.errors import ArgumentError
 from dynid.estimation.features import LaggedSign, SaturatingViscous
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import ForwardSelection
-from dynid.identification.links import identify
+from dynid.links.identify import identify
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

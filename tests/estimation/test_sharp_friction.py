@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.closed_loop.arm import Arm
-from dynid.closed_loop.pace import FrictionPace, paced
 from dynid.errors import ArgumentError
+from dynid.loop.arm import Arm
+from dynid.loop.pace import FrictionPace, paced
 from support.closed_loops import Scene, scene
 
 

@@ -8,22 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.data.processing import Processing, process
-from dynid.data.recording import Experiment, Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.data.streaming import process_stream
 from dynid.errors import ArgumentError
-from dynid.estimation.energy import Energy
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.feasible import FeasibleWLS
-from dynid.estimation.least_squares import OLS, WLS
-from dynid.estimation.link_by_link import LinkByLink
-from dynid.estimation.ridge import Ridge
-from dynid.estimation.robust import Huber
+from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.linear.link_by_link import LinkByLink
+from dynid.estimation.linear.ridge import Ridge
+from dynid.estimation.linear.robust import Huber
+from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.stream_problem import stream_problem
-from dynid.identification.links import identify, identify_problem
+from dynid.links.identify import identify, identify_problem
+from dynid.logs.recording import Experiment, Recording
+from dynid.processing.process import Processing, process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.processing.streaming import process_stream
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3), Offset(0.1))
 FACTORS = [OLS(), WLS(), FeasibleWLS(), Ridge(), LinkByLink()]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.least_squares import OLS, WLS
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.noisy.total_least_squares import TLS
 from dynid.estimation.problem import Problem, build_problem
-from dynid.estimation.total_least_squares import TLS
 from dynid.kernels import regressor
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 
 from .planted import arm, coverage, planted_run, problem_of, still, truth
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.least_squares import OLS, WLS
-from dynid.estimation.truncated_svd import TruncatedSVD, singular_groups
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.linear.truncated_svd import TruncatedSVD, singular_groups
 
 from .planted import arm, atkeson_problem, coverage, problem_of, silent, truth
 

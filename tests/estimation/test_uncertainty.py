@@ -9,17 +9,17 @@ import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.bootstrap import BlockBootstrap
-from dynid.estimation.bounds import Bounds
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.feasible import FeasibleWLS
-from dynid.estimation.least_squares import OLS, WLS
-from dynid.estimation.prior_wls import PriorWLS
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.physical.bounds import Bounds
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.physical.prior_wls import PriorWLS
 from dynid.estimation.problem import build_problem
-from dynid.identification.links import identify
+from dynid.links.identify import identify
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from estimation.planted import planted_run
 
 TRUTH = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

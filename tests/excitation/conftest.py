@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.excitation.capsules import skeleton_capsules
+from dynid.excitation.collision.capsules import skeleton_capsules
 from dynid.excitation.limits import MotionLimits, Workspace
-from dynid.robot.dh import DH, from_dh
+from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
+from dynid.terms.joint_models import Coulomb, RotorInertia, Viscous
 
 
 def link(rng: np.random.Generator, mass: float) -> Inertia:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dynid.dynamics.kinematics import link_poses
-from dynid.excitation.capsules import Capsule, collision_pairs
+from dynid.excitation.collision.capsules import Capsule, collision_pairs
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import SearchSettings
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.search import SearchSettings
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
 from support.pinocchio_oracle import pinocchio_model

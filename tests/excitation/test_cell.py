@@ -7,12 +7,12 @@ import pytest
 
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
+from dynid.excitation.collision.hulls import Hull
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.design import design_excitation
-from dynid.excitation.hulls import Hull
 from dynid.excitation.limits import Cell, HalfSpace, MotionLimits
-from dynid.excitation.optimiser import SearchSettings
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.search import SearchSettings
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.excitation.design import design_excitation
-from dynid.excitation.optimiser import SearchSettings
+from dynid.excitation.search import SearchSettings
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot

@@ -11,14 +11,14 @@ from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.criteria import AOptimality, ColumnScaled, ConditionNumber, DOptimality
 from dynid.excitation.design import design_excitation
-from dynid.excitation.fourier import FourierTrajectory
+from dynid.excitation.design_problem import DesignProblem
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
-from dynid.excitation.optimiser import SearchSettings
-from dynid.excitation.problem import DesignProblem
-from dynid.excitation.quintic import minimum_jerk
-from dynid.excitation.spline import SplineTrajectory
-from dynid.excitation.time_scaling import scaled_to_limits
+from dynid.excitation.search import SearchSettings
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.quintic import minimum_jerk
+from dynid.excitation.trajectories.spline import SplineTrajectory
+from dynid.excitation.trajectories.time_scaling import scaled_to_limits
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.excitation.collision.geometry import read_stl, urdf_hulls
+from dynid.excitation.collision.hulls import hull_pairs
 from dynid.excitation.constraints import build_constraints, margins
-from dynid.excitation.geometry import read_stl, urdf_hulls
-from dynid.excitation.hulls import hull_pairs
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import Motion
+from dynid.robot.formats.urdf import parse_urdf, read_urdf
 from dynid.robot.model import Robot
-from dynid.robot.urdf import parse_urdf, read_urdf
 from dynid.robot.zoo import ur10
 
 SHARE = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix" / "share"

@@ -7,15 +7,15 @@ import pytest
 
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
-from dynid.excitation.capsules import Capsule
+from dynid.excitation.collision.capsules import Capsule
+from dynid.excitation.collision.hull_distance import hull_distances
+from dynid.excitation.collision.hulls import Hull, hull_capsules, hull_pairs, overhang
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.criteria import DOptimality
 from dynid.excitation.design import design_excitation
-from dynid.excitation.hull_distance import hull_distances
-from dynid.excitation.hulls import Hull, hull_capsules, hull_pairs, overhang
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import SearchSettings
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.search import SearchSettings
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
 

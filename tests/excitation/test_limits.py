@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
-from dynid.excitation.capsules import Capsule, closest_points, collision_pairs, skeleton_capsules
+from dynid.excitation.collision.capsules import Capsule, closest_points, collision_pairs, skeleton_capsules
 from dynid.excitation.constraints import build_constraints, margins
-from dynid.excitation.coverage import SpeedCoverage, speed_coverage
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
-from dynid.excitation.observation import with_smooth_friction
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.observation import SpeedCoverage, speed_coverage, with_smooth_friction
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
 

@@ -9,11 +9,11 @@ from dynid.errors import ArgumentError
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.measured import LoadTorques, LoadWrench, Measured
-from dynid.excitation.optimiser import SearchSettings
+from dynid.excitation.search import SearchSettings
 from dynid.kernels import regressor, wrench_regressor
-from dynid.robot.joint_models import Coupling
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, ur10
+from dynid.terms.joint_models import Coupling
 
 from .conftest import arm
 

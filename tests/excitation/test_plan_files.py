@@ -17,10 +17,10 @@ from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import is_feasible
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.optimiser import SearchSettings, Step
 from dynid.excitation.plan_files import PLAN_FILES, plan_contents, read_coefficients, write_coefficients, write_plan
+from dynid.excitation.search import SearchSettings, Step
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.zoo import cylindrical, ur10

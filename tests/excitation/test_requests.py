@@ -11,14 +11,14 @@ from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.criteria import AOptimality, DOptimality, Equilibrium, GeometricCost, WeightedCost
 from dynid.excitation.design import design_excitation
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
-from dynid.excitation.optimiser import SearchSettings
-from dynid.excitation.quintic import minimum_jerk
-from dynid.excitation.spline import SplineTrajectory
-from dynid.excitation.time_scaling import scaled_to_limits
+from dynid.excitation.search import SearchSettings
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.quintic import minimum_jerk
+from dynid.excitation.trajectories.spline import SplineTrajectory
+from dynid.excitation.trajectories.time_scaling import scaled_to_limits
 from dynid.kernels import inverse_dynamics
-from dynid.robot.dh import DH, from_dh
+from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits

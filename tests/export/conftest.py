@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynid.export.c_check import find_compiler
+from dynid.export.c.c_check import find_compiler
 
 
 @pytest.fixture

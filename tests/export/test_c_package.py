@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DescriptionError, ExportError, GeneratedCodeMismatch
-from dynid.export.c_check import FLAGS
-from dynid.export.c_functions import FUNCTIONS
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_check import FLAGS
+from dynid.export.c.c_functions import FUNCTIONS
+from dynid.export.c.c_package import generate_c
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.robot.dh import DH, from_dh
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.formats.dh import DH, from_dh
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from support.random_robots import random_robot
 
 SMALL = ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction", "energy", "forward_dynamics"]
@@ -81,7 +81,7 @@ def test_wrong_code_is_found_with_its_sample():
 
 
 def test_a_missing_compiler_is_said(monkeypatch):
-    monkeypatch.setattr("dynid.export.c_check._compiler_command", list)
+    monkeypatch.setattr("dynid.export.c.c_check._compiler_command", list)
     with pytest.raises(ExportError, match="Install gcc"):
         generate_c(zoo.scara(), ["gravity"]).check(5)
 
@@ -94,7 +94,7 @@ def test_two_generations_are_identical():
 
 def test_the_text_does_not_depend_on_the_process():
     program = (
-        "import hashlib; from dynid.export.c_package import generate_c; from dynid.robot import zoo; "
+        "import hashlib; from dynid.export.c.c_package import generate_c; from dynid.robot import zoo; "
         "files = generate_c(zoo.stanford(), ['inverse_dynamics'], load='struct').files; "
         "print(hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest())"
     )

@@ -7,11 +7,11 @@ import pytest
 
 from dynid.dynamics.kinematics import spin
 from dynid.dynamics.wrench import body_wrench, body_wrench_regressor
-from dynid.export.c_model import flattened
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_model import flattened
+from dynid.export.c.c_package import generate_c
 from dynid.kernels import regressor
 from dynid.robot import zoo
-from dynid.robot.modified_dh import modified_dh
+from dynid.robot.formats.modified_dh import modified_dh
 from support.random_robots import random_robot
 
 

@@ -7,17 +7,16 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.data.processing import process
-from dynid.data.simulation import simulate_experiment, sum_of_sines
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_package import generate_c
 from dynid.export.description_files import missing_terms, terms_note
 from dynid.export.result_file import read_result, write_result
-from dynid.identification.links import identify
 from dynid.kernels import inverse_dynamics
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
-from dynid.robot.urdf import read_urdf
-from dynid.robot.urdf_writer import write_urdf
+from dynid.links.identify import identify
+from dynid.processing.process import process
+from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.zoo import gautier_khalil_3r
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 
 @pytest.fixture(scope="module")

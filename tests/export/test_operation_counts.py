@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_package import generate_c
 from dynid.kernels import gravity_torque, inertia_matrix
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo

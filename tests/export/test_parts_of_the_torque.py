@@ -13,13 +13,13 @@ import pytest
 
 from dynid import kernels
 from dynid.errors import GeneratedCodeMismatch
-from dynid.export.c_check import build_driver, run_driver
-from dynid.export.c_package import generate_c
-from dynid.export.c_pruning import prune
-from dynid.export.c_reference import reference
+from dynid.export.c.c_check import build_driver, run_driver
+from dynid.export.c.c_package import generate_c
+from dynid.export.c.c_pruning import prune
+from dynid.export.c.c_reference import reference
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
 from support.random_robots import random_robot
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.excitation.quintic import minimum_jerk
-from dynid.export.c_package import generate_c
-from dynid.export.c_pruning import prune
+from dynid.excitation.trajectories.quintic import minimum_jerk
+from dynid.export.c.c_package import generate_c
+from dynid.export.c.c_pruning import prune
 from dynid.kernels import inertia_matrix, inverse_dynamics
 from dynid.robot import zoo
 

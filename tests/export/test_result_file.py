@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.data.processing import process
-from dynid.data.recording import Experiment
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import DataError
 from dynid.estimation.features import SmoothSign
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.load_features import LoadFriction, Reference
 from dynid.export.result_file import read_result, write_result
-from dynid.identification.links import Identification, identify
-from dynid.identification.validation import validate
-from dynid.robot.joint_models import Coulomb, Coupling, Viscous
+from dynid.links.identify import Identification, identify
+from dynid.links.validation import validate
+from dynid.logs.recording import Experiment
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
 from dynid.robot.zoo import stanford
+from dynid.terms.joint_models import Coulomb, Coupling, Viscous
 
 
 def robot() -> Robot:

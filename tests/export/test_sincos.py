@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from dynid.export.c_check import FLAGS
-from dynid.export.c_printer import called_functions
+from dynid.export.c.c_check import FLAGS
+from dynid.export.c.c_printer import called_functions
 from dynid.tape import record
 
 PROGRAM = """

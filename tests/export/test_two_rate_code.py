@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dynid.errors import ExportError, GeneratedCodeMismatch
-from dynid.export.c_check import FLAGS
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_check import FLAGS
+from dynid.export.c.c_package import generate_c
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia
 
 PROGRAM = """
 #include <stdio.h>

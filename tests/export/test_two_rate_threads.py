@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from dynid.export.c_check import FLAGS
-from dynid.export.c_package import generate_c
+from dynid.export.c.c_check import FLAGS
+from dynid.export.c.c_package import generate_c
 from dynid.robot import zoo
 
 PROGRAM = """

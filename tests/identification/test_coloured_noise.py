@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import toeplitz
 from scipy.signal import lfilter
 
-from dynid.identification.coloured_noise import coloured, coloured_gram, student
+from dynid.load.coloured_noise import coloured, coloured_gram, student
 
 RHO = 0.9
 COUNT = 3000

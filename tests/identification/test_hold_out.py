@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from dynid.data.recording import Recording
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.least_squares import WLS
-from dynid.identification.couplings import with_coupled_motors
-from dynid.identification.hold_out import EveryBlock, LastPart, TimeRange, hold_out, split_recording
-from dynid.identification.links import identify
-from dynid.identification.preparation import Preparation
-from dynid.identification.validation import validate
+from dynid.estimation.linear.least_squares import WLS
+from dynid.links.couplings import with_coupled_motors
+from dynid.links.hold_out import EveryBlock, LastPart, TimeRange, hold_out, split_recording
+from dynid.links.identify import identify
+from dynid.links.preparation import Preparation
+from dynid.links.validation import validate
+from dynid.logs.recording import Recording
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 ROOT = Path(__file__).parents[2]
 ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3), Offset(0.1))

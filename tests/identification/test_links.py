@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from dynid.errors import EstimationError
-from dynid.estimation import lifting
-from dynid.estimation.energy import Energy
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.least_squares import OLS, WLS
-from dynid.estimation.robust import Huber
+from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.linear.robust import Huber
+from dynid.estimation.physical import lifting
 from dynid.export.result_file import read_result, write_result
-from dynid.identification.links import identify
+from dynid.links.identify import identify
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
-from dynid.robot.urdf_writer import write_urdf
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.puma560().with_joint_models(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError
-from dynid.identification.load import Load
-from dynid.identification.physical_load import possible_load
+from dynid.load.load import Load
+from dynid.load.physical_load import possible_load
 from dynid.robot.inertia import Inertia
 from dynid.spatial import transform
 

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from dynid.errors import ExportError
 from dynid.export.payload_dialogs import payload_dialogs
-from dynid.identification.load import Load
+from dynid.load.load import Load
 from dynid.robot.inertia import Inertia
 from dynid.spatial import transform
 

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.recording import Experiment
-from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError
-from dynid.excitation.bang_coast_bang import BangCoastBang
-from dynid.excitation.quintic import minimum_jerk
-from dynid.identification.load import Load
-from dynid.identification.load_motions import design_load_motion, inertia_advice, resonance_share, wrist_test_motion
-from dynid.identification.load_study import study_load, study_payload
-from dynid.identification.recognition import KnownObject
+from dynid.excitation.trajectories.bang_coast_bang import BangCoastBang
+from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics, wrench_regressor
+from dynid.load.load import Load
+from dynid.load.load_motions import design_load_motion, inertia_advice, resonance_share, wrist_test_motion
+from dynid.load.load_study import study_load, study_payload
+from dynid.load.recognition import KnownObject
+from dynid.logs.recording import Experiment
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 
 ROBOT = dynid.robots.puma560()

@@ -7,12 +7,12 @@ import pytest
 from scipy.signal import lfilter
 
 import dynid
-from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.identification.online_load import OnlineLoad, triangle_update
-from dynid.identification.wrench_equations import WrenchData
-from dynid.identification.wrist import Sensing, solve_load
 from dynid.kernels import wrench_regressor
+from dynid.load.online_load import OnlineLoad, triangle_update
+from dynid.load.wrench_equations import WrenchData
+from dynid.load.wrist import Sensing, solve_load
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 
 ROBOT = dynid.robots.puma560()

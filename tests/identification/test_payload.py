@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.data.recording import Experiment
-from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError
-from dynid.identification.arm_uncertainty import ArmUncertainty
-from dynid.identification.drive_gains import identify_drive_gains
-from dynid.identification.end_link import identify_end_link
-from dynid.identification.load import Load
-from dynid.identification.load_study import study_payload
-from dynid.identification.payload import identify_payload
 from dynid.kernels import inverse_dynamics, regressor
+from dynid.load.arm_uncertainty import ArmUncertainty
+from dynid.load.drive_gains import identify_drive_gains
+from dynid.load.end_link import identify_end_link
+from dynid.load.load import Load
+from dynid.load.load_study import study_payload
+from dynid.load.payload import identify_payload
+from dynid.logs.recording import Experiment
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]))
 ONCE = (Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))

@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError
-from dynid.identification.load import Load
-from dynid.identification.recognition import NOBODY, KnownObject, recognise, verify_grasp
+from dynid.load.load import Load
+from dynid.load.recognition import NOBODY, KnownObject, recognise, verify_grasp
 from dynid.robot.inertia import Inertia
 
 BRICK = Inertia.from_com(1.1, [0.0, 0.0, 0.05], np.diag([0.0005, 0.0021, 0.0024]))

@@ -7,12 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dynid.data.recording import Experiment
-from dynid.data.simulation import sum_of_sines
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.least_squares import OLS
+from dynid.estimation.linear.least_squares import OLS
 from dynid.estimation.problem import Problem, build_problem
-from dynid.identification.significance import (
+from dynid.kernels import inverse_dynamics, regressor
+from dynid.links.significance import (
     Significance,
     TrajectoryStatistics,
     contributions,
@@ -20,8 +19,9 @@ from dynid.identification.significance import (
     restricted,
     significant_parameters,
 )
-from dynid.kernels import inverse_dynamics, regressor
+from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo
 
 TABLE_2 = [  # the paper's ia1-6, m6, z6, y4, a4, c4, fs1-6, ds1-6, in modified DH frames

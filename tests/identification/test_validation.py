@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.estimation.least_squares import WLS
-from dynid.identification.links import identify
-from dynid.identification.validation import cross_validate, validate
+from dynid.estimation.linear.least_squares import WLS
+from dynid.links.identify import identify
+from dynid.links.validation import cross_validate, validate
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 from estimation.planted import planted_run
 
 TRUTH = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))

@@ -10,12 +10,12 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 import dynid
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError
-from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrench_delay import find_wrench_delay
-from dynid.identification.wrench_equations import undelayed_wrench
-from dynid.identification.wrist import Sensing, identify_load
+from dynid.load.sensor_checks import check_wrench
+from dynid.load.wrench_delay import find_wrench_delay
+from dynid.load.wrench_equations import undelayed_wrench
+from dynid.load.wrist import Sensing, identify_load
+from dynid.logs.recording import Experiment
 from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
 

@@ -12,16 +12,16 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 import dynid
-from dynid.data.recording import Experiment
-from dynid.data.simulation import sum_of_sines
 from dynid.dynamics.sensor import sensor_momentum_regressor
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.identification.calibration import calibrate_sensor
-from dynid.identification.load import Load
-from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrench_equations import WrenchData, frame_axes, pose_equations, robot_equations
-from dynid.identification.wrist import Sensing, identify_load, identify_load_from_poses, solve_load, wrench_data
 from dynid.kernels import wrench_regressor
+from dynid.load.calibration import calibrate_sensor
+from dynid.load.load import Load
+from dynid.load.sensor_checks import check_wrench
+from dynid.load.wrench_equations import WrenchData, frame_axes, pose_equations, robot_equations
+from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, solve_load, wrench_data
+from dynid.logs.recording import Experiment
+from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 
 Floats = NDArray[np.float64]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.identification.calibration import calibrate_sensor
-from dynid.identification.load_solver import resolved
-from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrist import Sensing, identify_load, identify_load_from_poses, wrench_data
 from dynid.kernels import wrench_regressor
+from dynid.load.calibration import calibrate_sensor
+from dynid.load.load_solver import resolved
+from dynid.load.sensor_checks import check_wrench
+from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, wrench_data
+from dynid.logs.recording import Experiment
 from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from campaigns.load_yumi import FRAME, LOG, TRUSTED, WEIGHED, guessed_arm, log, yumi
-from dynid.data.recording import Experiment
-from dynid.identification.arm_uncertainty import ArmUncertainty
-from dynid.identification.end_link import identify_end_link
-from dynid.identification.load_study import study_payload
-from dynid.identification.sensor_checks import check_wrench
-from dynid.identification.wrist import Sensing, identify_load
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.load.arm_uncertainty import ArmUncertainty
+from dynid.load.end_link import identify_end_link
+from dynid.load.load_study import study_payload
+from dynid.load.sensor_checks import check_wrench
+from dynid.load.wrist import Sensing, identify_load
+from dynid.logs.recording import Experiment
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"the real data set is not at {LOG}")
 

@@ -12,10 +12,12 @@ from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
 from dynid.information.cross_products import CrossProducts
 from dynid.robot import zoo
-from dynid.robot.joint_models import Offset, Viscous
 from dynid.robot.model import Robot
-from dynid.tape import Tape, llvm_backend, llvm_pullback, record
-from dynid.tape.llvm_engine import host
+from dynid.tape import Tape, record
+from dynid.tape.llvm import backend as llvm_backend
+from dynid.tape.llvm import pullback as llvm_pullback
+from dynid.tape.llvm.engine import host
+from dynid.terms.joint_models import Offset, Viscous
 
 
 def rows(robot: Robot) -> tuple[Tape, list[Any]]:

@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.information import METHODS, Information, precondition, reduce_samples, reduce_stream
 from dynid.information import chunks as chunking
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 from .problems import ROBOTS, Log, independent_columns, random_log
 

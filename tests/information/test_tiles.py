@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from dynid.information.numpy_gram import NumpyGram
-from dynid.tape import llvm_backend, llvm_gram, record
-from dynid.tape.llvm_engine import host
+from dynid.tape import record
+from dynid.tape.llvm import backend as llvm_backend
+from dynid.tape.llvm import gram as llvm_gram
+from dynid.tape.llvm.engine import host
 
 
 @pytest.mark.parametrize(("lanes", "fused"), [(2, True), (4, True), (8, True), (2, False)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dynid.papers import Reproduction, Row, reproduce
+from dynid.studies.papers import Reproduction, Row, reproduce
 
 
 @pytest.fixture(scope="session")

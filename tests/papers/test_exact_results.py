@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dynid.kernels import gravity_torque, inertia_matrix
-from dynid.papers import Row, Verdict
-from dynid.papers.izaguirre1992_code import run_program
 from dynid.robot import zoo
+from dynid.studies.papers import Row, Verdict
+from dynid.studies.papers.izaguirre1992_code import run_program
 
 REPRODUCED = [
     ("gautier1990", "minimum parameters"),

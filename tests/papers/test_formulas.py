@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.papers.formulas import Monomials, OperatorCount, constant_operators, evaluate, mend_parentheses, operators
+from dynid.studies.papers.formulas import (
+    Monomials,
+    OperatorCount,
+    constant_operators,
+    evaluate,
+    mend_parentheses,
+    operators,
+)
 
 
 def test_arithmetic_on_names() -> None:

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.papers import REPRODUCTIONS, Reproduction, Row, Verdict, documentation, reproduce
-from dynid.papers.rows import checked, close, equal
+from dynid.studies.papers import REPRODUCTIONS, Reproduction, Row, Verdict, documentation, reproduce
+from dynid.studies.papers.reproduction import checked, close, equal
 
 BANDS = {  # statistical results: how far ours may be from the paper's
     ("atkeson1986", "smallest eigenvalue of K^T K that is not zero"): 1.2,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.robot.dh import DH, from_dh
-from dynid.robot.joint_models import JointModel
+from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.spatial import rotation_from_rpy, transform
+from dynid.terms.joint_models import JointModel
 
 QUARTERS = (0.0, np.pi / 2, -np.pi / 2, np.pi)
 

@@ -16,8 +16,8 @@ from dynid.parameters.layout import parameters
 from dynid.parameters.load import load_base_parameters
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.robot import zoo
-from dynid.robot.joint_models import Coupling, JointModel, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import Coupling, JointModel, Offset, RotorInertia, Viscous
 
 from .random_robots import random_tree
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dynid.parameters.expression import Combination, Polynomial, Term
-from dynid.parameters.recognition import Recogniser
-from dynid.robot.dh import DH, from_dh
+from dynid.parameters.number_recognition import Recogniser
+from dynid.robot.formats.dh import DH, from_dh
 
 D, R, C, S = (Polynomial.symbol(name) for name in ("D3", "R3", "CA3", "SA3"))
 ONE = Polynomial.constant(1.0)

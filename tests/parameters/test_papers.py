@@ -12,7 +12,7 @@ from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.parameters.row_space import row_space, successive_columns
 from dynid.robot import zoo
-from dynid.robot.dh import StandardDH, from_dh
+from dynid.robot.formats.dh import StandardDH, from_dh
 
 METHODS = ("closed-form", "minimal-combinations", "structural", "numeric")
 TAIL = "(M4 + M5 + M6)"

@@ -13,7 +13,7 @@ from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import numeric_row_space
 from dynid.parameters.row_space import row_space
 from dynid.parameters.structural import structural_row_space
-from dynid.robot.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
+from dynid.terms.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
 
 from .comparison import distance, torque_error
 from .random_robots import random_serial, random_tree

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.estimation.least_squares import WLS
-from dynid.identification.links import identify
-from dynid.identification.validation import validate
+from dynid.estimation.linear.least_squares import WLS
+from dynid.links.identify import identify
+from dynid.links.validation import validate
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.report import report_html
-from dynid.robot.joint_models import Coulomb, Viscous
 from dynid.robot.zoo import cylindrical
+from dynid.terms.joint_models import Coulomb, Viscous
 from support.browser import CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")

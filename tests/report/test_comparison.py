@@ -9,12 +9,12 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.export.result_file import result_json
-from dynid.identification.links import identify
-from dynid.identification.validation import validate
-from dynid.report.comparison import Side, comparison_page
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.links.identify import identify
+from dynid.links.validation import validate
+from dynid.report.run_comparison import Side, comparison_page
 from dynid.robot.model import Robot
 from dynid.robot.zoo import cylindrical, scara
+from dynid.terms.joint_models import Coulomb, Viscous
 from estimation.planted import planted_run
 
 RUN: dict[str, Any] = {"options": {}, "inputs": [], "versions": {}}

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
-from dynid.identification.load import Load
-from dynid.identification.load_study import LoadStudy
-from dynid.report.load import LoadBox, flange_pose
+from dynid.load.load import Load
+from dynid.load.load_study import LoadStudy
+from dynid.logs.recording import Experiment
+from dynid.report.load_sections import LoadBox, flange_pose
 from dynid.report.report import load_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid.data.processing import process
-from dynid.data.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.errors import DataError
-from dynid.estimation.least_squares import WLS
-from dynid.identification.links import Identification, identify
-from dynid.identification.validation import Validation, validate
+from dynid.estimation.linear.least_squares import WLS
+from dynid.links.identify import Identification, identify
+from dynid.links.validation import Validation, validate
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.chart import Chart, Line, grid
 from dynid.report.page import Page
-from dynid.report.parameters import base_marks, standard_marks
+from dynid.report.parameter_sections import base_marks, standard_marks
 from dynid.report.report import identification_page, report_html, write_report
 from dynid.report.series import autocorrelation, histogram, joint_torques, over_speed, relative_error, thinned
 from dynid.report.torques import torque_picture
-from dynid.robot.joint_models import Coulomb, Viscous
 from dynid.robot.zoo import cylindrical
+from dynid.terms.joint_models import Coulomb, Viscous
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import pytest
 
 from dynid.robot.check import Finding, check_robot
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, JointModel, Offset, Viscous
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.spatial import rotation_from_rpy, transform
+from dynid.terms.joint_models import Coulomb, JointModel, Offset, Viscous
 
 SOUND = JointLimits(lower=-2, upper=2, velocity=3, effort=50)
 

@@ -15,14 +15,14 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, link_poses
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot import zoo
-from dynid.robot.dh import DH, StandardDH, from_dh
+from dynid.robot.formats.dh import DH, StandardDH, from_dh
+from dynid.robot.formats.modified_dh import modified_dh
+from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Coupling, Viscous
 from dynid.robot.model import Robot
-from dynid.robot.modified_dh import modified_dh
 from dynid.robot.parts import Joint, JointLimits, Link
-from dynid.robot.urdf import read_urdf
 from dynid.spatial import inverse_transform, rotation_from_quaternion, transform
+from dynid.terms.joint_models import Coulomb, Coupling, Viscous
 
 X, Z = 0, 2
 

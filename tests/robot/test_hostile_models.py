@@ -15,12 +15,11 @@ import pytest
 
 from dynid.errors import DescriptionError
 from dynid.robot.check import check_robot
-from dynid.robot.mjcf import parse_mjcf, read_mjcf
-from dynid.robot.mjcf_writer import mjcf_text
+from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
+from dynid.robot.formats.mjcf.write import mjcf_text
+from dynid.robot.formats.urdf import parse_urdf, read_urdf, urdf_text
+from dynid.robot.formats.xml import MAX_BYTES, MAX_DEPTH, parse_document
 from dynid.robot.model import Robot
-from dynid.robot.urdf import parse_urdf, read_urdf
-from dynid.robot.urdf_writer import urdf_text
-from dynid.robot.xml_document import MAX_BYTES, MAX_DEPTH, parse_document
 
 DATA = Path(__file__).parent / "data"
 READERS = {"urdf": read_urdf, "mjcf": read_mjcf}
@@ -126,8 +125,8 @@ WATCH = """
 import json, sys
 from pathlib import Path
 from dynid.errors import DescriptionError
-from dynid.robot.mjcf import read_mjcf
-from dynid.robot.urdf import read_urdf
+from dynid.robot.formats.mjcf.read import read_mjcf
+from dynid.robot.formats.urdf import read_urdf
 readers = {".urdf": read_urdf, ".xml": read_mjcf}
 paths = sys.argv[1:]
 def read(path):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DescriptionError
-from dynid.robot.joint_models import Coulomb, RotorInertia, Viscous
-from dynid.robot.mjcf import parse_mjcf, read_mjcf
+from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about, transform
+from dynid.terms.joint_models import Coulomb, RotorInertia, Viscous
 
 ARM = Path(__file__).parent / "data" / "arm.xml"
 VISUALS = ('<asset><mesh name="hull" file="../../../etc/passwd"/></asset>', '<geom class="visual" mesh="hull"/>')

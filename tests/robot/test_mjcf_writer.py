@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, ExportError
+from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
+from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
+from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, RotorInertia, Viscous
-from dynid.robot.mjcf import parse_mjcf, read_mjcf
-from dynid.robot.mjcf_writer import mjcf_text, write_mjcf
 from dynid.robot.model import Robot
-from dynid.robot.urdf import read_urdf
+from dynid.terms.joint_models import Coulomb, RotorInertia, Viscous
 
 DATA = Path(__file__).parent / "data"
 ARM = DATA / "arm.xml"

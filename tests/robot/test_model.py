@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from dynid import kernels
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.robot.zoo import panda, tx40
 from dynid.spatial import rotation_from_rpy, transform
+from dynid.terms.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
 from support.random_robots import random_inertia, random_robot, random_states
 
 seeds = st.integers(0, 10_000)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import DescriptionError, ExportError
 from dynid.robot import zoo
-from dynid.robot.dh import DH, from_dh
-from dynid.robot.joint_models import RotorInertia, Viscous
+from dynid.robot.formats.dh import DH, from_dh
+from dynid.robot.formats.text_format import parse_description, parse_text, read_text, write_text
 from dynid.robot.model import Robot
-from dynid.robot.text_format import parse_description, parse_text, read_text, write_text
+from dynid.terms.joint_models import RotorInertia, Viscous
 
 PRINTED = """
 number_links 6

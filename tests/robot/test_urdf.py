@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DescriptionError
-from dynid.robot.joint_models import Coulomb, Viscous
+from dynid.robot.formats.urdf import parse_urdf, read_urdf
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
-from dynid.robot.urdf import parse_urdf, read_urdf
 from dynid.spatial import rotation_from_rpy
+from dynid.terms.joint_models import Coulomb, Viscous
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"
 HELD = {"gripper": 0.01}

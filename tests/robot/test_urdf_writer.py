@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, ExportError
+from dynid.robot.formats.urdf import parse_urdf, read_urdf, urdf_text, write_urdf
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
-from dynid.robot.urdf import parse_urdf, read_urdf
-from dynid.robot.urdf_writer import urdf_text, write_urdf
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"
 HELD = {"gripper": 0.0}

@@ -12,9 +12,9 @@ from dynid.dynamics.kinematics import link_poses
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
 from dynid.robot import zoo
+from dynid.robot.formats.modified_dh import modified_dh
+from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
-from dynid.robot.modified_dh import modified_dh
-from dynid.robot.urdf import read_urdf
 
 DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
 IMPOSSIBLE = {"gautier_khalil_3r", "puma260", "ddarm"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dynid
-from dynid.data.simulation import sum_of_sines
+from dynid.processing.simulation import sum_of_sines
 
 EVERY = 5
 """Control periods per logged sample: 500 Hz and 100 Hz."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.spatial import rotation_from_rpy, transform
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:

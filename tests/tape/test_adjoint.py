@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
 from dynid.tape import compile_tape, count, gradient, jvp, record, vjp
-from dynid.tape.llvm_backend import BlockKernel
+from dynid.tape.llvm.backend import BlockKernel
 
 
 def central(function: Any, x: np.ndarray, step: float = 1e-6) -> np.ndarray:

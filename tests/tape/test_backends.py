@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.tape import Scalar, compile_single, compile_tape, llvm_backend, program, record
-from dynid.tape.llvm_backend import BlockKernel
-from dynid.tape.llvm_engine import load_code
+from dynid.tape import Scalar, compile_single, compile_tape, program, record
+from dynid.tape.llvm import backend as llvm_backend
+from dynid.tape.llvm.backend import BlockKernel
+from dynid.tape.llvm.engine import load_code
 
 BACKENDS = ("numpy", "llvm")
 TAILS = (0, 1, 2, 3, 15, 16, 17, 23, 24, 25, 119, 120, 121, 1000)

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid.tape import compile_tape, llvm_engine, record
-from dynid.tape.object_cache import ObjectCache
+from dynid.tape import compile_tape, record
+from dynid.tape.llvm import engine as llvm_engine
+from dynid.tape.llvm.object_cache import ObjectCache
 
 KILLS = int(os.environ.get("DYNID_TEST_KILLS", "20"))
 
 WRITER = """
 import hashlib, itertools, pathlib, sys
-from dynid.tape.object_cache import ObjectCache
+from dynid.tape.llvm.object_cache import ObjectCache
 cache = ObjectCache(pathlib.Path(sys.argv[1]))
 print("ready", flush=True)
 for k in itertools.count():

@@ -11,7 +11,7 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.tape import compile_single, record
-from dynid.tape import single_call as module
+from dynid.tape.llvm import single_call as module
 
 
 @pytest.fixture(params=["numpy", "llvm"])

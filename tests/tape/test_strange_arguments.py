@@ -15,9 +15,9 @@ import pytest
 from dynid import kernels
 from dynid.errors import ArgumentError
 from dynid.robot import zoo
-from dynid.robot.joint_models import JointModel, Viscous
 from dynid.tape import compile_tape, record
-from dynid.tape.object_cache import ObjectCache
+from dynid.tape.llvm.object_cache import ObjectCache
+from dynid.terms.joint_models import JointModel, Viscous
 
 ROBOT = zoo.tx40()
 STATES = np.random.default_rng(0).normal(size=(3, 4, ROBOT.dof))

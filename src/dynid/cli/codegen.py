@@ -60,8 +60,8 @@ def codegen(
     From a folder that dynid identify wrote (or its result.json) the code has everything that was identified. A robot
     file has what its format can hold: URDF has no place for rotor inertias and offsets.
     """
-    from dynid.export.c_check import find_compiler
-    from dynid.export.c_package import generate_c
+    from dynid.export.c.c_check import find_compiler
+    from dynid.export.c.c_package import generate_c
 
     code = generate_c(
         _source(model, hold),

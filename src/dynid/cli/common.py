@@ -155,9 +155,9 @@ def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
 def load_robot(name: str, held: dict[str, float]) -> Robot:
     """A robot from a file, by its ending, or from the zoo, by its name."""
     from dynid.robot import zoo
-    from dynid.robot.mjcf import read_mjcf
-    from dynid.robot.text_format import read_text
-    from dynid.robot.urdf import read_urdf
+    from dynid.robot.formats.mjcf.read import read_mjcf
+    from dynid.robot.formats.text_format import read_text
+    from dynid.robot.formats.urdf import read_urdf
 
     readers: dict[str, Callable[[str], Robot]] = {
         ".urdf": functools.partial(read_urdf, locked=held),
@@ -215,7 +215,7 @@ def make_folder(out: Path) -> None:
 
 def with_usual_joint_models(robot: Robot) -> Robot:
     """The robot with rotor inertia, viscous and Coulomb friction and offset in every joint, its own values kept."""
-    from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+    from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
     usual = (RotorInertia(), Viscous(), Coulomb(), Offset())
     for joint in robot.moving_joints:

@@ -85,11 +85,11 @@ def compare(
     The robot gets rotor inertia, friction and offset in every joint unless it has its own.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
-    from dynid.compare.condition import conditions
-    from dynid.compare.methods import DEFAULT
-    from dynid.compare.page import comparison_table, study_page, study_pictures
-    from dynid.compare.study import run_study
-    from dynid.compare.trial import Setting, planted_robot
+    from dynid.studies.compare.compare_page import comparison_table, study_page, study_pictures
+    from dynid.studies.compare.compared_methods import DEFAULT
+    from dynid.studies.compare.condition import conditions
+    from dynid.studies.compare.study import run_study
+    from dynid.studies.compare.trial import Setting, planted_robot
 
     chosen = conditions(
         position_std=_numbers(noise, "--noise"),

@@ -14,33 +14,33 @@ from dynid.cli.common import EXISTING, POSITIVE
 from dynid.cli.reading import LogSource
 
 if TYPE_CHECKING:
-    from dynid.closed_loop.laws import ControlLaw
-    from dynid.closed_loop.loop import TimeFunction
-    from dynid.data.channel_map import ChannelMap
-    from dynid.data.recording import Recording
     from dynid.estimation.estimate import Estimator
+    from dynid.logs.channel_map import ChannelMap
+    from dynid.logs.recording import Recording
+    from dynid.loop.laws import ControlLaw
+    from dynid.loop.loop import TimeFunction
     from dynid.robot.model import Robot
 
 __all__ = ["CONTROL_RATE", "ESTIMATOR", "IN_MEMORY", "LAW", "LOOPS", "chosen_estimator"]
 
 ESTIMATORS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "feasible": ("dynid.estimation.feasible", "FeasibleWLS", {}),
-    "wls": ("dynid.estimation.least_squares", "WLS", {}),
-    "ols": ("dynid.estimation.least_squares", "OLS", {}),
-    "huber": ("dynid.estimation.robust", "Huber", {}),
-    "cauchy": ("dynid.estimation.robust", "Cauchy", {}),
-    "ridge": ("dynid.estimation.ridge", "Ridge", {}),
-    "svd": ("dynid.estimation.truncated_svd", "TruncatedSVD", {}),
-    "link-by-link": ("dynid.estimation.link_by_link", "LinkByLink", {}),
-    "energy": ("dynid.estimation.energy", "Energy", {}),
-    "power": ("dynid.estimation.power", "Power", {}),
-    "momentum": ("dynid.estimation.momentum", "Momentum", {}),
-    "tls": ("dynid.estimation.total_least_squares", "TLS", {}),
-    "ml": ("dynid.estimation.likelihood", "ML", {"position_std": 0.0}),  # positions are low-passed here
-    "iv": ("dynid.estimation.instrumental", "InstrumentalVariables", {}),
-    "didim": ("dynid.estimation.output_error", "DIDIM", {}),
-    "cloe": ("dynid.estimation.output_error", "CLOE", {}),
-    "clie": ("dynid.estimation.output_error", "CLIE", {}),
+    "feasible": ("dynid.estimation.physical.feasible", "FeasibleWLS", {}),
+    "wls": ("dynid.estimation.linear.least_squares", "WLS", {}),
+    "ols": ("dynid.estimation.linear.least_squares", "OLS", {}),
+    "huber": ("dynid.estimation.linear.robust", "Huber", {}),
+    "cauchy": ("dynid.estimation.linear.robust", "Cauchy", {}),
+    "ridge": ("dynid.estimation.linear.ridge", "Ridge", {}),
+    "svd": ("dynid.estimation.linear.truncated_svd", "TruncatedSVD", {}),
+    "link-by-link": ("dynid.estimation.linear.link_by_link", "LinkByLink", {}),
+    "energy": ("dynid.estimation.linear.energy", "Energy", {}),
+    "power": ("dynid.estimation.linear.power", "Power", {}),
+    "momentum": ("dynid.estimation.linear.momentum", "Momentum", {}),
+    "tls": ("dynid.estimation.noisy.total_least_squares", "TLS", {}),
+    "ml": ("dynid.estimation.noisy.likelihood", "ML", {"position_std": 0.0}),  # positions are low-passed here
+    "iv": ("dynid.estimation.closed_loop.instrumental", "InstrumentalVariables", {}),
+    "didim": ("dynid.estimation.closed_loop.output_error", "DIDIM", {}),
+    "cloe": ("dynid.estimation.closed_loop.output_error", "CLOE", {}),
+    "clie": ("dynid.estimation.closed_loop.output_error", "CLIE", {}),
 }
 """Name -> module, class and what it is made with."""
 LOOPS = ("iv", "didim", "cloe", "clie")
@@ -91,7 +91,7 @@ def chosen_estimator(
             f"--control-rate {control_rate:g}: no law of a whole arm is that fast",
             remedy=f"Give the rate of the law that commands the torques [Hz], at most {FASTEST_HZ:g}.",
         )
-    from dynid.estimation.in_loop import InLoop
+    from dynid.estimation.closed_loop.in_loop import InLoop
 
     motions = commanded_motions(source, logs)
     return InLoop(
@@ -110,7 +110,7 @@ def robot_law(path: str, robot: Robot) -> ControlLaw:
     """
     import numpy as np
 
-    from dynid.closed_loop.laws import Tracked, read_law, refuse_idle
+    from dynid.loop.laws import Tracked, read_law, refuse_idle
 
     law, rest = read_law(path, model=robot), np.zeros(robot.dof)
     try:
@@ -130,8 +130,8 @@ def robot_law(path: str, robot: Robot) -> ControlLaw:
 
 def commanded_motions(source: LogSource, logs: Sequence[str]) -> tuple[Callable[[], TimeFunction], ...]:
     """For every log what starts its commanded motion, where the channel map names its columns; else none."""
-    from dynid.data.channel_map import read_channel_map
-    from dynid.estimation.splined_motion import SplinedMotion
+    from dynid.estimation.closed_loop.measured_motion import SplinedMotion
+    from dynid.logs.channel_map import read_channel_map
 
     chosen = None if source.channel_map is None else read_channel_map(source.channel_map).commanded
     if chosen is None:
@@ -146,7 +146,7 @@ def commanded_motions(source: LogSource, logs: Sequence[str]) -> tuple[Callable[
 
 def _commanded(source: LogSource, log: str, chosen: ChannelMap) -> Iterator[Recording]:
     """The commanded positions of a log, piece by piece; errors name their place in the map."""
-    from dynid.data.reading import read_stream
+    from dynid.logs.reading import read_stream
 
     try:
         yield from read_stream(Path(log), source.robot, channel_map=chosen)

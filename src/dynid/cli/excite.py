@@ -28,8 +28,8 @@ from dynid.errors import ArgumentError
 
 if TYPE_CHECKING:
     from dynid.excitation.excitation import Excitation
-    from dynid.excitation.fourier import FourierTrajectory
-    from dynid.excitation.optimiser import Step
+    from dynid.excitation.search import Step
+    from dynid.excitation.trajectories.fourier import FourierTrajectory
     from dynid.robot.model import Robot
 
 __all__ = ["excite"]
@@ -88,8 +88,8 @@ def excite(
     """
     from dynid.excitation.constraints import build_constraints
     from dynid.excitation.design import design_excitation
-    from dynid.excitation.fourier import FourierTrajectory
     from dynid.excitation.plan_files import PLAN_FILES, check_rate
+    from dynid.excitation.trajectories.fourier import FourierTrajectory
 
     model = with_usual_joint_models(with_known_limits(robot, asked.velocity, asked.scale))
     limits = asked.limits(model)

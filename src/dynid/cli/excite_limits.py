@@ -14,7 +14,7 @@ from dynid.cli.common import EXISTING, POSITIVE, FiniteRange
 from dynid.errors import ArgumentError, DescriptionError
 
 if TYPE_CHECKING:
-    from dynid.excitation.hulls import Hull
+    from dynid.excitation.collision.hulls import Hull
     from dynid.excitation.limits import MotionLimits
     from dynid.robot.model import Robot
     from dynid.robot.parts import Joint
@@ -98,7 +98,7 @@ class LimitOptions:
         return Workspace.box(link, lower, upper, speed=self.tool_speed or math.inf)
 
     def _hulls(self, robot: Robot) -> tuple[Hull, ...]:
-        from dynid.excitation.geometry import urdf_hulls
+        from dynid.excitation.collision.geometry import urdf_hulls
 
         try:
             hulls = urdf_hulls(robot, self.meshes)
@@ -113,7 +113,7 @@ class LimitOptions:
 
     def _floor_bodies(self, robot: Robot) -> tuple[Hull, ...]:
         """The bodies, where they are known; joint origins stand for them otherwise, and that is said."""
-        from dynid.excitation.geometry import urdf_hulls
+        from dynid.excitation.collision.geometry import urdf_hulls
 
         try:
             hulls = urdf_hulls(robot, self.meshes)

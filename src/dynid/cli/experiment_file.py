@@ -14,12 +14,12 @@ from dynid.errors import DataError, DynidError, ExportError
 from dynid.files import write_atomically
 
 if TYPE_CHECKING:
-    from dynid.data.recording import Experiment
+    from dynid.logs.recording import Experiment
 
 __all__ = ["load_experiment", "save_experiment"]
 
 ARRAYS = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
-MODULES = ("dynid.data.filters", "dynid.data.differentiation")
+MODULES = ("dynid.processing.filters", "dynid.processing.differentiation")
 """Of the classes that a file may name."""
 FACTS = ("rate_hz", "joint_names", "recipe", "dropped", "source", "sha256")
 
@@ -52,7 +52,7 @@ def load_experiment(path: Path) -> Experiment:
     """
     import numpy as np
 
-    from dynid.data.recording import Experiment
+    from dynid.logs.recording import Experiment
 
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:

@@ -32,10 +32,10 @@ from dynid.cli.reading import LogSource, LogStream, Seconds, is_large, read_expe
 from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
-    from dynid.data.recording import Experiment
     from dynid.estimation.estimate import Estimator
     from dynid.estimation.features import Feature
-    from dynid.identification.links import Identification
+    from dynid.links.identify import Identification
+    from dynid.logs.recording import Experiment
     from dynid.robot.model import Robot
 
 __all__ = ["identify"]
@@ -43,7 +43,7 @@ __all__ = ["identify"]
 
 def _known_part(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse a part that is none before anything is done."""
-    from dynid.identification.hold_out import hold_out
+    from dynid.links.hold_out import hold_out
 
     return value if value is None or hold_out(value) else None
 
@@ -114,9 +114,9 @@ def identify(
     """
     from dynid.estimation.selection import ForwardSelection
     from dynid.export.result_file import result_json
-    from dynid.identification.couplings import with_coupled_motors
-    from dynid.identification.links import identify as identify_links
-    from dynid.identification.validation import validate as judge
+    from dynid.links.couplings import with_coupled_motors
+    from dynid.links.identify import identify as identify_links
+    from dynid.links.validation import validate as judge
 
     _refuse_unclear(logs, held_out, kept_aside)
     model = with_usual_joint_models(robot)
@@ -168,7 +168,7 @@ def _refuse_rows(estimator: str, options: Mapping[str, object]) -> None:
 def _identify_stream(robot: Robot, logs: Sequence[LogStream], method: Estimator) -> Identification:
     """Identify from logs of which only factors are kept."""
     from dynid.estimation.stream_problem import stream_problem
-    from dynid.identification.links import identify_problem
+    from dynid.links.identify import identify_problem
 
     click.echo("logs are read piece by piece: terms are not selected", err=True)
     return identify_problem(stream_problem(robot, logs), method)
@@ -190,7 +190,7 @@ def _read(
     logs: Sequence[str], held_out: Sequence[str], kept_aside: str | None, source: LogSource, run: RunFolder
 ) -> tuple[list[Experiment], list[Experiment]]:
     """What is identified from, and what proves it."""
-    from dynid.identification.hold_out import hold_out
+    from dynid.links.hold_out import hold_out
 
     if kept_aside is not None:
         pairs = read_parts(logs, hold_out(kept_aside), source, run)
@@ -221,8 +221,8 @@ def _write_identification(run: RunFolder, fit: Any, check: Any, held_out: Sequen
     from dynid.export.description_files import terms_note
     from dynid.export.result_file import write_result
     from dynid.report.report import identification_page
-    from dynid.robot.mjcf_writer import write_mjcf
-    from dynid.robot.urdf_writer import write_urdf
+    from dynid.robot.formats.mjcf.write import write_mjcf
+    from dynid.robot.formats.urdf import write_urdf
 
     write_result(fit, run.path / "result.json", check, force=run.overwrite)
     name = f"{Path(fit.robot.name).name or 'robot'}_identified"

@@ -30,12 +30,12 @@ from dynid.cli.reading import LogSource, Seconds, read_experiments
 from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
-    from dynid.data.recording import Experiment
-    from dynid.identification.arm_uncertainty import ArmUncertainty
-    from dynid.identification.load_study import LoadStudy
-    from dynid.identification.sensor_checks import Proposal
-    from dynid.identification.wrench_equations import WrenchForm
-    from dynid.identification.wrist import Sensing
+    from dynid.load.arm_uncertainty import ArmUncertainty
+    from dynid.load.load_study import LoadStudy
+    from dynid.load.sensor_checks import Proposal
+    from dynid.load.wrench_equations import WrenchForm
+    from dynid.load.wrist import Sensing
+    from dynid.logs.recording import Experiment
     from dynid.robot.model import Robot
 
     Arm = ArmUncertainty | Literal["known", "unknown"]
@@ -45,7 +45,7 @@ __all__ = ["load"]
 
 def _stated(arm: str) -> Arm:
     """What is known of the arm: a word as it is, two numbers as an `ArmUncertainty`."""
-    from dynid.identification.arm_uncertainty import ArmUncertainty
+    from dynid.load.arm_uncertainty import ArmUncertainty
 
     if arm == "known":
         return "known"
@@ -124,9 +124,9 @@ def load(
 
     Exit code 1 when the result is doubtful.
     """
-    from dynid.identification.load_files import read_library, read_load
-    from dynid.identification.load_study import study_load, study_payload
-    from dynid.identification.wrist import Sensing
+    from dynid.load.load_files import read_library, read_load
+    from dynid.load.load_study import study_load, study_payload
+    from dynid.load.wrist import Sensing
 
     sensing = Sensing(
         sign=int(sign), axes=axes, drift=drift, find_orientation=find_orientation, find_gravity=find_gravity
@@ -164,7 +164,7 @@ def _tell(
 ) -> None:
     """Print, write and exit."""
     from dynid.export.payload_dialogs import payload_dialogs
-    from dynid.report.load import flange_pose, frame_hint
+    from dynid.report.load_sections import flange_pose, frame_hint
 
     if study.verdict != "doubtful":
         pose = None if flange is None else flange_pose(robot, study.load.frame, flange)
@@ -204,7 +204,7 @@ def _delayed(
     sensing: Sensing, robot: Robot, held: Sequence[Experiment], sensor: str, form: WrenchForm | None, delay: Seconds
 ) -> Sensing:
     """The settings with the delay of the wrench, given or found."""
-    from dynid.identification.wrench_delay import find_wrench_delay
+    from dynid.load.wrench_delay import find_wrench_delay
 
     if delay != "auto":
         return replace(sensing, delay_s=delay)
@@ -237,7 +237,7 @@ def _refuse_contradictions(
 
 def _refuse_same_logs(logs: Sequence[str], unloaded: Sequence[str], tare: str | None) -> None:
     """A log with the load is not one without it, and a load is not its own tare."""
-    from dynid.identification.load_files import read_load_logs
+    from dynid.load.load_files import read_load_logs
 
     refuse_copies(logs)
     refuse_copies(unloaded)
@@ -260,7 +260,7 @@ def _write(
     run: RunFolder, study: LoadStudy, content: dict[str, Any], held: Experiment, text: str, flange: str | None
 ) -> None:
     from dynid.report.report import load_page
-    from dynid.robot.urdf_writer import write_urdf
+    from dynid.robot.formats.urdf import write_urdf
 
     run.write("load.txt", text + "\n")
     run.write("load.json", json.dumps(content, indent=1) + "\n")

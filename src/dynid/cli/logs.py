@@ -57,7 +57,7 @@ CHECK = click.option("--check/--no-check", default=True, show_default=True,
 @JSON
 def inspect(logs: tuple[str, ...], as_json: bool) -> None:
     """Look into a log and propose a channel map for it, with the reasons of every guess."""
-    from dynid.data.inspect import inspect_log
+    from dynid.logs.inspect import inspect_log
 
     size = sum(size_of(log) for log in logs)
     with progress("inspecting", size, "MB") as advance:
@@ -123,7 +123,7 @@ def validate(
     RESULT is a folder that dynid identify wrote, or its result.json. Exit code 1 when the verdict failed.
     """
     from dynid.export.result_file import read_result
-    from dynid.identification.validation import validate as judge
+    from dynid.links.validation import validate as judge
     from dynid.report.report import identification_page
 
     refuse_copies(logs)

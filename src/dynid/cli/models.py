@@ -68,8 +68,8 @@ def check(
 
     Exit code 1 when something is wrong, 0 when there are at most warnings.
     """
-    from dynid.data.quality import check_recording
-    from dynid.data.reading import read_recording
+    from dynid.gate.quality import check_recording
+    from dynid.logs.reading import read_recording
     from dynid.robot.check import check_robot
 
     result: Any

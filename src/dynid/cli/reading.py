@@ -17,10 +17,10 @@ from dynid.cli.progress import Advance, progress, size_of
 from dynid.cli.run_folder import RunFolder, sha256
 
 if TYPE_CHECKING:
-    from dynid.data.findings import Finding
-    from dynid.data.recording import Experiment, Recording
-    from dynid.identification.hold_out import HoldOut
-    from dynid.identification.preparation import Preparation
+    from dynid.findings import Finding
+    from dynid.links.hold_out import HoldOut
+    from dynid.links.preparation import Preparation
+    from dynid.logs.recording import Experiment, Recording
     from dynid.robot.model import Robot
 
 __all__ = ["LogSource", "LogStream", "Seconds", "digest_of", "is_large", "read_experiments", "read_parts", "undelayed"]
@@ -65,7 +65,7 @@ class LogSource:
     @property
     def preparation(self) -> Preparation:
         """What is done to every recording."""
-        from dynid.identification.preparation import Preparation
+        from dynid.links.preparation import Preparation
 
         return Preparation(
             cutoff_hz=self.cutoff if self.cutoff is not None else "auto",
@@ -98,7 +98,7 @@ class LogSource:
 
     def _recording(self, path: str, done: float, size: float, advance: Advance) -> Recording:
         """Read and check one log."""
-        from dynid.data.reading import read_recording
+        from dynid.logs.reading import read_recording
 
         recording = read_recording(
             path, self.robot, channel_map=self.channel_map, profile=self.profile,
@@ -135,7 +135,7 @@ class LogSource:
 
     def _check(self, path: str, recording: Recording) -> None:
         """Refuse what the gate forbids; show what it warns of."""
-        from dynid.data.quality import check_recording
+        from dynid.gate.quality import check_recording
 
         _judge(path, check_recording(recording, self.robot).findings)
 
@@ -162,9 +162,9 @@ class LogStream:
 
     def __call__(self) -> Iterator[Experiment]:
         """Start its stream of processed pieces."""
-        from dynid.data.reading import read_stream
-        from dynid.data.stream_check import StreamCheck
-        from dynid.data.streaming import process_stream
+        from dynid.gate.stream_check import StreamCheck
+        from dynid.logs.reading import read_stream
+        from dynid.processing.streaming import process_stream
 
         source = self._source
         check = None if self._checked else StreamCheck(source.robot)
@@ -180,7 +180,7 @@ class LogStream:
 
 def digest_of(log: str) -> str:
     """The digest that a recording of the log carries; of a folder whose files a map names, that of the folder."""
-    from dynid.data.reading import parts_of
+    from dynid.logs.reading import parts_of
 
     try:
         parts = [sha256(part) for part in parts_of(Path(log))]
@@ -196,7 +196,7 @@ def is_large(path: str) -> bool:
 
 def undelayed(recording: Recording, delay: Seconds, robot: Robot | None) -> Recording:
     """The recording with its torques moved back in time, as processing will do it: for the gate."""
-    from dynid.data.processing import Processing, resolve_delay
+    from dynid.processing.process import Processing, resolve_delay
 
     if delay == 0.0 or recording.effort is None or recording.isolated:
         return recording

@@ -60,8 +60,8 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
 
 def _compared(first: Path, second: Path) -> Any:
     from dynid.export.result_file import read_result
-    from dynid.report.comparison import Side, comparison_page
     from dynid.report.page import Page
+    from dynid.report.run_comparison import Side, comparison_page
 
     sides = []
     for folder in (first, second):

@@ -22,8 +22,8 @@ __all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
 @JSON
 def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
     """Run the whole job on a built-in arm with planted truth; exit code 1 if the result does not prove itself."""
-    from dynid.demo import run_demo
     from dynid.export.result_file import result_json
+    from dynid.studies.demo import run_demo
 
     claim_folder(out, force=force)
     result = run_demo(out, lambda line: click.echo(f"- {line}", err=as_json), seed=seed)
@@ -43,7 +43,7 @@ def doctor(as_json: bool) -> None:
     from importlib.metadata import PackageNotFoundError, version
 
     from dynid import __version__
-    from dynid.export.c_check import find_compiler
+    from dynid.export.c.c_check import find_compiler
     from dynid.kernels import kernel
     from dynid.robot.zoo import puma560
 
@@ -78,7 +78,7 @@ def bench(out: Path | None, as_json: bool) -> None:
     # a process of its own: the number of threads of numerical libraries is fixed when they are loaded
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "bench.json" if out is None else out
-        command = [sys.executable, "-m", "dynid.benchmark", "--json", str(rows)]
+        command = [sys.executable, "-m", "dynid.studies.benchmark", "--json", str(rows)]
         done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL if as_json else None)
         if as_json and done.returncode == 0:
             click.echo(rows.read_text(encoding="utf-8"))
@@ -98,8 +98,8 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
 
-    from dynid.papers.registry import REPRODUCTIONS
-    from dynid.papers.registry import reproduce as regenerate
+    from dynid.studies.papers.registry import REPRODUCTIONS
+    from dynid.studies.papers.registry import reproduce as regenerate
 
     if paper in (*REPRODUCTIONS, "all"):  # another name is refused below, with those that exist
         claim_folder(out, force=force, what=paper)

@@ -11,9 +11,9 @@ import numpy as np
 
 from dynid.dynamics.inverse_dynamics import backward_pass, joint_model_torque, rigid_body_torque
 from dynid.dynamics.kinematics import BodyMotion, joint_rotation, lever, spin
-from dynid.robot.joint_models import RotorInertia
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
+from dynid.terms.joint_models import RotorInertia
 
 __all__ = [
     "composite_bodies",

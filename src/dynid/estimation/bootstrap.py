@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.least_squares import WLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.samples import refuse_streamed
 

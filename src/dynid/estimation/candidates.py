@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.recording import Experiment
 from dynid.estimation.features import (
     AngleFriction,
     AngleHarmonic,
@@ -26,6 +25,7 @@ from dynid.estimation.features import (
 )
 from dynid.estimation.load_features import BaseTilt, CrossTalk, DriveGain, LoadFriction, Reference, SensorCurvature
 from dynid.estimation.selection import Candidate
+from dynid.logs.recording import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["standard_candidates"]

@@ -16,8 +16,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.features import Feature
-from dynid.estimation.least_squares import least_squares_estimate, refined_weights
-from dynid.estimation.prior import PriorCoordinates
+from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.estimation.problem import Problem
 from dynid.information import Factor
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.filters import follow
 from dynid.errors import ArgumentError
+from dynid.processing.filters import follow
 from dynid.robot.model import Robot
 
 __all__ = [
@@ -281,7 +281,7 @@ class MotorFriction(Feature):
     """Friction of a motor that turns with several joints, as a function of the motor's own motion."""
 
     ratios: tuple[tuple[int, float], ...]
-    """Joint index and motor speed per joint speed, see `dynid.robot.joint_models.Coupling`."""
+    """Joint index and motor speed per joint speed, see `dynid.terms.joint_models.Coupling`."""
     friction: JointFeature
     """Its shape; the joint in it does not matter."""
 

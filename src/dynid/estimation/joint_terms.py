@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.features import Feature, PresentFeature
-from dynid.robot.joint_models import JointModel
 from dynid.robot.model import Robot
+from dynid.terms.joint_models import JointModel
 
 __all__ = ["JointTerm", "with_joint_terms"]
 

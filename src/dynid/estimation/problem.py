@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.features import Feature
 from dynid.estimation.rows import feature_torque, reduce_rows
 from dynid.information import Information, Method, reduce_samples
 from dynid.kernels import kernel
+from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot
 

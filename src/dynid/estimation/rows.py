@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.filters import Butterworth
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError
 from dynid.estimation.features import Feature, Motion
 from dynid.information import Information
-from dynid.information.equations import equations
+from dynid.information.joint_equations import equations
 from dynid.information.parts import Part
 from dynid.kernels import regressor
+from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters
+from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 
 __all__ = ["feature_columns", "feature_torque", "reduce_rows", "stretches"]

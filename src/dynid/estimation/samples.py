@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.problem import Problem
 from dynid.estimation.rows import feature_columns, stretches
 from dynid.information.triangular import appended
 from dynid.kernels import regressor
+from dynid.logs.recording import Experiment
 
 __all__ = ["SampleBlock", "check_samples", "folded", "refuse_streamed", "sample_blocks"]
 

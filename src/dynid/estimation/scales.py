@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.features import Feature, ScaledFeature
-from dynid.estimation.least_squares import refined_weights
+from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.samples import refuse_streamed
 

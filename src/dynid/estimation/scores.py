@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import IdentifiabilityError
-from dynid.estimation.loop_blocks import Kept
+from dynid.estimation.closed_loop.loop_blocks import Kept
 
 __all__ = ["NoiseSums", "lengthened", "resolvable", "scaled_solution", "solution_covariance", "spectrum", "times"]
 

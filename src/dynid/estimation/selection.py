@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.features import Feature
-from dynid.estimation.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.problem import Problem
 from dynid.tables import Table
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.recording import Experiment
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.estimation.problem import BLOCKS, Problem
 from dynid.information import Information, reduce_stream
+from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot
 

@@ -11,7 +11,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.criteria import Criterion, InformationCriterion
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectory import LinearTrajectory
+from dynid.excitation.trajectories.trajectory import LinearTrajectory
 from dynid.robot.model import Robot
 
 __all__ = [

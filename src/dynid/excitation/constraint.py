@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.excitation.differentiable import Differentiable
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import Motion
 
 __all__ = ["Constraint", "RecordedConstraint"]
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, body_velocities
 from dynid.errors import ArgumentError
-from dynid.excitation.cell import cell_constraint
+from dynid.excitation.collision.cell import cell_constraint
+from dynid.excitation.collision.self_collision import self_collision
 from dynid.excitation.constraint import Constraint, RecordedConstraint
 from dynid.excitation.differentiable import Differentiable
 from dynid.excitation.limits import MotionLimits, Workspace
-from dynid.excitation.self_collision import self_collision
-from dynid.excitation.trajectory import Motion
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.excitation.unchecked import weighed
 from dynid.robot.model import Robot
 from dynid.spatial import cross

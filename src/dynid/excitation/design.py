@@ -24,16 +24,15 @@ from dynid.excitation.arguments import (
     whole,
 )
 from dynid.excitation.constraints import Margin, build_constraints, margins
-from dynid.excitation.coverage import speed_coverage as speed_coverage_of
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, InformationCriterion
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
-from dynid.excitation.fourier import FourierTrajectory
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques, Measured
-from dynid.excitation.optimiser import SearchSettings, Step
-from dynid.excitation.search import DesignTask, search
-from dynid.excitation.trajectory import LinearTrajectory
+from dynid.excitation.observation import speed_coverage as speed_coverage_of
+from dynid.excitation.search import DesignTask, SearchSettings, Step, search
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import LinearTrajectory
 from dynid.excitation.unchecked import unchecked
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dynid.errors import ExcitationError
 from dynid.excitation.constraint import Constraint
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectory import LinearTrajectory, Motion
+from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion
 
 __all__ = ["check_mobility", "is_feasible", "rest_positions", "with_feasible_amplitude"]
 

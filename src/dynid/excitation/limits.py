@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
-from dynid.excitation.capsules import Capsule
-from dynid.excitation.hulls import Hull
+from dynid.excitation.collision.capsules import Capsule
+from dynid.excitation.collision.hulls import Hull
 from dynid.robot.model import Robot
 from dynid.robot.parts import frozen_array
 

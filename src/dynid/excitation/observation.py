@@ -1,4 +1,6 @@
-"""What the measurements of a motion say about the parameters: information and its gradient.
+"""Friction wants speed: every joint in both directions over its speed range.
+
+What the measurements of a motion say about the parameters: information and its gradient.
 
 A measured quantity depends on few parameters: the torque of joint i only on the bodies it carries. The samples of each
 quantity are therefore kept apart, each with its own columns: a third of the memory and arithmetic of the whole
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,14 +20,60 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
+from dynid.excitation.constraint import Constraint
+from dynid.excitation.trajectories.trajectory import Motion
 from dynid.information.cross_products import CrossProducts
-from dynid.robot.joint_models import Coulomb
 from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape, record
+from dynid.terms.joint_models import Coulomb
 
-__all__ = ["Observation", "SmoothCoulomb", "TorqueObservation", "with_smooth_friction"]
+__all__ = [
+    "Observation",
+    "SmoothCoulomb",
+    "SpeedCoverage",
+    "TorqueObservation",
+    "speed_coverage",
+    "with_smooth_friction",
+]
 
 Floats = NDArray[np.float64]
+_ORDER = 12.0
+
+
+@dataclass(frozen=True)
+class SpeedCoverage(Constraint):
+    """Each joint's peak speed in either direction reaches a target; the peak is a norm of high order over time."""
+
+    @classmethod
+    def of(cls, joint_names: tuple[str, ...], targets: Floats) -> SpeedCoverage:
+        """Targets (n,) [rad/s or m/s], positive."""
+        where = tuple(f"joint '{name}' {way}" for way in ("forwards", "backwards") for name in joint_names)
+        return cls("speed coverage", where, np.tile(targets, 2), ("rad/s or m/s",) * len(where))
+
+    def _peaks(self, motion: Motion) -> tuple[Floats, Floats]:
+        relative = np.maximum(np.hstack([motion.dq, -motion.dq]) / self.scale, 0.0)
+        return relative, np.asarray(np.mean(relative**_ORDER, axis=0) ** (1 / _ORDER))
+
+    def excess(self, motion: Motion) -> Floats:
+        """(1, 2 n): how far each peak stays below its target."""
+        return 1.0 - self._peaks(motion)[1][None, :]
+
+    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
+        """Gradient with respect to the motion."""
+        relative, peaks = self._peaks(motion)
+        share = np.divide(relative, peaks, out=np.zeros_like(relative), where=peaks > 0.0) ** (_ORDER - 1)
+        rate = -cotangent * share / (len(relative) * self.scale)
+        n = motion.dq.shape[1]
+        zero = np.zeros_like(motion.q)
+        return Motion(zero, rate[:, :n] - rate[:, n:], zero, zero)
+
+
+def speed_coverage(motion: Motion, velocity: Floats) -> Floats:
+    """Peak speeds (n, 2) forwards and backwards as shares of the limits (n,), or of the larger peak without one."""
+    peaks = np.stack([motion.dq.max(axis=0), -motion.dq.min(axis=0)], axis=1)
+    limit = np.where(np.isfinite(velocity), velocity, peaks.max(axis=1))
+    shares: Floats = np.divide(peaks, limit[:, None], out=np.zeros_like(peaks), where=limit[:, None] > 0.0)
+    return shares
 
 
 class SmoothCoulomb(Coulomb):

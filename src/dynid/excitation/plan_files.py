@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.fourier import FourierTrajectory
-from dynid.excitation.trajectory import LinearTrajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import LinearTrajectory
 from dynid.files import write_atomically
 from dynid.tables import Table
 

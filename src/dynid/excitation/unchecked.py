@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.capsules import collision_pairs, distant_pairs
-from dynid.excitation.cell import beyond_by_build
-from dynid.excitation.hulls import hull_pairs
+from dynid.excitation.collision.capsules import collision_pairs, distant_pairs
+from dynid.excitation.collision.cell import beyond_by_build
+from dynid.excitation.collision.hulls import hull_pairs
 from dynid.excitation.limits import MotionLimits
 from dynid.robot.model import Robot
 

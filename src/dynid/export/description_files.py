@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from dynid.identification.links import Identification
-from dynid.robot.mjcf_joint import JOINT_MODELS
-from dynid.robot.urdf import DYNAMICS
+from dynid.links.identify import Identification
+from dynid.robot.formats.mjcf.bodies import JOINT_MODELS
+from dynid.robot.formats.urdf import DYNAMICS
 
 __all__ = ["missing_terms", "terms_note"]
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ExportError
-from dynid.identification.load import Load
+from dynid.load.load import Load
 from dynid.spatial import rpy_from_rotation
 
 __all__ = ["PayloadDialog", "abb_loaddata", "franka_set_load", "kuka_load", "payload_dialogs", "ur_set_target_payload"]

@@ -13,9 +13,9 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.features import Feature
 from dynid.estimation.load_features import Reference
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coupling, JointModel
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.terms.joint_models import Coupling, JointModel
 
 __all__ = ["from_plain", "to_plain"]
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.recording import Experiment
 from dynid.errors import DataError
 from dynid.estimation.problem import Problem
 from dynid.export.plain_data import from_plain, to_plain
 from dynid.files import write_atomically
-from dynid.identification.links import Identification
-from dynid.identification.validation import Validation, finite_or_none
 from dynid.information import Information
+from dynid.links.identify import Identification
+from dynid.links.validation import Validation, finite_or_none
+from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 

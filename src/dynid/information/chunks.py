@@ -123,7 +123,7 @@ class Chunk:
         return replace(self, arrays=tuple(array[rows] for array in self.arrays), valid=valid)
 
     def inputs(self, rows: slice = slice(None)) -> list[Floats]:
-        """The inputs of the equations' tape (`dynid.information.equations`) for some samples of a checked chunk."""
+        """The inputs of the tape of `dynid.information.joint_equations` for some samples of a checked chunk."""
         arrays = [np.ascontiguousarray(array[rows], dtype=np.float64) for array in self.arrays]
         counts = np.ones((len(arrays[0]), 1)) if self.valid is None else self.valid[rows].astype(np.float64, order="C")
         return [*arrays, counts]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.information.numpy_gram import NumpyGram, NumpyPullback
 from dynid.tape.program import Backend, compiles
-from dynid.tape.recorder import Recorder, replay
+from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
 
 __all__ = ["CrossProducts"]
@@ -48,7 +48,7 @@ class CrossProducts:
     def _products(self) -> Any:
         if not self._compiled:
             return NumpyGram(self._tape)
-        from dynid.tape.llvm_gram import LlvmGram
+        from dynid.tape.llvm.gram import LlvmGram
 
         return LlvmGram(self._tape)
 
@@ -56,7 +56,7 @@ class CrossProducts:
     def _gradient(self) -> Any:
         if not self._compiled:
             return NumpyPullback(self._tape, self.inputs)
-        from dynid.tape.llvm_pullback import LlvmPullback
+        from dynid.tape.llvm.pullback import LlvmPullback
 
         return LlvmPullback(self._tape, self.inputs)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.information.chunks import Chunk
-from dynid.information.equations import Equations
+from dynid.information.joint_equations import Equations
 from dynid.information.numpy_gram import NumpyGram
 from dynid.information.parts import Part
 from dynid.information.triangular import appended, from_preconditioned, guarded, is_well_resolved
@@ -161,6 +161,6 @@ class Reducer:
 def _gram(tape: Tape, backend: Literal["llvm", "numpy"]) -> Gram:
     if backend == "numpy":
         return NumpyGram(tape)
-    from dynid.tape.llvm_gram import LlvmGram
+    from dynid.tape.llvm.gram import LlvmGram
 
     return LlvmGram(tape)

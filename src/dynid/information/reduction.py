@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError
 from dynid.information.chunks import Chunk, Piece, Run, cut, piece
-from dynid.information.equations import Equations, equations
 from dynid.information.information import Information, Kind, combination
+from dynid.information.joint_equations import Equations, equations
 from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer
 from dynid.information.parts import Forest
 from dynid.robot.model import Robot

@@ -1,8 +1,11 @@
-"""Which parameters a robot's torques reveal: one function, four methods that check one another."""
+"""Why a parameter never acts, in plain words.
+
+Which parameters a robot's torques reveal: one function, four methods that check one another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,19 +17,82 @@ from dynid.parameters.base_set import BaseParameters, base_vector
 from dynid.parameters.chain import chain_in_dh_frames, is_closed_form
 from dynid.parameters.closed_form import closed_form
 from dynid.parameters.expression import Combination
-from dynid.parameters.layout import ParameterLayout, parameters
+from dynid.parameters.layout import Parameter, ParameterLayout, parameters
 from dynid.parameters.minimal_combinations import minimal_combinations
+from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import States, explains_torques, keep_order, numeric_row_space
-from dynid.parameters.reasons import reasons_for
-from dynid.parameters.recognition import readable_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
-from dynid.parameters.structural import knows_models, structural_row_space
+from dynid.parameters.structural import Attainable, attainable, knows_models, structural_row_space
 from dynid.parameters.symbols import geometry_of
 from dynid.robot.model import Robot, require_robot
 
-__all__ = ["BaseParameters", "Method", "base_parameters", "base_vector"]
+__all__ = ["BaseParameters", "Method", "base_parameters", "base_vector", "reasons_for"]
 
 Floats = NDArray[np.float64]
+
+
+def reasons_for(
+    robot: Robot, layout: ParameterLayout, hidden: Collection[str], *, locked: Mapping[int, float], static: bool
+) -> dict[str, str]:
+    """One clause per hidden parameter.
+
+    Args:
+        robot: The robot.
+        layout: Its parameters.
+        hidden: Names of those without effect.
+        locked: Joint number (from 0) -> position at which it is held.
+        static: Whether the robot only stands still.
+    """
+    spans = attainable(robot, locked=locked, static=static)
+    found = {}
+    for parameter in layout:
+        if parameter.name in hidden:
+            body = parameter.number - 1
+            if parameter.kind in ("joint model", "coupling"):
+                found[parameter.name] = _joint_reason(parameter, body in locked, static)
+            elif static:
+                found[parameter.name] = _rest_reason(parameter)
+            else:
+                found[parameter.name] = _link_reason(parameter, spans[body], robot)
+    return found
+
+
+def _joint_reason(parameter: Parameter, locked: bool, static: bool) -> str:
+    if locked:
+        return f"joint '{parameter.owner}' is locked"
+    if static:
+        return "at rest it does not act"
+    return "the motion does not excite it"
+
+
+def _rest_reason(parameter: Parameter) -> str:
+    if parameter.kind == "inertia":
+        return "at rest no moment of inertia acts"
+    return f"at rest only weights act, and no joint lifts this of link '{parameter.owner}'"
+
+
+def _link_reason(parameter: Parameter, span: Attainable, robot: Robot) -> str:
+    link, turning = f"link '{parameter.owner}'", span.turning
+    if parameter.kind == "mass":
+        return f"the origin of {link} stays where it is, so its mass alone never moves"
+    if len(turning) == 0:
+        return f"{link} never turns, so it does not matter how its mass is spread"
+    if len(turning) > 1:
+        return f"however {link} turns, no joint feels it: it is neither sped up nor lifted"
+    axis = _axis_words(turning[0])
+    if parameter.kind == "inertia":
+        return f"{link} only turns about {axis}, so no other moment of inertia acts"
+    if abs(turning[0]["XYZ".index(parameter.symbol[1])]) > 1.0 - 1e-9:
+        return f"{link} only turns about {axis}, so mass may shift along it unnoticed"
+    vertical = " parallel to gravity" if np.linalg.norm(robot.gravity) > 0.0 else ""
+    return f"{link} only turns about {axis}{vertical}, so where its mass lies shows only in its moment of inertia"
+
+
+def _axis_words(direction: Floats) -> str:
+    k = int(np.argmax(np.abs(direction)))
+    return f"its {'xyz'[k]} axis" if abs(direction[k]) > 1.0 - 1e-9 else "one oblique axis"
+
+
 Method = Literal["closed-form", "minimal-combinations", "numeric", "structural"]
 
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.symbols import dh_rows
-from dynid.robot.dh import DH
-from dynid.robot.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.robot.formats.dh import DH
+from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
-from dynid.robot.modified_dh import modified_dh
 from dynid.spatial import inverse_transform
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 __all__ = ["Chain", "chain_in_dh_frames", "chain_of", "is_closed_form"]
 

@@ -14,8 +14,8 @@ from dynid.errors import ArgumentError
 from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import INERTIAL_KINDS, INERTIAL_SYMBOLS, INERTIAL_UNITS, Parameter, ParameterLayout
+from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import States, numeric_row_space, random_states
-from dynid.parameters.recognition import readable_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.robot.model import Robot
 

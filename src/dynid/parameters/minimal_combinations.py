@@ -18,7 +18,7 @@ from dynid.parameters.chain import Chain, chain_in_dh_frames
 from dynid.parameters.closed_form import rotor_substitutes
 from dynid.parameters.expression import Combination, Term
 from dynid.parameters.layout import ParameterLayout, parameters
-from dynid.parameters.recognition import Recogniser
+from dynid.parameters.number_recognition import Recogniser
 from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
 from dynid.spatial import skew

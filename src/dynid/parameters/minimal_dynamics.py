@@ -18,7 +18,7 @@ from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.layout import parameters
 from dynid.robot import zoo
-from dynid.robot.dh import DH, from_dh
+from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.tape import OperationCount, Tape, count, record

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.parameters.expression import Polynomial
-from dynid.robot.dh import DH
+from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 
 __all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of"]

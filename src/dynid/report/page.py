@@ -14,7 +14,7 @@ from typing import Any
 
 from dynid.errors import ArgumentError, DataError
 from dynid.files import write_atomically
-from dynid.report.blocks import Block, Plot
+from dynid.report.html_blocks import Block, Plot
 
 __all__ = ["Chapter", "Page", "Section"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dynid.identification.links import Identification
-from dynid.report.blocks import Block, Bullets, Code, Heading, Rows, Text
+from dynid.links.identify import Identification
+from dynid.report.html_blocks import Block, Bullets, Code, Heading, Rows, Text
 from dynid.report.page import Section
 
 __all__ = ["Methods", "Provenance", "Settings", "citations"]

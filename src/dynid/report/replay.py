@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.recording import Experiment
 from dynid.dynamics.kinematics import body_poses
-from dynid.report.blocks import Block, Player, Text, packed
+from dynid.logs.recording import Experiment
+from dynid.report.html_blocks import Block, Player, Text, packed
 from dynid.report.page import Section
 from dynid.robot.model import Robot
 

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dynid.data.recording import Experiment
 from dynid.excitation.excitation import Excitation
 from dynid.export.result_file import data_facts
-from dynid.identification.links import Identification
-from dynid.identification.load_study import LoadStudy
-from dynid.identification.validation import Validation
-from dynid.report.coverage import Coverage
-from dynid.report.load import LoadBox
+from dynid.links.identify import Identification
+from dynid.links.validation import Validation
+from dynid.load.load_study import LoadStudy
+from dynid.logs.recording import Experiment
+from dynid.report.identification_sections import Residuals, Torques, Verdict
+from dynid.report.joint_coverage import Coverage
+from dynid.report.load_sections import LoadBox
 from dynid.report.page import Page, Section
-from dynid.report.parameters import Parameters
-from dynid.report.plan import Plan, PlannedMotion, Search
+from dynid.report.parameter_sections import Parameters
+from dynid.report.plan_sections import Plan, PlannedMotion, Search
 from dynid.report.provenance import Methods, Provenance, Settings
 from dynid.report.replay import Replay
-from dynid.report.sections import Residuals, Torques, Verdict
 from dynid.robot.model import Robot
 
 __all__ = ["identification_page", "load_page", "plan_page", "report_html", "write_report"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.data.recording import Experiment
-from dynid.identification.links import Identification
 from dynid.kernels import inverse_dynamics
+from dynid.links.identify import Identification
+from dynid.logs.recording import Experiment
 
 __all__ = ["JointTorque", "autocorrelation", "histogram", "joint_torques", "over_speed", "relative_error", "thinned"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.data.recording import Experiment
-from dynid.identification.links import Identification
 from dynid.kernels import inverse_dynamics
+from dynid.links.identify import Identification
+from dynid.logs.recording import Experiment
 from dynid.report.chart import Chart, Line, grid
 
 __all__ = ["torque_picture"]

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import Coupling, JointModel
 from dynid.robot.parts import Joint, JointLimits, Link, frozen_array
 from dynid.robot.tree import topological_order
 from dynid.spatial import snap, transform
+from dynid.terms.joint_models import Coupling, JointModel
 
 __all__ = ["STANDARD_GRAVITY", "Body", "ModelFile", "Robot", "require_robot"]
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DescriptionError
 from dynid.robot.inertia import Inertia
-from dynid.robot.joint_models import JointModel
 from dynid.spatial import snap
+from dynid.terms.joint_models import JointModel
 
 __all__ = ["Joint", "JointKind", "JointLimits", "Link", "frozen_array"]
 

@@ -190,7 +190,7 @@ def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
     """
     if not compiles(backend):
         return Program(tape, NumpyExecutor(tape), "numpy")
-    from dynid.tape.llvm_backend import LlvmExecutor
+    from dynid.tape.llvm.backend import LlvmExecutor
 
     return Program(tape, LlvmExecutor(tape), "llvm")
 
@@ -219,7 +219,7 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
 
     if not compiles(backend):
         return ordinary
-    from dynid.tape.single_call import single_call
+    from dynid.tape.llvm.single_call import single_call
 
     return single_call(tape, ordinary)
 

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dynid.errors import ArgumentError
 from dynid.tape.operations import Operation
 
 if TYPE_CHECKING:
-    from dynid.tape.recorder import Recorder
+    from dynid.tape.record import Recorder
 
 __all__ = ["Scalar", "ScalarArray", "Value"]
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dynid.tape.formula_text import formula
 from dynid.tape.operations import is_binary
-from dynid.tape.text import formula
 
 __all__ = ["Input", "Output", "Tape"]
 

@@ -1,9 +1,9 @@
 """Robots to try things on: the papers' robots and today's, from published geometry."""
 
 from dynid.robot.zoo.catalogue import get, names
-from dynid.robot.zoo.classic import cartesian, cylindrical, scara, stanford
-from dynid.robot.zoo.industrial import iiwa14, panda, tx40, ur10, ur10e
-from dynid.robot.zoo.papers import ddarm, gautier_khalil_3r, puma260, puma560
+from dynid.robot.zoo.classic_arms import cartesian, cylindrical, scara, stanford
+from dynid.robot.zoo.industrial_arms import iiwa14, panda, tx40, ur10, ur10e
+from dynid.robot.zoo.paper_arms import ddarm, gautier_khalil_3r, puma260, puma560
 
 __all__ = [
     "cartesian",

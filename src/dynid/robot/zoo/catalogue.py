@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
-from dynid.robot.zoo import classic, industrial, papers
+from dynid.robot.zoo import classic_arms as classic
+from dynid.robot.zoo import industrial_arms as industrial
+from dynid.robot.zoo import paper_arms as papers
 
 __all__ = ["get", "names"]
 

@@ -1,1 +1,0 @@
-"""Estimators compared on robots of known parameters: many simulated logs under many conditions."""

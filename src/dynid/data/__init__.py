@@ -1,1 +1,0 @@
-"""What was measured: from a log to an experiment one can trust."""

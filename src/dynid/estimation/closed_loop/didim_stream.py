@@ -1,0 +1,127 @@
+"""DIDIM on streamed logs: the same rounds, of which moments are kept; every simulation goes through the logs again."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, followed
+from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_notes
+from dynid.estimation.closed_loop.loop_blocks import BLOCK
+from dynid.estimation.closed_loop.loop_runs import weights_of
+from dynid.estimation.closed_loop.loop_search import SearchStart
+from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.physical.possible import possible_estimate, with_standard
+from dynid.estimation.problem import Problem
+from dynid.estimation.scores import NoiseSums, lengthened, resolvable, scaled_solution, spectrum
+
+__all__ = ["streamed_didim"]
+
+Floats = NDArray[np.float64]
+
+
+class _Torques(Sums):
+    """What a round needs of a simulation of all logs, joint by joint; J is the regressor of the simulated motion."""
+
+    def __init__(self, problem: Problem, beta: Floats) -> None:
+        """Nothing is seen yet of the simulation with parameters (b,)."""
+        super().__init__(problem, beta)
+        n, b = problem.robot.dof, beta.size
+        self._own, self._right, self._left = np.zeros((n, b, b)), np.zeros((n, b)), np.zeros(n)
+
+    def add(self, window: Window) -> None:
+        J, rest = _slopes_and_rest(window)
+        for j, support in enumerate(self.problem.information.supports):
+            acting = list(support)  # the other columns of this joint are zero
+            part = np.ascontiguousarray(J[:, j, acting])
+            self._own[j][np.ix_(acting, acting)] += part.T @ part
+            self._right[j, acting] += part.T @ rest[:, j]
+        self._left += (rest**2).sum(axis=0)
+
+    @property
+    def weights(self) -> Floats:
+        """(n,) inverse variances of what is left of the torques."""
+        return weights_of(self._left, self.problem.equations)
+
+    @property
+    def normal(self) -> Floats:
+        """(b, b) sum of J' W J."""
+        return np.asarray(np.tensordot(self.weights, self._own, 1))
+
+    @property
+    def step(self) -> Floats:
+        """(b,) to the minimum of the squares, if the motion stays."""
+        return scaled_solution(self.normal, self.weights @ self._right)[0]
+
+    def settled(self, change: Floats, tolerance: float) -> bool:
+        """Whether a change is small beside the standard deviations."""
+        normal = self.normal
+        stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(normal)), 0.0))
+        resolution = resolvable(normal, float(self.beta @ normal @ self.beta))
+        return bool(np.all(np.abs(change) <= tolerance * stderr + resolution))
+
+
+def _slopes_and_rest(window: Window) -> tuple[Floats, Floats]:
+    """(N, n, b) regressor of the simulated motion in a block, and (N, n) the torque's residual."""
+    rows = window.block.rows
+    J = window.run.columns(window.motion, rows) * window.valid[:, :, None]
+    return J, window.run.torque_residual(window.motion)[rows]
+
+
+def streamed_didim(problem: Problem, iterations: int, tolerance: float, *, consistent: bool) -> Estimate:
+    """Estimate the base parameters of a streamed problem; arguments as for `dynid.DIDIM`."""
+
+    def rounds(
+        runs: StreamSearch[_Torques], start: SearchStart[_Torques]
+    ) -> tuple[StreamSearch[_Torques], _Torques, tuple[str, ...], int]:
+        sums, notes, before, count = start.motions, start.notes, None, 0
+        step = sums.step
+        while True:
+            count += 1
+            wanted, solution = sums.beta + lengthened(step, before, sums.normal), sums.beta + step
+            beta, later = runs.advance(sums.beta, wanted, sums, sums.normal)
+            change, before, sums, step = beta - sums.beta, step, later, later.step
+            ended = sums.settled(step, tolerance) or sums.settled(change, tolerance)
+            if ended or count == iterations:
+                notes = notes if ended else (*notes, f"not settled after {count} simulations")
+                share = followed(change, beta + step - solution, sums.normal)
+                return runs, sums, notes if share <= FOLLOWED else (*notes, UNCOUNTED), count
+
+    runs, sums, notes, count = StreamSearch[_Torques].of(problem, BLOCK, _Torques).from_some_start(rounds)
+    normal = sums.normal
+    findings = check_controller(runs.beginnings(), sums.beta)
+    estimate = Estimate(
+        names=problem.names,
+        units=problem.units,
+        values=sums.beta + sums.step if sums.settled(sums.step, tolerance) else sums.beta,
+        covariance=_covariance(runs, sums),
+        undetermined=np.zeros(sums.beta.size, dtype=bool),
+        noise_std=1.0 / np.sqrt(sums.weights),
+        inflation=np.ones(problem.robot.dof),
+        samples=problem.equations,
+        condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
+        method="DIDIM",
+        notes=(*notes, *controller_notes(findings)),
+        extras={
+            "iterations": float(count),
+            "simulations": float(count + 1),
+            "controller_mismatch": controller_mismatch(findings),
+        },
+    )
+    return (possible_estimate if consistent else with_standard)(problem, estimate, normal)
+
+
+def _covariance(runs: StreamSearch[_Torques], sums: _Torques) -> Floats:
+    """(b, b) from two more simulations of all logs."""
+    weights = sums.weights
+    spread = NoiseSums(weights.size, sums.beta.size, runs.rate_hz)
+    for again in (False, True):
+        for window in runs.windows(sums.beta):
+            J, rest = _slopes_and_rest(window)
+            H = spectrum(J * weights[:, None])
+            if again:
+                spread.add(H, len(rest))
+            else:
+                spread.look(H, rest)
+    return spread.covariance(sums.normal)

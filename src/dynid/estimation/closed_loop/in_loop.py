@@ -1,0 +1,381 @@
+"""Experiments brought into a control loop: by its law and the commanded motion, or by what is assumed of them.
+
+Where the commanded motion is not known, the measured one, low-passed, is taken; where the law is not known, computed
+torque by a robot near the data, which follows the motion as the real one did. `DIDIM` and `CLIE` compare torques along
+the simulated motion: without the law that is nearer to the measured motion than to the commanded one, and they leave
+out where friction turns round. All is said in the estimate's notes, beside what the test of the law finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import tee
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.checks import check_number
+from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.closed_loop.instrumental import InstrumentalVariables
+from dynid.estimation.closed_loop.law_memory import starting_memory
+from dynid.estimation.closed_loop.law_test import GAINS
+from dynid.estimation.closed_loop.loop_search import WrongLawError
+from dynid.estimation.closed_loop.loop_stability import loop_simulator, refuse_hasty
+from dynid.estimation.closed_loop.loop_start import settling_time
+from dynid.estimation.closed_loop.loop_survey import SHORTEST_S
+from dynid.estimation.closed_loop.measured_motion import SplinedMotion, clear_of_reversals, refuse_other_motion
+from dynid.estimation.closed_loop.output_error import CLIE, CLOE, DIDIM
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.problem import Problem, build_problem
+from dynid.logs.recording import Experiment
+from dynid.loop.laws import PD, PID, ControlLaw, following_law, refuse_idle
+from dynid.loop.loop import Loop, Reference, TimeFunction, refuse_no_law
+from dynid.robot.model import Robot
+
+__all__ = ["InLoop", "with_loop"]
+
+Floats = NDArray[np.float64]
+BANDWIDTH_HZ = 8.0
+"""Of the assumed law's position loops [Hz]."""
+ASSUMED_HZ = 4000.0
+"""Rate of an assumed law, at least [Hz]."""
+USUAL_HZ = 1000.0
+"""Rate of a given law, at least, where it is not given [Hz]."""
+LONGEST = 2**16
+"""Control instants of a piece of a streamed log."""
+SETTLING_S = 1.0
+"""After which a loop has forgotten where it started, where nothing more is known of it [s]."""
+POSES = 64
+"""Samples at which the damping of a law is looked at, at most."""
+ASSUMED = "It was assumed: what the model lacks, friction above all, looks the same."
+"""In the place of what else to check, where nobody gave the law."""
+
+
+def with_loop(
+    pieces: Iterable[Experiment],
+    motion: TimeFunction | None = None,
+    *,
+    law: ControlLaw,
+    rate_hz: float | None = None,
+    longest: int = LONGEST,
+    settling_s: float = SETTLING_S,
+) -> Iterator[Experiment]:
+    """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
+
+    A stretch behind a gap starts from its measured state, and a law's memory from what explains the first torques;
+    pieces that follow one another make one simulation.
+
+    Args:
+        pieces: Of a processed log; see `dynid.process_stream`.
+        motion: What was commanded: times (N,) in order -> (q, dq, ddq); the measured motion by default.
+        law: The control law.
+        rate_hz: Its rate [Hz]; the log's, or the lowest multiple of it from 1 kHz on.
+        longest: Most control instants of a piece.
+        settling_s: Simulated but not kept at the beginning of every stretch [s]: by then the loop has forgotten that
+            it started from noisy measurements. Zero keeps all; `Loop.start_known` is then False.
+
+    Raises:
+        ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
+    """
+    if motion is None:
+        pieces, ahead = tee(pieces)
+        motion = SplinedMotion((piece.time, piece.q) for piece in ahead)
+    refuse_no_law(law)
+    if not 0.0 <= settling_s < np.inf:
+        raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
+    last_s, begun_s, kept = -np.inf, -np.inf, False  # the stretch began, and samples of it were kept
+    for piece in pieces:
+        factor = control_factor(piece.rate_hz, rate_hz or USUAL_HZ, exact=rate_hz is not None)
+        rate = factor * piece.rate_hz
+        for rows in _cut(piece, max(2, longest // factor)):
+            part = piece.rows(rows)
+            if part.time[0] - last_s >= 1.5 / part.rate_hz:
+                begun_s, kept = float(part.time[0]), False
+            fresh, start_s, last_s = part.time[0] == begun_s, last_s if kept else begun_s, float(part.time[-1])
+            filter_s = 0.0 if part.derivation is None else part.derivation.smoothing.settling_s
+            reference = _reference(motion, (start_s, last_s, filter_s), rate, part)
+            if fresh or kept:
+                memory0 = starting_memory(part, law, reference) if fresh else None
+                start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
+            from_s = (
+                begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
+            )  # a low-pass of the simulation settles too
+            settled = part.rows(slice(np.searchsorted(part.time, from_s), None))
+            if settled.samples:
+                loop = replace(start, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
+                kept = True
+                yield replace(settled, loop=loop)
+
+
+def _reference(motion: TimeFunction, span: tuple[float, float, float], rate_hz: float, run: Experiment) -> Reference:
+    """What was commanded from a first to a last instant and, if it is known, so long beyond as a low-pass sees [s].
+
+    Raises:
+        ArgumentError: It is no motion of the log's joints, or does not cover them.
+    """
+    start_s, last_s, beyond_s = span
+    for end_s in (last_s + beyond_s, last_s):
+        instants = start_s + np.arange(round((end_s - start_s) * rate_hz) + 1) / rate_hz
+        try:
+            states = motion(instants)
+            break
+        except ArgumentError:
+            if end_s == last_s:
+                raise
+    shape = (instants.size, run.q.shape[1])
+    if not isinstance(states, tuple) or len(states) != 3 or any(np.shape(x) != shape for x in states):
+        raise ArgumentError(
+            f"the commanded motion at {instants.size} instants is no (q, dq, ddq) of the log's {shape[1]} joints each",
+            remedy=f"Return three arrays of shape (N, {shape[1]}) for N instants.",
+        )
+    return Reference(q=states[0], dq=states[1], ddq=states[2], rate_hz=rate_hz)
+
+
+def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
+    """Control periods per sample of a log.
+
+    Args:
+        log_hz: Rate of the log [Hz].
+        rate_hz: Of the control law, or what it should be at least [Hz].
+        exact: Which of the two it is.
+
+    Raises:
+        ArgumentError: The control rate is no multiple of the log's.
+    """
+    ratio = rate_hz / log_hz
+    if not exact:
+        return max(1, int(np.ceil(ratio - 1e-6)))
+    if ratio < 0.98 or abs(ratio - round(ratio)) > 0.02 * ratio:
+        near = max(1, int(np.ceil(ratio))) * log_hz
+        raise ArgumentError(
+            f"a control rate of {rate_hz:g} Hz is no multiple of the log's {log_hz:.6g} Hz",
+            remedy=f"Give a whole multiple, such as {near:.6g} Hz, or resample the log.",
+        )
+    return round(ratio)
+
+
+def _cut(piece: Experiment, longest: int) -> Iterator[slice]:
+    """Its gap-free stretches, none of them too long."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(piece.segment)) + 1, [piece.samples]])
+    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        for first in range(start, stop, longest):
+            yield slice(first, min(first + longest, stop))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InLoop(Estimator):
+    """An estimator of the loop for experiments that do not tell theirs."""
+
+    estimator: Estimator
+    """`InstrumentalVariables`, `DIDIM`, `CLOE` or `CLIE`"""
+    law: ControlLaw | None = None
+    """The control law; computed torque by a robot near the data by default, which the notes say. `CLOE` needs it:
+    positions alone do not tell how large the torques were."""
+    rate_hz: float | None = None
+    """Of the law [Hz], a multiple of the log's rate; taken to be high by default, which the notes say"""
+    motions: Sequence[Callable[[], TimeFunction]] = ()
+    """What was commanded, one for each experiment or streamed log: starts a function of times (N,) in order ->
+    (q, dq, ddq). The measured motion, low-passed, by default, which the notes say; PD and PID laws need it, and without
+    a law it is of use to `InstrumentalVariables` only."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
+        if self.law is not None:
+            refuse_no_law(self.law)
+        check_number("rate_hz", self.rate_hz, "a rate above zero [Hz], or None")
+        if not isinstance(self.motions, Sequence):
+            raise ArgumentError(
+                f"motions is {self.motions!r}", remedy="Give one for each log: motions=(lambda: motion,)."
+            )
+        if not isinstance(self.estimator, InstrumentalVariables | DIDIM | CLOE | CLIE):
+            raise ArgumentError(
+                f"{type(self.estimator).__name__} simulates no control loop",
+                remedy="Give InstrumentalVariables, DIDIM, CLOE or CLIE, or use it without InLoop.",
+            )
+        if isinstance(self.law, PD | PID) and not self.motions:
+            raise ArgumentError(
+                f"a {type(self.law).__name__} law makes its torques from commanded minus measured positions, and the "
+                "commanded ones are not known",
+                remedy="Give them (motions; on the command line [reference] in the channel map), or leave the law out: "
+                "one that follows the measured motion is then assumed.",
+            )
+        if self.law is None and isinstance(self.estimator, CLOE):
+            raise ArgumentError(
+                "closed-loop output error sees positions only, and learns the torques' size from the law alone, which "
+                "is not known",
+                remedy="Give the law, or use instrumental variables, DIDIM or closed-loop input error.",
+            )
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate the base parameters.
+
+        Raises:
+            ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
+            EstimationError: As the estimator does.
+        """
+        possible = FeasibleWLS(prior_weight=1.0).solve(problem).standard
+        assert possible is not None
+        robot = problem.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
+        poses = _poses(problem.experiments)
+        law = self.law or following_law(robot, BANDWIDTH_HZ)
+        refuse_idle(law, robot.joint_names)
+        refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(problem))
+        try:
+            estimate = self.estimator.solve(self._looped(problem, robot, law))
+        except WrongLawError:
+            raise
+        except EstimationError as error:  # noise may have spoilt that robot
+            try:
+                estimate = self.estimator.solve(self._looped(problem, problem.robot, law))
+            except (EstimationError, IdentifiabilityError):
+                raise error from None
+        told = [note.replace(GAINS, ASSUMED) if self.law is None else note for note in estimate.notes]
+        return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *told))
+
+    @property
+    def _instruments(self) -> bool:
+        """Whether the simulated motion makes instruments only, which need not be that of the log."""
+        return isinstance(self.estimator, InstrumentalVariables)
+
+    @property
+    def _commanded(self) -> bool:
+        """Whether the commanded motion is simulated."""
+        return bool(self.motions) and (self.law is not None or self._instruments)
+
+    def _looped(self, problem: Problem, robot: Robot, law: ControlLaw) -> Problem:
+        """The problem with loops."""
+        rate = self.rate_hz or self._control_hz(problem)
+        starts = self._starts(problem)
+
+        def brought(
+            pieces: Iterable[Experiment], start: Callable[[], TimeFunction] | None, settling_s: float, longest: int
+        ) -> Iterator[Experiment]:
+            motion = start and start()
+            parts = with_loop(pieces, motion, law=law, rate_hz=rate, longest=longest, settling_s=settling_s)
+            return parts if self._commanded or self._instruments else (clear_of_reversals(p, robot) for p in parts)
+
+        if problem.streamed:
+            settling_s = 0.0
+
+            def restarted(log: Streamed, start: Callable[[], TimeFunction] | None) -> Streamed:
+                return lambda: brought(log(), start, settling_s, LONGEST)
+
+            logs = tuple(restarted(log, start) for log, start in zip(problem.logs, starts, strict=True))
+            if not self._instruments:  # these may have any start
+                settling_s = max(_settling(problem, robot, _first(log)) for log in logs)
+            looped = replace(problem, robot=robot, logs=logs, experiments=tuple(_first(log) for log in logs))
+        else:
+            pairs = zip(problem.experiments, starts, strict=True)
+            parts = [part for run, start in pairs for part in brought([run], start, 0.0, np.iinfo(np.int64).max)]
+            runs = [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
+            if not runs:
+                raise _too_short()
+            looped = build_problem(robot, runs, base=problem.base)
+        if self._commanded:
+            for run in looped.experiments:
+                refuse_other_motion(run, robot)
+        return looped
+
+    def _starts(self, problem: Problem) -> Sequence[Callable[[], TimeFunction] | None]:
+        """Of every log, what starts its commanded motion.
+
+        Raises:
+            ArgumentError: They are not as many as the logs.
+        """
+        logs = len(problem.logs) or len(problem.experiments)
+        if self.motions and len(self.motions) != logs:
+            raise ArgumentError(
+                f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
+            )
+        checked = [_checked(motion, k) for k, motion in enumerate(self.motions)]
+        return checked if self._commanded else (None,) * logs
+
+    def _control_hz(self, problem: Problem) -> float:
+        log_hz = max(run.rate_hz for run in problem.experiments)
+        return log_hz * control_factor(log_hz, ASSUMED_HZ if self.law is None else USUAL_HZ, exact=False)
+
+    def _assumptions(self, problem: Problem) -> tuple[str, ...]:
+        notes = []
+        if self.law is None:
+            notes.append(
+                "assumed: the control law is not known, computed torque by a robot near the data, of "
+                f"{BANDWIDTH_HZ:g} Hz, stands for it"
+            )
+        if not self._commanded:
+            reason = "does not help without the law" if self.motions else "is not known"
+            notes.append(
+                f"assumed: the commanded motion {reason}, the measured one, low-passed, stands for it; noise that it "
+                "still has biases as in least squares, and intervals do not hold it"
+            )
+        if self.rate_hz is None:
+            notes.append(f"assumed: the control rate is not known, {self._control_hz(problem):g} Hz stand for it")
+        return tuple(notes)
+
+
+Streamed = Callable[[], Iterable[Experiment]]
+
+
+def _checked(start: Callable[[], TimeFunction], number: int) -> Callable[[], TimeFunction]:
+    """The same, but what gives no function is refused."""
+
+    def started() -> TimeFunction:
+        try:
+            motion = start()
+        except TypeError as error:
+            raise _no_motion(number, f"cannot be called without arguments: {error}") from error
+        if not callable(motion):
+            raise _no_motion(number, f"gives a {type(motion).__name__}, not a function of time")
+        return motion
+
+    return started
+
+
+def _no_motion(number: int, reason: str) -> ArgumentError:
+    return ArgumentError(
+        f"motions[{number}] {reason}",
+        remedy="Give what starts a function of times: motions=(lambda: motion,) with motion(times) -> (q, dq, ddq).",
+    )
+
+
+def _first(log: Streamed) -> Experiment:
+    """The first piece of a log.
+
+    Raises:
+        ArgumentError: There is none.
+    """
+    piece = next(iter(log()), None)
+    if piece is None:
+        raise _too_short()
+    return piece
+
+
+def _too_short() -> ArgumentError:
+    return ArgumentError(
+        f"no gap-free stretch is longer than {SHORTEST_S:g} s: nothing can be simulated",
+        remedy="Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares.",
+    )
+
+
+def _settling(problem: Problem, robot: Robot, piece: Experiment) -> float:
+    """Time after which a simulation of a robot near the data has forgotten where it started [s]."""
+    assert piece.loop is not None
+    simulator = loop_simulator(replace(problem, robot=robot), piece.loop)
+    try:
+        return settling_time(simulator, problem.base.project(robot.parameter_vector))
+    except EstimationError:  # the search for parameters says so, if no other robot is found
+        return SETTLING_S
+
+
+def _verdict(estimate: Estimate) -> str:
+    """What the test of the law came to; its findings are notes of their own."""
+    if estimate.extras.get("controller_mismatch", 0.0) > 0.0:
+        return "control law: doubted, so is what follows from it; weighted least squares needs no law"
+    return "control law: the measured torques and positions do not speak against it"
+
+
+def _poses(runs: Sequence[Experiment]) -> Floats:
+    """(K, n) some of the measured positions."""
+    every = max(1, sum(run.samples for run in runs) // POSES)
+    return np.concatenate([run.q[::every] for run in runs])

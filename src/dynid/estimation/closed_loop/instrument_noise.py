@@ -1,0 +1,262 @@
+"""How far the simulated motion follows the parameters, and what that does to instrumental variables.
+
+The joint models' columns of Y are those of the simulated motion, so that ``Y beta`` changes with the parameters through
+that motion, too. In a stiff loop this is little. In a compliant one it is not: simulation and solution then come
+together slowly, and the equations' slope is ``Z' W (Y + D)`` with
+
+    D = dtau/dq dq/dbeta + dtau/ddq ddq/dbeta + dtau/dddq dddq/dbeta
+
+of the joint models' torques, the derivatives of the motion being those of the simulation's own steps.
+
+How noise of torques and positions reaches the instrumental-variable estimate.
+
+With position noise v the residual is ``e = w - (A0 v + A1 dv/dt + A2 ddv/dt^2)``: torque noise w, and the inverse
+dynamics' derivatives A with respect to positions, velocities and accelerations. Nearly all of e is far above the band
+of the instruments Z, so that its own spectrum says little about ``sum Z' W e``. Summed by parts the derivatives act on
+the instruments, which are smooth:
+
+    sum_t Z' W e = sum_t Z' W w - (A0' W Z - d/dt (A1' W Z) + d^2/dt^2 (A2' W Z))' v
+
+and what is left of noise, w and v, is measured minus simulated torques and positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import EstimationError
+from dynid.estimation.closed_loop.loop_blocks import Block, Kept
+from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
+from dynid.estimation.problem import Problem
+from dynid.estimation.scores import scaled_solution
+from dynid.kernels import kernel
+from dynid.logs.recording import Experiment
+from dynid.loop.arm import Arm
+from dynid.loop.loop import GENTLE
+from dynid.loop.sensitivity import bias_slopes, differentiate_loop
+from dynid.processing.differentiation import CentralDifferences, two_differences
+
+__all__ = [
+    "ACCURACY",
+    "FOLLOWED",
+    "UNCOUNTED",
+    "away_from_reversals",
+    "block_rows",
+    "faded",
+    "fading",
+    "followed",
+    "links_only",
+    "motion_slope",
+    "noise_rows",
+    "torque_slopes",
+]
+
+Floats = NDArray[np.float64]
+FOLLOWED = 0.3
+"""Part of a change of the parameters that the solution repeats, from which on the motion's derivatives count."""
+BOUNDLESS = 1e12
+"""Derivatives [N m or N per unit of a parameter] from which on the simulated loop is not stable."""
+LARGEST = 2**30
+"""Bytes of the derivatives of a run's motion that are made at most."""
+UNCOUNTED = (
+    "the simulated motion follows the parameters, which is not counted here: intervals are too narrow (shorter logs in "
+    "memory, or CLIE(), help)"
+)
+"""What to say where `motion_slope` would count but cannot be found."""
+
+
+def followed(change: Floats, repeated: Floats, slope: Floats) -> float:
+    """Part of a change (b,) of the simulated robot's parameters by which their solution changes (b,) with it."""
+    metric = np.abs(np.diagonal(slope))
+    return float(np.sqrt((repeated**2 @ metric) / max(float(change**2 @ metric), 1e-300)))
+
+
+def motion_slope(
+    runs: LoopRuns, beta: Floats, blocks: Sequence[Block], instruments: Callable[[int], Floats], weights: Floats
+) -> Floats | None:
+    """(b, b) ``sum Z' W D`` at the simulated robot; None where its motion has no derivatives, or too many.
+
+    Args:
+        runs: The experiments in their loops.
+        beta: (b,) of the simulated robot.
+        blocks: Of the experiments.
+        instruments: Gives (N, K) of a block's wide rows; see `dynid.estimation.closed_loop.acting`.
+        weights: (n,) of the joints.
+    """
+    sizes = [8 * run.ticks // run.every * run.loop.dof * beta.size for run in runs.runs]
+    if max(sizes) > LARGEST:
+        return None
+    joint_models = beta - links_only(runs.problem, beta)
+    total = np.zeros((beta.size, beta.size))
+    for number, run in enumerate(runs.runs):
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # derivatives of an unstable loop grow without bound
+                D = _derivatives(run, beta, joint_models)
+        except EstimationError:
+            return None
+        if not float(np.abs(D).max(initial=0.0)) < BOUNDLESS:
+            return None
+        for k, block in enumerate(blocks):
+            if block.run == number:
+                Z = run.acting.whole(instruments(k)[block.inner], weights)
+                total += Z.reshape(-1, beta.size).T @ D[block.rows].reshape(-1, beta.size)
+    return total
+
+
+def _derivatives(run: LoopRun, beta: Floats, joint_models: Floats) -> Floats:
+    """(N, n, b) of the joint models' torques with respect to the parameters, through the simulated motion."""
+    along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
+    flat = along.q_slopes.reshape(len(along.q_slopes), -1)
+    rates = two_differences(flat, run.loop.reference.rate_hz / run.every, ACCURACY)
+    slopes = torque_slopes(run.simulator.arm, along.q, along.dq, along.ddq, joint_models)
+    motions = (along.q_slopes, *(rate.reshape(along.q_slopes.shape) for rate in rates))
+    return run.filtered(sum((A @ x for A, x in zip(slopes, motions, strict=True)), np.zeros(along.q_slopes.shape)))
+
+
+ACCURACY = CentralDifferences().accuracy
+"""Of the differences that measured positions go through by default."""
+REACH = 2 * CentralDifferences().margin()
+"""Samples that a stretch needs for them."""
+RISE_S = 0.5
+"""Time within which instruments fade in and out [s], at most a tenth of the stretch."""
+
+
+def faded(run: Experiment) -> Floats:
+    """(N,) window that rises and falls smoothly at the ends of every gap-free stretch."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(run.segment)) + 1, [run.samples]])
+    return fading(edges, run.rate_hz, np.arange(run.samples))
+
+
+def fading(edges: NDArray[np.int64], rate_hz: float, samples: NDArray[np.int64]) -> Floats:
+    """(N,) the same at samples with these numbers.
+
+    Args:
+        edges: First samples of the gap-free stretches, and the number of all samples.
+        rate_hz: Sampling rate [Hz].
+        samples: (N,) which are asked for.
+    """
+    stretch = np.searchsorted(edges, samples, side="right") - 1
+    start, stop = edges[stretch], edges[stretch + 1]
+    rise = np.minimum(RISE_S * rate_hz, 0.1 * (stop - start)).astype(np.int64)
+    inside = np.minimum(samples - start, stop - 1 - samples)
+    ramp = 0.5 - 0.5 * np.cos(np.pi * (inside + 0.5) / np.maximum(rise, 1))
+    return np.where(inside < rise, ramp, 1.0)
+
+
+def away_from_reversals(dry: NDArray[np.bool_], dq: Floats) -> Floats:
+    """(N, n) window that fades smoothly where simulated velocities (N, n) of joints with dry friction turn round.
+
+    A reversal that is simulated a little too early or late turns the friction of whole samples round: no small error,
+    and none that the noise's spectrum tells of.
+    """
+    return np.where(dry, 1.0 - np.exp(-((dq / GENTLE) ** 2)), 1.0)
+
+
+def noise_rows(
+    runs: LoopRuns,
+    motions: Motions,
+    beta: Floats,
+    blocks: Sequence[Block],
+    instruments: Callable[[int], Floats],
+    weights: Floats,
+) -> tuple[Kept[Floats], list[Floats]]:
+    """(N, 2 n, b) what noise of torques and positions adds to the estimating equations, and (N, 2 n) that noise.
+
+    Args:
+        runs: The experiments in their loops.
+        motions: Simulated with the estimate.
+        beta: (b,) the estimate.
+        blocks: Of the experiments.
+        instruments: Gives (N, K) of a block's wide rows; see `dynid.estimation.closed_loop.acting`.
+        weights: (n,) of the joints.
+
+    Returns:
+        Both block by block, the first made when it is asked for.
+    """
+    links = links_only(runs.problem, beta)
+    torques = _unexplained(runs, motions, blocks, instruments, weights)
+    positions = [run.run.q - run.positions(motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    noise = [
+        np.concatenate([w, positions[block.run][block.rows]], axis=1) for block, w in zip(blocks, torques, strict=True)
+    ]
+
+    def made(number: int) -> Floats:
+        block = blocks[number]
+        run = runs.runs[block.run]
+        return block_rows(run, motions[block.run], links, run.acting.whole(instruments(number), weights), block)
+
+    return Kept(made, len(blocks), memory=0), noise
+
+
+def block_rows(run: LoopRun, motion: SimulatedMotion, links: Floats, C: Floats, block: Block) -> Floats:
+    """(N, 2 n, b) what noise of torques and positions adds to the estimating equations in a block.
+
+    Args:
+        run: The experiment in its loop.
+        motion: Simulated.
+        links: (b,) the estimate, joint models zero; see `links_only`.
+        C: (N, n, b) weighted instruments of the block's wide rows.
+        block: Its rows.
+    """
+    return np.concatenate([C, -_carried(run, motion, links, C, block.wide)], axis=1)[block.inner]
+
+
+def _unexplained(
+    runs: LoopRuns, motions: Motions, blocks: Sequence[Block], instruments: Callable[[int], Floats], weights: Floats
+) -> list[Floats]:
+    """(N, n) torque residual of every block without what other parameters would explain: the estimate's own error."""
+    whole = [run.torque_residual(motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    rests = [whole[block.run][block.rows] for block in blocks]
+    n, b = runs.problem.robot.dof, len(runs.problem.base.columns)
+    own, right = np.zeros((n, b, b)), np.zeros((n, b))
+    for number, (block, rest) in enumerate(zip(blocks, rests, strict=True)):
+        Z, pairs = instruments(number)[block.inner], runs.runs[block.run].acting
+        own += pairs.products(Z, Z)
+        right += pairs.sums(Z, rest)
+    error, _ = scaled_solution(np.tensordot(weights, own, 1), weights @ right)
+    return [
+        rest - runs.runs[block.run].acting.times(instruments(number)[block.inner], error)
+        for number, (block, rest) in enumerate(zip(blocks, rests, strict=True))
+    ]
+
+
+def links_only(problem: Problem, beta: Floats) -> Floats:
+    """(b,) base parameters without the joint models', whose columns carry no measured motion."""
+    inertial = np.array(problem.base.columns) < 10 * problem.robot.dof
+    return np.where(inertial, beta, 0.0)
+
+
+def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats, rows: slice) -> Floats:
+    """(N, n, b) what one unit of position noise adds to the (negative) score."""
+    states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
+    stiffness, damping, inertia = torque_slopes(run.simulator.arm, *states, beta)
+    G = np.swapaxes(stiffness, 1, 2) @ C
+    edges: list[int] = [0, *(np.flatnonzero(np.diff(run.run.segment[rows])) + 1).tolist(), len(C)]
+    for start, stop in pairwise(edges):
+        if stop - start > REACH:
+            part, rate = slice(start, stop), run.run.rate_hz
+            G[part] -= _derived(np.swapaxes(damping[part], 1, 2) @ C[part], rate)[0]
+            G[part] += _derived(np.swapaxes(inertia[part], 1, 2) @ C[part], rate)[1]
+    return np.asarray(G)
+
+
+def torque_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, beta: Floats) -> tuple[Floats, Floats, Floats]:
+    """(N, n, n) derivatives of the torques by positions, velocities and accelerations (N, n), friction smoothed."""
+    q, dq, ddq = (np.ascontiguousarray(x) for x in (q, dq, ddq))
+    theta = np.zeros(arm.robot.parameter_vector.size)
+    theta[list(arm.columns)] = beta
+    inertia: Floats = kernel(arm.robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
+    return *bias_slopes(arm, q, dq, ddq, beta), inertia
+
+
+def _derived(x: Floats, rate_hz: float) -> tuple[Floats, Floats]:
+    """First and second derivative of rows (N, ...) by the differences that positions go through: transposed, the same.
+
+    Where the measured motion was differentiated in another way, they stand for it: instruments are smooth.
+    """
+    first, second = two_differences(x.reshape(len(x), -1), rate_hz, ACCURACY)
+    return first.reshape(x.shape), second.reshape(x.shape)

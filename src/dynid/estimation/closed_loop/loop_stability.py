@@ -1,0 +1,144 @@
+"""The simulator of a problem's robot in one loop: as sharp dry friction as its integrator follows.
+
+Which parameters make a simulated loop that is stable: neither its integration nor its sampling may chatter.
+
+An estimate that underrates the inertia of a light joint makes a robot whose friction is too stiff for the integrator's
+step, or whose damping is too strong for the law's rate. Its torques may still be near the measured ones; its motion is
+not, and derivatives along it grow without bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.estimation.problem import Problem
+from dynid.kernels import inertia_matrix
+from dynid.logs.recording import Experiment
+from dynid.loop.arm import Arm, control_tape
+from dynid.loop.laws import ControlLaw
+from dynid.loop.loop import Loop
+from dynid.loop.pace import paced
+from dynid.loop.sensitivity import law_program
+from dynid.loop.simulator import LoopSimulator
+from dynid.parameters.layout import parameters
+from dynid.robot.model import Robot
+from dynid.tape import Program, Tape
+
+__all__ = ["DRY", "LoopStability", "checked_poses", "dry_joints", "law_damping", "loop_simulator", "refuse_hasty"]
+
+DRY = ("FC", "FCM")
+"""Symbols of dry friction, of joints and of motors that turn with several"""
+
+
+def dry_joints(robot: Robot) -> NDArray[np.bool_]:
+    """(n,) joints with dry friction, that of motors which turn with several joints included."""
+    names = {name for entry in parameters(robot) if entry.symbol in DRY for name in entry.owner.split("+")}
+    return np.isin(robot.joint_names, list(names))
+
+
+def loop_simulator(problem: Problem, loop: Loop) -> LoopSimulator:
+    """The robot in a loop; its base parameters are inputs."""
+    rough = _with_dry_friction(problem)
+    sharp = paced(loop, rough)
+    return LoopSimulator(Arm(problem.robot, problem.base.columns, sharp.smooth_below), sharp, friction_of=rough)
+
+
+def _with_dry_friction(problem: Problem) -> Robot:
+    """The robot; dry friction of which its own values know nothing is that of ordinary least squares."""
+    theta, base = problem.robot.parameter_vector.copy(), problem.base
+    unknown = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].symbol in DRY and theta[c] == 0.0]
+    if not unknown:
+        return problem.robot
+    beta = problem.information.weight(np.ones(problem.robot.dof)).solve(minimum_norm=True)
+    for place, column in unknown:
+        theta[column] = abs(beta[place])
+    return problem.robot.with_parameters(theta)
+
+
+Floats = NDArray[np.float64]
+INTEGRATED = 2.6
+"""Largest step times rate of decay that the fourth-order method follows; beyond 2.78 it is unstable."""
+SAMPLED = 1.6
+"""Largest control period times rate of decay; beyond 2 a sampled law overshoots by more than it corrects."""
+CHECKED = 16
+"""Samples of a run at which the inertia matrix is looked at."""
+HASTY = 20.0
+"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots."""
+NUDGE = 1e-6
+"""Share of the speed at which friction is full by which joints are moved to find its slope at rest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopStability:
+    """What a simulated loop can follow."""
+
+    friction: Floats
+    """(n, n, b) torque per velocity at rest, per unit of each base parameter"""
+    damping: Floats
+    """(K, n, n) torque of the law per velocity, at some poses"""
+    step_s: float
+    """Of the integrator [s]"""
+    period_s: float
+    """Of the law [s]"""
+
+    @classmethod
+    def of(cls, simulator: LoopSimulator, columns: Program, poses: Floats) -> LoopStability:
+        """Linearise friction and law at rest.
+
+        Args:
+            simulator: Of the loop.
+            columns: ``(q, dq, ddq) -> (n, b)``, friction smoothed.
+            poses: (K, n) at which `holds` will be asked.
+        """
+        loop, n = simulator.loop, simulator.loop.dof
+        nudge = NUDGE * min(loop.smooth_below)
+        moving = np.concatenate([nudge * np.eye(n), -nudge * np.eye(n)])
+        rest = np.zeros_like(moving)
+        ahead, behind = np.split(np.asarray(columns(rest, moving, rest)), 2)
+        friction = (ahead - behind).transpose(1, 0, 2) / (2.0 * nudge)
+        return cls(friction, law_damping(simulator.law, poses), loop.period_s / simulator.substeps, loop.period_s)
+
+    def holds(self, inertia: Floats, beta: Floats) -> bool:
+        """Whether inertia matrices (K, n, n) at the poses are possible, and friction and law slow enough for them."""
+        if np.linalg.eigvalsh(inertia)[:, 0].min() <= 0.0:
+            return False
+        fastest = [
+            float(np.abs(np.linalg.eigvals(np.linalg.solve(inertia, np.broadcast_to(slope, inertia.shape)))).max())
+            for slope in (self.friction @ beta, self.damping)
+        ]
+        return fastest[0] * self.step_s < INTEGRATED and fastest[1] * self.period_s < SAMPLED
+
+
+def checked_poses(run: Experiment) -> Floats:
+    """(K, n) poses of an experiment at which it is asked whether its loop is stable."""
+    return np.ascontiguousarray(run.q[:: max(1, run.samples // CHECKED)])
+
+
+def law_damping(law: Tape, poses: Floats) -> Floats:
+    """(K, n, n) torque of a recorded law per velocity, at rest on its reference at poses (K, n)."""
+    count, n = poses.shape
+    rest = np.zeros_like(poses)
+    state, wanted = np.hstack([poses, rest, rest[:, :1]]), np.hstack([poses, rest, rest])
+    slopes = law_program(law, n, "numpy")(state, np.zeros((count, law.inputs[1].size)), wanted)
+    return -np.asarray(slopes)[:, :n, n : 2 * n]
+
+
+def refuse_hasty(law: ControlLaw, robot: Robot, poses: Floats, rate_hz: float) -> None:
+    """Refuse a law whose damping a robot near the data survives in none of the poses (K, n) at this rate.
+
+    Raises:
+        ArgumentError: So it is.
+    """
+    damping = law_damping(control_tape(law, robot.dof, 1.0 / rate_hz), poses)
+    slowed = np.linalg.solve(inertia_matrix(robot, poses), damping)
+    most = float(np.abs(np.linalg.eigvals(slowed)).max(axis=1).min()) / rate_hz
+    if most > HASTY:
+        raise ArgumentError(
+            f"the control law is not stable at {rate_hz:g} Hz: in one period its derivative part takes "
+            f"{most:.2g} times the speed of a joint",
+            remedy="Check kd and its unit (it acts on joints, not on motors), and the control rate.",
+        )

@@ -1,0 +1,308 @@
+"""Logs larger than memory in their loops: read again and simulated with every try, piece by piece.
+
+The simulated loop is itself sequential: its state and the law's memory are carried from piece to piece as far as the
+pieces' references go on one from the other; where they do not, it starts anew. Of measurement and simulation only a
+window is in memory: a block of samples, and beside it what low-passes and differences at its ends see.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.closed_loop.instrument_noise import fading
+from dynid.estimation.closed_loop.loop_blocks import Block, cut
+from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, SimulatedMotion
+from dynid.estimation.closed_loop.loop_search import LoopSearch
+from dynid.estimation.closed_loop.loop_survey import SHORTEST_S, LogSurvey, Stretch, survey
+from dynid.estimation.problem import Problem
+from dynid.estimation.samples import refuse_streamed
+from dynid.kernels import kernel
+from dynid.logs.recording import Experiment
+from dynid.loop.integrator.rollout import Runs
+from dynid.loop.simulator import LoopSimulator
+
+__all__ = ["StreamSearch", "Sums", "Window"]
+
+Floats = NDArray[np.float64]
+CHANNELS = ("time", "q", "dq", "ddq", "effort", "valid")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """A block of a streamed log and the samples beside it, measured and simulated."""
+
+    run: LoopRun
+    """The window's samples in their loop"""
+    motion: SimulatedMotion
+    block: Block
+    """Which of the window's samples are the block's"""
+    fade: Floats
+    """(N,) of the window's samples: rises and falls at the ends of every gap-free stretch"""
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """(N, n) of the block's samples: whether they count."""
+        return self.run.run.valid[self.block.rows]
+
+
+class Sums(ABC):
+    """What is kept of a simulation of all logs; it grows window by window."""
+
+    def __init__(self, problem: Problem, beta: Floats) -> None:
+        """Nothing is seen yet of the simulation with parameters (b,)."""
+        n = problem.robot.dof
+        self.problem, self.beta = problem, beta
+        self._squares, self._total = np.zeros(n), np.zeros(n)
+        self._low, self._high, self._away = np.full(n, np.inf), np.full(n, -np.inf), 0.0
+
+    def see(self, window: Window) -> None:
+        """Add a window's block."""
+        run, rows, valid = window.run.run, window.block.rows, window.valid
+        effort = np.where(valid, np.nan_to_num(run.effort[rows]), 0.0)
+        self._squares += (np.where(valid, effort - window.motion.torque[rows], 0.0) ** 2).sum(axis=0)
+        self._total += (effort**2).sum(axis=0)
+        self._low, self._high = np.minimum(self._low, run.q[rows].min(0)), np.maximum(self._high, run.q[rows].max(0))
+        self._away = max(self._away, float(np.abs(window.motion.q[rows] - run.q[rows]).max()))
+        self.add(window)
+
+    @abstractmethod
+    def add(self, window: Window) -> None:
+        """Add what the method needs of a window's block."""
+
+    @property
+    def misfit(self) -> float:
+        """As `LoopRuns.misfit`."""
+        return float((self._squares / np.maximum(self._total, 1e-300)).sum())
+
+    @property
+    def follows(self) -> bool:
+        """Whether the simulated robot stayed near the measured positions."""
+        return self._away < 1.0 + float((self._high - self._low).max())
+
+
+Kept = TypeVar("Kept", bound=Sums)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamSearch(LoopSearch[Kept], Generic[Kept]):
+    """All logs of a streamed problem in their loops."""
+
+    problem: Problem
+    logs: tuple[LogSurvey, ...]
+    size: int
+    """Samples of a block"""
+    gather: Callable[[Problem, Floats], Kept]
+    """Makes the sums of a simulation"""
+
+    @classmethod
+    def of(cls, problem: Problem, size: int, gather: Callable[[Problem, Floats], Kept]) -> Self:
+        """Go through the logs once and prepare the simulators.
+
+        Raises:
+            ArgumentError: The logs cannot be gone through again, or one has no loop.
+        """
+        if not problem.logs:
+            refuse_streamed(problem)
+        return cls(problem, tuple(survey(problem, log) for log in problem.logs), size, gather)
+
+    @property
+    def rate_hz(self) -> float:
+        """Sampling rate of the longest log [Hz]."""
+        return max(self.logs, key=lambda log: log.samples).rate_hz
+
+    def beginnings(self) -> LoopRuns:
+        """What was kept of the logs, in its loops."""
+        runs = LoopRuns.of(replace(self.problem, streamed=False, logs=()))
+        pairs = zip(runs.runs, self.logs, strict=True)
+        return replace(runs, runs=tuple(run.finer(log.fineness) if log.fineness > 1 else run for run, log in pairs))
+
+    def finer(self, factor: int) -> Self:
+        """The same with more steps of the integrator between control instants."""
+        return replace(self, logs=tuple(log.finer(factor) for log in self.logs))
+
+    def attempt(self, beta: Floats, near: Kept | None = None) -> Kept | None:
+        """What is kept of a simulation; None where the loop is not stable or the robot leaves its reference."""
+        evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
+        theta = self.problem.representative(beta)
+        if not all(log.stability.holds(evaluate(log.poses, theta), beta) for log in self.logs):
+            return None
+        sums = self.gather(self.problem, beta)
+        try:
+            for window in self.windows(beta):
+                sums.see(window)
+        except EstimationError:
+            return None
+        return sums if sums.follows else None
+
+    def misfit(self, motions: Kept) -> float:
+        """Squares of measured minus simulated torques over those of the measured ones, summed over the joints."""
+        return motions.misfit
+
+    def windows(self, beta: Floats) -> Iterator[Window]:
+        """All blocks of all logs, simulated with base parameters (b,).
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        for log in self.logs:
+            yield from _log_windows(log, beta, self.size)
+
+
+def _log_windows(log: LogSurvey, beta: Floats, size: int) -> Iterator[Window]:
+    pieces = log.pieces()
+    for stretch in log.stretches:
+        if stretch.samples <= SHORTEST_S * log.rate_hz:
+            for _ in _first(pieces, stretch.pieces):
+                pass
+            continue
+        follower = _Follower(log, stretch, beta, size)
+        for piece in _first(pieces, stretch.pieces):
+            follower.go_on(piece)
+            yield from follower.ready(last=False)
+        follower.run_out()
+        yield from follower.ready(last=True)
+
+
+def _first(pieces: Iterator[Experiment], count: int) -> Iterator[Experiment]:
+    for _ in range(count):
+        try:
+            yield next(pieces)
+        except StopIteration as error:
+            raise _changed() from error
+
+
+def _changed() -> ArgumentError:
+    return ArgumentError(
+        "the log is shorter than when it was read first", remedy="Give streams that give the same pieces every time."
+    )
+
+
+class _Follower:
+    """The simulation of one stretch of a log, and the samples and records that are still needed."""
+
+    def __init__(self, log: LogSurvey, stretch: Stretch, beta: Floats, size: int) -> None:
+        self._log, self._stretch, self._beta = log, stretch, beta
+        self._blocks = list(cut([stretch.samples], size))
+        self._state: Floats | None = None
+        self._memory = np.zeros(log.simulator.law.inputs[1].size)
+        self._tick = 0
+        """The next one to simulate, counted from the stretch's first"""
+        self._records: list[Floats] = []
+        self._first_record = 0
+        self._measured: dict[str, list[NDArray[Any]]] = {name: [] for name in (*CHANNELS, "record")}
+        self._first_sample = self._samples = 0
+        self._last: Experiment | None = None
+
+    def go_on(self, piece: Experiment) -> None:
+        """Take in a piece, and simulate up to its last sample."""
+        loop = piece.loop
+        if loop is None:
+            raise _changed()
+        offset = round((loop.start_s - self._stretch.origin_s) * loop.reference.rate_hz)
+        ticks = offset + np.round((piece.time - loop.start_s) * loop.reference.rate_hz).astype(np.int64)
+        if self._state is None:
+            self._state, self._memory = loop.start, loop.start_memory
+        self._simulate(piece, offset, int(ticks[-1]) + 1)
+        for name in CHANNELS:
+            self._measured[name].append(getattr(piece, name))
+        self._measured["record"].append(ticks // self._log.every)
+        self._samples, self._last = self._samples + piece.samples, piece
+
+    def run_out(self) -> None:
+        """Go on behind the last sample, as far as its low-pass saw."""
+        piece = self._last
+        assert piece is not None
+        assert piece.loop is not None
+        rate, made = piece.loop.reference.rate_hz, piece.derivation
+        beyond = 0.0 if made is None else made.smoothing.settling_s * rate
+        offset = round((piece.loop.start_s - self._stretch.origin_s) * rate)
+        self._simulate(piece, offset, min(self._tick + int(np.ceil(beyond)), offset + len(piece.loop.reference.q)))
+
+    def _simulate(self, piece: Experiment, offset: int, stop: int) -> None:
+        """Simulate the ticks up to `stop`, of which the piece's reference has the first at `offset`."""
+        every, simulator, loop = self._log.every, self._log.simulator, piece.loop
+        assert loop is not None
+        assert self._state is not None
+        reference = loop.reference
+        between = min(-(-self._tick // every) * every, stop)
+        for start, end in ((self._tick, between), (between, stop)):  # to the next record, and on from there
+            if start >= end:
+                continue
+            rows = slice(start - offset, end - offset)
+            wanted = np.concatenate([reference.q[rows], reference.dq[rows], reference.ddq[rows]], axis=1)
+            runs = simulator.resume(self._beta, self._state, self._memory, wanted, every=every)
+            self._state, self._memory, self._tick = runs.last_state[0], runs.last_memory[0], end
+            if start % every == 0:
+                self._records.append(
+                    np.concatenate([getattr(runs, name)[0] for name in ("state", "held", "rate", "memory")], axis=1)
+                )
+
+    def ready(self, *, last: bool) -> Iterator[Window]:
+        """Windows of which everything is there; what no later one needs is dropped."""
+        reach = self._log.reach
+        while self._blocks and (last or self._blocks[0].rows.stop + reach <= self._samples):
+            block = self._blocks.pop(0)
+            self._join()
+            lo, hi = max(0, block.rows.start - reach), min(self._samples, block.rows.stop + reach)
+            yield self._window(block, lo, hi)
+            if self._blocks:
+                self._drop(max(0, self._blocks[0].rows.start - reach))
+        if last and (self._blocks or self._samples != self._stretch.samples):
+            raise _changed()
+
+    def _join(self) -> None:
+        self._records = [_one(self._records)]
+        self._measured = {name: [_one(parts)] for name, parts in self._measured.items()}
+
+    def _drop(self, sample: int) -> None:
+        """Forget what lies before a sample."""
+        rows = sample - self._first_sample
+        record = int(self._measured["record"][0][rows]) if sample else 0
+        self._measured = {name: [parts[0][rows:].copy()] for name, parts in self._measured.items()}
+        self._records = [self._records[0][record - self._first_record :].copy()]
+        self._first_sample, self._first_record = sample, record
+
+    def _window(self, block: Block, lo: int, hi: int) -> Window:
+        log, rows = self._log, slice(lo - self._first_sample, hi - self._first_sample)
+        channels: dict[str, Any] = {name: parts[0][rows] for name, parts in self._measured.items()}
+        record = channels.pop("record")
+        first = int(record[0]) if lo else 0
+        stop = None if hi == self._stretch.samples else int(record[-1]) + 1 - self._first_record
+        runs = _runs(self._records[0][first - self._first_record : stop], log.simulator)
+        samples = np.arange(lo, hi)
+        assert self._last is not None
+        segment = np.searchsorted(self._stretch.edges, samples, side="right") - 1
+        run = replace(self._last, segment=segment, wrench=None, loop=None, **channels)
+        window = LoopRun(run, log.simulator, log.every, record - first, log.stability, log.stride)
+        n = run.q.shape[1]
+        state, rate, at = runs.state[0], runs.rate[0], window.rows
+        motion = SimulatedMotion(state[at, :n], state[at, n : 2 * n], rate[at, n : 2 * n], runs.held[0, at], runs)
+        inside = (slice(part.start - lo, part.stop - lo) for part in (block.rows, block.wide))
+        return Window(window, motion, Block(0, *inside), fading(self._stretch.edges, run.rate_hz, samples))
+
+
+def _one(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    found = list(parts)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _runs(table: Floats, simulator: LoopSimulator) -> Runs:
+    """Records (K, ...) as the simulation of a window."""
+    s, u = 2 * simulator.loop.dof + 1, simulator.loop.dof
+    state, held, rate, memory = np.split(table[None], [s, s + u, 2 * s + u], axis=2)
+    return Runs(
+        state=state,
+        held=held,
+        rate=rate,
+        memory=memory,
+        last_state=state[:, -1],
+        last_memory=memory[:, -1],
+        taken=np.zeros(0, dtype=np.int64),
+    )

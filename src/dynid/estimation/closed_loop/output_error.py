@@ -1,0 +1,346 @@
+"""Output error: parameters for which the simulated loop does what the real one did.
+
+- `DIDIM` ([Gautier2013]): simulated against measured torques. Along the simulated motion the torques are linear in the
+  parameters, ``tau_sim = Y(q_sim) beta``; the motion itself hardly depends on them where the loop is stiff. So every
+  round is a linear least-squares problem, without derivatives.
+- `CLOE`: simulated against measured positions; `CLIE`: torques, the loop's input. Both by Gauss-Newton with the exact
+  derivatives of the simulation, which are renewed only while that pays.
+
+None of them differentiates measured positions, so none is biased by their noise.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.checks import check_number
+from dynid.errors import EstimationError
+from dynid.estimation.closed_loop.didim_stream import streamed_didim
+from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed
+from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_notes
+from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
+from dynid.estimation.closed_loop.loop_start import FreeStart
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.linear.least_squares import refuse_unsupported
+from dynid.estimation.physical.possible import possible_estimate, with_standard
+from dynid.estimation.problem import Problem
+from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
+from dynid.loop.loop import counted
+from dynid.loop.sensitivity import differentiate_loop
+
+__all__ = ["CLIE", "CLOE", "DIDIM"]
+
+Floats = NDArray[np.float64]
+COUNTS = ("iterations", "simulations", "derivatives")
+"""What is told of an iteration."""
+LARGEST = 1e9
+"""Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable."""
+BARE = "no noise is left over: the standard deviations are those of the iteration, which ends before they are smaller"
+"""Said where the simulation fits to its own accuracy."""
+SLOW = 0.5
+"""A step that is not shorter than this share of the one before calls for new derivatives."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """Parameters, and what the simulation with them leaves over."""
+
+    beta: Floats
+    motions: Motions
+    slopes: list[Floats]
+    """(N, n, b) of each run: derivatives of the outputs"""
+    residuals: list[Floats]
+    """(N, n) of each run: measured minus simulated output"""
+    weights: Floats
+    """(n,)"""
+
+    normal: Floats
+    """(b, b) sum of J' W J"""
+
+    @classmethod
+    def of(cls, runs: LoopRuns, beta: Floats, motions: Motions, slopes: list[Floats], residuals: list[Floats]) -> _Fit:
+        """Weigh the joints by the inverse variance of their residuals."""
+        weights = joint_weights(residuals, runs.problem.equations)
+        b = beta.size
+        normal = np.zeros((b, b))
+        for J in slopes:
+            rows = (J * np.sqrt(weights)[None, :, None]).reshape(-1, b)
+            normal += rows.T @ rows
+        return cls(beta, motions, slopes, residuals, weights, normal)
+
+    @property
+    def step(self) -> Floats:
+        """(b,) to the minimum of the squares, if the slopes stay."""
+        b = self.beta.size
+        pairs = zip(self.slopes, self.residuals, strict=True)
+        right = np.sum([(rest * self.weights).reshape(-1) @ J.reshape(-1, b) for J, rest in pairs], axis=0)
+        return scaled_solution(self.normal, right)[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LoopFit(Estimator):
+    """What the three have in common; needs experiments with a `dynid.Loop`."""
+
+    iterations: int = 15
+    """Most rounds."""
+    tolerance: float = 0.1
+    """Changes smaller than this share of the standard deviation end the iteration."""
+    consistent: bool = False
+    """Whether the result must be a physically possible robot, the nearest one in the sense of the data."""
+
+    def __post_init__(self) -> None:
+        """Refuse to iterate less than once."""
+        counted(self.iterations, "iterations")
+        check_number("tolerance", self.tolerance, "a number above zero")
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Name of the method."""
+
+    @abstractmethod
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+        """Iterate; notes and counts come with the result."""
+
+    def values(self, fit: _Fit) -> Floats:
+        """(b,) base parameters that an iteration came to."""
+        return fit.beta
+
+    def slope(self, runs: LoopRuns, fit: _Fit, counts: dict[str, float]) -> Floats:
+        """(b, b) derivative of the estimating equations: how noise in them moves the solution."""
+        return fit.normal
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate the base parameters.
+
+        Raises:
+            ArgumentError: An experiment has no loop.
+            IdentifiabilityError: The motion does not determine all parameters.
+            EstimationError: No start follows the references.
+        """
+        refuse_unsupported(problem)
+        runs = LoopRuns.of(problem)
+        fit, notes, counts = runs.from_some_start(self.fit)
+        normal = fit.normal
+        rows = [J * fit.weights[None, :, None] for J in fit.slopes]
+        covariance = solution_covariance(self.slope(runs, fit, counts), rows, fit.residuals, runs.rate_hz)
+        resolution = _resolution(fit) ** 2  # what is left of the iteration's error; no noise tells of it
+        notes = (*notes, *([BARE] if np.median(resolution / np.diagonal(covariance)) > 1.0 else []))
+        findings = check_controller(runs, fit.beta, fit.motions)
+        torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
+        estimate = Estimate(
+            names=problem.names,
+            units=problem.units,
+            values=self.values(fit),
+            covariance=covariance + np.diag(resolution),
+            undetermined=np.zeros(fit.beta.size, dtype=bool),
+            noise_std=1.0 / np.sqrt(joint_weights(torque_rest, problem.equations)),
+            inflation=np.ones(problem.robot.dof),
+            samples=problem.equations,
+            condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
+            method=self.title,
+            notes=(*notes, *controller_notes(findings)),
+            extras={name: counts[name] for name in COUNTS if name in counts}
+            | {"controller_mismatch": controller_mismatch(findings)},
+        )
+        finish = possible_estimate if self.consistent else with_standard
+        return finish(problem, estimate, normal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DIDIM(_LoopFit):
+    """Direct and inverse dynamic identification: torques of the simulated loop against the measured ones."""
+
+    @property
+    def title(self) -> str:
+        return "DIDIM"
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate the base parameters; streamed logs are gone through again for every simulation.
+
+        Raises:
+            As the other methods, and ArgumentError where a streamed log cannot be gone through again.
+        """
+        if not problem.streamed:
+            return _LoopFit.solve(self, problem)
+        refuse_unsupported(problem)
+        return streamed_didim(problem, self.iterations, self.tolerance, consistent=self.consistent)
+
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+        fit, notes = _linear_fit(runs, start.beta, start.motions), start.notes
+        step, before, count = fit.step, None, 0
+        while True:
+            count += 1
+            wanted, solution = fit.beta + lengthened(step, before, fit.normal), fit.beta + step
+            beta, motions = runs.advance(fit.beta, wanted, fit.motions, fit.normal)
+            change, before = beta - fit.beta, step
+            fit = _linear_fit(runs, beta, motions)
+            step = fit.step
+            if _settled(step, fit, self.tolerance) or _settled(change, fit, self.tolerance):
+                break
+            if count == self.iterations:
+                notes = (*notes, f"not settled after {count} simulations")
+                break
+        share = followed(change, beta + step - solution, fit.normal)
+        return fit, notes, {"iterations": float(count), "simulations": float(count + 1), "followed": share}
+
+    def values(self, fit: _Fit) -> Floats:
+        """With the last step, where it is too small for a simulation of its own."""
+        return fit.beta + fit.step if _settled(fit.step, fit, self.tolerance) else fit.beta
+
+    def slope(self, runs: LoopRuns, fit: _Fit, counts: dict[str, float]) -> Floats:
+        """With the exact derivatives where the simulated motion follows the parameters."""
+        if counts["followed"] <= FOLLOWED:
+            return fit.normal
+        b, pairs = fit.beta.size, zip(fit.slopes, CLIE().derivatives(runs, fit.beta), strict=True)
+        weighted = [((J * fit.weights[None, :, None]).reshape(-1, b), exact.reshape(-1, b)) for J, exact in pairs]
+        return np.asarray(np.sum([J.T @ exact for J, exact in weighted], axis=0))
+
+
+def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
+    """The torques' residual, with the regressor of the simulated motion as their derivative."""
+    free = FreeStart.of(runs, beta, lambda run, q, torque: run.filtered(torque) * run.run.valid[:, :, None])
+    slopes, residuals = [], []
+    for run, motion in zip(runs.runs, motions, strict=True):
+        valid = run.run.valid
+        slopes.append(run.columns(motion) * valid[:, :, None])
+        residuals.append(run.torque_residual(motion))
+    return _Fit.of(runs, beta, motions, free.without(slopes), free.without(residuals))
+
+
+def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
+    stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(fit.normal)), 0.0))
+    return bool(np.all(np.abs(change) <= tolerance * stderr + _resolution(fit)))
+
+
+def _resolution(fit: _Fit) -> Floats:
+    """(b,) changes of single parameters too small to go on for, whatever the noise."""
+    squares = sum((times(J, fit.beta) ** 2).sum(axis=0) for J in fit.slopes)
+    return resolvable(fit.normal, float(fit.weights @ squares))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GaussNewton(_LoopFit):
+    """Gauss-Newton with exact derivatives."""
+
+    @abstractmethod
+    def outputs(self, q: Floats, torque: Floats) -> Floats:
+        """Which of positions and torques are compared."""
+
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
+        near, notes, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
+        free = FreeStart.of(runs, near.beta, self._slopes)
+        slopes = free.told(self.derivatives(runs, near.beta), runs.problem.names)
+        fit = _Fit.of(runs, near.beta, near.motions, slopes, self._residuals(runs, near.motions, free))
+        simulations, derivatives, last = counts["simulations"], 1, np.inf
+
+        def merit(motions: Motions) -> float:
+            return sum(float((rest**2 @ fit.weights).sum()) for rest in self._residuals(runs, motions, free))
+
+        count = 0
+        while True:
+            count += 1
+            beta, motions = _advanced(runs, fit, merit, near)
+            simulations += 1
+            change = beta - fit.beta
+            length = float(np.sqrt(change @ fit.normal @ change))
+            fit = _Fit.of(runs, beta, motions, fit.slopes, self._residuals(runs, motions, free))
+            if _settled(change, fit, self.tolerance):
+                break
+            if length > SLOW * last:
+                fit = _Fit.of(runs, beta, motions, free.without(self.derivatives(runs, beta)), fit.residuals)
+                derivatives += 1
+            last = length
+            if count == self.iterations:
+                notes = (*notes, f"not settled after {count} simulations")
+                break
+        counts = {"iterations": float(count), "simulations": simulations, "derivatives": float(derivatives)}
+        return fit, tuple(n for n in notes if not n.startswith("not settled after 3")), counts
+
+    def derivatives(self, runs: LoopRuns, beta: Floats) -> list[Floats]:
+        """(N, n, b) of the outputs of each run.
+
+        Raises:
+            EstimationError: They grow without bound.
+        """
+        found = []
+        for run in runs.runs:
+            along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
+            slopes = self._slopes(run, along.q_slopes, along.torque_slopes)
+            if not float(np.abs(slopes).max(initial=0.0)) < LARGEST * max(1.0, 1.0 / float(np.abs(beta).max())):
+                raise EstimationError(
+                    "the simulated loop is not stable: its derivatives grow without bound",
+                    remedy="Check the control law and its rate, or give the robot better prior values.",
+                )
+            found.append(slopes)
+        return found
+
+    def _slopes(self, run: LoopRun, q: Floats, torque: Floats) -> Floats:
+        """(N, n, k) derivatives of the outputs, from those (K, n, k) of positions and torques at a run's records."""
+        return self._masked(run.filtered(self.outputs(q, torque)), run.run.valid[:, :, None])
+
+    def _residuals(self, runs: LoopRuns, motions: Motions, free: FreeStart) -> list[Floats]:
+        """(N, n) measured minus simulated output of each run."""
+        residuals = []
+        for run, motion in zip(runs.runs, motions, strict=True):
+            measured = self.outputs(run.run.q, np.where(run.run.valid, run.run.effort, 0.0))
+            simulated = self.outputs(run.positions(motion), run.torques(motion))
+            residuals.append(self._masked(measured - simulated, run.run.valid))
+        return free.without(residuals)
+
+    @abstractmethod
+    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+        """Rows (N, n, ...) without samples that do not count."""
+
+
+def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near: _Fit) -> tuple[Floats, Motions]:
+    """One Gauss-Newton step; where none is possible, the error names the control law if that is accused.
+
+    Raises:
+        WrongLawError: No step is possible, and the law is accused.
+        EstimationError: No step is possible.
+    """
+    try:
+        return runs.advance(fit.beta, fit.beta + fit.step, fit.motions, fit.normal, merit)
+    except EstimationError as error:
+        findings = check_controller(runs, near.beta, near.motions)
+        if not findings:
+            raise
+        raise WrongLawError(
+            f"no parameters make up for the control law: {findings[0].message}", remedy=findings[0].remedy
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CLOE(_GaussNewton):
+    """Closed-loop output error: positions of the simulated loop against the measured ones."""
+
+    @property
+    def title(self) -> str:
+        return "closed-loop output error"
+
+    def outputs(self, q: Floats, torque: Floats) -> Floats:
+        return q
+
+    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+        return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CLIE(_GaussNewton):
+    """Closed-loop input error: torques of the simulated loop against the measured ones, with exact derivatives."""
+
+    @property
+    def title(self) -> str:
+        return "closed-loop input error"
+
+    def outputs(self, q: Floats, torque: Floats) -> Floats:
+        return torque
+
+    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+        return rows * valid

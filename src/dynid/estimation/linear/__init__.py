@@ -1,0 +1,1 @@
+"""Estimators that solve linear least-squares equations."""

@@ -1,0 +1,61 @@
+"""The energy model: work done by the joints between two instants against the change of the links' energy.
+
+[GautierKhalil1992] eqs. (1)-(10). One equation per interval, no accelerations. Friction, where the robot has joint
+models for it, enters by its work over the interval; rotors by their kinetic energy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.linear.balance import Balance, IntervalEstimator
+from dynid.estimation.linear.integrals import Intervals, intervals, model_momentum, model_rows, split_columns
+from dynid.estimation.problem import Problem
+from dynid.kernels import kernel
+
+__all__ = ["Energy", "energy_balances"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Energy(IntervalEstimator):
+    """Least squares on energy differences between instants. Accelerations are not used."""
+
+    @property
+    def _quantity(self) -> str:
+        return "energy"
+
+    def _balances(self, problem: Problem) -> list[Balance]:
+        return energy_balances(problem, self.interval_s)
+
+
+def energy_balances(problem: Problem, interval_s: float) -> list[Balance]:
+    """The equations (10), one `Balance` per gap-free stretch."""
+    return [_joined([_balance(problem, part) for part in parts]) for parts in intervals(problem, interval_s)]
+
+
+def _balance(problem: Problem, part: Intervals) -> Balance:
+    links, _ = split_columns(problem)
+    dq = part.samples("dq")
+    q_ab, dq_ab = part.instants(part.samples("q")), part.instants(dq)
+    h = kernel(problem.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # (4), (6)
+    rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, model_momentum(problem, part))
+    friction = part.integral(np.einsum("tj,tjk->tk", dq, model_rows(problem, part)))
+    whole = part.whole().all(axis=1)
+    return Balance(
+        matrix=np.column_stack([np.diff(h, axis=0), np.diff(rotors, axis=0) + friction])[whole],  # (5)
+        target=part.integral((part.effort * dq).sum(axis=1))[whole],  # (2)
+        scatter=part.squares(dq)[whole],
+    )
+
+
+def _joined(parts: list[Balance]) -> Balance:
+    return Balance(
+        matrix=np.concatenate([part.matrix for part in parts]),
+        target=np.concatenate([part.target for part in parts]),
+        scatter=np.concatenate([part.scatter for part in parts]),
+    )

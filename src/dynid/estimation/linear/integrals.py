@@ -1,0 +1,153 @@
+"""Integrals of a motion over consecutive intervals, and what joint models add to energy and momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
+
+from dynid.errors import ArgumentError
+from dynid.estimation.problem import Problem
+from dynid.estimation.rows import feature_columns, stretches
+from dynid.estimation.samples import refuse_streamed
+from dynid.kernels import regressor
+from dynid.logs.recording import Experiment
+
+__all__ = ["Intervals", "intervals", "model_rows", "model_momentum", "split_columns"]
+
+Floats = NDArray[np.float64]
+SAMPLES = 2048
+"""Samples whose equations are in memory at a time, about."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Consecutive intervals of equal length, one beginning at the sample where the one before ends."""
+
+    run: Experiment
+    rows: slice
+    """Samples of the run: ``m * length + 1`` of them."""
+    length: int
+    """Steps of time in an interval."""
+    extra: tuple[dict[int, Floats], ...]
+    """For each feature, joint index -> its column on these samples."""
+
+    def samples(self, name: str) -> Floats:
+        """(m * length + 1, n) of a channel of the run."""
+        return np.asarray(getattr(self.run, name)[self.rows])
+
+    @property
+    def effort(self) -> Floats:
+        """(m * length + 1, n) measured torque, zero where it does not count [N m or N]."""
+        return np.where(self.samples("valid"), self.samples("effort"), 0.0)
+
+    def instants(self, values: Floats) -> Floats:
+        """(m + 1, ...) of (m * length + 1, ...): where intervals begin and end."""
+        return values[:: self.length]
+
+    def integral(self, values: Floats) -> Floats:
+        """(m, ...) over each interval [s times the unit of the values]."""
+        return self._summed(values, spline_weights(self.length) / self.run.rate_hz)
+
+    def squares(self, values: Floats) -> Floats:
+        """(m, ...) variance of the integral where samples have independent errors with these standard deviations."""
+        return self._summed(values**2, (spline_weights(self.length) / self.run.rate_hz) ** 2)
+
+    def whole(self) -> NDArray[np.bool_]:
+        """(m, n) whether all samples of the interval count."""
+        missing = np.where(self.samples("valid"), 0.0, 1.0)
+        return np.asarray(self._summed(missing, np.ones(self.length + 1)) == 0.0)
+
+    def _summed(self, values: Floats, weights: Floats) -> Floats:
+        inner = values[:-1].reshape(len(values) // self.length, self.length, *values.shape[1:])
+        ends = values[self.length :: self.length]
+        return np.asarray(np.tensordot(inner, weights[:-1], axes=(1, 0)) + weights[-1] * ends)
+
+
+def spline_weights(length: int) -> Floats:
+    """(length + 1,) weights of samples at unit distance in the integral of the quintic spline through them.
+
+    Lower orders where samples are few: the trapezoid and Simpson's rule for one and two steps.
+    """
+    order = length if length < 3 else 3 if length < 5 else 5
+    spline = make_interp_spline(np.arange(length + 1.0), np.eye(length + 1), k=order)
+    return np.asarray(spline.integrate(0.0, float(length)))
+
+
+def intervals(problem: Problem, interval_s: float) -> Iterator[list[Intervals]]:
+    """For every gap-free stretch its intervals, in handy portions.
+
+    Args:
+        problem: The problem.
+        interval_s: Length of the intervals [s], rounded to whole samples, one at least.
+    """
+    if problem.band_hz is not None:
+        raise ArgumentError(
+            "energy and momentum need the samples as they are, and the problem's equations are low-passed",
+            remedy="Build the problem without band_hz.",
+        )
+    refuse_streamed(problem)
+    for run in problem.experiments:
+        length = max(1, round(interval_s * run.rate_hz))
+        portion = max(1, SAMPLES // length) * length
+        for rows, motion in stretches(run):
+            extra = feature_columns(problem.robot, problem.features, motion)
+            last = (len(motion.q) - 1) // length * length
+            parts = []
+            for start in range(0, last, portion):
+                here = slice(start, min(start + portion, last) + 1)
+                columns = tuple({joint: column[here] for joint, column in one.items()} for one in extra)
+                parts.append(Intervals(run, slice(rows.start + here.start, rows.start + here.stop), length, columns))
+            if parts:
+                yield parts
+
+
+def split_columns(problem: Problem) -> tuple[list[int], list[int]]:
+    """The base's columns that belong to links, and those that belong to joint models and couplings."""
+    border = 10 * problem.robot.dof
+    links = [column for column in problem.base.columns if column < border]
+    return links, [column for column in problem.base.columns if column >= border]
+
+
+def model_rows(problem: Problem, part: Intervals) -> Floats:
+    """(m * length + 1, n, models + features) torque per unit of what depends on no acceleration: friction, offset."""
+    _, models = split_columns(problem)
+    q, dq = part.samples("q"), part.samples("dq")
+    rows = np.zeros((*q.shape, len(models) + len(part.extra)))
+    if models:
+        rows[..., : len(models)] = regressor(problem.robot, q, dq, np.zeros_like(q), columns=models)
+    for k, column in enumerate(part.extra, start=len(models)):
+        for joint, values in column.items():
+            rows[:, joint, k] = values
+    return rows
+
+
+def model_momentum(problem: Problem, part: Intervals) -> Floats:
+    """(m + 1, n, models + features) momentum per unit of what depends on accelerations: rotors, [N m s or N s].
+
+    A rotor's torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of
+    the acceleration.
+
+    Raises:
+        ArgumentError: A joint model is not proportional to accelerations, or depends on the position.
+    """
+    _, models = split_columns(problem)
+    q, dq = part.instants(part.samples("q")), part.instants(part.samples("dq"))
+    rows = np.zeros((*q.shape, len(models) + len(part.extra)))
+    if models:
+        rest = np.zeros_like(q)
+
+        def rate(position: Floats, acceleration: Floats) -> Floats:
+            at_rest = regressor(problem.robot, position, dq, rest, columns=models)
+            return regressor(problem.robot, position, dq, acceleration, columns=models) - at_rest
+
+        rows[..., : len(models)] = rate(q, dq)
+        if not np.allclose(rate(q + 0.37, 2.0 * dq), 2.0 * rows[..., : len(models)], atol=1e-9):
+            raise ArgumentError(
+                "a joint model's torque is not a constant times accelerations, so it has no momentum",
+                remedy="Use an estimator of torques, such as WLS().",
+            )
+    return rows

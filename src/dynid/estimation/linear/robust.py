@@ -1,0 +1,203 @@
+"""Robust estimation: samples that do not fit count less, by iteratively re-weighted least squares.
+
+Each joint's residuals are measured against their own robust scale s (median absolute deviation). With ``u = e / s`` a
+sample gets the weight ``psi(u) / u`` of an influence function psi that is bounded (Huber) or returns to zero (Cauchy).
+The covariance is that of M-estimators (Huber 1981, section 7.6): ``s^2 E[psi^2] / E[psi']^2`` in place of the variance.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from dynid.errors import ArgumentError
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.linear.least_squares import refined_weights, sandwich
+from dynid.estimation.noise import block_inflation
+from dynid.estimation.problem import Problem, cut_blocks
+from dynid.estimation.samples import check_samples, sample_blocks
+from dynid.information import Factor
+from dynid.information.triangular import from_preconditioned, guarded
+
+__all__ = ["Cauchy", "Huber"]
+
+Floats = NDArray[np.float64]
+GAUSSIAN_MAD = 1.482602218505602
+"""Standard deviation of normal noise over its median absolute deviation."""
+CONVERGED = 1e-3
+"""Largest change of the parameters between two rounds, in their standard deviations, that is none."""
+BLOCKS = 10
+"""Blocks of time of an experiment, by which correlation of residuals is judged."""
+STRIDE = 1 << 32
+"""Between the numbers of two experiments' blocks."""
+EXACT = 1e-8
+"""Residuals below this part of a joint's torque are rounding, not noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Robust(Estimator, ABC):
+    """Iteratively re-weighted least squares with an influence function."""
+
+    tuning: float
+    """Where a residual stops to count in full, in standard deviations."""
+    rounds: int = 100
+    """After how many rounds to stop, converged or not."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings without meaning."""
+        if not (np.isfinite(self.tuning) and self.tuning > 0.0) or self.rounds < 1:
+            raise ArgumentError(f"tuning must be positive and rounds at least one, not {self}")
+
+    @abstractmethod
+    def weight(self, u: Floats) -> Floats:
+        """``psi(u) / u`` of residuals in standard deviations."""
+
+    @abstractmethod
+    def slope(self, u: Floats) -> Floats:
+        """``psi'(u)``."""
+
+    def _start(self, problem: Problem) -> Floats:
+        """(b,) where the iteration begins."""
+        return problem.information.weight(refined_weights(problem)).solve(minimum_norm=True)
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate with weights of samples and scales of joints in balance."""
+        check_samples(problem)
+        beta, notes = self._start(problem), tuple[str, ...]()
+        for _ in range(self.rounds):
+            factor = self._reweighted(problem, beta, _scales(problem, beta))
+            step = factor.solve(minimum_norm=True) - beta
+            beta = beta + step
+            if np.linalg.norm(factor.R @ step) <= CONVERGED:
+                break
+        else:
+            notes = (f"the weights still changed after {self.rounds} rounds",)
+        return self._estimate(problem, beta, factor, notes)
+
+    def _reweighted(self, problem: Problem, beta: Floats, scales: Floats) -> Factor:
+        """All equations with the weights that residuals at ``beta`` deserve, as one triangle."""
+        plain = problem.information.weight(1.0 / scales**2)
+        triangle = np.zeros((beta.size + 1, beta.size + 1))
+        triangle[:-1, :-1], triangle[:-1, -1] = plain.R, plain.z
+        triangle[-1, -1] = np.sqrt(plain.residual)
+        R0 = guarded(triangle, 1)  # nearly orthonormal columns: cross products then lose no digits
+        inverse = solve_triangular(R0, np.eye(len(R0)))
+        C = np.zeros_like(R0)
+        for block in sample_blocks(problem):
+            residual = block.effort - block.matrix @ beta
+            root = np.sqrt(self.weight(residual / scales)) / scales * block.valid
+            rows = np.concatenate([block.matrix, block.effort[..., None]], axis=2) * root[..., None]
+            Z = rows.reshape(-1, len(R0)) @ inverse
+            C += Z.T @ Z
+        R = from_preconditioned(C, R0)
+        return Factor(
+            columns=plain.columns,
+            R=R[:-1, :-1].copy(),
+            z=R[:-1, -1].copy(),
+            residual=float(R[-1, -1] ** 2),
+            samples=plain.samples,
+            resolution=plain.resolution,
+        )
+
+    def _estimate(self, problem: Problem, beta: Floats, factor: Factor, notes: tuple[str, ...]) -> Estimate:
+        scales = _scales(problem, beta)
+        slopes, squares, light = self._moments(problem, beta, scales)
+        total = int(problem.equations.sum())
+        squares = squares / (1.0 - beta.size / total)
+        inflation = self._inflation(problem, beta, scales, squares)
+        # A^-1 B A^-1 with A = sum E[psi'] x x^T / s^2 and B = sum E[psi^2] x x^T / s^2
+        bread = problem.information.weight(slopes / scales**2)
+        filling = problem.information.weight(squares / scales**2 * inflation)
+        covariance, undetermined = sandwich(bread, filling)
+        return Estimate.of(
+            problem,
+            values=beta,
+            covariance=covariance,
+            undetermined=undetermined,
+            noise_std=scales,
+            inflation=inflation,
+            condition=factor.condition,
+            method=f"{type(self).__name__}'s robust least squares",
+            notes=notes,
+            extras={"share_of_outliers": light / total},
+        )
+
+    def _moments(self, problem: Problem, beta: Floats, scales: Floats) -> tuple[Floats, Floats, int]:
+        """(n,) E[psi'] and E[psi^2], how many samples count half or less."""
+        n = problem.robot.dof
+        slopes, squares, light = np.zeros(n), np.zeros(n), 0
+        for run in problem.experiments:
+            u = np.nan_to_num(problem.residual(beta, run) / scales)
+            psi = u * self.weight(u)
+            slopes += (self.slope(u) * run.valid).sum(axis=0)
+            squares += (psi**2).sum(axis=0)
+            light += int(np.sum(run.valid & (self.weight(u) < 0.5)))
+        counts = np.maximum(problem.equations, 1)
+        return np.maximum(slopes / counts, 1e-3), np.maximum(squares / counts, 1e-12), light
+
+    def _inflation(self, problem: Problem, beta: Floats, scales: Floats, squares: Floats) -> Floats:
+        """(n,) the factor for correlation in time: scores of least squares with psi in place of the residuals."""
+        blocks: list[dict[int, tuple[Floats, Floats]]] = [{} for _ in range(problem.robot.dof)]
+        cuts = {id(run): cut_blocks(run, BLOCKS) for run in problem.experiments}
+        first = dict(zip(cuts, range(0, len(cuts) * STRIDE, STRIDE), strict=True))
+        for block in sample_blocks(problem):
+            u = (block.effort - block.matrix @ beta) / scales
+            psi = u * self.weight(u) * block.valid
+            numbers = first[id(block.run)] + cuts[id(block.run)][block.rows]
+            for number in np.unique(numbers).tolist():
+                mine = numbers == number
+                for joint, found in enumerate(blocks):
+                    W = block.matrix[mine, joint] * block.valid[mine, joint, None]
+                    before = found.get(number, (0.0, 0.0))
+                    found[number] = (before[0] + W.T @ W, before[1] + W.T @ psi[mine, joint])
+        return block_inflation([list(found.values()) for found in blocks], squares, beta.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Huber(_Robust):
+    """Squares for small residuals, absolute values for large ones: one answer, whatever the start."""
+
+    tuning: float = 1.345
+    """95 % as efficient as least squares under normal noise."""
+
+    def weight(self, u: Floats) -> Floats:
+        return self.tuning / np.maximum(np.abs(u), self.tuning)
+
+    def slope(self, u: Floats) -> Floats:
+        return np.asarray(np.abs(u) <= self.tuning, dtype=float)
+
+
+@dataclass(frozen=True, slots=True)
+class Cauchy(_Robust):
+    """Weight ``1 / (1 + (u / tuning)^2)``: far outliers count for nothing. Begins where Huber's estimate ends."""
+
+    tuning: float = 2.385
+    """95 % as efficient as least squares under normal noise."""
+
+    def weight(self, u: Floats) -> Floats:
+        return np.asarray(1.0 / (1.0 + (u / self.tuning) ** 2))
+
+    def slope(self, u: Floats) -> Floats:
+        square = (u / self.tuning) ** 2
+        return np.asarray((1.0 - square) / (1.0 + square) ** 2)
+
+    def _start(self, problem: Problem) -> Floats:
+        return Huber(rounds=self.rounds).solve(problem).values
+
+
+def _scales(problem: Problem, beta: Floats) -> Floats:
+    """(n,) robust standard deviation of each joint's residuals; never zero."""
+    residuals = np.concatenate([problem.residual(beta, run) for run in problem.experiments])
+    efforts = np.concatenate([np.where(run.valid, run.effort, 0.0) for run in problem.experiments])
+    scales = np.ones(problem.robot.dof)
+    largest = max(float(np.abs(efforts).max(initial=0.0)), 1e-100)
+    for joint in range(problem.robot.dof):
+        mine = residuals[~np.isnan(residuals[:, joint]), joint]
+        if mine.size:
+            floor = EXACT * max(float(np.sqrt(np.mean(efforts[:, joint] ** 2))), EXACT * largest)
+            scales[joint] = max(GAUSSIAN_MAD * float(np.median(np.abs(mine))), floor)
+    return scales

@@ -1,0 +1,1 @@
+"""Estimators for noisy positions and coloured torque noise."""

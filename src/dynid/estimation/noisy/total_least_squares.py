@@ -1,0 +1,210 @@
+"""Total least squares: errors in the columns of the equations as well as in the torques, some columns free of them.
+
+Of the triangle of ``[W_exact W tau]`` only the lower right part matters to the parameters whose columns have errors:
+with the errors' covariance ``C = L L^T`` the singular vector v of ``R22 L^-T`` with the smallest singular value s gives
+``[x; -1] ~ L^-T v`` (Golub and Van Loan 1980; mixed with exact columns: Van Huffel and Vandewalle 1991, section 3.5).
+The triangle comes from the streamed reduction, so that the length of the log does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.linear.least_squares import refined_weights, refuse_unsupported
+from dynid.estimation.noise import correlation_inflation, joint_variances
+from dynid.estimation.problem import Problem
+from dynid.estimation.samples import sample_blocks
+from dynid.information import Factor
+from dynid.kernels import regressor
+from dynid.processing.differentiation import CentralDifferences, Differentiation
+from dynid.processing.filters import Butterworth, Smoothing
+
+__all__ = ["TLS", "column_errors"]
+
+Floats = NDArray[np.float64]
+FLOOR = 1e-8
+"""Least part of each column's error that is taken as independent of the other columns' errors."""
+TORQUE_SHARE = 0.05
+"""Least part of the residual variance that is taken for noise of the torques themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLS(Estimator):
+    """Total least squares.
+
+    Without further knowledge every column's error is taken to be the same part of its length, the torque's too. With
+    the standard deviation of the positions the errors of all columns, and how they hang together, are found by
+    disturbing the motion once more.
+    """
+
+    exact: tuple[str, ...] | None = None
+    """Names of parameters whose columns have no errors; by default offsets and dry friction."""
+    position_std: float | None = None
+    """Standard deviation of white noise on the positions [rad or m], where known."""
+    differentiation: Differentiation = field(default_factory=CentralDifferences)
+    """How velocities and accelerations were found from the positions; only counts with `position_std`."""
+    cutoff_hz: float | None = None
+    """Low-pass of the positions before that [Hz]; None for none."""
+    weighted: bool = True
+    """Whether joints count by the inverse of their residual variance."""
+    smallest_gap: float = 1.05
+    """Refuse when the smallest singular value without the torque is less than this times the one with it."""
+    EXACT_SYMBOLS: ClassVar[tuple[str, ...]] = ("OFF", "FC", "FCM")
+
+    def __post_init__(self) -> None:
+        """Refuse settings without meaning."""
+        if not self.smallest_gap > 1.0 or (self.position_std is not None and not self.position_std > 0.0):
+            raise ArgumentError(f"the gap must exceed 1 and the noise be positive, not {self}")
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate; refuses where errors of columns and of torques cannot be told apart.
+
+        Raises:
+            IdentifiabilityError: The motion leaves parameters open.
+            EstimationError: The gap between the singular values is too small.
+        """
+        refuse_unsupported(problem)
+        weights = refined_weights(problem) if self.weighted else np.ones(problem.robot.dof)
+        factor = problem.information.weight(weights)
+        if factor.rank < len(factor.columns):
+            raise IdentifiabilityError(
+                f"total least squares needs determined parameters: {'; '.join(factor.flags)}",
+                remedy="Move the robot more, or use WLS(), which marks what stays open.",
+            )
+        wrong = np.flatnonzero(~np.isin(problem.names, self._exact(problem)))
+        C = self._errors(problem, factor, weights)
+        beta, s, gap = _mixed(_triangle(factor), wrong, C, self.smallest_gap)
+        return self._estimate(problem, weights, factor, C, beta, s, gap)
+
+    def _exact(self, problem: Problem) -> tuple[str, ...]:
+        if self.exact is not None:
+            unknown = sorted(set(self.exact).difference(problem.names))
+            if unknown:
+                raise ArgumentError(f"there is no parameter '{unknown[0]}'", remedy=f"There are {problem.names}.")
+            return self.exact
+        layout = problem.base.layout
+        symbols = [layout[column].symbol for column in problem.base.columns]
+        return tuple(name for name, symbol in zip(problem.names, symbols, strict=False) if symbol in self.EXACT_SYMBOLS)
+
+    def _errors(self, problem: Problem, factor: Factor, weights: Floats) -> Floats:
+        """(b + k + 1,) squared covariance of the errors of all weighted equations together, up to a common factor."""
+        lengths = np.append(np.linalg.norm(factor.R, axis=0), np.sqrt(factor.z @ factor.z + factor.residual))
+        if self.position_std is None:
+            return np.diag(lengths**2)
+        per_joint = column_errors(problem, self.position_std, self.differentiation, self.cutoff_hz)
+        C = np.zeros((lengths.size,) * 2)
+        C[:-1, :-1] = np.tensordot(weights, per_joint, axes=1)
+        beta = factor.solve()
+        variances, equations = joint_variances(problem, beta), np.maximum(problem.equations, 1)
+        noise = np.einsum("jab,a,b->j", per_joint, beta, beta) / equations
+        torque = np.maximum(variances - noise, TORQUE_SHARE * variances)
+        C[-1, -1] = float(np.sum(weights * torque * equations))
+        return C + FLOOR * np.diag(np.maximum(np.diagonal(C), 1e-12 * lengths**2))
+
+    def _estimate(
+        self, problem: Problem, weights: Floats, factor: Factor, C: Floats, beta: Floats, s: float, gap: float
+    ) -> Estimate:
+        """The estimate with its covariance ``(A - s^2 C)^-1 B (A - s^2 C)^-1`` to first order in the errors."""
+        variances, inflation = joint_variances(problem, beta), correlation_inflation(problem, beta)
+        spread = problem.information.weight(weights**2 * variances * inflation)
+        wrong = ~np.isin(problem.names, self._exact(problem))
+        errors = C[:-1, :-1] * np.outer(wrong, wrong)
+        half = np.linalg.solve(factor.R.T @ factor.R - s**2 * errors, spread.R.T)
+        return Estimate(
+            names=problem.names,
+            units=problem.units,
+            values=beta,
+            covariance=half @ half.T,
+            undetermined=np.zeros(beta.size, dtype=bool),
+            noise_std=np.sqrt(variances),
+            inflation=inflation,
+            samples=problem.equations,
+            condition=factor.condition,
+            method="total least squares",
+            notes=(f"{int(np.sum(~wrong))} columns taken as exact; gap of singular values {gap:.3g}",),
+            extras={"gap": gap, "smallest": s},
+        )
+
+
+def _triangle(factor: Factor) -> Floats:
+    """(b + 1, b + 1) of the equations with their torques."""
+    b = len(factor.columns)
+    whole = np.zeros((b + 1, b + 1))
+    whole[:b, :b], whole[:b, b], whole[b, b] = factor.R, factor.z, np.sqrt(factor.residual)
+    return whole
+
+
+def _mixed(R: Floats, wrong: NDArray[np.int64], C: Floats, smallest_gap: float) -> tuple[Floats, float, float]:
+    """Solution (b,), smallest singular value, and its distance from the next as a ratio.
+
+    Args:
+        R: (b + 1, b + 1) triangle of the equations, torques last.
+        wrong: Columns with errors.
+        C: (b + 1, b + 1) covariance of the errors, up to a factor.
+        smallest_gap: Ratio below which the answer is refused.
+    """
+    b = len(R) - 1
+    right = np.setdiff1d(np.arange(b), wrong)
+    order = np.concatenate([right, wrong, [b]])
+    sorted_R = np.asarray(np.linalg.qr(R[:, order], mode="r"))
+    k = right.size
+    L = np.linalg.cholesky(C[np.ix_(order[k:], order[k:])])
+    whitened = solve_triangular(L, sorted_R[k:, k:].T, lower=True).T
+    _, values, Vt = np.linalg.svd(whitened)
+    s = float(values[-1])
+    without = np.linalg.svd(solve_triangular(L[:-1, :-1], sorted_R[k:, k:-1].T, lower=True), compute_uv=False)
+    gap = float(without[-1]) / max(s, 1e-300) if without.size else np.inf
+    direction = solve_triangular(L, Vt[-1], trans="T", lower=True)
+    if gap < smallest_gap or not abs(direction[-1]) > 1e-12 * np.abs(direction).max():
+        raise EstimationError(
+            f"total least squares cannot tell errors of columns from errors of torques: the smallest singular value is "
+            f"{gap:.3g} times as large without the torque, {smallest_gap:g} at least is wanted",
+            remedy="Filter the positions more, excite more (lower the condition number), give position_std, "
+            "or use an instrumental-variable or output-error method.",
+        )
+    beta = np.zeros(b)
+    beta[wrong] = -direction[:-1] / direction[-1]
+    beta[right] = solve_triangular(sorted_R[:k, :k], sorted_R[:k, -1] - sorted_R[:k, k:-1] @ beta[wrong])
+    return beta, s, gap
+
+
+def column_errors(
+    problem: Problem,
+    position_std: float,
+    differentiation: Differentiation,
+    cutoff_hz: float | None = None,
+    seed: int = 0,
+) -> Floats:
+    """(n, b + k, b + k) for each joint the sum over all samples of the squared errors of its columns.
+
+    The positions are disturbed once more by the same noise, processed alike, and the columns compared; thousands of
+    samples average what one draw leaves to chance.
+
+    Args:
+        problem: The problem, without features or band.
+        position_std: Standard deviation of the white noise on the positions [rad or m].
+        differentiation: How velocities and accelerations were found.
+        cutoff_hz: Low-pass of the positions before that [Hz].
+        seed: Of the noise.
+    """
+    if problem.features:
+        raise ArgumentError("errors of columns are known for links and joint models only", remedy="Leave features out.")
+    rng = np.random.default_rng(seed)
+    total = np.zeros((problem.robot.dof, problem.base.rank, problem.base.rank))
+    for block in sample_blocks(problem, 2**30):
+        run, rows = block.run, block.rows
+        smoothing = Smoothing(rate_hz=run.rate_hz, cutoff_hz=cutoff_hz, low_pass=Butterworth())
+        noise = position_std * rng.normal(size=run.q[rows].shape)
+        moved = differentiation.motion(noise, None, smoothing)
+        states = (run.q[rows] + moved.q, run.dq[rows] + moved.dq, run.ddq[rows] + moved.ddq)
+        change = regressor(problem.robot, *states, columns=problem.base.columns) - block.matrix
+        change *= block.valid[..., None]
+        total += np.einsum("kja,kjb->jab", change, change, optimize=True)
+    return total

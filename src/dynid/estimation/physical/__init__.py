@@ -1,0 +1,1 @@
+"""Estimators whose results are possible bodies."""

@@ -1,0 +1,93 @@
+"""What constraints and a prior do to the uncertainty of an estimate.
+
+- *Equalities* (known bodies, symmetries) are knowledge: only what they leave free is uncertain.
+- *Inequalities and the prior* move the estimate away from what the data alone say. That shift may be an error of
+  theirs, so it counts as one: ``covariance + shift shift^T``. Intervals then hold whether the prior is right or not;
+  they are wider than those of a believer, who would take the prior's word for data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.linear.least_squares import sandwich
+from dynid.estimation.problem import Problem
+from dynid.information import Factor
+
+__all__ = ["prior_dominated", "shifted_estimate", "within_equalities"]
+
+Floats = NDArray[np.float64]
+
+
+def within_equalities(
+    problem: Problem, plain: Estimate, weights: Floats, to_base: Floats, equal: Floats, value: Floats
+) -> Estimate:
+    """The weighted least-squares estimate under ``equal @ y == value``, with the covariance that is left.
+
+    Args:
+        problem: The problem.
+        plain: Its estimate without constraints; returned where there are none.
+        weights: (n,) weights of the joints.
+        to_base: (b, p) base parameters and features = to_base @ y.
+        equal: (e, p)
+        value: (e,)
+    """
+    if not len(equal):
+        return plain
+    factor = problem.information.weight(weights)
+    spread = problem.information.weight(weights**2 * plain.noise_std**2 * plain.inflation)
+    _, singular, Vt = np.linalg.svd(equal)
+    rank = int(np.sum(singular > 1e-9 * singular[0]))
+    start = to_base @ np.linalg.lstsq(equal, value, rcond=None)[0]
+    scale = np.where(factor.scale > 0.0, factor.scale, 1.0)
+    U, size, _ = np.linalg.svd(scale[:, None] * (to_base @ Vt[rank:].T), full_matrices=False)
+    free = U[:, size > 1e-9 * max(float(size[0]) if size.size else 0.0, 1e-300)] / scale[:, None]
+    inner = _restricted(factor, free, start)
+    covariance, open_ones = sandwich(inner, _restricted(spread, free, start))
+    undetermined = np.any(np.abs(free[:, open_ones]) * scale[:, None] > 1e-6, axis=1)
+    closed = np.where(np.isfinite(covariance), covariance, 0.0)
+    spreads = free @ closed @ free.T
+    spreads[undetermined, undetermined] = np.inf
+    values = start + free @ inner.solve(minimum_norm=True)
+    return replace(plain, values=values, covariance=spreads, undetermined=undetermined)
+
+
+def _restricted(factor: Factor, free: Floats, start: Floats) -> Factor:
+    """The equations of c, where the parameters are ``start + free @ c``."""
+    rows = np.column_stack([factor.R @ free, factor.z - factor.R @ start])
+    k = free.shape[1]
+    R = np.asarray(np.linalg.qr(np.vstack([rows, np.zeros((k + 1, k + 1))]), mode="r"))
+    residual = factor.residual + float(R[k, k] ** 2)
+    return replace(factor, columns=tuple(range(k)), R=R[:k, :k].copy(), z=R[:k, k].copy(), residual=residual)
+
+
+def shifted_estimate(estimate: Estimate, values: Floats) -> Estimate:
+    """The estimate moved to other values (b,), the shift counted among its errors."""
+    shift = np.where(estimate.undetermined, 0.0, values - estimate.values)
+    return replace(estimate, values=values, covariance=estimate.covariance + np.outer(shift, shift))
+
+
+def prior_dominated(plain: Estimate, held: Estimate, factor: Factor, to_base: Floats, pull: Floats) -> tuple[str, ...]:
+    """Names of base parameters and features that the prior alone knows better than the data alone.
+
+    Both variances are in the units of the problem that was solved. Where the prior's is the smaller one, the data give
+    less than half of the parameter's precision; so what the data alone know as well as data and prior together is never
+    named, however much the prior sharpens what it is correlated with.
+
+    Args:
+        plain: Estimate of the data alone.
+        held: The same within equalities: what these leave less uncertain is their word, not the prior's.
+        factor: Weighted equations of the base parameters and features.
+        to_base: (b, p) base parameters and features = to_base @ y.
+        pull: (p,) the prior's information on each y.
+    """
+    prior = (to_base**2 / np.maximum(pull, 1e-24)).sum(axis=1)
+    data = np.diagonal(sandwich(factor, factor)[0])
+    known = np.isfinite(plain.stderr) & (plain.stderr > 0.0)
+    left = np.divide(held.stderr, plain.stderr, out=np.ones(data.size), where=known) ** 2
+    named = held.undetermined | (prior < data * left)
+    return tuple(name for name, flag in zip(plain.names, named, strict=True) if flag)

@@ -1,0 +1,252 @@
+"""Physically consistent estimation: every body possible, friction not negative, the prior where data say nothing.
+
+    minimise    |R K x - z|^2  +  weight * sum_j |svec(Q_j) - svec(1)|^2
+    subject to  Q_j >= margin * 1,   friction and rotor inertia >= 0,   bounds
+
+over all standard parameters x, with the triangle R of the weighted equations, the grouping matrix K, and each body's
+pseudo-inertia Q_j whitened by the prior's. Solved by Clarabel in residual form; the answer is checked here, whatever
+the solver says of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.cross_validation import weighed
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.physical.bounds import Bounds, Constraint
+from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_cone_program
+from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate, within_equalities
+from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
+from dynid.estimation.physical.prior import PriorCoordinates
+from dynid.estimation.physical.prior_distance import Distance, check_distance, prior_residual
+from dynid.estimation.physical.pseudo_inertia import unsvec
+from dynid.estimation.problem import Problem
+from dynid.information import Factor
+from dynid.robot.model import Robot
+
+__all__ = ["FeasibleWLS", "feasible_parameters"]
+
+Floats = NDArray[np.float64]
+CHANCE = 1e-3
+"""Probability by which bounds that are true raise the residuals enough to be doubted."""
+GAUSS_NEWTON = 50
+"""Most rounds towards a distance that is not quadratic."""
+CONVERGED = 1e-9
+"""Relative decrease of the cost below which a round has changed nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeasibleWLS(Estimator):
+    """Weighted least squares over physically possible robots, drawn towards the robot's own parameters."""
+
+    prior_weight: float | None = None
+    """How strongly the prior draws: 1 trusts it to 100 % of itself, 100 to 10 %. None chooses by cross-validation."""
+    distance: Distance = "pull-back"
+    """How the distance from the prior is measured; see prior_distance.py. The weight is chosen with the
+    quadratic one, which all others resemble near the prior."""
+    margin: float = 1e-4
+    """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
+    bounds: Bounds = field(default_factory=Bounds)
+    signs: bool | None = None
+    """Whether friction and rotor inertia must not be negative; None: unless features share the joints' torque."""
+    rounds: int = 3
+    """How often the joints' weights are refined."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings without meaning."""
+        if not 0.0 <= self.margin < 1.0 or (self.prior_weight is not None and not self.prior_weight > 0.0):
+            raise ArgumentError(f"margin must be in [0, 1) and the prior's weight positive, not {self}")
+        check_distance(self.distance)
+
+    def solve(self, problem: Problem) -> Estimate:
+        """Estimate all standard parameters; the base parameters are their combinations."""
+        method = "physically consistent weighted least squares"
+        weighing = weighed(problem, self.prior_weight, self.rounds, method)
+        plain = weighing.plain
+        solution = feasible_parameters(problem, weighing.factor, weighing.prior_weight, self)
+        held, costs = _bounds_held(problem, weighing.factor, weighing.prior_weight, self, solution)
+        program, to_base = solution.program, problem.grouping @ solution.from_scaled
+        data = within_equalities(problem, plain, weighing.weights, to_base, program.equal, program.value)
+        return replace(
+            shifted_estimate(data, problem.grouping @ solution.theta),
+            standard=solution.theta[: len(problem.base.layout)],
+            notes=(*plain.notes, *solution.notes, *weighing.notes, *costs),
+            at_bound=(*solution.at_bound, *held),
+            given_bounds=tuple(held),
+            prior_dominated=prior_dominated(plain, data, weighing.factor, to_base, program.pull),
+            extras={"prior_weight": weighing.prior_weight, "solver_gap": solution.gap},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FeasibleSolution:
+    """Standard parameters of a possible robot."""
+
+    theta: Floats
+    """(p + k,) standard parameters, then features"""
+    at_bound: tuple[str, ...]
+    """Bodies whose pseudo-inertia, and parameters whose sign, is held by a constraint."""
+    notes: tuple[str, ...]
+    gap: float
+    """Relative gap between primal and dual objective, computed here."""
+    program: ConeProgram
+    """What was solved, over scaled unknowns."""
+    from_scaled: Floats
+    """(p + k, p + k) theta = from_scaled @ y"""
+
+
+def feasible_parameters(problem: Problem, factor: Factor, weight: float, settings: FeasibleWLS) -> FeasibleSolution:
+    """Solve the cone program for one prior weight and check the answer.
+
+    Raises:
+        EstimationError: No answer passes the check, or bounds contradict one another.
+    """
+    coordinates = PriorCoordinates.of(problem.robot, factor.scale[problem.base.rank :])
+    hold_signs = not problem.features if settings.signs is None else settings.signs
+    nonnegative = coordinates.nonnegative if hold_signs else ()
+    bodies = problem.robot.dof
+    program = ConeProgram(
+        matrix=factor.R @ problem.grouping @ coordinates.from_scaled,
+        target=factor.z,
+        centre=coordinates.centre,
+        pull=weight * coordinates.pull,
+        bodies=bodies,
+        margin=settings.margin,
+        nonnegative=nonnegative,
+        **constraint_rows(settings.bounds.constraints(problem.robot), coordinates.from_scaled),
+    )
+    y, gap, notes = _solved(program, settings, coordinates, problem.robot, weight)
+    held = [
+        body.joint.child
+        for j, body in enumerate(problem.robot.bodies)
+        if _smallest(y, j) < settings.margin + 1e-3 * (1.0 - settings.margin)
+    ]
+    names = problem.base.layout.names
+    held += [names[k] for k in nonnegative if y[k] < 1e-6]
+    if any(_smallest(y, j) < 0.5 * settings.margin - 1e-9 for j in range(bodies)):
+        raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")
+    y[list(nonnegative)] = np.maximum(y[list(nonnegative)], 0.0)
+    return FeasibleSolution(
+        theta=coordinates.from_scaled @ y,
+        at_bound=tuple(held),
+        notes=(*coordinates.notes, *notes),
+        gap=gap,
+        program=program,
+        from_scaled=coordinates.from_scaled,
+    )
+
+
+def _bounds_held(
+    problem: Problem, factor: Factor, weight: float, settings: FeasibleWLS, solution: FeasibleSolution
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the inequalities that the answer meets, and a note where bounds raise the residuals beyond chance."""
+    theta = solution.theta[: len(problem.base.layout)]
+    constraints = settings.bounds.constraints(problem.robot)
+    active = tuple(c.name for c in constraints if c.is_active(theta))
+    binding = [c for c in constraints if c.kind == "equal" or c.name in active]
+    if not binding:
+        return (), ()
+    free = feasible_parameters(problem, factor, weight, replace(settings, bounds=Bounds()))
+    with_bounds, without = (
+        factor.residual + float(np.sum((factor.R @ (problem.grouping @ found.theta) - factor.z) ** 2))
+        for found in (solution, free)
+    )
+    # squares are in units of the noise: bounds that are true raise them by one per row, about
+    if with_bounds - without <= chi2.isf(CHANCE, sum(len(c.rows) for c in binding)):
+        return active, ()
+    rise = 100.0 * (np.sqrt(with_bounds / max(without, 1e-300)) - 1.0)
+    names = ", ".join(c.name for c in binding)
+    return active, (f"the data contradict the bounds: residuals are {rise:.2g} % larger than without ({names})",)
+
+
+def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> dict[str, Any]:
+    """The constraints' part of a `ConeProgram` over scaled unknowns y."""
+    size = len(from_scaled)
+
+    def stacked(kind: str) -> tuple[Floats, Floats]:
+        mine = [c for c in constraints if c.kind == kind]
+        rows = [c.rows @ from_scaled[: c.rows.shape[1]] for c in mine]
+        return np.vstack([np.zeros((0, size)), *rows]), np.concatenate([np.zeros(0), *(c.side for c in mine)])
+
+    (at_most, limit), (equal, value) = stacked("at most"), stacked("equal")
+    cones = tuple(c.rows @ from_scaled[: c.rows.shape[1]] for c in constraints if c.kind == "cone")
+    return {"at_most": at_most, "limit": limit, "equal": equal, "value": value, "cones": cones}
+
+
+def _solved(
+    program: ConeProgram, settings: FeasibleWLS, coordinates: PriorCoordinates, robot: Robot, weight: float
+) -> tuple[Floats, float, tuple[str, ...]]:
+    """The minimiser, its gap, and a note where the cone solver had to be replaced.
+
+    Raises:
+        EstimationError: The bounds contradict one another; the message names the smallest set of them that does.
+    """
+    try:
+        answer = solve_cone_program(program)
+    except EstimationError:
+        names = _conflict(program, settings.bounds.constraints(robot), coordinates.from_scaled)
+        raise EstimationError(
+            f"no possible robot satisfies {' and '.join(names) or 'all bounds'}",
+            remedy="Weaken or remove one of them; signs of friction and possible bodies count as bounds too.",
+        ) from None
+    if answer is None:
+        note = "the cone solver failed: the log-Cholesky form was solved"
+        return solve_by_log_cholesky(program), float("nan"), (note,)
+    if settings.distance == "pull-back":
+        return (*answer, ())
+    return _by_distance(program, answer[0], settings.distance, coordinates.from_scaled, weight)
+
+
+def _conflict(program: ConeProgram, constraints: list[Constraint], from_scaled: Floats) -> list[str]:
+    """Names of constraints that contradict one another, none of which can be left out (deletion filter)."""
+    left = list(constraints)
+    for candidate in constraints:
+        others = [c for c in left if c is not candidate]
+        if is_contradictory(replace(program, **constraint_rows(others, from_scaled))):
+            left = others
+    return [constraint.name for constraint in left]
+
+
+def _by_distance(
+    program: ConeProgram, y: Floats, distance: Distance, from_scaled: Floats, weight: float
+) -> tuple[Floats, float, tuple[str, ...]]:
+    """Gauss-Newton over cone programs, from the minimum for the quadratic distance."""
+    pull = program.pull.copy()
+    pull[: 10 * program.bodies] = 0.0
+    data, gap = replace(program, pull=pull), 0.0
+
+    def residual(y: Floats) -> tuple[Floats, Floats]:
+        rows, slopes = np.zeros(10 * program.bodies), np.zeros((10 * program.bodies, y.size))
+        for body in range(program.bodies):
+            part = slice(10 * body, 10 * body + 10)
+            rows[part], slopes[part, part] = prior_residual(distance, y[part], from_scaled[part, part])
+        return np.sqrt(weight) * rows, np.sqrt(weight) * slopes
+
+    def cost(y: Floats) -> float:
+        fit = float(np.sum((data.matrix @ y - data.target) ** 2) + np.sum(pull * (y - data.centre) ** 2))
+        return fit + float(np.sum(residual(y)[0] ** 2))
+
+    for _ in range(GAUSS_NEWTON):
+        r, J = residual(y)
+        matrix, target = np.vstack([data.matrix, J]), np.concatenate([data.target, J @ y - r])
+        answer = solve_cone_program(replace(data, matrix=matrix, target=target))
+        if answer is None:
+            return y, float("nan"), (f"the cone solver failed on the way to the {distance} distance",)
+        before, step, gap = cost(y), answer[0] - y, answer[1]
+        scale = next((s for s in 0.5 ** np.arange(20.0) if cost(y + s * step) <= before), 0.0)
+        y = y + scale * step
+        if before - cost(y) <= CONVERGED * before:
+            return y, gap, ()
+    return y, gap, (f"the {distance} distance had not converged after {GAUSS_NEWTON} rounds",)
+
+
+def _smallest(y: Floats, body: int) -> float:
+    return float(np.linalg.eigvalsh(unsvec(y[10 * body : 10 * body + 10]))[0])

@@ -1,0 +1,66 @@
+"""The prior as a metric: standard parameters and features in units in which the prior is one.
+
+Unknowns y are, for every body, `svec` of its pseudo-inertia whitened by the prior's, then the joint models' parameters
+over their prior values, then the features over the size that the noise gives them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
+from dynid.robot.model import Robot
+
+__all__ = ["PriorCoordinates", "joint_model_signs"]
+
+Floats = NDArray[np.float64]
+IDENTITY = svec(np.eye(4))
+FEATURE_SIZE = 1000.0
+"""Torque of a feature, all samples together and in units of the noise, at which the prior begins to hold it back."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriorCoordinates:
+    """Scaled unknowns y (p + k,) around a robot."""
+
+    from_scaled: Floats
+    """(p, p) standard parameters = from_scaled @ y"""
+    centre: Floats
+    """(p,) the prior's y"""
+    pull: Floats
+    """(p,) how strongly each y is drawn to the centre, relative to the weight"""
+    nonnegative: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, robot: Robot, lengths: Floats) -> PriorCoordinates:
+        """Around a robot; features are scaled by the lengths (k,) of their weighted columns."""
+        bodies = [WhitenedBody.around(body.inertia, body.joint.child) for body in robot.bodies]
+        models = np.concatenate([robot.parameter_vector[10 * robot.dof :], np.zeros(lengths.size)])
+        count = 10 * len(bodies) + models.size
+        from_scaled = np.zeros((count, count))
+        for j, body in enumerate(bodies):
+            from_scaled[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] = body.from_whitened
+        size = np.where(models != 0.0, np.abs(models), 1.0)
+        size[size.size - lengths.size :] = FEATURE_SIZE / np.where(np.isfinite(lengths), lengths, 1.0)
+        from_scaled[range(10 * len(bodies), count), range(10 * len(bodies), count)] = size
+        # unknown friction is left to the data; a trace of pull keeps the program strictly convex. Features compete with
+        # one another, so what the data cannot tell apart stays small
+        pull = np.concatenate([np.ones(10 * len(bodies)), np.where(models != 0.0, 1e-2, 1e-6)])
+        pull[pull.size - lengths.size :] = 1.0
+        return cls(
+            from_scaled,
+            np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),
+            pull,
+            tuple(10 * len(bodies) + k for k, sign in enumerate(joint_model_signs(robot)) if sign),
+            tuple(body.note for body in bodies if body.note),
+        )
+
+
+def joint_model_signs(robot: Robot) -> list[bool]:
+    """Whether each joint-model parameter must not be negative."""
+    models = [flag for joint in robot.moving_joints for model in joint.models for flag in model.physical]
+    return models + [flag for coupling in robot.couplings for flag in coupling.physical]

@@ -1,0 +1,119 @@
+"""The whole robot above its floor and between its walls: bodies by their corners, with gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.excitation.collision.capsules import random_positions
+from dynid.excitation.collision.self_collision import pose_function
+from dynid.excitation.constraint import Constraint, RecordedConstraint
+from dynid.excitation.limits import Cell
+from dynid.excitation.trajectories.trajectory import Motion
+from dynid.robot.model import Robot
+
+__all__ = ["beyond_by_build", "cell_constraint"]
+
+Floats = NDArray[np.float64]
+_SCALE = 0.1
+"""Distance [m] that counts as one unit of excess."""
+_TOUCH = 1e-9
+
+
+@dataclass(frozen=True)
+class _CellConstraint(RecordedConstraint):
+    corners: tuple[Floats, ...]
+    """(h) of each body (k, 3), link frame [m]."""
+    normals: Floats
+    """(w, 3) out of the allowed region, root frame."""
+    offsets: Floats
+    """(w,) [m]"""
+    kept: NDArray[np.int64]
+    """(m,) the pairs of body and wall that count, as places among all h w."""
+
+    def _farthest(self, poses: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """How far each body reaches beyond each wall (N, h w) [m], and by which corner."""
+        reach, which = [], []
+        for h, corners in enumerate(self.corners):
+            heights = (self.normals @ poses[:, h, :, :3]) @ corners.T  # (N, w, k)
+            which.append(heights.argmax(axis=2))
+            reach.append(heights.max(axis=2) + poses[:, h, :, 3] @ self.normals.T - self.offsets)
+        return np.hstack(reach), np.hstack(which)
+
+    def excess(self, motion: Motion) -> Floats:
+        return np.asarray(self._farthest(self.values(motion))[0][:, self.kept] / self.scale)
+
+    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
+        poses = self.values(motion)
+        _, which = self._farthest(poses)
+        whole = np.zeros_like(poses)
+        for column, place in enumerate(self.kept):
+            h, wall = divmod(int(place), len(self.offsets))
+            corner = np.ones((len(poses), 4))
+            corner[:, :3] = self.corners[h][which[:, place]]
+            force = cotangent[:, column, None] / self.scale[column] * self.normals[wall]
+            whole[:, h] += force[:, :, None] * corner[:, None, :]
+        return self.pull(motion, whole)
+
+
+def cell_constraint(robot: Robot, cell: Cell) -> Constraint:
+    """The constraint that keeps every moving body inside the cell.
+
+    A body that is beyond a wall in every one of 50 random positions of the joints is taken to be so by build: the foot
+    of the first link, which turns on the floor.
+
+    Raises:
+        ArgumentError: No body is ever inside.
+    """
+    every = _every(robot, cell)
+    kept = np.flatnonzero(_is_inside(robot, every))
+    if not len(kept):
+        names = ", ".join(x.name for x in cell.half_spaces)
+        raise ArgumentError(
+            f"the whole robot is beyond '{names}' wherever its joints are", remedy="Give it in the frame of the base."
+        )
+    where, units = tuple(every.where[k] for k in kept), ("m",) * len(kept)
+    return replace(every, where=where, scale=every.scale[kept], units=units, kept=kept)
+
+
+def beyond_by_build(robot: Robot, cell: Cell) -> tuple[str, ...]:
+    """Links with the walls that they are beyond wherever the joints are: they are not held to them."""
+    every = _every(robot, cell)
+    return tuple(every.where[k] for k in np.flatnonzero(~_is_inside(robot, every)))
+
+
+def _every(robot: Robot, cell: Cell) -> _CellConstraint:
+    """All pairs of body and wall."""
+    bodies = _bodies(robot, cell)
+    links = [link for link, _ in bodies]
+    where = tuple(f"link '{link}': {wall.name}" for link in links for wall in cell.half_spaces)
+    return _CellConstraint(
+        "floor or wall",
+        where,
+        np.full(len(where), _SCALE),
+        ("m",) * len(where),
+        pose_function(robot, links),
+        tuple(corners for _, corners in bodies),
+        np.array([x.normal for x in cell.half_spaces]),
+        np.array([x.offset for x in cell.half_spaces]),
+        np.arange(len(where)),
+    )
+
+
+def _is_inside(robot: Robot, every: _CellConstraint) -> NDArray[np.bool_]:
+    """Whether each pair (m,) of body and wall is as wanted in any of the random positions."""
+    q = random_positions(robot)
+    zero = np.zeros_like(q)
+    inside: NDArray[np.bool_] = np.any(every.excess(Motion(q, zero, zero, zero)) < -_TOUCH, axis=0)
+    return inside
+
+
+def _bodies(robot: Robot, cell: Cell) -> list[tuple[str, Floats]]:
+    """Moving links with corners (k, 3) in their frames: of their hulls, else their origins."""
+    hulls = [(hull.link, hull.corners) for hull in cell.hulls if robot.link_body(hull.link)[0] >= 0]
+    covered = {robot.link_body(link)[0] for link, _ in hulls}
+    bare = [body for index, body in enumerate(robot.bodies) if index not in covered]
+    return hulls + [(name, np.zeros((1, 3))) for body in bare for name, _ in body.members]

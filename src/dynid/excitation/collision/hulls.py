@@ -1,0 +1,166 @@
+"""Convex hulls as bodies for self-collision: measured exactly, or covered by a few capsules that contain them.
+
+For the cover a hull, given by points that span it, is cut by planes into convex pieces; a capsule holds all corners of
+a piece, and with them, being convex, the piece. The cover is safe, never exact: the capsules reach beyond the hull by
+what `overhang` says, so that a motion that keeps the capsules apart keeps the hulls apart, but some that keep the hulls
+apart are refused. More capsules come closer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics.kinematics import link_poses
+from dynid.errors import ArgumentError
+from dynid.excitation.collision.capsules import Capsule, distant_pairs, random_positions
+from dynid.excitation.collision.hull_distance import Polytope, hull_distances
+from dynid.robot.model import Robot
+
+__all__ = ["Hull", "hull_capsules", "hull_pairs", "overhang"]
+
+Floats = NDArray[np.float64]
+_SMALLEST = 1e-6
+"""Radius of a capsule about points on one line [m]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hull:
+    """The convex hull of some points fixed to a link: of a mesh's vertices, say."""
+
+    link: str
+    """Name of the link that carries it."""
+    corners: Floats
+    """(k, 3) points that span it, link frame [m]; those inside are dropped."""
+    polytope: Polytope = field(init=False, repr=False)
+    """Its corners, faces and edges."""
+
+    def __post_init__(self) -> None:
+        """Check, drop what is inside and freeze."""
+        polytope = _polytope(_checked(self.corners))
+        for array in polytope:
+            array.setflags(write=False)
+        object.__setattr__(self, "corners", polytope.corners)
+        object.__setattr__(self, "polytope", polytope)
+
+
+def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) -> tuple[tuple[int, int], ...]:
+    """Pairs of hulls that can collide, judged as `collision_pairs` does for capsules."""
+    pairs = np.array(distant_pairs(robot, [hull.link for hull in hulls]), dtype=np.int64)
+    if not len(pairs):
+        return ()
+    positions = [link_poses(robot, q) for q in random_positions(robot)]
+    poses = np.array([[at[hull.link][:3] for hull in hulls] for at in positions], dtype=float)
+    many = np.tile(pairs, (len(poses), 1))
+    rows = np.repeat(np.arange(len(poses)), len(pairs))
+    distance = hull_distances(tuple(h.polytope for h in hulls), many, poses[rows[:, None], many]).distance
+    apart = np.any(distance.reshape(len(poses), -1) > clearance, axis=0)
+    return tuple((int(a), int(b)) for a, b in pairs[apart])
+
+
+def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule, ...]:
+    """Capsules that together contain the convex hull of some points: of a mesh's vertices, say.
+
+    Args:
+        link: The link that carries the hull.
+        points: (k, 3) whose hull is meant, link frame [m].
+        count: How many capsules; the widest piece is cut until there are so many.
+    """
+    corners = _checked(points)
+    if count < 1:
+        raise ArgumentError(f"a hull cannot be covered by {count} capsules", remedy="Give at least one.")
+    pieces = [_outer(corners)]
+    while len(pieces) < count:
+        covers = [_capsule(link, piece) for piece in pieces]
+        widest = int(np.argmax([cover.radius for cover in covers]))
+        if covers[widest].radius <= _SMALLEST:
+            break
+        pieces.extend(_halves(link, pieces.pop(widest)))
+    return tuple(_capsule(link, piece) for piece in pieces)
+
+
+def overhang(capsules: tuple[Capsule, ...], points: ArrayLike, directions: int = 2000) -> float:
+    """How far the capsules of one link reach beyond the hull of points (k, 3) [m], over that many directions."""
+    d = np.random.default_rng(0).normal(size=(directions, 3))
+    d /= np.linalg.norm(d, axis=1, keepdims=True)
+    hull = (np.asarray(points, dtype=float) @ d.T).max(axis=0)
+    reach = [np.maximum(c.start @ d.T, c.end @ d.T) + c.radius for c in capsules]
+    return float(np.max(reach - hull))
+
+
+def _checked(points: ArrayLike) -> Floats:
+    corners = np.asarray(points, dtype=float)
+    if corners.ndim != 2 or corners.shape[1:] != (3,) or len(corners) < 1 or not np.isfinite(corners).all():
+        raise ArgumentError("a hull needs finite points of shape (k, 3)", remedy="Give the vertices of the mesh [m].")
+    return corners
+
+
+def _polytope(points: Floats) -> Polytope:
+    """Corners, faces and edges; the latter two are empty where points are too few or lie in a plane."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        return Polytope(np.array(points), np.zeros((0, 3)), np.zeros((0, 2, 3)))
+    normals = np.round(hull.equations[:, :3], 9)
+    edges = [
+        sorted(set(face) & set(hull.simplices[other]))
+        for k, (face, beside) in enumerate(zip(hull.simplices, hull.neighbors, strict=True))
+        for other in beside
+        if other > k and np.any(normals[k] != normals[other])  # triangles of one face share a diagonal, no edge
+    ]
+    return Polytope(points[hull.vertices], np.unique(hull.equations[:, :3].round(9), axis=0), points[np.array(edges)])
+
+
+def _outer(points: Floats) -> Floats:
+    """The points that are corners of the hull; all of them where they are too few or lie in a plane."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):
+        return points
+
+
+def _halves(link: str, corners: Floats) -> tuple[Floats, Floats]:
+    """The two parts of a hull cut in the middle along that principal axis for which their capsules are thinnest."""
+    _, axes = _frame(corners)
+    cuts = [_cut(corners, axis) for axis in axes]
+    return min(cuts, key=lambda halves: sum(_capsule(link, half).radius ** 2 for half in halves))
+
+
+def _cut(corners: Floats, normal: Floats) -> tuple[Floats, Floats]:
+    """Corners on either side of the middle plane, with those that the plane makes where it crosses the hull."""
+    height = corners @ normal
+    height = height - 0.5 * (height.min() + height.max())
+    below, above = corners[height <= 0.0], corners[height >= 0.0]
+    low, high = height[height < 0.0], height[height > 0.0]
+    share = (low[:, None] / (low[:, None] - high))[..., None]
+    crossing = (1.0 - share) * corners[height < 0.0][:, None] + share * corners[height > 0.0]
+    section = crossing.reshape(-1, 3)  # of all pairs: their hull is the whole section
+    return _outer(np.vstack([below, section])), _outer(np.vstack([above, section]))
+
+
+def _capsule(link: str, corners: Floats) -> Capsule:
+    """A capsule along the longest principal axis that contains all corners."""
+    middle, axes = _frame(corners)
+    along, *across = ((corners - middle) @ axes.T).T
+    radial = np.hypot(*across)
+    radius = max(float(radial.max()) * (1.0 + 1e-12), _SMALLEST)
+    cap = np.sqrt(radius**2 - np.minimum(radial, radius) ** 2)  # how far a cap reaches at that distance from the axis
+    start, end = float(np.min(along + cap)), float(np.max(along - cap))
+    if start > end:
+        start = end = 0.5 * (start + end)
+    return Capsule(link=link, start=middle + start * axes[0], end=middle + end * axes[0], radius=radius)
+
+
+def _frame(corners: Floats) -> tuple[Floats, Floats]:
+    """Middle (3,) of the box along the principal axes, and these axes (3, 3), one per row, the longest first."""
+    axes = np.linalg.svd(corners - corners.mean(axis=0), full_matrices=True)[2]
+    places = corners @ axes.T
+    low, high = places.min(axis=0), places.max(axis=0)
+    order = np.argsort(low - high)
+    return 0.5 * (low + high) @ axes, axes[order]

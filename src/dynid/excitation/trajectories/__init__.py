@@ -1,0 +1,1 @@
+"""Families of motions: each samples positions, velocities and accelerations."""

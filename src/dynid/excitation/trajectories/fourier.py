@@ -1,0 +1,135 @@
+"""Finite Fourier series: periodic excitation, so that a recording can be averaged and differentiated exactly.
+
+The series is that of Swevers et al. 1997 (Optimal robot excitation and identification): with ``w = 2 pi / period``,
+
+    q(t) = q0 + sum_k  a_k / (k w) sin(k w t) - b_k / (k w) cos(k w t),
+
+so that ``a_k``, ``b_k`` are amplitudes of velocity. A robot must start and stop at rest: before and after the periods
+the excursion from ``q0`` is faded in and out by a smooth window, which keeps the motion linear in its coefficients and
+inside any position range that contains the periodic part and ``q0``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import comb
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.excitation.trajectories.trajectory import LinearTrajectory
+
+__all__ = ["FourierTrajectory"]
+
+Floats = NDArray[np.float64]
+
+_FADE = Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
+"""From 0 to 1 on [0, 1] with three zero derivatives at both ends: position to jerk stay continuous."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FourierTrajectory(LinearTrajectory):
+    """A finite Fourier series with lead-in and lead-out."""
+
+    coefficients: Floats
+    """(1 + 2 K, n): ``q0`` [rad or m], then ``a_1 ... a_K``, then ``b_1 ... b_K`` [rad/s or m/s]."""
+    period_s: float
+    """Period of the lowest harmonic [s]."""
+    lead_s: float | None = None
+    """Length of the lead-in and of the lead-out [s]; a quarter of the period by default."""
+    periods: int = 1
+    """How often the period is run."""
+    _lead: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check and freeze."""
+        coefficients = np.array(self.coefficients, dtype=float)
+        if coefficients.ndim != 2 or coefficients.shape[0] % 2 == 0 or not np.isfinite(coefficients).all():
+            raise ArgumentError("Fourier coefficients must be finite, of shape (1 + 2 K, n)")
+        lead = 0.25 * self.period_s if self.lead_s is None else self.lead_s
+        if not (0.0 < self.period_s < np.inf and 0.0 < lead < np.inf and self.periods >= 1):
+            raise ArgumentError(
+                "period, lead and number of periods must be positive and finite", remedy="Give the lengths in seconds."
+            )
+        coefficients.setflags(write=False)
+        object.__setattr__(self, "coefficients", coefficients)
+        object.__setattr__(self, "_lead", float(lead))
+
+    @classmethod
+    def still(
+        cls, dof: int, *, period_s: float, harmonics: int, lead_s: float | None = None, periods: int = 1
+    ) -> FourierTrajectory:
+        """A series with all coefficients zero: the family that a design searches."""
+        if not isinstance(harmonics, int | np.integer) or harmonics < 0:
+            raise ArgumentError(f"harmonics must be a whole number, not {harmonics!r}", remedy="5 is usual.")
+        return cls(coefficients=np.zeros((1 + 2 * harmonics, dof)), period_s=period_s, lead_s=lead_s, periods=periods)
+
+    @property
+    def harmonics(self) -> int:
+        """Number K of harmonics."""
+        return len(self.coefficients) // 2
+
+    @property
+    def duration(self) -> float:
+        """Lead-in, periods and lead-out [s]."""
+        return self.periods * self.period_s + 2.0 * self._lead
+
+    @property
+    def recorded(self) -> tuple[float, float]:
+        """Start and end of the undisturbed periods [s]."""
+        return self._lead, self.duration - self._lead
+
+    @property
+    def centre(self) -> Floats:
+        """Mean position q0 (n,), where the motion starts and ends."""
+        return np.asarray(self.coefficients[0])
+
+    def with_coefficients(self, coefficients: Floats) -> FourierTrajectory:
+        """The same period, lead and number of periods with other coefficients (1 + 2 K, n)."""
+        return replace(self, coefficients=coefficients)
+
+    def fitted(self, other: LinearTrajectory) -> FourierTrajectory:
+        """Another's path in this family's time; of another series the harmonics that both have, exactly."""
+        if not isinstance(other, FourierTrajectory):
+            return super().fitted(other)
+        given, common = other.coefficients, min(self.harmonics, other.harmonics)
+        coefficients = self.resting(other.centre)
+        for ours, theirs in ((1, 1), (1 + self.harmonics, 1 + other.harmonics)):
+            # a_k / (k w) is an excursion: the same path in another period has other velocities
+            speeds = given[theirs : theirs + common] * (other.period_s / self.period_s)
+            coefficients[ours : ours + common] = speeds
+        return self.with_coefficients(coefficients)
+
+    def resting(self, q: Floats) -> Floats:
+        """Coefficients of standing still at q (n,)."""
+        coefficients = np.zeros_like(self.coefficients)
+        coefficients[0] = q
+        return coefficients
+
+    def basis(self, t: Floats, order: int) -> Floats:
+        """Derivative of the basis functions (N, 1 + 2 K); product rule of window and harmonics."""
+        excursion = sum(
+            (comb(order, i) * self._window(t, i)[:, None] * self._harmonics(t - self._lead, order - i))
+            for i in range(order + 1)
+        )
+        constant = np.full((len(t), 1), 1.0 if order == 0 else 0.0)
+        return np.hstack([constant, np.asarray(excursion)])
+
+    def _harmonics(self, t: Floats, order: int) -> Floats:
+        """Derivative of ``sin(k w t) / (k w)`` and ``-cos(k w t) / (k w)``, (N, 2 K)."""
+        w = 2.0 * np.pi / self.period_s * np.arange(1, self.harmonics + 1)
+        phase = np.outer(t, w) + 0.5 * np.pi * order  # each derivative advances the phase by a quarter turn
+        scale = w ** (order - 1.0)
+        return np.hstack([np.sin(phase) * scale, -np.cos(phase) * scale])
+
+    def _window(self, t: Floats, order: int) -> Floats:
+        """Derivative of the window (N,): 0 to 1 over the lead-in, 1, and 1 to 0 over the lead-out."""
+        fade = _FADE.deriv(order) if order else _FADE
+        rising = np.clip(t / self._lead, 0.0, 1.0)
+        falling = np.clip((self.duration - t) / self._lead, 0.0, 1.0)
+        inside = (rising < 1.0, falling < 1.0)
+        value = np.full(len(t), 1.0 if order == 0 else 0.0)
+        value = np.where(inside[0], fade(rising) / self._lead**order, value)
+        return np.where(inside[1], fade(falling) / (-self._lead) ** order, value)

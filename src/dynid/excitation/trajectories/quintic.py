@@ -1,0 +1,209 @@
+"""Fifth-order moves: point to point ([Atkeson1986] section 3) and through a sequence of points.
+
+Equation numbers: [GautierKhalil1992] section 5. Each segment joins (q, dq) at its ends with zero acceleration there.
+
+The paper takes the peak acceleration for a decreasing function of the segment time; it is not (``dq = 1`` at both ends,
+two radians apart: no acceleration at all in 2 s, 0.64 rad/s^2 in 3 s). So the shortest admissible time is searched from
+below, with all joints checked at every candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError, ExcitationError
+from dynid.excitation.trajectories.trajectory import Trajectory
+
+__all__ = ["QuinticTrajectory", "minimum_jerk", "quintic_coefficients", "segment_peaks", "shortest_segment"]
+
+Floats = NDArray[np.float64]
+
+
+def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, duration: ArrayLike) -> Floats:
+    """Coefficients ``a_0 ... a_5`` (..., 6) of the segments with these boundary values (broadcast together)."""
+    T = np.asarray(duration, dtype=float)
+    step = q_b - q_a
+    a3 = 10 * step / T**3 - (6 * dq_a + 4 * dq_b) / T**2  # (28)
+    a4 = -15 * step / T**4 + (8 * dq_a + 7 * dq_b) / T**3
+    a5 = 6 * step / T**5 - 3 * (dq_a + dq_b) / T**4
+    return np.stack(np.broadcast_arrays(q_a, dq_a, 0.0 * a3, a3, a4, a5), axis=-1)
+
+
+def _evaluate(a: Floats, u: Floats, order: int) -> Floats:
+    """Derivative of the polynomials a (..., 6) at relative times u (...), (24)-(26)."""
+    for _ in range(order):
+        a = a[..., 1:] * np.arange(1, a.shape[-1])
+    value = np.zeros(np.broadcast_shapes(a.shape[:-1], u.shape))
+    for k in reversed(range(a.shape[-1])):
+        value = value * u + a[..., k]
+    return value
+
+
+def segment_peaks(a: Floats, duration: ArrayLike) -> tuple[Floats, Floats]:
+    """Exact largest |dq| and |ddq| (...) of segments with coefficients a (..., 6) and durations (...)."""
+    T = np.broadcast_to(np.asarray(duration, dtype=float), a.shape[:-1])
+    a3, a4, a5 = a[..., 3], a[..., 4], a[..., 5]
+    turning = (_quadratic_roots(3 * a3, 6 * a4, 10 * a5, T), _quadratic_roots(6 * a3, 24 * a4, 60 * a5, T))
+    ends = (np.zeros_like(T), T)
+    peaks = [
+        np.max([np.abs(_evaluate(a, u, order)) for u in (*ends, *roots)], axis=0)
+        for order, roots in zip((1, 2), turning, strict=True)
+    ]
+    return peaks[0], peaks[1]
+
+
+def _quadratic_roots(c0: Floats, c1: Floats, c2: Floats, T: Floats) -> tuple[Floats, Floats]:
+    """Real roots of ``c0 + c1 u + c2 u^2`` clipped into [0, T]; 0 where there is none."""
+    root = np.sqrt(np.maximum(c1 * c1 - 4 * c2 * c0, 0.0))
+    real = c1 * c1 >= 4 * c2 * c0
+    stable = -0.5 * (c1 + np.where(c1 >= 0, root, -root))  # no cancellation between c1 and the root
+    first = np.divide(stable, c2, out=np.zeros_like(T), where=real & (c2 != 0))
+    second = np.divide(c0, stable, out=np.zeros_like(T), where=real & (stable != 0))
+    return np.clip(first, 0.0, T), np.clip(second, 0.0, T)
+
+
+def shortest_segment(
+    q: tuple[Floats, Floats], dq: tuple[Floats, Floats], velocity: Floats, acceleration: Floats
+) -> float:
+    """Shortest duration [s] that keeps every joint of a segment within its velocity and acceleration limits.
+
+    Durations are searched upwards from a bound below which the mean velocity or the change of velocity is too large, by
+    steps of 1 %, then refined by bisection to 1e-12.
+
+    Args:
+        q: Positions (n,) at start and end [rad or m].
+        dq: Velocities (n,) at start and end.
+        velocity: (n,) limits; infinite where there is none.
+        acceleration: (n,) limits; infinite where there is none.
+    """
+    if np.any(np.abs(dq) > velocity * (1 + 1e-12)):
+        raise ExcitationError("a point is faster than the velocity limit", remedy="Choose slower points.")
+
+    def admissible(T: Floats) -> NDArray[np.bool_]:
+        peaks = segment_peaks(quintic_coefficients(*q, *dq, T[:, None]), T[:, None])
+        return np.asarray(np.all((peaks[0] <= velocity * (1 + 1e-9)) & (peaks[1] <= acceleration * (1 + 1e-9)), axis=1))
+
+    low = max(float(np.max(np.abs(q[1] - q[0]) / velocity)), float(np.max(np.abs(dq[1] - dq[0]) / acceleration)), 1e-3)
+    for _ in range(20):
+        grid = np.asarray(low * 1.01 ** np.arange(200), dtype=float)
+        good = admissible(grid)
+        if good.any():
+            first = int(np.argmax(good))
+            return low if first == 0 else _bisect(admissible, float(grid[first - 1]), float(grid[first]))
+        low = float(grid[-1])
+    raise ExcitationError("no segment time meets velocity and acceleration limits", remedy="Choose slower points.")
+
+
+def _bisect(admissible: Callable[[Floats], NDArray[np.bool_]], low: float, high: float) -> float:
+    while high - low > 1e-12 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if admissible(np.array([middle]))[0] else (middle, high)
+    return high
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QuinticTrajectory(Trajectory):
+    """Fifth-order segments through points, with zero acceleration at every point."""
+
+    q: Floats
+    """(m + 1, n) positions at the points [rad or m]."""
+    dq: Floats
+    """(m + 1, n) velocities at the points."""
+    durations: Floats
+    """(m,) of the segments [s]."""
+
+    def __post_init__(self) -> None:
+        """Check and freeze."""
+        for name in ("q", "dq", "durations"):
+            array = np.array(getattr(self, name), dtype=float)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        fits = self.q.ndim == 2 and self.dq.shape == self.q.shape and self.durations.shape == (len(self.q) - 1,)
+        if not fits or len(self.q) < 2 or not np.all(self.durations > 0):
+            raise ArgumentError("expected q and dq (m + 1, n) and m positive durations")
+
+    @classmethod
+    def through(cls, q: ArrayLike, dq: ArrayLike, *, velocity: ArrayLike, acceleration: ArrayLike) -> QuinticTrajectory:
+        """Join points in the shortest time within velocity and acceleration limits (n,).
+
+        Between the points positions may leave the range of the points: look at `position_range`.
+        """
+        points, speeds = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+        limits = [np.broadcast_to(np.asarray(x, dtype=float), points.shape[1:]) for x in (velocity, acceleration)]
+        durations = [
+            shortest_segment((points[i], points[i + 1]), (speeds[i], speeds[i + 1]), limits[0], limits[1])
+            for i in range(len(points) - 1)
+        ]
+        return cls(q=points, dq=speeds, durations=np.array(durations))
+
+    @property
+    def duration(self) -> float:
+        """Length of the motion [s]."""
+        return float(self.durations.sum())
+
+    @property
+    def dof(self) -> int:
+        """Number of joints n."""
+        return int(self.q.shape[1])
+
+    @property
+    def segments(self) -> Floats:
+        """Coefficients (m, n, 6) of the segments in their own relative times."""
+        T = self.durations[:, None]
+        return quintic_coefficients(self.q[:-1], self.q[1:], self.dq[:-1], self.dq[1:], T)
+
+    def derivative(self, t: Floats, order: int) -> Floats:
+        """Derivative of order 0 to 3 at times t (N,): (N, n)."""
+        starts = np.concatenate([[0.0], np.cumsum(self.durations)[:-1]])
+        segment = np.clip(np.searchsorted(starts, t, side="right") - 1, 0, len(starts) - 1)
+        return _evaluate(self.segments[segment], (t - starts[segment])[:, None], order)
+
+    @property
+    def position_range(self) -> tuple[Floats, Floats]:
+        """Exact lowest and highest position (n,), (n,), from the roots of the velocity."""
+        low, high = self.q.min(axis=0), self.q.max(axis=0)
+        for segment, T in zip(self.segments, self.durations, strict=True):
+            for j, a in enumerate(segment):
+                roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a[1:] * np.arange(1, 6), "b"))
+                inside = roots[(np.abs(roots.imag) < 1e-9 * T) & (roots.real > 0) & (roots.real < T)].real
+                values = _evaluate(a, inside, 0)
+                low[j], high[j] = min(low[j], *values, np.inf), max(high[j], *values, -np.inf)
+        return low, high
+
+    @property
+    def peaks(self) -> tuple[Floats, Floats]:
+        """Exact largest |dq| and |ddq| of each joint (n,), (n,)."""
+        velocity, acceleration = segment_peaks(self.segments, self.durations[:, None])
+        return velocity.max(axis=0), acceleration.max(axis=0)
+
+
+def minimum_jerk(
+    q_start: ArrayLike,
+    q_end: ArrayLike,
+    *,
+    duration_s: float | None = None,
+    velocity: ArrayLike = np.inf,
+    acceleration: ArrayLike = np.inf,
+) -> QuinticTrajectory:
+    """Point-to-point move from rest to rest, in a given time or in the shortest one within limits.
+
+    Args:
+        q_start: (n,) [rad or m]
+        q_end: (n,) [rad or m]
+        duration_s: Of the move [s]; by default the shortest that the limits allow.
+        velocity: Limit of each joint, scalar or (n,).
+        acceleration: Likewise.
+    """
+    q = np.array([q_start, q_end], dtype=float)
+    step = np.abs(q[1] - q[0])
+    if duration_s is None:
+        # peaks of the unit move: velocity 15/8, acceleration 10/sqrt(3)
+        needs = (15 / 8 * step / np.asarray(velocity), np.sqrt(10 / np.sqrt(3) * step / np.asarray(acceleration)))
+        duration_s = max(float(np.max(need)) for need in needs)
+        if not 0.0 < duration_s < np.inf:
+            raise ArgumentError("the shortest move needs a distance and limits", remedy="Give duration_s instead.")
+    return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array([duration_s]))

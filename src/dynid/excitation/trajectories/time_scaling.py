@@ -1,0 +1,95 @@
+"""The same path in the shortest time that all limits allow."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError, ExcitationError
+from dynid.excitation.constraint import Constraint
+from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.feasibility import is_feasible
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.trajectories.trajectory import TimeScaled, Trajectory
+from dynid.robot.model import Robot
+
+__all__ = ["scaled_to_limits"]
+
+Floats = NDArray[np.float64]
+_FASTEST = 1e-6
+"""Time factor to begin at where joint limits leave any."""
+_SLOWEST = 1e9
+"""Time factor at which only what standing still needs is left: gravity and dry friction."""
+_ROUNDING = 1e-12
+"""Relative excess that counts as touching a limit: paths may end right at it."""
+
+
+def scaled_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits, *, samples: int = 2001) -> TimeScaled:
+    """Slow a trajectory down, or speed it up, until the first limit is reached.
+
+    Velocity, acceleration and jerk fall with the first three powers of the time factor; torques, which keep their
+    gravity part, and the speed of the tool are met by searching upwards from there.
+
+    Args:
+        trajectory: Any path.
+        robot: Whose torques count.
+        limits: All of them are kept at the samples.
+        samples: How many, over the whole motion.
+
+    Raises:
+        ExcitationError: The path itself breaks a limit, however slowly it is run, or a joint that must move may not;
+            the message says which.
+        ArgumentError: No limit has to do with speed.
+    """
+    constraints = build_constraints(robot, limits)
+    _refuse_impossible(trajectory, constraints, limits, samples)
+    shares = np.linspace(0.0, 1.0, samples)
+
+    def feasible(factor: float) -> bool:
+        scaled = trajectory.slowed(factor)
+        return is_feasible(constraints, scaled.motion(shares * scaled.duration), -_ROUNDING)
+
+    smallest = _joint_factor(trajectory, limits, samples)
+    high = low = smallest * (1.0 + 1e-9) if smallest > 0.0 else _FASTEST
+    if smallest == 0.0 and feasible(low):
+        raise ArgumentError(
+            "no limit has to do with the speed of this path",
+            remedy="Limit velocity, acceleration, torque or tool speed.",
+        )
+    while not feasible(high) and high < _SLOWEST:
+        low, high = high, 1.05 * high
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if feasible(middle) else (middle, high)
+    return trajectory.slowed(high)
+
+
+def _joint_factor(trajectory: Trajectory, limits: MotionLimits, samples: int) -> float:
+    """The smallest time factor that keeps velocity, acceleration and jerk; zero where they are not limited."""
+    factor = 0.0
+    for order, bound in enumerate((limits.velocity, limits.acceleration, limits.jerk), start=1):
+        peak = trajectory.peak(order, samples)
+        shares = np.divide(peak, bound, out=np.zeros_like(peak), where=peak > 0.0)
+        factor = max(factor, float(shares.max()) ** (1.0 / order))
+    return factor
+
+
+def _refuse_impossible(
+    trajectory: Trajectory, constraints: tuple[Constraint, ...], limits: MotionLimits, samples: int
+) -> None:
+    """Refuse a path that breaks limits even where it is run infinitely slowly, in the direction that it takes."""
+    bounds = {"velocity": limits.velocity, "acceleration": limits.acceleration, "jerk": limits.jerk}
+    still = [
+        f"{kind} of joint '{limits.joint_names[j]}' is zero"
+        for order, (kind, bound) in enumerate(bounds.items(), start=1)
+        for j in np.flatnonzero((bound <= 0.0) & (trajectory.peak(order, samples) > 0.0))
+    ]
+    if still:
+        raise ExcitationError(f"the path needs a joint that may not move: {', '.join(still)}", remedy="Raise it.")
+    slow = trajectory.slowed(_SLOWEST)
+    found = margins(constraints, slow.motion(np.linspace(0.0, slow.duration, samples)))
+    beyond = sorted({f"{m.limit} of {m.where}" for m in found if m.relative < -_ROUNDING})
+    if beyond:
+        raise ExcitationError(
+            f"the path breaks limits at any speed: {', '.join(beyond)}", remedy="Choose another path."
+        )

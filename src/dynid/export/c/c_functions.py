@@ -1,0 +1,163 @@
+"""The functions a C package can have: how each is recorded, and what its arguments mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynid.dynamics.energy import kinetic_energy_row, potential_energy_row
+from dynid.dynamics.inertia_matrix import (
+    composite_inertia_matrix,
+    gravity_torque,
+    motor_inertia_matrix,
+    velocity_torque,
+)
+from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler
+from dynid.dynamics.regressor import torque_regressor
+from dynid.dynamics.symmetric_solve import solve_symmetric
+from dynid.export.c.c_model import CodeModel
+from dynid.robot.model import Robot
+from dynid.tape import Tape, record
+
+__all__ = ["FUNCTIONS", "TWO_RATE", "CFunction", "record_function", "record_synchronous"]
+
+Outputs = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CFunction:
+    """One function of the package."""
+
+    says: str
+    """What it computes, for the header."""
+    states: tuple[str, ...]
+    """Inputs (n,) each: q, dq, ddq, torque."""
+    outputs: Mapping[str, str]
+    """What each output holds, with its unit."""
+    compute: Callable[..., Outputs] = field(repr=False)
+    """``compute(model, theta, *states)`` -> outputs; scalar-agnostic."""
+
+
+def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
+    return {"torque": newton_euler(model.internal, model.motion_theta(theta), q, dq, ddq)}
+
+
+def _inertia_matrix(model: CodeModel, theta: Any, q: Any) -> Outputs:
+    return {"inertia": composite_inertia_matrix(model.internal, theta, q)}
+
+
+def _gravity(model: CodeModel, theta: Any, q: Any) -> Outputs:
+    return {"torque": gravity_torque(model.internal, theta, q)}
+
+
+def _velocity_torque(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
+    return {"torque": velocity_torque(model.internal, model.motion_theta(theta), q, dq)}
+
+
+def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
+    return {"torque": joint_model_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))}
+
+
+def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
+    robot, rest = model.internal, np.zeros(model.robot.dof)
+    bias = newton_euler(robot, model.motion_theta(theta), q, dq, rest)
+    return {"ddq": solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)}
+
+
+def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
+    robot, links = model.internal, theta[: 10 * model.robot.dof]
+    rotors = dq @ (motor_inertia_matrix(robot, theta) @ dq)
+    kinetic = kinetic_energy_row(robot, q, dq) @ links + 0.5 * rotors
+    return {"energy": np.array([kinetic, potential_energy_row(robot, q) @ links + model.potential_offset])}
+
+
+def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
+    Y = torque_regressor(model.robot, q, dq, ddq)
+    return {"regressor": Y if model.base is None else Y[:, list(model.base.columns)]}
+
+
+def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:
+    inertia = composite_inertia_matrix(model.internal, theta, q)[np.triu_indices(model.robot.dof)]
+    return {"inertia": inertia, "gravity": gravity_torque(model.internal, theta, q)}
+
+
+def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
+    friction = joint_model_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))
+    return {"velocity": velocity_torque(model.internal, model.motion_theta(theta), q, dq) + friction}
+
+
+FUNCTIONS: dict[str, CFunction] = {
+    "inverse_dynamics": CFunction(
+        "Joint torques of a motion: links, rotors, friction, offsets.",
+        ("q", "dq", "ddq"),
+        {"torque": "[N m or N]"},
+        _inverse_dynamics,
+    ),
+    "inertia_matrix": CFunction(
+        "Inertia matrix, rotors included.", ("q",), {"inertia": "row-major [kg m^2, kg m or kg]"}, _inertia_matrix
+    ),
+    "gravity": CFunction("Torques that hold the links against gravity.", ("q",), {"torque": "[N m or N]"}, _gravity),
+    "velocity_torque": CFunction(
+        "Coriolis and centrifugal torques of the links.", ("q", "dq"), {"torque": "[N m or N]"}, _velocity_torque
+    ),
+    "friction": CFunction(
+        "Torques of friction and offsets, without rotor inertia.", ("q", "dq"), {"torque": "[N m or N]"}, _friction
+    ),
+    "forward_dynamics": CFunction(
+        "Accelerations under joint torques.", ("q", "dq", "torque"), {"ddq": "[rad/s^2 or m/s^2]"}, _forward_dynamics
+    ),
+    "energy": CFunction(
+        "Kinetic energy (rotors included), then potential energy.",
+        ("q", "dq"),
+        {"energy": "[J]"},
+        _energy,
+    ),
+    "regressor": CFunction(
+        "Torques per unit of each parameter: torque = regressor * parameters.",
+        ("q", "dq", "ddq"),
+        {"regressor": "row-major"},
+        _regressor,
+    ),
+}
+"""What `generate_c` offers."""
+
+TWO_RATE: dict[str, CFunction] = {
+    "background_inertia": CFunction(
+        "Background task: inertia matrix (upper triangle, row after row) and gravity torques.",
+        ("q",),
+        {"inertia": "[kg m^2, kg m or kg]", "gravity": "[N m or N]"},
+        _background_inertia,
+    ),
+    "background_velocity": CFunction(
+        "Background task, independent of the other: velocity torques with friction and offsets.",
+        ("q", "dq"),
+        {"velocity": "[N m or N]"},
+        _background_velocity,
+    ),
+}
+"""The two background tasks of the two-rate structure ([Izaguirre1992] section 3)."""
+
+
+def record_function(model: CodeModel, name: str) -> Tape:
+    """Record one of the package's functions for a model."""
+    entry = (FUNCTIONS | TWO_RATE)[name]
+    states = {state: (model.robot.dof,) for state in entry.states}
+    if name == "regressor":
+        return record(lambda **given: entry.compute(model, None, *given.values()), **states)
+    return model.record(lambda theta, **given: entry.compute(model, theta, *given.values()), **states)
+
+
+def record_synchronous(robot: Robot) -> Tape:
+    """The synchronous task: n multiplications and n + 1 additions per joint ([Izaguirre1992] section 3)."""
+    n = robot.dof
+    place = np.zeros((n, n), dtype=int)
+    place[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
+    place = np.maximum(place, place.T)
+
+    def torque(inertia: Any, gravity: Any, velocity: Any, ddq: Any) -> Outputs:
+        return {"torque": inertia[place] @ ddq + gravity + velocity}
+
+    return record(torque, inertia=(n * (n + 1) // 2,), gravity=(n,), velocity=(n,), ddq=(n,))

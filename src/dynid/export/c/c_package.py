@@ -1,0 +1,276 @@
+"""From a robot to a folder of real-time C code that can check itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from dynid.dynamics.inertia_matrix import composite_inertia_matrix
+from dynid.errors import ArgumentError, DescriptionError, ExportError
+from dynid.export.c.c_check import check_code
+from dynid.export.c.c_extras import cmake_text, cpp_text, readme_text, selftest_text
+from dynid.export.c.c_functions import FUNCTIONS, TWO_RATE, record_function, record_synchronous
+from dynid.export.c.c_model import CodeModel, build_model
+from dynid.export.c.c_names import c_identifier
+from dynid.export.c.c_preparation import Preparation
+from dynid.export.c.c_printer import printed_count
+from dynid.export.c.c_pruning import PrunedModel
+from dynid.export.c.c_reference import reference
+from dynid.export.c.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
+from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
+from dynid.export.result_file import SavedResult
+from dynid.files import write_atomically
+from dynid.links.identify import Identification
+from dynid.parameters.base import BaseParameters
+from dynid.robot.model import Robot
+from dynid.studies.control.control_arguments import as_whole
+from dynid.tape import OperationCount, Tape, record
+
+__all__ = ["CPackage", "Identified", "generate_c"]
+
+SELFTEST_SAMPLES = 5
+
+
+@runtime_checkable
+class Identified(Protocol):
+    """A result that holds a robot with identified parameters."""
+
+    @property
+    def identified(self) -> Robot:
+        """The robot."""
+
+
+Source = Robot | Identified | SavedResult | PrunedModel
+"""What code can be generated from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CPackage:
+    """Generated C code, not written yet."""
+
+    name: str
+    """Identifier that every file and symbol begins with."""
+    files: Mapping[str, str]
+    """File name -> text."""
+    counts: Mapping[str, OperationCount]
+    """Operations of one call of each function, two-rate tasks and setters included."""
+    text: CodeText = field(repr=False)
+    """What the files were made from."""
+
+    @property
+    def tolerance(self) -> float:
+        """Largest error against Python, relative to the size of the terms of the sum."""
+        return TOLERANCE[self.text.precision]
+
+    def check(self, samples: int = 1000, *, seed: int = 0) -> dict[str, float]:
+        """Compile the code in a temporary folder, run it on random states and compare it with Python.
+
+        Args:
+            samples: Number of states.
+            seed: Of the states.
+
+        Returns:
+            Largest error of each function, and of the torque by ``two_rate``, relative to the size of the terms of the
+            sum.
+
+        Raises:
+            ExportError: There is no compiler, or it refuses the code.
+            GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
+        """
+        answers = reference(self.text.model, self.text.answered, as_whole("samples", samples, least=1), seed)
+        return check_code(self.text, self.files, answers, self.tolerance)
+
+    def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write the files into a folder, which is made where it is missing; each file whole or not at all.
+
+        Raises:
+            ExportError: A file exists and ``force`` is False (then nothing is written), or the system refuses.
+        """
+        target = Path(folder)
+        there = [name for name in self.files if (target / name).exists()]
+        if there and not force:
+            raise ExportError(
+                f"the folder has {there[0]} already", path=target, remedy="Choose another folder, or pass force=True."
+            )
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ExportError(
+                f"cannot make the folder: {error.strerror}", path=target, remedy="Choose another folder."
+            ) from error
+        for name in (f"{self.name}_two_rate.h", f"{self.name}_two_rate.c"):  # of other options, written before
+            if name not in self.files and _is_ours(target / name):
+                (target / name).unlink()
+        for name, content in self.files.items():
+            write_atomically(target / name, content, force=force)
+        return target
+
+    def summary(self) -> str:
+        """Files, operations and what was pruned, as text."""
+        model = self.text.model
+        lines = [f"C package '{self.name}' of {model.robot!r}", f"model hash {model.model_hash}"]
+        lines += [f"{len(model.columns)} parameters can be changed at run time"] if model.columns else []
+        lines += [f"  {name} ({len(content.splitlines())} lines)" for name, content in self.files.items()]
+        return "\n".join([*lines, "", operation_table(self.text).to_text(), *self.text.notes])
+
+
+def generate_c(
+    source: Source,
+    functions: Sequence[str] = tuple(FUNCTIONS),
+    *,
+    name: str | None = None,
+    precision: Literal["double", "float"] = "double",
+    parameters: Literal["folded", "struct"] = "folded",
+    base: BaseParameters | None = None,
+    load: Literal["struct"] | None = None,
+    two_rate: bool = True,
+) -> CPackage:
+    """Generate C99 code of a robot's dynamics.
+
+    Args:
+        source: A robot with its parameter values, an identification, what `read_result` read of one, or a model pruned
+            by `prune`.
+        functions: Which functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
+            ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
+        name: What files and symbols begin with; by default made from the robot's name.
+        precision: Type of all numbers.
+        parameters: ``folded`` into the code as constants, or kept in a ``struct`` to change at run time.
+        base: Base parameters for the regressor's columns and, with ``struct``, the values to change.
+        load: ``struct`` for a load on the last link that can be changed at run time.
+        two_rate: Whether to add the two-rate structure (background and synchronous tasks).
+
+    Raises:
+        ArgumentError: A function is not known, or an option does not fit the robot.
+        DescriptionError: Forward dynamics is asked for and a joint moves nothing that has inertia.
+    """
+    robot, notes = _robot_and_notes(source)
+    _check_options(functions, precision, parameters, load)
+    if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
+        what = f"base is {base!r}" if isinstance(name, str | None) else f"name is {name!r}"
+        raise ArgumentError(what, remedy="Give a text as name, base_parameters(robot) as base, or leave them out.")
+    if "forward_dynamics" in functions:
+        _check_motion(robot, source)
+    model = build_model(robot, parameters=parameters, base=base, load=load)
+    tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
+    tasks = {task: record_function(model, task) for task in TWO_RATE} if two_rate else {}
+    preparation = Preparation([*tapes.values(), *tasks.values()], len(model.columns))
+    prepared = {task: preparation.apply(tape) for task, tape in tasks.items()}
+    text = CodeText(
+        name=c_identifier(robot.name if name is None else name),
+        precision=precision,
+        model=model,
+        tapes={function: preparation.apply(tape) for function, tape in tapes.items()},
+        setters=_setters(model, preparation),
+        tasks={**prepared, "synchronous": record_synchronous(robot)} if two_rate else {},
+        notes=notes,
+    )
+    _check_range(text)
+    counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **text.tasks, **text.setters}.items()}
+    return CPackage(name=text.name, files=MappingProxyType(_files(text)), counts=MappingProxyType(counts), text=text)
+
+
+def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
+    if isinstance(source, Robot):
+        return source, ()
+    if isinstance(source, SavedResult):
+        source = source.identification()
+    if isinstance(source, PrunedModel):
+        return source.robot, tuple(source.notes())
+    if isinstance(source, Identification):
+        missing = ", ".join(source.terms_left_out)
+        note = f"Terms with memory, or of other joints, are not in this code: {missing}."
+        return source.with_terms, (note,) if missing else ()
+    if isinstance(source, Identified):
+        return source.identified, ()
+    raise ArgumentError(f"code cannot be generated from a {type(source).__name__}", remedy="Give a Robot or a fit.")
+
+
+def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
+    unknown = [function for function in functions if function not in FUNCTIONS]
+    if unknown or not functions:
+        what = f"there is no function '{unknown[0]}'" if unknown else "no function is asked for"
+        raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}.")
+    for value, choices in (
+        (precision, ("double", "float")),
+        (parameters, ("folded", "struct")),
+        (load, (None, "struct")),
+    ):
+        if value not in choices:
+            raise ArgumentError(f"option {value!r} is not one of {choices}")
+
+
+def _check_motion(robot: Robot, source: Source) -> None:
+    """Refuse forward dynamics where the inertia matrix cannot be solved with."""
+    if isinstance(source, PrunedModel) and source.indefinite:
+        much = f"{source.indefinite} of {source.samples} samples"
+        raise ArgumentError(
+            f"the pruned inertia matrix is not positive definite on {much}: forward dynamics would be nonsense",
+            remedy="Leave forward_dynamics out of the functions, or prune with a smaller threshold.",
+        )
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof)
+    inertia = np.asarray(composite_inertia_matrix(robot, robot.parameter_vector, q), dtype=float)
+    own = np.sqrt(np.abs(np.diag(inertia)))
+    scaled = inertia / np.outer(own, own) if own.all() else inertia * 0.0
+    if np.abs(np.linalg.eigvalsh(scaled)).min(initial=1.0) < 1e-13:
+        joint = f"joint '{robot.joint_names[int(np.argmin(own))]}'" if not own.all() else "a joint"
+        raise DescriptionError(
+            f"robot '{robot.name}': {joint} moves nothing that has inertia, so forward dynamics is not defined",
+            remedy="Give the link its mass, the joint a RotorInertia, or leave forward_dynamics out of the functions.",
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is one that was generated."""
+    return path.is_file() and "enerated by dynid" in path.read_text(encoding="utf-8", errors="replace")[:400]
+
+
+def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
+    if not model.columns:
+        return {}
+    size = len(model.columns)
+    setters = {"set_parameters": record(lambda values: {"prepared": preparation.prepare(values)}, values=(size,))}
+    if model.load:
+        setters["set_load"] = record(
+            lambda values, load: {"prepared": preparation.prepare(values + model.load_map @ load)},
+            values=(size,),
+            load=(10,),
+        )
+    return setters
+
+
+def _check_range(text: CodeText) -> None:
+    """Refuse constants that the type cannot hold."""
+    tapes = [*text.tapes.values(), *text.tasks.values()]
+    constants = np.concatenate([text.model.runtime_values, *(tape.constants for tape in tapes)])
+    sizes = np.abs(constants[constants != 0.0])
+    limits = np.finfo(np.float32 if text.precision == "float" else np.float64)
+    if sizes.size and (sizes.max() > limits.max or sizes.min() < limits.tiny):
+        raise ArgumentError(
+            f"a constant of the model, {sizes.max():.1e} or {sizes.min():.1e}, does not fit the type {text.precision}",
+            remedy="Use precision='double' or mend the model's units.",
+        )
+
+
+def _files(text: CodeText) -> dict[str, str]:
+    name, tolerance = text.name, TOLERANCE[text.precision]
+    answers = reference(text.model.folded(), text.answered, SELFTEST_SAMPLES)
+    files = {
+        f"{name}.h": header_text(text),
+        f"{name}.c": source_text(text),
+        f"{name}.hpp": cpp_text(text),
+        f"{name}_selftest.c": selftest_text(text, answers, tolerance),
+    }
+    if text.tasks:
+        files[f"{name}_two_rate.h"] = two_rate_header(text)
+        files[f"{name}_two_rate.c"] = two_rate_source(text)
+    sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
+    headers = [entry for entry in files if entry.endswith((".h", ".hpp"))]
+    files["CMakeLists.txt"] = cmake_text(text, sources, headers)
+    files["README.md"] = readme_text(text, tolerance)
+    return files

@@ -1,0 +1,126 @@
+"""Models without the parameters that hardly matter ([Izaguirre1992] section 7), with the error this makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.export.c.c_regrouping import regroup
+from dynid.kernels import inertia_matrix, regressor
+from dynid.robot.model import Robot
+from dynid.tables import Table
+
+__all__ = ["PrunedModel", "prune"]
+
+Floats = NDArray[np.float64]
+Motions = Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]]
+"""Trajectories, each (q, dq, ddq) of shape (N, n)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrunedModel:
+    """A robot whose insignificant parameters are zero."""
+
+    robot: Robot
+    """With regrouped parameters; those dropped are zero."""
+    kept: tuple[str, ...]
+    """Names of the base parameters that remain."""
+    dropped: tuple[str, ...]
+    """Names of the base parameters that were dropped."""
+    threshold: float
+    """Largest contribution dropped, as a share of each joint's largest torque."""
+    error_bound: Floats
+    """(n,) bound of the torque error over the trajectories [N m or N]: the dropped contributions, added by size."""
+    largest_torque: Floats
+    """(n,) over the trajectories [N m or N]."""
+    samples: int
+    """Number of samples the bound was computed on."""
+    indefinite: int
+    """At how many of the samples the inertia matrix is no longer positive definite: there is no forward dynamics."""
+
+    def notes(self) -> list[str]:
+        """What a reader of the code should know."""
+        lines = [
+            f"Pruned: {len(self.kept)} of {len(self.kept) + len(self.dropped)} base parameters kept; the others "
+            f"contribute less than {100 * self.threshold:g} percent of",
+            f"each joint's largest torque on all {self.samples} samples of the given trajectories.",
+            "Error of the torques of inverse dynamics on these samples, at most:",
+        ]
+        for j, (bound, torque) in enumerate(zip(self.error_bound, self.largest_torque, strict=True)):
+            share = 100 * bound / torque if torque else 0.0
+            lines.append(f"  joint {j + 1}: {bound:.6e} N m or N ({share:.3g} percent of {torque:.6g})")
+        lines.append(
+            "The bound is that of the whole torque. Inertias, gravity, velocity torques and friction by themselves"
+        )
+        lines.append("may be off by more, and the potential energy is counted from another zero.")
+        if self.indefinite:
+            lines.append(f"The inertia matrix is not positive definite on {self.indefinite} of the samples.")
+        return lines
+
+    def __str__(self) -> str:
+        rows = [(j + 1, float(b), float(t)) for j, (b, t) in enumerate(zip(self.error_bound, self.largest_torque))]
+        table = Table.of(["joint", "error bound", "largest torque"], rows)
+        return f"kept {' '.join(self.kept)}\ndropped {' '.join(self.dropped)}\n{table}"
+
+
+def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> PrunedModel:
+    """Drop base parameters that hardly contribute to the torques.
+
+    A parameter stays if, on any joint at any sample, its contribution reaches ``threshold`` times that joint's largest
+    torque. The error bound holds at all samples: it adds the sizes of the dropped contributions.
+
+    Args:
+        robot: The robot with its parameter values.
+        trajectories: What it will do: (q, dq, ddq), each (N, n).
+        threshold: As a share of each joint's largest torque; the paper took 1 percent.
+
+    Raises:
+        ArgumentError: There are no trajectories, or they are not this robot's.
+    """
+    if not 0.0 <= threshold < 1.0:
+        raise ArgumentError(f"threshold is {threshold}", remedy="Give a share between 0 and 1, such as 0.01.")
+    base = regroup(robot)
+    beta = base.grouping @ robot.parameter_vector
+    states = _samples(trajectories, robot.dof)
+    terms = regressor(robot, *states, columns=base.columns) * beta  # (N, n, b)
+    largest_torque = np.abs(terms.sum(axis=2)).max(axis=0)
+    stays = (np.abs(terms).max(axis=0) >= threshold * largest_torque[:, None]) & (np.abs(terms).max(axis=0) > 0.0)
+    kept = stays.any(axis=0)
+    names = [base.names(robot)[column] for column in base.columns]
+    values = np.zeros(robot.parameter_vector.size)
+    values[list(base.columns)] = np.where(kept, beta, 0.0)
+    pruned = robot.with_parameters(values)
+    return PrunedModel(
+        robot=pruned,
+        kept=tuple(name for name, stay in zip(names, kept, strict=True) if stay),
+        dropped=tuple(name for name, stay in zip(names, kept, strict=True) if not stay),
+        threshold=threshold,
+        error_bound=np.abs(terms[:, :, ~kept]).sum(axis=2).max(axis=0),
+        largest_torque=largest_torque,
+        samples=len(states[0]),
+        indefinite=int((np.linalg.eigvalsh(inertia_matrix(pruned, states[0])).min(axis=1) <= 0.0).sum()),
+    )
+
+
+def _samples(trajectories: Motions, joints: int) -> list[Floats]:
+    """Positions, velocities, accelerations (N, n) of all trajectories, one after another."""
+    if not len(trajectories):
+        raise ArgumentError("trajectories is empty", remedy="Give at least one motion (q, dq, ddq), each (N, n).")
+    for number, motion in enumerate(trajectories):
+        place = f"trajectories[{number}]"
+        try:
+            parts = [np.atleast_2d(np.asarray(part, dtype=float)) for part in motion]
+        except (TypeError, ValueError) as error:
+            remedy = "Give arrays of numbers: (q, dq, ddq)."
+            raise ArgumentError("it is no motion", place=place, remedy=remedy) from error
+        shapes = [part.shape for part in parts]
+        if len(parts) != 3 or len(set(shapes)) != 1 or shapes[0][1:] != (joints,) or not shapes[0][0]:
+            remedy = f"Give (q, dq, ddq), each (N, {joints}) with the same N."
+            raise ArgumentError(f"its arrays have the shapes {shapes}", place=place, remedy=remedy)
+        if not all(np.isfinite(part).all() for part in parts):
+            raise ArgumentError("it has a value that is not finite", place=place, remedy="Cut such samples out.")
+    return [np.concatenate([np.atleast_2d(np.asarray(t[k], dtype=float)) for t in trajectories]) for k in range(3)]

@@ -1,0 +1,106 @@
+"""What generated code must compute: states, and Python's answers for the robot as the user knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.export.c.c_model import CodeModel
+from dynid.kernels import energy_regressor, kernel, regressor
+
+__all__ = ["Reference", "reference"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reference:
+    """N samples of inputs and of the answers to them."""
+
+    theta: Floats
+    """(N, p) the robot's own parameters, load included, that each answer belongs to."""
+    inputs: dict[str, Floats]
+    """``q dq ddq torque`` (N, n), ``load`` (N, 10), ``values`` (N, k) before and ``loaded`` (N, k) with the load."""
+    expected: dict[str, Floats]
+    """Answer of each function (N, size)."""
+    scale: dict[str, Floats]
+    """(N, 1) or (1, 1): the size of the terms each answer is the sum of; errors are measured against it."""
+
+
+def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: int = 0) -> Reference:
+    """Draw states and compute what the functions must answer.
+
+    Args:
+        model: The customised robot.
+        functions: Names of the functions; ``two_rate`` is the torque by background and synchronous tasks.
+        samples: Number of states N.
+        seed: Of the random states: positions within +-pi, velocities and accelerations of a few units, torques as large
+            as those of the motion; loads and parameter values where they can be changed.
+    """
+    rng = np.random.default_rng(seed)
+    robot, n = model.robot, model.robot.dof
+    q, dq, ddq = rng.uniform(-np.pi, np.pi, (samples, n)), *rng.normal(0.0, 2.0, (2, samples, n))
+    theta, load = _draw_parameters(model, samples, rng)
+    values = theta @ model.grouping.T
+    theta[:, 10 * (n - 1) : 10 * n] += load
+    loaded = values + load @ model.load_map.T
+    Y = regressor(robot, q, dq, ddq)
+    torque = np.einsum("nij,nj->ni", Y, theta)
+    inputs = {"q": q, "dq": dq, "ddq": ddq, "torque": torque, "values": values, "load": load, "loaded": loaded}
+    size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
+    expected = {name: _answer(model, name, inputs, theta, Y).reshape(samples, -1) for name in functions}
+    scale = {name: np.full((1, 1), max(float(np.abs(expected[name]).max()), 1e-300)) for name in functions}
+    for name in ("inverse_dynamics", "two_rate", "velocity_torque", "gravity", "friction"):
+        scale[name] = np.maximum(size, 1e-300)
+    return Reference(theta=theta, inputs=inputs, expected=expected, scale=scale)
+
+
+def _draw_parameters(model: CodeModel, samples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """The robot's own parameters (N, p), changed where code reads all of them at run time, and loads (N, 10)."""
+    theta = np.tile(model.robot.parameter_vector, (samples, 1))
+    load = np.zeros((samples, 10))
+    if model.load:
+        points = rng.uniform(-0.2, 0.2, (samples, 5, 3)) + np.array([0.0, 0.0, 0.1])
+        mass = rng.uniform(0.0, 1.0, (samples, 5))  # five point masses make a possible load
+        second = np.einsum("nk,nki,nkj->nij", mass, points, points)
+        tensor = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+        load = np.column_stack(
+            [tensor[:, [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], np.einsum("nk,nki->ni", mass, points), mass.sum(axis=1)]
+        )
+    elif model.columns:
+        theta = theta * rng.uniform(0.8, 1.2, theta.shape)
+    return theta, load
+
+
+def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Floats, Y: Floats) -> Floats:
+    robot, n = model.robot, model.robot.dof
+    q, dq, ddq = inputs["q"], inputs["dq"], inputs["ddq"]
+    if name == "regressor":
+        return Y if model.base is None else np.asarray(Y[:, :, list(model.base.columns)])
+    if name == "forward_dynamics":
+        return ddq
+    if name == "friction":
+        at_constant_speed = regressor(robot, q, dq, np.zeros_like(q))[:, :, 10 * n :]
+        return np.asarray(np.einsum("nij,nj->ni", at_constant_speed, theta[:, 10 * n :]))
+    if name == "energy":
+        return _energy(model, inputs, theta)
+    quantity = {"gravity": "gravity_torque", "two_rate": "inverse_dynamics"}.get(name, name)
+    states = {"inverse_dynamics": (q, dq, ddq), "two_rate": (q, dq, ddq), "velocity_torque": (q, dq)}.get(name, (q,))
+    answer: Floats = kernel(robot, quantity, symbolic_parameters=True)(*states, theta)
+    return answer
+
+
+def _energy(model: CodeModel, inputs: dict[str, Floats], theta: Floats) -> Floats:
+    """Kinetic and potential energy (N, 2); of regrouped values that change the potential starts from another zero."""
+    robot, n, q, dq = model.robot, model.robot.dof, inputs["q"], inputs["dq"]
+    inertia = kernel(robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
+    rest = np.zeros_like(q)
+    rows, at_zero = energy_regressor(robot, q, rest), energy_regressor(robot, rest, rest)
+    potential = np.einsum("ni,ni->n", rows, theta[:, : 10 * n])
+    if model.columns:
+        used = np.tile(model.values, (len(q), 1))
+        used[:, list(model.columns)] = inputs["loaded"]
+        potential += model.potential_offset - np.einsum("ni,ni->n", at_zero, (theta - used)[:, : 10 * n])
+    return np.column_stack([0.5 * np.einsum("ni,nij,nj->n", dq, inertia, dq), potential])

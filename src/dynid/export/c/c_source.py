@@ -1,0 +1,215 @@
+"""Text of the header and the source file of a C package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dynid.export.c.c_functions import FUNCTIONS
+from dynid.export.c.c_model import CodeModel
+from dynid.export.c.c_names import c_comment, c_identifier, unique_identifiers
+from dynid.export.c.c_preparation import PARAMETERS
+from dynid.export.c.c_printer import called_functions, fast_function, printed_count
+from dynid.parameters.layout import parameters as parameter_layout
+from dynid.tables import Table
+from dynid.tape import Tape
+from dynid.tape.c_backend import CStyle, c_declaration
+
+__all__ = ["TOLERANCE", "CodeText", "header_text", "source_text"]
+
+TOLERANCE = {"double": 1e-12, "float": 2e-4}
+"""Largest error against Python, relative to the size of the terms of the sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CodeText:
+    """Everything the texts of a package are made from."""
+
+    name: str
+    """Identifier that every symbol begins with."""
+    precision: Literal["double", "float"]
+    model: CodeModel
+    tapes: Mapping[str, Tape]
+    """The public functions, by their names without the package's."""
+    setters: Mapping[str, Tape]
+    """``set_parameters`` and ``set_load``, where there are run-time parameters."""
+    tasks: Mapping[str, Tape]
+    """The two background tasks and the synchronous one; empty without the two-rate structure."""
+    notes: tuple[str, ...] = ()
+    """Further lines for the header: what was pruned, with which error."""
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """What the code can be asked: its functions, and the torque by two rates."""
+        return (*self.tapes, "two_rate") if self.tasks else tuple(self.tapes)
+
+    @property
+    def prepared_size(self) -> int:
+        """Length of the array in the parameters struct; 0 without run-time parameters."""
+        return self.setters["set_parameters"].outputs[0].size if self.setters else 0
+
+    def declaration(self, function: str, tape: Tape) -> str:
+        """Declaration of a function, without semicolon; parameters are handed over in their struct."""
+        plain = c_declaration(tape, f"{self.name}_{function}", CStyle(precision=self.precision))
+        return plain.replace(
+            f"const {self.precision} {PARAMETERS}[{self.prepared_size}]", f"const {self.name}_parameters *{PARAMETERS}"
+        )
+
+    def definition(self, function: str, tape: Tape) -> str:
+        """Definition of a function; one that reads parameters unwraps their struct first."""
+        symbol = f"{self.name}_{function}"
+        if not reads_parameters(tape):
+            return self._function(tape, symbol, "")
+        inner = self._function(tape, f"{symbol}_values", "static")
+        arguments = [f"{e.name}->value" if e.name == PARAMETERS else e.name for e in tape.inputs]
+        arguments += [output.name for output in tape.outputs]
+        call = f"    {symbol}_values({', '.join(arguments)});"
+        return f"{inner}\n{self.declaration(function, tape)}\n{{\n{call}\n}}\n"
+
+    def _function(self, tape: Tape, symbol: str, linkage: str) -> str:
+        return fast_function(tape, symbol, precision=self.precision, linkage=linkage, package=self.name)
+
+    def called(self, tapes: Iterable[Tape]) -> list[str]:
+        """The static functions that the functions of these tapes share."""
+        return called_functions(self.name, tapes, self.precision)
+
+    def setter(self, function: str, *, body: bool) -> str:
+        """Declaration or definition of ``set_parameters`` or ``set_load``."""
+        tape, symbol = self.setters[function], f"{self.name}_{function}"
+        inputs = [f"const {self.precision} {entry.name}[{entry.size}]" for entry in tape.inputs]
+        head = f"void {symbol}({', '.join([*inputs, f'{self.name}_parameters *{PARAMETERS}'])})"
+        if not body:
+            return head
+        inner = self._function(tape, f"{symbol}_values", "static")
+        arguments = ", ".join([*(entry.name for entry in tape.inputs), f"{PARAMETERS}->value"])
+        return f"{inner}\n{head}\n{{\n    {symbol}_values({arguments});\n}}\n"
+
+
+def reads_parameters(tape: Tape) -> bool:
+    """Whether a tape has run-time parameters."""
+    return any(entry.name == PARAMETERS for entry in tape.inputs)
+
+
+def header_text(text: CodeText) -> str:
+    """The header: what the model is, what the functions are and what they cost."""
+    guard = f"{text.name.upper()}_H"
+    lines = ["/*", *(f" * {line}".rstrip() for line in _about(text)), " */", f"#ifndef {guard}", f"#define {guard}", ""]
+    lines += [f"#define {text.name.upper()}_DOF {text.model.robot.dof}", "", *_joint_numbers(text)]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", *_parameter_section(text)]
+    for function, tape in text.tapes.items():
+        lines += [*_function_comment(text, function, tape), f"{text.declaration(function, tape)};", ""]
+    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {guard} */", ""])
+
+
+def source_text(text: CodeText) -> str:
+    """The source file."""
+    parts = [
+        f'/* Generated by dynid; see {text.name}.h. */\n#include "{text.name}.h"\n\n#include <math.h>\n',
+        *text.called(text.tapes.values()),
+    ]
+    if text.setters:
+        values = text.model.runtime_values.tolist()
+        suffix = "f" if text.precision == "float" else ""
+        rows = [f"    values[{k}] = {_literal(value)}{suffix};" for k, value in enumerate(values)]
+        parts.append("\n".join([_defaults_declaration(text), "{", *rows, "}", ""]))
+        parts += [text.setter(function, body=True) for function in text.setters]
+    parts += [text.definition(function, tape) for function, tape in text.tapes.items()]
+    return "\n".join(parts)
+
+
+def _literal(value: float) -> str:
+    digits = f"{value:.17g}"
+    return digits if any(mark in digits for mark in ".en") else f"{digits}.0"
+
+
+def _about(text: CodeText) -> Iterable[str]:
+    robot = text.model.robot
+    yield f"Dynamics of robot '{c_comment(robot.name)}', generated by dynid. Do not edit."
+    yield ""
+    yield f"Model hash (SHA-256): {text.model.model_hash}"
+    yield f"Precision: {text.precision}. SI units throughout: rad, m, s, kg, N m (revolute joints) or N (prismatic)."
+    gravity = ", ".join(f"{value:.6g}" for value in robot.gravity)
+    yield f"Errors of rounding: at most {TOLERANCE[text.precision]:.0e} of a sum's largest term on random states."
+    yield "Compile without -ffast-math and -Ofast: they give up this bound and hide NaN and infinity."
+    yield f"Gravity, in the frame of base link '{c_comment(robot.root)}': ({gravity}) m/s^2."
+    yield "Joint positions are zero where the robot's description has them zero. Functions keep no state and do"
+    yield "not allocate; they may be called from several threads."
+    yield ""
+    kinds = [
+        (j, c_comment(b.joint.name, 40), b.joint.kind, c_comment(b.joint.child, 40)) for j, b in enumerate(robot.bodies)
+    ]
+    yield from Table.of(["index", "joint", "kind", "moves link"], kinds).to_text().splitlines()
+    yield ""
+    yield "Operations of one call:"
+    yield from operation_table(text).to_text().splitlines()
+    if text.notes:
+        yield ""
+        yield from (c_comment(note, 110) for note in text.notes)
+
+
+def operation_table(text: CodeText) -> Table:
+    """What each function costs."""
+    rows = []
+    for function, tape in [*text.tapes.items(), *text.setters.items()]:
+        cost = printed_count(tape)
+        others = cost.negations + cost.others
+        rows.append((function, cost.multiplications, cost.additions, cost.divisions, cost.trigonometric, others))
+    return Table.of(["function", "mul", "add", "div", "sin/cos", "other"], rows)
+
+
+def _joint_numbers(text: CodeText) -> list[str]:
+    joints = text.model.robot.joint_names
+    exact_first = sorted(joints, key=lambda joint: c_identifier(joint, "joint") != joint)  # those keep their names
+    found = dict(zip(exact_first, unique_identifiers(exact_first, "joint"), strict=True))
+    names = [found[joint] for joint in joints]
+    entries = [f"    {text.name.upper()}_JOINT_{name.upper()} = {j}," for j, name in enumerate(names)]
+    entries[-1] = entries[-1].rstrip(",")
+    return ["/* Joints by name: index into q, dq, ddq and torque. */", "enum {", *entries, "};", ""]
+
+
+def _defaults_declaration(text: CodeText) -> str:
+    return f"void {text.name}_default_values({text.precision} values[{len(text.model.columns)}])"
+
+
+def _parameter_section(text: CodeText) -> list[str]:
+    if not text.setters:
+        return []
+    model, upper = text.model, text.name.upper()
+    units = {p.name: p.unit for p in parameter_layout(model.internal)}
+    columns = [parameter_layout(model.internal).names[c] for c in model.columns]
+    names = unique_identifiers(model.runtime_names, "parameter")
+    entries = [
+        f"    {upper}_{name.upper()} = {k}, /* [{c_comment(units[column])}] */"
+        for k, (name, column) in enumerate(zip(names, columns, strict=True))
+    ]
+    lines = ["/* Parameters that can be changed at run time: index into values. */", "enum {", *entries]
+    lines += [f"    {upper}_PARAMETERS = {len(entries)}", "};", ""]
+    lines += ["/* Values and what follows from them; fill it with the functions below only. */"]
+    lines += [f"typedef struct {{\n    {text.precision} value[{text.prepared_size}];\n}} {text.name}_parameters;", ""]
+    lines += ["/* The values the model was generated with. */", f"{_defaults_declaration(text)};", ""]
+    lines += ["/* Take over values. */", f"{text.setter('set_parameters', body=False)};", ""]
+    if "set_load" in text.setters:
+        frame = c_comment(model.robot.bodies[-1].joint.child)
+        lines += [
+            f"/* Take over values with a load on link '{frame}': XX XY XZ YY YZ ZZ [kg m^2] about the origin of",
+            " * the link's frame, MX MY MZ [kg m], mass [kg], along the link's axes; zeros take the load off. */",
+            f"{text.setter('set_load', body=False)};",
+            "",
+        ]
+    return lines
+
+
+def _function_comment(text: CodeText, function: str, tape: Tape) -> Iterable[str]:
+    entry = FUNCTIONS[function]
+    units = {"q": "[rad or m]", "dq": "[rad/s or m/s]", "ddq": "[rad/s^2 or m/s^2]", "torque": "[N m or N]"}
+    yield f"/* {entry.says} {printed_count(tape)}."
+    yield f" * In: {', '.join(f'{state} {units[state]}' for state in entry.states)}."
+    yield f" * Out: {', '.join(f'{o.name} {list(o.shape)} {entry.outputs[o.name]}' for o in tape.outputs)}."
+    if function == "energy" and text.model.columns and text.model.regrouped:
+        yield " * Changed values and loads may shift the zero of the potential energy by a constant."
+    if function == "regressor":
+        base = text.model.base
+        names = parameter_layout(text.model.robot).names if base is None else base.names
+        yield f" * Columns: {c_comment(' '.join(names), 4000)}."
+    yield " */"

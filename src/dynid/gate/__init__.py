@@ -1,0 +1,1 @@
+"""Checks of a log before identification; every objection is a Finding."""

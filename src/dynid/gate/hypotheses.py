@@ -1,0 +1,183 @@
+"""What would explain the log better: a flipped sign, exchanged joints, another gravity, another unit.
+
+Explanations are proposed with their evidence and never applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from dynid.findings import Finding
+from dynid.processing.quick_fit import Samples, block_losses, dissipation, residuals
+from dynid.robot.model import Robot
+
+__all__ = ["check_hypotheses"]
+
+UNEXPLAINED = 0.25
+"""A free fit that leaves more than this, with no better hypothesis, is reported."""
+DRIVEN = -0.05
+"""Friction that puts more power than this into a joint, relative to its torque and speed, is none ..."""
+DRIVEN_SIGMAS = 5.0
+"""... if it is so many standard errors from doing nothing."""
+ROUGH = 200
+"""So many samples are enough to tell good hypotheses from bad ones ..."""
+FINALISTS = 6
+"""... of which so many are judged on all samples."""
+BETTER = 0.6
+"""A hypothesis that reduces the product of both residuals below this share is sure."""
+GAIN = 0.1
+"""A hypothesis must gain so much log-likelihood a sample ..."""
+SIGMAS = 2.5
+"""... and so many times what its gain varies between parts of the log, to be worth a warning."""
+PARTS = 10
+"""Parts of the log that are held against each other."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Hypothesis:
+    code: str
+    joint: str | None
+    says: str
+    remedy: str
+    samples: Samples
+
+
+def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Look for what explains the log much better than the robot's equations as they are, and for friction that drives.
+
+    How large a residual is says little: exchanged wrist joints may leave less of the torque than noise does elsewhere.
+    A hypothesis that is wrong makes it larger, whatever it was.
+    """
+    free, prior = residuals(robot, samples)
+    best = _best_hypothesis(robot, samples, free, prior)
+    if best is not None:
+        yield best
+        return
+    driven = list(_driven_joints(robot, samples, free, prior))
+    yield from driven
+    if np.sqrt(max(free**2 - samples.floor**2, 0.0)) > UNEXPLAINED and not driven:
+        yield Finding(
+            code="unexplained",
+            severity="warning",
+            channel="model",
+            message="the robot's equations explain little of the torque, and no simple cause was found",
+            evidence={"free residual": free, "prior residual": prior},
+            remedy="Check geometry, units, joint order and gears; look for contact or a changed load.",
+        )
+
+
+def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
+    """The hypothesis under which the log is most likely, if it is clearly more so than under none."""
+    rough, step = [], max(3, samples.q.shape[0] // ROUGH)
+    for hypothesis in _hypotheses(robot, samples):
+        rough.append((float(block_losses(robot, hypothesis.samples.thinned(step), 1).sum()), hypothesis))
+    judged = []
+    for _, hypothesis in sorted(rough, key=lambda item: item[0])[:FINALISTS]:
+        judged.append((block_losses(robot, hypothesis.samples, PARTS), hypothesis))
+    losses, best = min(judged, key=lambda item: float(item[0].sum()))
+    gains = np.sum(block_losses(robot, samples, PARTS) - losses, axis=0)
+    gain, error = float(gains.sum()), float(np.sqrt(PARTS) * gains.std(ddof=1))
+    if gain < max(GAIN * samples.q.shape[0], SIGMAS * error):
+        return None
+    free_h, prior_h = residuals(robot, best.samples)
+    sure = free_h * prior_h < BETTER * free * prior
+    return Finding(
+        code=best.code,
+        severity="error" if sure else "warning",
+        channel="model",
+        joint=best.joint,
+        message=f"the log fits {'' if sure else 'somewhat '}better if {best.says}",
+        evidence={
+            "free residual before": free,
+            "free residual after": free_h,
+            "prior residual before": prior,
+            "prior residual after": prior_h,
+            "gain of log-likelihood": gain,
+            "standard error": error,
+        },
+        remedy=best.remedy,
+    )
+
+
+def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) -> Iterator[Finding]:
+    """Joints on which friction would have to drive: the sign of their torque or motion is wrong."""
+    before, error = dissipation(robot, samples)
+    for j in np.flatnonzero((before < DRIVEN) & (before < -DRIVEN_SIGMAS * error)).tolist():
+        name = robot.joint_names[j]
+        after = dissipation(robot, samples.with_torque_sign(j))[0][j]
+        free_h, prior_h = residuals(robot, samples.with_torque_sign(j))
+        if after > 0.0 and free_h * prior_h < 1.5 * free * prior:
+            yield Finding(
+                code="flipped",
+                severity="error",
+                channel="model",
+                joint=name,
+                message=f"friction would drive {name}; flip its torque or its motion",
+                evidence={
+                    "friction power": float(before[j]),
+                    "standard error": float(error[j]),
+                    "after": float(after),
+                    "free residual": free_h,
+                },
+                remedy="Set the sign in the channel map after checking it on the robot.",
+            )
+
+
+def _hypotheses(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
+    names, joints = robot.joint_names, range(robot.dof)
+    flip = "Set the sign in the channel map after checking it on the robot."
+    for j in joints:
+        yield _Hypothesis(
+            "flipped", names[j], f"the torque of {names[j]} is flipped", flip, samples.with_torque_sign(j)
+        )
+        yield _Hypothesis(
+            "flipped", names[j], f"the motion of {names[j]} is flipped", flip, samples.with_position_sign(j)
+        )
+        both = samples.with_joints_turned(j)
+        yield _Hypothesis("flipped", names[j], f"motion and torque of {names[j]} are flipped", flip, both)
+    every = replace(samples, effort=-samples.effort)
+    yield _Hypothesis("flipped", None, "all torques are flipped", flip, every)
+    yield from _swaps(robot, samples)
+    for j in joints:
+        for degrees in (90, -90, 180):
+            turned = samples.with_offset(j, np.deg2rad(degrees))
+            says = f"the zero of {names[j]} is moved by {degrees} degrees"
+            yield _Hypothesis("offset", names[j], says, "Set the offset in the channel map.", turned)
+    yield from _gravities(samples)
+    for unit, factor in (("radians", 180.0 / np.pi), ("degrees", np.pi / 180.0)):
+        says = f"positions were taken for {'degrees' if unit == 'radians' else 'radians'} and are {unit}"
+        scaled = samples.with_motion_scaled(factor)
+        yield _Hypothesis("unit", None, says, "Declare the unit of position in the channel map.", scaled)
+
+
+def _swaps(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
+    remedy = "Match the columns by joint name in the channel map."
+    names = robot.joint_names
+    for i, k in combinations(range(robot.dof), 2):
+        pair = f"{names[i]} and {names[k]}"
+        torques = samples.with_torques_swapped(i, k)
+        yield _Hypothesis("swapped", names[i], f"the torques of {pair} are exchanged", remedy, torques)
+        motions = torques.with_joints_swapped(i, k)
+        yield _Hypothesis("swapped", names[i], f"the motions of {pair} are exchanged", remedy, motions)
+        yield _Hypothesis("swapped", names[i], f"{pair} are exchanged", remedy, samples.with_joints_swapped(i, k))
+
+
+def _gravities(samples: Samples) -> Iterator[_Hypothesis]:
+    remedy = "Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`."
+    strength = float(np.linalg.norm(samples.gravity)) or 9.81
+    for axis, name in enumerate("xyz"):
+        for sign in (1.0, -1.0):
+            gravity = np.zeros(3)
+            gravity[axis] = sign * strength
+            if np.allclose(gravity, samples.gravity, atol=0.1 * strength):
+                continue
+            says = f"gravity points along {'+' if sign > 0 else '-'}{name} of the base"
+            yield _Hypothesis("gravity direction", None, says, remedy, replace(samples, gravity=gravity))
+    none = replace(samples, gravity=np.zeros(3))
+    says = "the torques are already compensated for gravity"
+    remedy = "Log the full torque, or identify with gravity (0, 0, 0) and add the compensation's model afterwards."
+    yield _Hypothesis("gravity compensated", None, says, remedy, none)

@@ -1,0 +1,288 @@
+"""Checks against a robot's model: limits, units, gravity, synchronisation, changes on the way, excitation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import DataError
+from dynid.findings import Finding
+from dynid.kernels import regressor
+from dynid.logs.recording import Experiment, Recording
+from dynid.parameters.layout import parameters
+from dynid.processing.delay import model_delay
+from dynid.processing.quick_fit import (
+    Samples,
+    friction_bases,
+    gravity_torques,
+    has_prior,
+    inertial_torque,
+    normal_equations,
+    own_torque,
+    rest_of_fit,
+    with_friction,
+)
+from dynid.robot.model import Robot
+
+__all__ = [
+    "check_changes",
+    "check_compensation",
+    "check_delay",
+    "check_excitation",
+    "check_gravity_and_units",
+    "check_gravity_direction",
+    "check_limits",
+    "check_noise",
+]
+
+Floats = NDArray[np.float64]
+
+COMPENSATED = 0.3
+"""Less than this share of the expected gravity, with a third of it as standard error, counts as compensated."""
+ELSEWHERE_SIGMAS = 4.0
+"""Gravity that is so many standard errors from where it should be points elsewhere."""
+SLOW = 0.02
+"""Inertial torques below this share of gravity's say nothing."""
+BLOCKS = 20
+"""Parts of a log at whose borders a change is looked for."""
+ABOVE_NOISE = 1.25
+"""What is left must exceed the noise by this factor to be anything else."""
+DEAD = 5.0
+"""A torque that should be so many times its noise, and is below it, is missing."""
+CHANGED = 0.75
+"""Two sets of parameters, before and after, must leave less than this share of what two sets leave that take turns."""
+
+
+def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
+    """Positions and torques beyond 1.5 times the robot's limits: the wrong unit, or the wrong joint."""
+    for j, joint in enumerate(robot.moving_joints):
+        limits, q = joint.limits, recording.q[:, j]
+        reach = max(abs(limits.lower), abs(limits.upper))
+        if not np.isfinite(reach):
+            reach = 2.0 * np.pi if joint.kind == "revolute" else np.inf
+        beyond = np.abs(q[np.isfinite(q)]) > 1.5 * reach
+        if beyond.size and np.mean(beyond) > 0.05:
+            largest = float(np.nanpercentile(np.abs(q), 99.0))
+            yield Finding(
+                code="unit",
+                severity="error",
+                channel="q",
+                joint=joint.name,
+                message="positions lie far beyond the joint's range; degrees taken for radians?",
+                evidence={"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))},
+                remedy="Declare the unit of position in the channel map.",
+            )
+
+
+def check_noise(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Joints whose torque is hardly more than noise, which no other check may judge by."""
+    expected = own_torque(robot, samples).std(axis=0) if has_prior(robot) else np.zeros(robot.dof)
+    for j in np.flatnonzero(samples.used & (samples.trust == 0.0) & (samples.noise > 0.0)).tolist():
+        dead = bool(expected[j] > DEAD * samples.noise[j])
+        yield Finding(
+            code="noise",
+            severity="warning" if dead else "note",
+            channel="effort",
+            joint=robot.joint_names[j],
+            message="its torque is below its noise" + (", though that of the model's masses is not" if dead else ""),
+            evidence={
+                "spread [N m or N]": float(samples.effort[:, j].std()),
+                "noise": float(samples.noise[j]),
+                "expected of the masses": float(expected[j]),
+            },
+            remedy="Is the channel alive, and mapped to this joint?"
+            if dead
+            else "Little can be learnt from it, and nothing else is judged by it; move faster, or average periods.",
+        )
+
+
+def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Compare the torque with that of the robot's own masses: overall factor, and strength and direction of gravity."""
+    if not has_prior(robot):
+        return
+    estimate = _fit_gravity(robot, samples)
+    if estimate is None:
+        return
+    gravity, inertial, stderr = estimate
+    strength = float(np.linalg.norm(robot.gravity))
+    along = float(gravity @ robot.gravity) / strength**2 if strength else 0.0
+    across = float(np.linalg.norm(gravity - along * robot.gravity)) / max(strength, 1e-12)
+    evidence = {"gravity / expected": along, "across": across, "inertia / expected": inertial}
+    error = float(np.max(stderr)) / max(strength, 1e-12)
+    alike = inertial > 0.0 and along > 0.0 and abs(np.log(inertial / along)) < 1.0
+    one_factor = error < 0.15 * max(1.0, abs(along)) and alike and across < 0.35 * along and not 0.25 < along < 4.0
+    # a counterbalance takes from gravity, and little but a unit makes gravity and inertia both wrong the same way;
+    # without inertia there is but one factor, and gravity may be compensated
+    both = along > 3.0 * error and abs(np.log(max(inertial, 1e-300) / along)) < 2.0
+    both_large = both and min(along - 3.0 * error, inertial) > 4.0
+    both_small = both and not np.isclose(inertial, along, rtol=1e-6) and max(along + 3.0 * error, inertial) < 0.25
+    if strength and (one_factor or both_large or both_small):
+        yield Finding(
+            code="unit",
+            severity="error",
+            channel="effort",
+            message=f"torques are {inertial:.3g} times those of the model{_likely_unit(inertial)}",
+            evidence=evidence,
+            remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map.",
+        )
+
+
+def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Does the gravity that the robot's masses find in the torques point elsewhere, for certain?"""
+    estimate = _fit_gravity(robot, samples) if has_prior(robot) else None
+    strength = float(np.linalg.norm(robot.gravity))
+    if estimate is None or not strength:
+        return
+    found, error = estimate[0] / strength, float(np.max(estimate[2])) / strength
+    along = float(found @ robot.gravity) / strength
+    across = float(np.linalg.norm(found - along * robot.gravity / strength))
+    elsewhere = max(across if across > abs(along) else 0.0, -along)
+    if elsewhere > max(COMPENSATED, ELSEWHERE_SIGMAS * error):
+        yield Finding(
+            code="gravity direction",
+            severity="warning",
+            channel="model",
+            message=f"by the model's masses gravity points along ({', '.join(f'{x:.2f}' for x in found)}) of the base",
+            evidence={"along the model's gravity": along, "across": across, "standard error": error},
+            remedy="Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`.",
+        )
+
+
+def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Is there, for certain, next to no gravity in torques that are otherwise the robot's?"""
+    estimate = _fit_gravity(robot, samples) if has_prior(robot) else None
+    strength = float(np.linalg.norm(robot.gravity))
+    if estimate is None or not strength:
+        return
+    left, error = float(np.linalg.norm(estimate[0])) / strength, float(np.max(estimate[2])) / strength
+    if left < COMPENSATED and error < COMPENSATED / 3.0:
+        yield Finding(
+            code="gravity compensated",
+            severity="warning",
+            channel="effort",
+            message="the torques hold little of the gravity of the model's masses",
+            evidence={"gravity / expected": left, "standard error": error},
+            remedy="Does the controller subtract it, or a counterbalance carry it? Log the full torque, or model both.",
+        )
+
+
+def _likely_unit(factor: float) -> str:
+    known = {1000.0: "N mm or mN m", 0.001: "kN m", 100.0: "percent or N cm", 0.10197: "kgf m", 10.197: "kgf cm"}
+    near = [name for value, name in known.items() if abs(np.log(factor / value)) < 0.35]
+    return f", as if in {near[0]}" if near else "; currents, motor-side torques or percent?"
+
+
+def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats] | None:
+    """Gravity vector and factor of the inertial torque that fit best without friction, and errors of the former.
+
+    Where the robot moves too slowly for inertial torques, their factor is taken to be gravity's.
+    """
+    parts = np.concatenate([gravity_torques(robot, samples), inertial_torque(robot, samples)[None]])
+    rows, torque, bases = [], [], friction_bases(robot, samples)
+    for j in np.flatnonzero(samples.used).tolist():
+        Q, w = bases[j], samples.weight[j]
+        block = np.column_stack([parts[:, :, j].T, samples.effort[:, j]]) * w
+        block = block - Q @ (Q.T @ block)
+        rows.append(block[:, :4])
+        torque.append(block[:, 4])
+    A, b = np.vstack(rows), np.concatenate(torque)
+    weight = np.linalg.norm(A, axis=0) * np.array([*[np.linalg.norm(robot.gravity)] * 3, 1.0])
+    slow = weight[3] < SLOW * weight[:3].max()
+    A = A[:, :3] if slow else A
+    if np.linalg.matrix_rank(A) < A.shape[1]:
+        return None
+    solution = np.linalg.lstsq(A, b, rcond=None)[0]
+    variance = float(np.mean((b - A @ solution) ** 2)) * np.diag(np.linalg.inv(A.T @ A))
+    along = float(solution[:3] @ robot.gravity) / max(float(robot.gravity @ robot.gravity), 1e-12)
+    stderr = np.sqrt(variance[:3] * 10.0)  # neighbouring samples are not independent
+    return solution[:3], along if slow else float(solution[3]), stderr
+
+
+def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
+    """Are torques stamped late or early? The experiment's torques should be unfiltered."""
+    try:
+        delay, other = model_delay(robot, experiment, max_delay_s=max_delay_s)
+    except DataError:
+        return
+    told = delay if delay.likely else other
+    if delay.likely or (other.likely and other.matters):
+        verb = "are" if delay.sure else "seem to be"
+        remedy = f"Process with effort_delay_s={told.seconds:.6f}; on the command line --delay {told.seconds:.6f}."
+        if not delay.likely:
+            doubt = f"Doubtful: {1e3 * delay.seconds:.4g} ms if dry friction follows reversals otherwise, as it may."
+            remedy = f"{doubt} Compare held-out errors with and without --delay {told.seconds:.6f}."
+        yield Finding(
+            code="unsynchronised",
+            severity="warning" if delay.clear else "note",
+            channel="effort",
+            message=f"torques {verb} stamped {1e3 * told.seconds:.4g} ms late",
+            evidence={
+                "delay [s]": told.seconds,
+                "standard error [s]": told.stderr_s,
+                "residual before": told.residual_before,
+                "after": told.residual_after,
+            },
+            remedy=remedy,
+        )
+
+
+def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Does one set of parameters hold for the whole log, or was there contact or a change of load on the way?
+
+    Two sets always fit better than one. So two sets that hold before and after an instant are held against two sets
+    that take turns, block by block: these overfit as much, and see nothing of a change.
+    """
+    if samples.q.shape[0] < 300:
+        return
+    whole, parts = normal_equations(robot, samples, BLOCKS)
+    turns = sum(rest_of_fit(parts[k::2]) for k in range(2))
+    splits = {cut: rest_of_fit(parts[:cut]) + rest_of_fit(parts[cut:]) for cut in range(3, BLOCKS - 2)}
+    cut = min(splits, key=lambda place: splits[place])
+    ratio = float(np.sqrt(splits[cut] / max(turns, 1e-300)))
+    if ratio < CHANGED and whole > max(0.02, ABOVE_NOISE * samples.floor):
+        yield Finding(
+            code="change",
+            severity="warning",
+            channel="model",
+            message="two sets of parameters, before and after an instant, explain the log much better than one",
+            evidence={"at share of the log": cut / BLOCKS, "residual": whole, "residual ratio": ratio},
+            remedy="Was a load taken up or an obstacle touched? Cut the log there.",
+        )
+
+
+def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Which parameters that the robot's motion can reveal does this motion not reveal?"""
+    from scipy.linalg import qr
+
+    model = with_friction(robot)
+    Y = regressor(model, samples.q, samples.dq, samples.ddq)[:, samples.used]
+    reference = regressor(model, *_wide_motion(robot))
+    scale = np.sqrt(np.mean(reference**2, axis=(0, 1)))
+    seen = scale > 1e-9 * scale.max()
+    stacked = reference[:, :, seen].reshape(-1, int(seen.sum())) / scale[seen]
+    R, order = qr(stacked, mode="r", pivoting=True)
+    rank = int(np.count_nonzero(np.abs(np.diag(R)) > 1e-7 * abs(R[0, 0])))
+    base = np.flatnonzero(seen)[np.sort(order[:rank])]
+    R, order = qr(Y[:, :, base].reshape(-1, rank) / scale[base], mode="r", pivoting=True)
+    size = np.zeros(rank)
+    size[: min(R.shape)] = np.abs(np.diag(R))
+    lost = base[order[size < 1e-3 * np.sqrt(Y.shape[0])]]
+    if lost.size:
+        names = parameters(model).names
+        yield Finding(
+            code="low excitation",
+            severity="warning",
+            channel="model",
+            message=f"the motion hardly excites {', '.join(names[k] for k in sorted(lost))}",
+            evidence={"parameters": int(lost.size), "of": rank},
+            remedy="They will keep their prior values; use `design_excitation` or dynid excite for a better motion.",
+        )
+
+
+def _wide_motion(robot: Robot, rows: int = 200) -> tuple[Floats, Floats, Floats]:
+    """Random states about as wide as a good excitation: half a turn, 1 rad/s, 3 rad/s^2."""
+    rng = np.random.default_rng(0)
+    q, dq, ddq = rng.uniform(-1.0, 1.0, size=(3, rows, robot.dof)) * np.array([np.pi / 2, 1.0, 3.0])[:, None, None]
+    return q, dq, ddq

@@ -1,0 +1,70 @@
+"""Does the zero of a force sensor wander while a log is taken? Strain gauges that warm up do that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.findings import Finding
+from dynid.kernels import wrench_regressor
+from dynid.logs.recording import Experiment
+from dynid.processing.delay import orthonormal
+from dynid.robot.model import Robot
+
+__all__ = ["check_drift"]
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 3000
+"""Samples that are looked at."""
+SURE = 3.0
+"""Drift over its standard error."""
+NOTEWORTHY = 0.02
+"""... and over the channel's range."""
+COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
+
+
+def check_drift(robot: Robot, experiment: Experiment) -> Iterator[Finding]:
+    """Fit each channel with all that a load of any mass, at any place and turned anyhow, may do, and a line in time.
+
+    Whatever the sensor's pose, a channel is a linear combination of the sixty entries of the wrench regressor of the
+    last link, so that nothing need be known of sensor or load.
+    """
+    if experiment.wrench is None:
+        return
+    rows = np.flatnonzero(np.isfinite(experiment.wrench).all(axis=1))
+    rows = rows[:: max(1, rows.size // MOST_ROWS)]
+    if rows.size < 200:
+        return
+    motion = [np.ascontiguousarray(x[rows]) for x in (experiment.q, experiment.dq, experiment.ddq)]
+    load = wrench_regressor(robot, robot.moving_joints[-1].child, *motion).reshape(rows.size, -1)
+    line = np.linspace(-0.5, 0.5, rows.size)
+    known = orthonormal(np.column_stack([load, np.ones(rows.size)]))
+    line = line - known @ (known.T @ line)  # the part of it that no motion explains
+    if line @ line < 1e-3 * rows.size / 12.0:
+        return
+    wrench = experiment.wrench[rows]
+    left = wrench - known @ (known.T @ wrench)
+    drift = line @ left / (line @ line)
+    residual = left - np.outer(line, drift)
+    stderr = np.sqrt(residual.var(axis=0) / (line @ line) * _correlation(residual))
+    span = np.ptp(wrench, axis=0)
+    for k in np.flatnonzero((np.abs(drift) > SURE * stderr) & (np.abs(drift) > NOTEWORTHY * span)).tolist():
+        yield Finding(
+            code="drift",
+            severity="warning",
+            channel="wrench",
+            joint=COMPONENTS[k],
+            message="the zero of the sensor moves along the log",
+            evidence={"drift [N or N m]": float(drift[k]), "standard error": float(stderr[k]), "range": float(span[k])},
+            remedy="Let the sensor warm up and take its zero again, or cut the log into parts with a bias each.",
+        )
+
+
+def _correlation(residual: Floats) -> Floats:
+    """(6,) samples per independent one, from the correlation between neighbours."""
+    power = np.maximum((residual**2).sum(axis=0), 1e-300)
+    rho = np.clip((residual[1:] * residual[:-1]).sum(axis=0) / power, 0.0, 0.999)
+    return np.asarray((1.0 + rho) / (1.0 - rho))

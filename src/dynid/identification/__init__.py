@@ -1,1 +1,0 @@
-"""The answers: identified links, load, and the proof on data not seen."""

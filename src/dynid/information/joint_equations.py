@@ -1,0 +1,95 @@
+"""A robot's equations as a reduction wants them: joint after joint only the columns that act on it, then its torque."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dynid.errors import ArgumentError
+from dynid.kernels import chosen_columns, record_quantity
+from dynid.robot.model import Robot, require_robot
+from dynid.tape.record import Recorder, replay
+from dynid.tape.tape import Tape
+
+__all__ = ["Equations", "equations"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equations:
+    """The rows of the torque regressor and of the torques, recorded.
+
+    Both tapes have one output per joint: its columns, then its torque. Their inputs are q, dq, ddq, tau, all (n,), and
+    a last one that is zero where there is no sample, so that a block's empty lanes are zero even in constant columns.
+    """
+
+    fingerprint: str
+    """Of the robot."""
+    columns: tuple[int, ...]
+    """(p,) columns of the regressor."""
+    supports: tuple[tuple[int, ...], ...]
+    """For each joint, the positions in `columns` that are not structurally zero in its row."""
+    plain: Tape
+    """Last input: (1,) one for a sample."""
+    masked: Tape
+    """Last input: (n,) one where a joint's equation counts, zero where it does not."""
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """For each joint the number of its columns, the torque among them."""
+        return tuple(len(support) + 1 for support in self.supports)
+
+
+def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
+    """The equations of a robot for some columns of its regressor, all by default; from the cache where possible."""
+    require_robot(robot)
+    count = robot.parameter_vector.size
+    chosen = tuple(range(count)) if columns is None else chosen_columns(columns, count)
+    if len(set(chosen)) != len(chosen):
+        raise ArgumentError("a column is chosen twice", remedy="Give different indices into the parameter vector.")
+    if robot.dof == 0:
+        raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
+    return _cached(_Key(robot, chosen))
+
+
+class _Key:
+    """Two robots with the same equations share them."""
+
+    def __init__(self, robot: Robot, columns: tuple[int, ...]) -> None:
+        self.robot, self.fields = robot, (robot.fingerprint, columns)
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.fields == other.fields
+
+
+@lru_cache(maxsize=64)
+def _cached(key: _Key) -> Equations:
+    fingerprint, columns = key.fields
+    tape = record_quantity(key.robot, "regressor").select({"output": np.s_[:, list(columns)]})
+    rows = tape.sparsity("output")
+    supports = tuple(tuple(int(position) for position in np.flatnonzero(row)) for row in rows)
+    return Equations(fingerprint, columns, supports, *(_recorded(tape, supports, masked) for masked in (False, True)))
+
+
+def _recorded(tape: Tape, supports: tuple[tuple[int, ...], ...], masked: bool) -> Tape:
+    """The rows of a regressor's tape beside the torques, masked or not."""
+    n = len(supports)
+    recorder = Recorder()
+    states = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]
+    tau = recorder.input("tau", (n,))
+    counts = recorder.input("counts", (n if masked else 1,))
+    value = replay(tape, recorder, np.concatenate([np.ravel(state) for state in states]))
+    elements = tape.output("output").elements
+    outputs: dict[str, Any] = {}
+    for joint, support in enumerate(supports):
+        row = [*(value(int(elements[joint, position])) for position in support), tau[joint]]
+        count = counts[joint if masked else 0]
+        scaled = [count * entry if masked or isinstance(entry, float) else entry for entry in row]
+        outputs[f"joint{joint}"] = np.array(scaled, dtype=object)
+    return recorder.tape(outputs)

@@ -1,0 +1,322 @@
+"""Identified links: from experiments to a robot one can simulate, control and write to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.estimation.candidates import standard_candidates
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.features import Feature
+from dynid.estimation.joint_terms import with_joint_terms
+from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.load_features import Reference
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.physical.lifting import lifted_parameters
+from dynid.estimation.physical.prior import joint_model_signs
+from dynid.estimation.problem import Problem, build_problem
+from dynid.estimation.rows import feature_torque
+from dynid.estimation.selection import Candidate, ForwardSelection, Selection
+from dynid.kernels import inverse_dynamics, kernel
+from dynid.logs.recording import Experiment
+from dynid.parameters.base import BaseParameters
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.tables import Table
+
+__all__ = ["Identification", "identify", "identify_problem"]
+
+Floats = NDArray[np.float64]
+
+SHORTEST_MEMORY = 50
+"""Samples that gap-free stretches must have on average for friction with memory to be tried."""
+SAME = 1e-6
+"""Relative difference up to which a robot has the estimated base parameters."""
+REPEATED = 1e-6
+"""Part of a feature's torque that must be new for it to be a term of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Identification:
+    """What was found out about a robot's links and joints."""
+
+    problem: Problem
+    estimate: Estimate
+    """Base parameters with their uncertainty."""
+    standard: Floats
+    """(p,) standard parameters of a physically possible robot; see `prior_dominated`.
+
+    Of estimators that give base parameters only it is the possible robot nearest to them, for simulators and files;
+    `predict` and `torque` use the base parameters themselves."""
+    selection: Selection | None = None
+    """How the features were selected, where they were."""
+
+    @property
+    def robot(self) -> Robot:
+        """The robot as it was before: geometry, joint models, prior parameters."""
+        return self.problem.robot
+
+    @property
+    def base(self) -> BaseParameters:
+        """The combinations that were estimated."""
+        return self.problem.base
+
+    @cached_property
+    def identified(self) -> Robot:
+        """The robot with the identified parameters, as simulators accept it.
+
+        Where features share a joint's friction, a joint model's part may come out negative; here it is zero, and
+        `torque` has the whole. Links fixed to a moving one keep their inertias, unless nothing possible would be left
+        for the moving one: then it takes the whole body.
+        """
+        theta = self.standard.copy()
+        signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), joint_model_signs(self.robot)]).astype(bool)
+        theta[signs] = np.maximum(theta[signs], 0.0)
+        return _with_possible_links(self.robot, theta)
+
+    @cached_property
+    def with_terms(self) -> Robot:
+        """The identified robot with its selected terms as joint models: what kernels and generated code can carry.
+
+        Terms with memory, and those that depend on other joints, are missing; `terms_left_out` names them.
+        """
+        return self._terms[0]
+
+    @property
+    def terms_left_out(self) -> tuple[str, ...]:
+        """Features that `with_terms` cannot carry; `torque` has them all."""
+        return self._terms[1]
+
+    @cached_property
+    def _terms(self) -> tuple[Robot, tuple[str, ...]]:
+        if not self.features:
+            return self.identified, ()
+        whole = _with_possible_links(self.robot, self.standard)
+        return with_joint_terms(whole, self.features, self.estimate.values[self.base.rank :].tolist())
+
+    @property
+    def _by_base(self) -> bool:
+        """Whether torques come from the base parameters themselves: no possible robot need have them.
+
+        What they leave open is taken from the prior by `standard`, unless no possible robot was found at all, or
+        features may have taken over a part of it.
+        """
+        if self.estimate.standard is not None:
+            values = self.estimate.values[: self.base.rank]
+            away = np.abs(self.base.grouping @ self.standard - values)
+            return bool(np.any(away > SAME * (np.abs(values) + np.abs(values).max(initial=0.0))))
+        if self.features:
+            return True
+        open_ones = bool(self.estimate.undetermined.any())
+        return not open_ones or np.array_equal(self.standard, self.robot.parameter_vector)
+
+    @property
+    def prior_dominated(self) -> tuple[str, ...]:
+        """Standard parameters that the data determine only in combination, less than the prior does, or not at all."""
+        alone = set(self.base.identifiable)
+        names = [self.base.layout[column].name for column in self.base.columns]
+        left_open = self.estimate.undetermined[: self.base.rank]
+        open_ones = {name for name, free in zip(names, left_open, strict=True) if free}
+        open_ones |= set(self.estimate.prior_dominated)
+        return tuple(name for name in self.base.layout.names if name not in alone or name in open_ones)
+
+    @property
+    def standard_stderr(self) -> Floats:
+        """(p,) standard deviation of the standard parameters; infinite where the data alone do not determine them."""
+        spread = np.full(self.standard.size, np.inf)
+        stderr = dict(zip(self.base.columns, self.estimate.stderr[: self.base.rank], strict=True))
+        for name in self.base.identifiable:
+            column = self.base.layout.index(name)
+            spread[column] = stderr[column]
+        return spread
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """What acts on the torques besides the identified robot's links and joint models."""
+        return self.problem.features
+
+    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
+        """(N, n) torques of a motion by the identified robot [N m or N].
+
+        Raises:
+            ArgumentError: The model has friction with memory, which needs to know the sampling rate; see `torque`.
+        """
+        if self.features:
+            raise ArgumentError(
+                "the identified model has features, which need gap-free motion of a known sampling rate",
+                remedy="Use Identification.torque(experiment), or identify without features.",
+            )
+        if not self._by_base:
+            return inverse_dynamics(self.identified, q, dq, ddq)
+        states = (np.asarray(channel, dtype=float) for channel in (q, dq, ddq))
+        theta = self.problem.representative(self.estimate.values)
+        return np.asarray(kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)(*states, theta))
+
+    def torque(self, experiment: Experiment) -> Floats:
+        """(N, n) torques of an experiment's motion by the identified robot and its features [N m or N]."""
+        if self._by_base:
+            return self.problem.torque(self.estimate.values, experiment)
+        if not self.features:
+            return inverse_dynamics(self.identified, experiment.q, experiment.dq, experiment.ddq)
+        whole = self.robot.with_parameters(self.standard)
+        rigid = inverse_dynamics(whole, experiment.q, experiment.dq, experiment.ddq)
+        values = self.estimate.values[self.base.rank :]
+        return rigid + feature_torque(self.robot, self.features, values, experiment)
+
+    @cached_property
+    def training_error(self) -> Floats:
+        """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
+        squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
+        if self.problem.streamed:
+            information = self.problem.information
+            squares = information.per_joint_residual(self.estimate.values).sum(axis=0)
+            total = np.array([(information.factor(j)[:, -1] ** 2).sum() for j in range(self.robot.dof)])
+        for run in () if self.problem.streamed else self.problem.experiments:
+            residual = np.where(run.valid, run.effort - self.torque(run), 0.0)
+            squares += (residual**2).sum(axis=0)
+            total += (np.where(run.valid, run.effort, 0.0) ** 2).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.append(squares / total, squares.sum() / total.sum())
+        return np.asarray(100.0 * np.sqrt(ratio))
+
+    def summary(self) -> str:
+        """Everything a person wants to know first, as text."""
+        estimate = self.estimate
+        condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
+        joints = Table.of(
+            ["joint", "samples", "residual std", "samples per independent one", "training error %"],
+            [
+                (name, int(count), *((float(std), float(inflation), float(error)) if count else (None, None, None)))
+                for name, count, std, inflation, error in zip(
+                    self.robot.joint_names,
+                    estimate.samples,
+                    estimate.noise_std,
+                    estimate.inflation,
+                    self.training_error,
+                    strict=False,
+                )
+            ],
+        )
+        lines = [
+            f"{self.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
+            f"condition number {condition}, training error {self.training_error[-1]:.3g} %",
+            "",
+            joints.to_text(),
+            "",
+            estimate.table().to_text(),
+        ]
+        hidden = self.base.unidentifiable
+        if hidden:
+            lines += ["", f"Never act on the torques, so nothing can be said of them: {', '.join(hidden)}."]
+        if self.selection is not None:
+            lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
+        lines += [f"Note: {note.removesuffix('.')}." for note in estimate.notes]
+        if estimate.prior_dominated:
+            lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
+        physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
+        if physical:
+            lines.append(f"Held by a physical constraint: {', '.join(physical)}.")
+        if estimate.given_bounds:
+            lines.append(f"Held by a bound that was given: {', '.join(estimate.given_bounds)}.")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _with_possible_links(robot: Robot, theta: Floats) -> Robot:
+    """The robot with parameters (p,), every single link of a possible body possible too."""
+    found = robot.with_parameters(theta)
+    wrong = [body for body in found.bodies if not found.link(body.joint.child).inertia.is_physical]
+    emptied = {name for body in wrong if body.inertia.is_physical for name, _ in body.members[1:]}
+    if not emptied:
+        return found
+    links = tuple(replace(link, inertia=Inertia.zero()) if link.name in emptied else link for link in robot.links)
+    return replace(robot, links=links).with_parameters(theta)
+
+
+def identify(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    estimator: Estimator | None = None,
+    base: BaseParameters | None = None,
+    features: Sequence[Feature] = (),
+    select: ForwardSelection | None = None,
+    candidates: Sequence[Candidate] | None = None,
+    band_hz: float | None = None,
+    threads: int = 1,
+) -> Identification:
+    """Identify a robot's parameters from experiments.
+
+    Args:
+        robot: Geometry and joint models; its parameter values are the prior for what the data leave open.
+        experiments: One or several, see `dynid.process`.
+        estimator: How; physically consistent weighted least squares by default.
+        base: The base parameters, where they were computed before.
+        features: What acts on the torques besides links and joint models, in any case.
+        select: The rule by which further terms are added to the model; none are by default.
+        candidates: The terms to try; `standard_candidates` by default.
+        band_hz: Low-pass both sides of the equations to this band [Hz], so that nothing above it counts.
+        threads: How many threads reduce the samples.
+    """
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    problem = build_problem(robot, runs, base=base, features=features, band_hz=band_hz, threads=threads)
+    selection = None
+    if select is not None:
+        problem, selection = _selected(problem, select, candidates)
+    return identify_problem(problem, estimator, selection)
+
+
+def identify_problem(
+    problem: Problem, estimator: Estimator | None = None, selection: Selection | None = None
+) -> Identification:
+    """Identify a robot's parameters from a problem that stands, as of `stream_problem`.
+
+    Args:
+        problem: The problem.
+        estimator: How; physically consistent weighted least squares by default.
+        selection: How its features were selected, where they were.
+    """
+    estimate = (estimator or FeasibleWLS()).solve(problem)
+    standard = estimate.standard
+    if standard is None:
+        standard, notes = lifted_parameters(problem, estimate)
+        estimate = replace(estimate, notes=(*estimate.notes, *notes))
+    return Identification(problem=problem, estimate=estimate, standard=standard, selection=selection)
+
+
+def _selected(
+    problem: Problem, rule: ForwardSelection, candidates: Sequence[Candidate] | None
+) -> tuple[Problem, Selection]:
+    """The problem with the features that pass the rule."""
+    if candidates is None:
+        reference = Reference(problem.representative(WLS().solve(problem).values))
+        stretches = sum(int(run.segment[-1]) + 1 for run in problem.experiments)
+        samples = sum(run.samples for run in problem.experiments)
+        # picked rows do not follow one another in time, so friction with memory makes no sense
+        memory = samples >= SHORTEST_MEMORY * stretches
+        candidates = standard_candidates(problem.robot, problem.experiments, reference, memory=memory)
+    extra = [feature for candidate in candidates for feature in candidate.features]
+    wide = build_problem(
+        problem.robot,
+        problem.experiments,
+        base=problem.base,
+        features=[*problem.features, *extra],
+        band_hz=problem.band_hz,
+        blocks=max(rule.folds),
+    )
+    selection = rule.run(wide, candidates, present=problem.features)
+    chosen = wide.keep((*problem.features, *selection.features))
+    # the cosine of an angle may be the torque of a weight: what repeats others is no term of its own
+    R = chosen.information.weight().R
+    news = np.abs(np.diagonal(R)) > REPEATED * np.maximum(np.linalg.norm(R, axis=0), 1e-300)
+    terms = tuple(f for f, new in zip(selection.features, news[len(problem.names) :], strict=True) if new)
+    if terms == selection.features:
+        return chosen, selection
+    return wide.keep((*problem.features, *terms)), replace(selection, features=terms)

@@ -1,0 +1,283 @@
+"""Which parameters matter: those that move the torques ([Izaguirre1992] section 7), or those that the data pin down.
+
+Parameters that contribute less than 1 % of the largest measured torque on every trajectory are dropped, and the rest is
+fitted again: the equations become better conditioned, and the estimates of single trajectories agree better (Tables 1
+and 2 of the paper). The alternative drops, one by one, what has the largest relative standard deviation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.linear.least_squares import WLS, refined_weights, sandwich
+from dynid.estimation.problem import Problem
+from dynid.estimation.samples import check_samples, sample_blocks
+from dynid.information import Factor
+from dynid.information.triangular import appended
+from dynid.tables import Table
+
+__all__ = [
+    "Significance",
+    "TrajectoryStatistics",
+    "contributions",
+    "essential_parameters",
+    "restricted",
+    "significant_parameters",
+    "trajectory_statistics",
+]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrajectoryStatistics:
+    """Estimates of the same parameters from several trajectories, one at a time."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Floats
+    """(T, b) one row per trajectory; NaN where the trajectory alone does not determine the parameter"""
+
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """(b,) trajectories that determine the parameter."""
+        return np.asarray(np.sum(~np.isnan(self.values), axis=0))
+
+    @property
+    def average(self) -> Floats:
+        """(b,) mean over the trajectories."""
+        return _ratio(np.nansum(self.values, axis=0), self.count)
+
+    @property
+    def std(self) -> Floats:
+        """(b,) between trajectories; NaN with fewer than two."""
+        return np.sqrt(_ratio(np.nansum((self.values - self.average) ** 2, axis=0), self.count - 1))
+
+    @property
+    def maximum(self) -> Floats:
+        """(b,) largest of the trajectories' values."""
+        return np.asarray(np.fmax.reduce(self.values, axis=0))
+
+    @property
+    def minimum(self) -> Floats:
+        """(b,) smallest of the trajectories' values."""
+        return np.asarray(np.fmin.reduce(self.values, axis=0))
+
+    def table(self, marked: Mask | None = None) -> Table:
+        """As in [Izaguirre1992] Tables 1 and 2; an asterisk marks significant parameters."""
+        marks = np.ones(len(self.names), dtype=bool) if marked is None else marked
+        columns = zip(self.names, marks, self.average, self.std, self.maximum, self.minimum, self.units, strict=True)
+        rows = [
+            (f"{k}{' *' if mark else ''}", name, float(average), float(std), float(high), float(low), unit)
+            for k, (name, mark, average, std, high, low, unit) in enumerate(columns, start=1)
+        ]
+        return Table.of(["", "parameter", "average", "std", "maximum", "minimum", "unit"], rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Significance:
+    """Which parameters matter, and what the fit of those alone gives."""
+
+    criterion: str
+    """What decided."""
+    contribution: Floats
+    """(b,) largest torque that the parameter causes, over all joints and trajectories [% of the joint's largest]."""
+    significant: Mask
+    """(b,) whether the parameter was kept."""
+    every: TrajectoryStatistics
+    """Of the fits of all parameters (Table 1)."""
+    reduced: TrajectoryStatistics
+    """Of the fits of the significant ones (Table 2)."""
+    condition: float
+    """Ratio of the extreme singular values of all weighted equations, columns as they are."""
+    reduced_condition: float
+    """The same for the significant parameters."""
+    error: float
+    """Relative torque error of all parameters on the data used [%]."""
+    reduced_error: float
+    """The same with the significant parameters only [%]."""
+    problem: Problem
+    """Of the significant parameters, for any other estimator."""
+    estimate: Estimate
+    """Of the significant parameters, from all trajectories together."""
+
+    @property
+    def gain(self) -> float:
+        """By how much the condition number fell."""
+        return self.condition / self.reduced_condition
+
+    def summary(self) -> str:
+        """Both tables, the condition numbers and the torque errors, as text."""
+        kept, count = int(self.significant.sum()), len(self.significant)
+        return "\n".join(
+            [
+                f"{kept} of {count} parameters are significant ({self.criterion})",
+                f"condition number {self.condition:.4g} -> {self.reduced_condition:.4g} ({self.gain:.3g} times better)",
+                f"torque error {self.error:.3g} % -> {self.reduced_error:.3g} %",
+                "",
+                f"All parameters, from {len(self.every.values)} trajectories one at a time (* significant):",
+                self.every.table(self.significant).to_text(),
+                "",
+                "Significant parameters alone:",
+                self.reduced.table().to_text(),
+            ]
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def significant_parameters(
+    problem: Problem, *, threshold: float = 0.01, estimator: Estimator | None = None
+) -> Significance:
+    """Keep the parameters whose torque matters ([Izaguirre1992] section 7), and fit them again.
+
+    Args:
+        problem: Of several experiments, the trajectories.
+        threshold: Part of a joint's largest measured torque that a parameter must reach somewhere.
+        estimator: How to fit; weighted least squares, as in the paper, by default.
+
+    Raises:
+        ArgumentError: The threshold is not a part.
+        EstimationError: No parameter reaches it.
+    """
+    if not 0.0 <= threshold < 1.0:
+        raise ArgumentError(f"the threshold is {threshold}", remedy="Give a part of the largest torque, such as 0.01.")
+    check_samples(problem)
+    method = estimator or WLS()
+    share = contributions(problem, method.solve(problem).values)
+    return _reduced(problem, method, share >= 100.0 * threshold, share, f"at least {100 * threshold:g} % of the torque")
+
+
+def essential_parameters(problem: Problem, *, limit: float = 30.0, estimator: Estimator | None = None) -> Significance:
+    """Drop, one by one, the parameter of the largest relative standard deviation, until all are below a limit.
+
+    Args:
+        problem: The problem.
+        limit: Largest relative standard deviation that stays [%]; 30 % means three standard deviations from zero.
+        estimator: How to fit in the end; weighted least squares by default.
+
+    Raises:
+        ArgumentError: The limit is not positive.
+        EstimationError: No parameter stays.
+    """
+    if not limit > 0.0:
+        raise ArgumentError(f"the limit is {limit} %", remedy="Give a positive percentage.")
+    check_samples(problem)
+    method = estimator or WLS()
+    full = WLS().solve(problem)
+    weights = refined_weights(problem)
+    factor = problem.information.weight(weights)
+    spread = problem.information.weight(weights**2 * full.noise_std**2 * full.inflation)
+    keep = np.ones(len(full.names), dtype=bool)
+    while keep.any():
+        relative = _relative_stderr(_picked(factor, keep), _picked(spread, keep))
+        if relative.max() <= limit:
+            break
+        keep[np.flatnonzero(keep)[int(np.argmax(relative))]] = False
+    share = contributions(problem, full.values)
+    return _reduced(problem, method, keep, share, f"relative standard deviation at most {limit:g} %")
+
+
+def contributions(problem: Problem, beta: Floats) -> Floats:
+    """(b,) largest torque that each parameter causes, in percent of the largest measured torque of the same joint."""
+    n = problem.robot.dof
+    caused, measured = np.zeros((n, beta.size)), np.zeros(n)
+    for block in sample_blocks(replace(problem, band_hz=None)):
+        counted = np.abs(block.matrix) * block.valid[..., None]
+        caused = np.maximum(caused, counted.max(axis=0, initial=0.0) * np.abs(beta))
+        measured = np.maximum(measured, np.abs(block.effort).max(axis=0, initial=0.0))
+    share = np.divide(caused, measured[:, None], out=np.zeros_like(caused), where=measured[:, None] > 0.0)
+    return np.asarray(100.0 * share.max(axis=0))
+
+
+def trajectory_statistics(problem: Problem, estimator: Estimator) -> TrajectoryStatistics:
+    """Fit every experiment of a problem by itself."""
+    values = []
+    for run, blocks in zip(problem.experiments, problem.blocks, strict=True):
+        part = problem.information.only(*blocks)
+        estimate = estimator.solve(replace(problem, experiments=(run,), information=part, blocks=(blocks,)))
+        values.append(np.where(estimate.undetermined, np.nan, estimate.values))
+    return TrajectoryStatistics(names=problem.names, units=problem.units, values=np.array(values))
+
+
+def restricted(problem: Problem, keep: Mask) -> Problem:
+    """The problem of some parameters (b,), as if the others were zero; no sample is looked at again."""
+    base, rank = problem.base, problem.base.rank
+    rows = [k for k in range(rank) if keep[k]]
+    part = replace(
+        base,
+        columns=tuple(base.columns[k] for k in rows),
+        grouping=base.grouping[rows].copy(),
+        combinations=tuple(base.combinations[k] for k in rows),
+    )
+    features = tuple(f for f, kept in zip(problem.features, keep[rank:], strict=True) if kept)
+    information = problem.information.select(_columns(problem, keep))
+    return replace(problem, base=part, features=features, information=information)
+
+
+def _ratio(sums: Floats, counts: NDArray[np.int64]) -> Floats:
+    """``sums / counts``, NaN where there is nothing to divide by."""
+    return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
+
+
+def _columns(problem: Problem, keep: Mask) -> list[int]:
+    return [column for column, kept in zip(problem.information.columns, keep, strict=True) if kept]
+
+
+def _picked(factor: Factor, keep: Mask) -> Factor:
+    """The equations of some parameters, the others zero."""
+    table = np.column_stack([factor.R[:, keep], factor.z])
+    b = table.shape[1] - 1
+    R = appended(np.zeros((b + 1, b + 1)), table)
+    columns = tuple(column for column, kept in zip(factor.columns, keep, strict=True) if kept)
+    residual = factor.residual + float(R[b, b] ** 2)
+    return replace(factor, columns=columns, R=R[:b, :b].copy(), z=R[:b, b].copy(), residual=residual)
+
+
+def _relative_stderr(factor: Factor, spread: Factor) -> Floats:
+    """(b,) in percent; infinite where undetermined or zero."""
+    covariance, undetermined = sandwich(factor, spread)
+    stderr = np.sqrt(np.where(undetermined, 0.0, np.diag(covariance)))
+    values = np.abs(factor.solve(minimum_norm=True))
+    relative = np.divide(stderr, values, out=np.full(values.size, np.inf), where=values > 0.0)
+    return np.where(undetermined, np.inf, 100.0 * relative)
+
+
+def _reduced(problem: Problem, method: Estimator, keep: Mask, share: Floats, criterion: str) -> Significance:
+    if not keep.any():
+        raise EstimationError(f"no parameter is significant ({criterion})", remedy="Lower the threshold.")
+    part = restricted(problem, keep)
+    weights = refined_weights(problem)
+    return Significance(
+        criterion=criterion,
+        contribution=share,
+        significant=keep,
+        every=trajectory_statistics(problem, method),
+        reduced=trajectory_statistics(part, method),
+        condition=_condition(problem, weights),
+        reduced_condition=_condition(part, weights),
+        error=_error(problem, weights),
+        reduced_error=_error(part, weights),
+        problem=part,
+        estimate=method.solve(part),
+    )
+
+
+def _condition(problem: Problem, weights: Floats) -> float:
+    values = np.linalg.svd(problem.information.weight(weights).R, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+
+
+def _error(problem: Problem, weights: Floats) -> float:
+    """Relative torque error of the weighted fit [%]."""
+    information = problem.information
+    beta = information.weight(weights).solve(minimum_norm=True)
+    left, total = (information.per_joint_residual(x).sum() for x in (beta, np.zeros_like(beta)))
+    return float(100.0 * np.sqrt(left / total))

@@ -1,0 +1,282 @@
+"""The proof: how well an identified robot predicts torques it has not seen, against the prior model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.estimation.rows import stretches
+from dynid.kernels import inverse_dynamics
+from dynid.links.identify import Identification, identify
+from dynid.logs.recording import Experiment
+from dynid.processing.filters import Butterworth
+from dynid.robot.model import Robot
+from dynid.tables import Table
+
+__all__ = ["Validation", "cross_validate", "validate"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+SETTLED = 1e-2
+"""Relative accuracy that the ends of a low-passed comparison must have reached."""
+ALIKE = 1.01
+"""Errors of two models whose ratio is less are the same: which is larger is chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Validation:
+    """Torque errors on held-out data."""
+
+    joint_names: tuple[str, ...]
+    per_joint: Floats
+    """(n,) 100 |measured - predicted| / |measured| of each joint [%]."""
+    relative_error: float
+    """The same over all joints together [%]."""
+    prior_error: float
+    """The same by the robot as it was before [%]."""
+    prior_per_joint: Floats
+    """(n,) and of each joint by it [%]."""
+    training_error: float
+    """The same on the data used for identification [%]."""
+    rms: Floats
+    """(n,) root mean square of each joint's residual torque [N m or N]."""
+    whiteness: Floats
+    """(n,) lag-one autocorrelation of each joint's residuals; near 1 means model error rather than noise."""
+    samples: int
+    """Joint samples compared."""
+    limit: float
+    """Largest relative error that passes [%]."""
+    band_hz: float | None = None
+    """Measured and predicted torques were low-passed alike to this band before they were compared [Hz]; None: not."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is within the limit, and not worse than the prior's."""
+        return bool(self.relative_error <= self.limit and self.relative_error <= ALIKE * self.prior_error)
+
+    @property
+    def verdict(self) -> str:
+        """The judgement in one sentence."""
+        band = "" if self.band_hz is None else f" below {self.band_hz:g} Hz"
+        error = f"{self.relative_error:.2f} % on held-out data{band}"
+        if not np.isfinite(self.relative_error):
+            return "failed: nothing could be compared"
+        if self.relative_error > self.limit:
+            return f"failed: {error} exceeds the limit of {self.limit:g} %"
+        if self.relative_error > ALIKE * self.prior_error:
+            return f"failed: {error} is worse than the model before ({self.prior_error:.2f} %)"
+        return f"passed: {error} (training {self.training_error:.2f} %, model before {self.prior_error:.2f} %)"
+
+    def summary(self) -> str:
+        """Verdict and a table per joint."""
+        columns = (self.per_joint, self.prior_per_joint, self.rms, self.whiteness)
+        figures = np.column_stack(columns).tolist()
+        rows = [(name, *row) for name, row in zip(self.joint_names, figures, strict=True)]
+        table = Table.of(["joint", "error %", "model before %", "rms residual", "lag-one correlation"], rows)
+        return f"{self.verdict}\n\n{table.to_text()}"
+
+    def to_json(self) -> dict[str, object]:
+        """For machines."""
+        return {
+            "verdict": self.verdict,
+            "passed": self.passed,
+            "relative_error_percent": finite_or_none(self.relative_error),
+            "prior_error_percent": finite_or_none(self.prior_error),
+            "training_error_percent": finite_or_none(self.training_error),
+            "limit_percent": self.limit,
+            "band_hz": self.band_hz,
+            "per_joint_percent": self._by_joint(self.per_joint),
+            "prior_per_joint_percent": self._by_joint(self.prior_per_joint),
+            "rms_residual": self._by_joint(self.rms),
+            "lag_one_correlation": self._by_joint(self.whiteness),
+            "joint_samples": self.samples,  # each joint counts for itself; data have samples in time
+        }
+
+    def _by_joint(self, values: Floats) -> dict[str, float | None]:
+        """Joint -> value; none where nothing could be compared."""
+        return {name: finite_or_none(value) for name, value in zip(self.joint_names, values, strict=True)}
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def finite_or_none(value: float) -> float | None:
+    """A number as JSON can hold it."""
+    return float(value) if np.isfinite(value) else None
+
+
+def validate(
+    fit: Identification,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    limit: float = 15.0,
+    band_hz: float | None = None,
+    trim_s: float | None = None,
+) -> Validation:
+    """Compare predicted and measured torques of experiments that were not used for the identification.
+
+    Args:
+        fit: The identification.
+        experiments: Held-out data; refused where it has samples of the identification.
+        limit: Largest relative error that passes [%].
+        band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
+            band does not count as error of the model [Hz]; the band of the identification by default.
+        trim_s: Time left out at both ends of every low-passed stretch [s]; the filter's settling time by default.
+    """
+    band = fit.problem.band_hz if band_hz is None else band_hz
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    if any(_shares_samples(run, used) for run in runs for used in fit.problem.experiments):
+        raise ArgumentError(
+            "an experiment of the identification cannot validate it: the samples are the same",
+            remedy="Keep one run, or a part of one, aside.",
+        )
+    judged = _Band(band, trim_s)
+    residuals = []
+    squares, total, prior, counts = np.zeros((4, fit.robot.dof))
+    for run in runs:
+        predicted, before = fit.torque(run), _before(fit.robot, run)
+        (measured, residual, prior_residual), counted = judged.compared(
+            run, run.effort, run.effort - predicted, run.effort - before
+        )
+        residuals.append(residual)
+        squares += (residual**2).sum(axis=0)
+        total += (measured**2).sum(axis=0)
+        prior += (prior_residual**2).sum(axis=0)
+        counts += counted.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Validation(
+            joint_names=fit.robot.joint_names,
+            per_joint=100.0 * np.sqrt(squares / total),
+            relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
+            prior_per_joint=100.0 * np.sqrt(prior / total),
+            prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
+            training_error=_training_error(fit, judged),
+            rms=np.sqrt(squares / counts),
+            whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
+            samples=int(counts.sum()),
+            limit=limit,
+            band_hz=band,
+        )
+
+
+def cross_validate(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    folds: int = 5,
+    limit: float = 15.0,
+    **options: Any,
+) -> tuple[Validation, ...]:
+    """Identify without, and validate on, each part of the data in turn.
+
+    Several experiments are left out one at a time; a single one is cut into blocks of time.
+
+    Args:
+        robot: As for `identify`.
+        experiments: One or several.
+        folds: Number of blocks of time of a single experiment.
+        limit: As for `validate`.
+        **options: As for `identify`.
+    """
+    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    if len(runs) > 1:
+        for (i, one), (j, other) in combinations(enumerate(runs, start=1), 2):
+            if _shares_samples(one, other):
+                raise ArgumentError(
+                    f"experiments {i} and {j} have the same samples: none of them can judge the other",
+                    remedy="Give each run once; a single one is cut into blocks of time.",
+                )
+        pairs = [(runs[:k] + runs[k + 1 :], run) for k, run in enumerate(runs)]
+    else:
+        pairs = [((train,), held) for train, held in _blocks(runs[0], folds)]
+    return tuple(validate(identify(robot, train, **options), held, limit=limit) for train, held in pairs)
+
+
+def _shares_samples(run: Experiment, other: Experiment) -> bool:
+    """Whether two experiments are the same recording by content, and a sample counts in both."""
+    if run is other:
+        return True
+    if run.q.shape != other.q.shape or not np.array_equal(run.q, other.q):
+        return False
+    both = run.valid & other.valid
+    return bool(both.any() and np.array_equal(run.effort[both], other.effort[both]))
+
+
+def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
+    """The run with each block of time masked, and with all others masked."""
+    if not 2 <= folds <= run.samples:
+        raise ArgumentError(f"{folds} folds of {run.samples} samples", remedy="Use two or more, each of some samples.")
+    number = np.arange(run.samples) * folds // run.samples
+    masks = [(number == fold)[:, None] for fold in range(folds)]
+    return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
+
+
+def _training_error(fit: Identification, judged: _Band) -> float:
+    """Relative error on the data of the identification [%], in the same band as the held-out data."""
+    if judged.hz is None:
+        return float(fit.training_error[-1])
+    squares = total = 0.0
+    for run in fit.problem.experiments:
+        (measured, residual), _ = judged.compared(run, run.effort, run.effort - fit.torque(run))
+        squares += float(np.sum(residual**2))
+        total += float(np.sum(measured**2))
+    return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
+
+
+def _before(robot: Robot, run: Experiment) -> Floats:
+    """(N, n) torques by the robot as it was before."""
+    return np.asarray(inverse_dynamics(robot, run.q, run.dq, run.ddq))
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """In which band torques are compared."""
+
+    hz: float | None
+    trim_s: float | None
+
+    def compared(self, run: Experiment, *torques: Floats) -> tuple[tuple[Floats, ...], Mask]:
+        """Torques (N, n) each as they are compared, zero where they do not count, and where they do.
+
+        With a band they are low-passed wherever they were measured, also in rest and slow rows that do not count, and
+        by the textbook's filter, as others would filter a log before they look at it: a Butterworth of order 4 both
+        ways, the ends turned over. What the ends may have spoilt is left out.
+        """
+        from scipy import signal
+
+        if self.hz is None or self.hz >= 0.45 * run.rate_hz:
+            return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
+        smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
+        trim = Butterworth().settling_s(self.hz, SETTLED) if self.trim_s is None else self.trim_s
+        margin = int(np.ceil(trim * run.rate_hz - 1e-9))
+        sections = signal.butter(4, self.hz, fs=run.rate_hz, output="sos")
+        for rows, joint in _measured(run, margin):
+            known = np.isfinite(run.effort[rows, joint])
+            # all torques in one call, as SciPy finds the filter's steady state anew in each
+            table = signal.sosfiltfilt(sections, [_bridged(torque[rows, joint], known) for torque in torques])
+            inner = slice(rows.start + margin, rows.stop - margin)
+            smooth[:, inner, joint] = table[:, margin : table.shape[1] - margin]
+            counts[inner, joint] = run.valid[inner, joint]
+        return tuple(np.where(counts, smooth, 0.0)), counts
+
+
+def _measured(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
+    """Rows and joint of every stretch with measured torques and no hole as long as the margin."""
+    for rows, _ in stretches(run):
+        for joint in range(run.q.shape[1]):
+            known = rows.start + np.flatnonzero(np.isfinite(run.effort[rows, joint]))
+            for part in np.split(known, np.flatnonzero(np.diff(known) > margin) + 1):
+                if part.size and part[-1] - part[0] > 2 * margin:
+                    yield slice(int(part[0]), int(part[-1]) + 1), joint
+
+
+def _bridged(torque: Floats, known: Mask) -> Floats:
+    """(N,) torques with straight lines across holes."""
+    rows = np.arange(torque.size)
+    return np.interp(rows, rows[known], torque[known])

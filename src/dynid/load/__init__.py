@@ -1,0 +1,1 @@
+"""Identified loads: what the robot's hand carries."""

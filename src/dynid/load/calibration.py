@@ -1,0 +1,83 @@
+"""Gains and cross-talk of a force and torque sensor, from loads that are known ([Atkeson1986] section 4.1.1).
+
+    measured = K true + bias
+
+Known loads in several orientations give the true wrench. One load at rest shows three of the six columns only, since
+its moments follow from its forces; loads with other centres of mass, or motion, show the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import DataError, IdentifiabilityError
+from dynid.load.coloured_noise import coloured, coloured_gram
+from dynid.load.load_solver import resolved
+from dynid.load.wrench_equations import WrenchData
+from dynid.robot.inertia import Inertia
+
+__all__ = ["SensorCalibration", "calibrate_sensor"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensorCalibration:
+    """What a sensor makes of a wrench."""
+
+    gain: Floats
+    """(6, 6) measured channel per true channel"""
+    stderr: Floats
+    """(6, 6) standard deviation; infinite where the data leave a gain open, which is then that of a perfect sensor"""
+    bias: Floats
+    """(6,) [N, N m]"""
+    residual_std: Floats
+    """(6,) [N, N m]"""
+
+    @property
+    def inverse(self) -> Floats:
+        """(6, 6) from measured to true wrenches."""
+        return np.asarray(np.linalg.inv(self.gain))
+
+
+def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibration:
+    """Estimate gains, cross-talk and bias from known loads.
+
+    Args:
+        runs: Equations (see `wrench_data`) with the load, gripper included, that was held in each.
+
+    Raises:
+        IdentifiabilityError: Too little is seen for even one gain.
+    """
+    if not runs:
+        raise DataError("no run was given")
+    true = np.concatenate([data.matrix @ body.vector for data, body in runs])
+    measured = np.concatenate([data.wrench for data, _ in runs])
+    W = np.column_stack([true, np.ones(len(true))])
+    # unknown departures from a perfect sensor, so that what is not seen stays perfect
+    if len(W) <= W.shape[1]:
+        raise IdentifiabilityError(
+            f"{len(W)} samples are too few for {W.shape[1]} unknowns a channel, with some left to judge the noise by",
+            remedy="Hold several known loads in many orientations.",
+        )
+    gain, stderr, bias, std = np.eye(6), np.full((6, 6), np.inf), np.zeros(6), np.zeros(6)
+    for channel in range(6):
+        target = measured[:, channel] - true[:, channel]
+        values, covariance, undetermined = resolved(W, target, 1e-6)
+        residual = target - W @ values
+        std[channel] = np.sqrt((residual**2).sum() / max(1, len(target) - 7))
+        noise = residual[:, None] / std[channel] if std[channel] > 0.0 else residual[:, None]
+        grown, _ = coloured(covariance, coloured_gram(W[:, None], noise, covariance))
+        spread = std[channel] * np.sqrt(np.diag(grown))
+        gain[channel] += np.where(undetermined[:6], 0.0, values[:6])
+        stderr[channel] = np.where(undetermined[:6], np.inf, spread[:6])
+        bias[channel] = values[6]
+    if not np.isfinite(np.diag(stderr)).any():
+        raise IdentifiabilityError(
+            "the runs show no gain of the sensor", remedy="Hold several known loads in many orientations."
+        )
+    return SensorCalibration(gain=gain, stderr=stderr, bias=bias, residual_std=std)

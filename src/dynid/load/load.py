@@ -1,0 +1,330 @@
+"""Principal moments and axes of an uncertain inertia tensor, and where the axes mean nothing.
+
+Near-equal moments make axes ill-defined: the angle between them is the small off-diagonal noise divided by the small
+gap ([Atkeson1986] eqs. 23-24).
+
+A load: what is in the robot's hand, with the uncertainty of every number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.parameters.inertia_maps import transport
+from dynid.robot.inertia import Inertia
+from dynid.spatial import skew
+from dynid.tables import Table
+
+__all__ = ["CHANNELS", "Load", "NAMES", "PrincipalAxes", "UNITS"]
+
+Floats = NDArray[np.float64]
+PAIRS = ((0, 1), (0, 2), (1, 2))
+SIGNIFICANT = 20.5
+"""99.9 % point of chi-square with the five degrees of freedom in which a tensor can differ from a sphere's."""
+RELATIVE_GAP = 1e-6
+"""Moments closer than this part of the largest are equal, however exact the data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrincipalAxes:
+    """The diagonal form of a tensor ([Atkeson1986] eq. 11), to first order in its noise."""
+
+    moments: Floats
+    """(3,) ascending [kg m^2]"""
+    moments_stderr: Floats
+    """(3,) [kg m^2]"""
+    axes: Floats
+    """(3, 3) columns: unit axes, right-handed"""
+    angle_stderr: Floats
+    """(3,) standard deviation of the frame's angle about each axis [rad]; infinite where ill-defined"""
+    ill_defined: tuple[tuple[int, int], ...]
+    """Pairs of axes whose moments cannot be told apart."""
+
+    @classmethod
+    def unknown(cls) -> PrincipalAxes:
+        """Of a body whose inertia the data leave open."""
+        nan, infinite = np.full(3, np.nan), np.full(3, np.inf)
+        return cls(
+            moments=nan, moments_stderr=infinite, axes=np.full((3, 3), np.nan), angle_stderr=infinite, ill_defined=PAIRS
+        )
+
+    @classmethod
+    def of(cls, tensor: Floats, covariance: Floats) -> PrincipalAxes:
+        """Diagonalise.
+
+        Args:
+            tensor: (3, 3) symmetric [kg m^2].
+            covariance: (6, 6) of its entries XX XY XZ YY YZ ZZ.
+        """
+        moments, axes = np.linalg.eigh(tensor)
+        axes = axes * np.sign(np.linalg.det(axes))
+        rows = [_entry(axes[:, k], axes[:, k]) for k in range(3)]
+        ill, angle = [], np.zeros(3)
+        for i, j in PAIRS:
+            gap = float(moments[j] - moments[i])
+            mixed = _entry(axes[:, i], axes[:, j])
+            k = 3 - i - j
+            angle[k] = np.sqrt(max(float(mixed @ covariance @ mixed), 0.0)) / max(gap, 1e-300)
+            if not _stands_out(gap, np.stack([rows[j] - rows[i], 2.0 * mixed]), covariance, moments[-1]):
+                ill.append((i, j))
+                angle[k] = np.inf
+        variances = [max(float(row @ covariance @ row), 0.0) for row in rows]
+        return cls(
+            moments=moments,
+            moments_stderr=np.sqrt(variances),
+            axes=axes,
+            angle_stderr=angle,
+            ill_defined=tuple(ill),
+        )
+
+
+def _entry(a: Floats, b: Floats) -> Floats:
+    """(6,) row that gives ``a^T I b`` from XX XY XZ YY YZ ZZ."""
+    (x, y, z), (u, v, w) = a, b
+    return np.array([x * u, x * v + y * u, x * w + z * u, y * v, y * w + z * v, z * w])
+
+
+def _stands_out(gap: float, rows: Floats, covariance: Floats, largest: float) -> bool:
+    """Whether (difference of moments, twice the product) = (gap, 0) differs from the (0, 0) of equal moments."""
+    if gap <= RELATIVE_GAP * abs(largest):
+        return False
+    spread = rows @ covariance @ rows.T + np.eye(2) * (1e-3 * RELATIVE_GAP * largest) ** 2
+    return bool(gap**2 * np.linalg.inv(spread)[0, 0] > SIGNIFICANT)
+
+
+NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
+UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
+CERTAIN = 0.25
+"""Standard deviation of a principal moment over the largest, up to which the inertia may be used."""
+CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Load:
+    """Ten parameters of a rigid load, in the frame of the link that holds it."""
+
+    frame: str
+    """Name of that link."""
+    vector: Floats
+    """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` about the frame's origin."""
+    covariance: Floats
+    """(10, 10) of what the data determine."""
+    undetermined: NDArray[np.bool_]
+    """(10,) whether the data leave the parameter open; its value is then zero or a convention."""
+    bias: Floats = field(default_factory=lambda: np.zeros(6))
+    """(6,) constant wrench of the sensor [N, N m]."""
+    bias_stderr: Floats = field(default_factory=lambda: np.zeros(6))
+    """(6,) its standard deviation [N, N m]; infinite where undetermined."""
+    drift: Floats = field(default_factory=lambda: np.zeros(6))
+    """(6,) change of the sensor's bias per second [N/s, N m/s]."""
+    residual_std: Floats = field(default_factory=lambda: np.zeros(0))
+    """Standard deviation of what the load does not explain, per channel or joint [N, N m]."""
+    method: str = ""
+    notes: tuple[str, ...] = ()
+    extras: dict[str, Floats] = field(default_factory=dict)
+    """What else was estimated: ``R_frame_sensor``, ``orientation_stderr`` [rad], ``gravity`` [m/s^2], ..."""
+
+    @classmethod
+    def of(cls, inertia: Inertia, frame: str, *, stderr: ArrayLike = 0.0, method: str = "given") -> Load:
+        """A load known beforehand: weighed, or from its drawing.
+
+        Args:
+            inertia: Mass properties in the frame.
+            frame: Name of the link that holds it.
+            stderr: Standard deviation of the ten parameters, one number or (10,).
+            method: Where the numbers come from.
+        """
+        spread = np.broadcast_to(np.asarray(stderr, dtype=float), (10,))
+        return cls(
+            frame=frame,
+            vector=inertia.vector,
+            covariance=np.diag(spread**2),
+            undetermined=np.zeros(10, dtype=bool),
+            method=method,
+        )
+
+    @property
+    def inertia(self) -> Inertia:
+        """The load as a body in its frame; undetermined moments of inertia are those of a point mass."""
+        vector = np.where(self.undetermined, 0.0, self.vector)
+        if self.undetermined[:6].any() and vector[9] > 0.0:
+            point = Inertia.from_com(vector[9], vector[6:9] / vector[9], np.zeros((3, 3))).vector
+            vector = np.where(self.undetermined, point, vector)
+        return Inertia.from_vector(vector)
+
+    @property
+    def mass(self) -> float:
+        """Mass [kg]; NaN where undetermined."""
+        return float("nan") if self.undetermined[9] else float(self.vector[9])
+
+    @property
+    def com(self) -> Floats:
+        """(3,) centre of mass in the frame [m] ([Atkeson1986] eq. 10); NaN where undetermined."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            com = self.vector[6:9] / self.vector[9]
+        return np.where(self.undetermined[6:9] | self.undetermined[9], np.nan, com)
+
+    @property
+    def has_inertia(self) -> bool:
+        """Whether the data determine the whole inertia tensor about the centre of mass."""
+        return not self.undetermined.any()
+
+    @property
+    def inertia_is_certain(self) -> bool:
+        """Whether every principal moment is known to a quarter of the largest: otherwise it is better left out."""
+        principal = self.principal
+        return self.has_inertia and bool(principal.moments_stderr.max() <= CERTAIN * principal.moments[-1])
+
+    @property
+    def inertia_about_com(self) -> Floats:
+        """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined (eq. 10)."""
+        if not self.has_inertia:
+            return np.full((3, 3), np.nan)
+        return Inertia.from_vector(self.vector).about_com
+
+    @property
+    def principal(self) -> PrincipalAxes:
+        """Principal moments and axes with their uncertainty (eq. 11); NaN and infinite where undetermined."""
+        if not self.has_inertia:
+            return PrincipalAxes.unknown()
+        return PrincipalAxes.of(self.inertia_about_com, self.about_com_covariance)
+
+    @property
+    def principal_moments(self) -> Floats:
+        """(3,) ascending [kg m^2]; NaN where undetermined."""
+        return self.principal.moments
+
+    @property
+    def principal_axes(self) -> Floats:
+        """(3, 3) columns: axes of `principal_moments`, in the frame; right-handed."""
+        return self.principal.axes
+
+    # --- uncertainty -----------------------------------------------------------------------------------------------
+
+    @property
+    def stderr(self) -> Floats:
+        """(10,) standard deviation of each parameter; infinite where undetermined."""
+        return np.where(self.undetermined, np.inf, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    @property
+    def mass_stderr(self) -> float:
+        """Standard deviation of the mass [kg]."""
+        return float(self.stderr[9])
+
+    @property
+    def com_covariance(self) -> Floats:
+        """(3, 3) covariance of the centre of mass [m^2], to first order."""
+        jacobian = np.hstack([np.eye(3), -(self.vector[6:9] / self.vector[9])[:, None]]) / self.vector[9]
+        return np.asarray(jacobian @ self.covariance[6:, 6:] @ jacobian.T)
+
+    @property
+    def com_stderr(self) -> Floats:
+        """(3,) standard deviation of the centre of mass [m]; infinite where undetermined."""
+        if self.undetermined[9]:
+            return np.full(3, np.inf)
+        return np.where(self.undetermined[6:9], np.inf, np.sqrt(np.diag(self.com_covariance)))
+
+    @property
+    def about_com_covariance(self) -> Floats:
+        """(6, 6) covariance of the tensor about the centre of mass, order XX XY XZ YY YZ ZZ, to first order."""
+        m, h = self.vector[9], self.vector[6:9]
+        # I_com = I + [h][h] / m: derivatives with respect to h_k and m
+        columns = [(skew(e) @ skew(h) + skew(h) @ skew(e)) / m for e in np.eye(3)] + [-skew(h) @ skew(h) / m**2]
+        jacobian = np.hstack([np.eye(6), np.stack([c[np.triu_indices(3)] for c in columns], axis=1)])
+        return np.asarray(jacobian @ self.covariance @ jacobian.T)
+
+    @property
+    def principal_moments_stderr(self) -> Floats:
+        """(3,) to first order [kg m^2]; infinite where undetermined."""
+        return self.principal.moments_stderr
+
+    @property
+    def ill_defined_axes(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of principal axes with moments too close to tell apart: their directions mean nothing (eqs. 23-24)."""
+        return self.principal.ill_defined
+
+    # --- to and from others ----------------------------------------------------------------------------------------
+
+    def minus(self, tare: Load) -> Load:
+        """This load without another one in the same frame: the object without the gripper."""
+        if tare.frame != self.frame:
+            raise ArgumentError(
+                f"the tare is in frame '{tare.frame}', the load in '{self.frame}'",
+                remedy="Express the tare in the load's frame first: tare.in_frame(T, frame).",
+            )
+        return replace(
+            self,
+            vector=self.vector - tare.vector,
+            covariance=self.covariance + tare.covariance,
+            undetermined=self.undetermined | tare.undetermined,
+            method=f"{self.method}, tare subtracted",
+            notes=tuple(dict.fromkeys((*self.notes, *tare.notes))),
+        )
+
+    def in_frame(self, T_new_frame: ArrayLike, frame: str) -> Load:
+        """The same load in another frame; ``T_new_frame`` (4, 4) is the pose of the present frame in the new one."""
+        T = np.asarray(T_new_frame, dtype=float)
+        rigid = T.shape == (4, 4) and np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-6)
+        if not (rigid and np.isfinite(T).all() and np.linalg.det(T[:3, :3]) > 0.0 and np.allclose(T[3], [0, 0, 0, 1])):
+            raise ArgumentError(
+                "the pose of the frame is no rigid motion", remedy="Give (4, 4): a rotation, and metres."
+            )
+        S = transport(T[:3, :3], T[:3, 3])
+        open_directions = S[:, self.undetermined]
+        return replace(
+            self,
+            frame=frame,
+            vector=S @ np.where(self.undetermined, 0.0, self.vector),
+            covariance=S @ self.covariance @ S.T,
+            undetermined=np.any(np.abs(open_directions) > 1e-12, axis=1),
+        )
+
+    def com_change(self, reference: Load) -> tuple[Floats, Floats]:
+        """How far the centre of mass moved since another load was identified ([Atkeson1986] Table 1).
+
+        Both must have been identified alike, so that what they have in common (the gripper) need not be known; for an
+        object of mass m that moved within a whole of mass M the whole's centre moves by m / M of it.
+
+        Returns:
+            (3,) change and (3,) its standard deviation [m], in the common frame.
+        """
+        if reference.frame != self.frame:
+            raise ArgumentError(f"the loads are in different frames, '{reference.frame}' and '{self.frame}'")
+        return self.com - reference.com, np.hypot(self.com_stderr, reference.com_stderr)
+
+    def _mass_rows(self) -> list[tuple[str, float | str, float | str, str]]:
+        """Mass and centre of mass; where the data leave the mass open, the first moments that they do give."""
+        if not self.undetermined[9]:
+            rows: list[tuple[str, float | str, float | str, str]] = [("mass", self.mass, self.mass_stderr, "kg")]
+            com = zip("xyz", self.com, self.com_stderr, strict=True)
+            return rows + [(f"com {axis}", float(c), float(s), "m") for axis, c, s in com]
+        rows = [("mass", "not identifiable from these data", "", "")]
+        moments = zip("xyz", self.vector[6:9], self.stderr[6:9], self.undetermined[6:9], strict=True)
+        return rows + [(f"mass times com {axis}", float(v), float(s), "kg m") for axis, v, s, u in moments if not u]
+
+    def summary(self) -> str:
+        """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
+        rows = self._mass_rows()
+        principal = self.principal
+        if self.has_inertia:
+            moments = zip(principal.moments, principal.moments_stderr, strict=True)
+            rows += [(f"principal moment {k + 1}", float(v), float(s), "kg m^2") for k, (v, s) in enumerate(moments)]
+        else:
+            rows.append(("inertia", "not identifiable from these data", "", ""))
+        units = ("N", "N", "N", "N m", "N m", "N m")
+        if np.any(self.bias):
+            bias = zip(CHANNELS, self.bias, self.bias_stderr, units, strict=True)
+            rows += [(f"bias {n}", float(b), float(s), u) for n, b, s, u in bias]
+        title = f"load in frame '{self.frame}' by {self.method}"
+        lines = [title, "", str(Table.of(["", "value", "std", "unit"], rows))]
+        if self.has_inertia and principal.ill_defined:
+            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in principal.ill_defined)
+            lines.append(f"Principal axes {pairs} are ill-defined: their moments are too close.")
+        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+
+    def __str__(self) -> str:
+        return self.summary()

@@ -1,0 +1,157 @@
+"""Motions that reveal a load, and advice when they did not ([Atkeson1986] sections 3.1.2, 3.1.3 and 4.1.1).
+
+Gravity shows mass and centre of mass; inertia needs angular acceleration, and single wrist joints reach more of it than
+the whole arm. Fifth-order moves start and stop without exciting the sensor's own resonance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.excitation.criteria import PredictedDeviation
+from dynid.excitation.design import design_excitation
+from dynid.excitation.excitation import Excitation
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.load.load import Load
+from dynid.parameters.base import base_parameters
+from dynid.robot.model import Robot
+from dynid.robot.parts import JointLimits
+
+__all__ = ["design_load_motion", "inertia_advice", "resonance_share", "wrist_test_motion"]
+
+Floats = NDArray[np.float64]
+NOMINAL = (0.01,) * 6 + (0.1,) * 3 + (1.0,)
+"""Of a load of 1 kg and 10 cm: inertia [kg m^2], first moment [kg m], mass [kg]."""
+CERTAIN = 0.1
+"""Relative standard deviation of a principal moment that needs no advice."""
+
+
+def wrist_test_motion(
+    robot: Robot,
+    start: ArrayLike,
+    *,
+    joints: Sequence[str] | None = None,
+    sweep: float = np.pi,
+    duration_s: float = 2.0,
+) -> QuinticTrajectory:
+    """Single joints moved one after the other, there and back, by fifth-order moves.
+
+    Args:
+        robot: The robot.
+        start: (n,) where it stands between the moves [rad or m].
+        joints: Which joints; the last three by default.
+        sweep: How far each moves [rad or m]; less, and the other way round, where limits leave less room.
+        duration_s: Of each single move [s]; longer where limits of velocity or acceleration ask for it.
+
+    Raises:
+        ArgumentError: A joint is not of the robot, or the start is outside its limits.
+    """
+    q0 = np.asarray(start, dtype=float)
+    if q0.shape != (robot.dof,):
+        raise ArgumentError(f"expected {robot.dof} positions, got shape {q0.shape}")
+    if not (duration_s > 0.0 and 0.0 < sweep < np.inf):
+        raise ArgumentError(f"a sweep of {sweep} in {duration_s} s", remedy="Give positive numbers.")
+    names = tuple(joints or robot.joint_names[-3:])
+    if unknown := sorted(set(names) - set(robot.joint_names)):
+        raise ArgumentError(f"robot '{robot.name}' has no joint '{unknown[0]}'", remedy=", ".join(robot.joint_names))
+    bounds = [joint.limits for joint in robot.moving_joints]
+    if not all(limit.lower <= x <= limit.upper for limit, x in zip(bounds, q0, strict=True)):
+        raise ArgumentError("the start is outside the joint limits, or not finite", place="start")
+    chosen = [robot.joint_names.index(name) for name in names]
+    points, durations = [q0], list[float]()
+    for joint in chosen:
+        limits = bounds[joint]
+        up, down = limits.upper - q0[joint], q0[joint] - limits.lower
+        reach = min(sweep, max(up, down)) * (1.0 if up >= down else -1.0)
+        points += [q0 + reach * np.eye(robot.dof)[joint], q0]
+        durations += [max(duration_s, _slowest(abs(reach), limits))] * 2
+    q = np.array(points)
+    return QuinticTrajectory(q=q, dq=np.zeros_like(q), durations=np.array(durations))
+
+
+def _slowest(reach: float, limits: JointLimits) -> float:
+    """Time [s] that a fifth-order move from rest to rest needs within limits: peaks 15/8 d/T and 10/sqrt(3) d/T^2."""
+    if not (limits.velocity > 0.0 and limits.acceleration > 0.0):
+        raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
+    return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))
+
+
+def resonance_share(trajectory: Trajectory, resonance_hz: float) -> float:
+    """Share of a motion's acceleration energy above half the resonance of the sensor with its load.
+
+    Below 1 % the sensor follows like a stiff one; jumps of acceleration (bang-coast-bang) put far more there.
+    """
+    if not resonance_hz > 0.0:
+        raise ArgumentError(f"a resonance of {resonance_hz} Hz", remedy="Give a positive frequency.")
+    rate = 20.0 * resonance_hz
+    count = max(64, int(np.ceil(trajectory.duration * rate)))
+    ddq = trajectory.derivative(np.linspace(0.0, trajectory.duration, count), 2)
+    power = (np.abs(np.fft.rfft(ddq, 2 * count, axis=0)) ** 2).sum(axis=1)
+    frequency = np.fft.rfftfreq(2 * count, trajectory.duration / (count - 1))
+    return float(power[frequency > 0.5 * resonance_hz].sum() / max(power.sum(), 1e-300))
+
+
+def design_load_motion(
+    robot: Robot,
+    limits: MotionLimits | None = None,
+    *,
+    period_s: float = 10.0,
+    harmonics: int = 5,
+    noise: ArrayLike | None = None,
+    seed: int = 0,
+    starts: int = 2,
+    time_limit_s: float = 60.0,
+) -> Excitation:
+    """Design a motion whose joint torques reveal what the last body carries.
+
+    Minimised is the predicted standard deviation of the last body's base parameters, relative to a load of 1 kg within
+    10 cm, with all other parameters unknown as well. Arguments as in `design_excitation`.
+    """
+    base = base_parameters(robot)
+    first = 10 * (robot.dof - 1)
+    chosen = [(k, c - first) for k, c in enumerate(base.columns) if first <= c < first + 10]
+    criterion = PredictedDeviation(tuple(k for k, _ in chosen), tuple(NOMINAL[c] for _, c in chosen))
+    return design_excitation(
+        robot,
+        limits,
+        period_s=period_s,
+        harmonics=harmonics,
+        criterion=criterion,
+        base=base,
+        noise=noise,
+        seed=seed,
+        starts=starts,
+        time_limit_s=time_limit_s,
+    )
+
+
+def inertia_advice(load: Load) -> tuple[str, ...]:
+    """What to do for better moments of inertia; empty where they are certain enough."""
+    if not load.has_inertia:
+        return (
+            "the data do not give the inertia: turn single wrist joints back and forth as fast as they can "
+            "(wrist_test_motion), about at least two different axes",
+        )
+    principal = load.principal
+    largest = float(principal.moments[-1])
+    worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
+    if worst <= CERTAIN:
+        return ()
+    more = worst / CERTAIN
+    advice = [
+        f"moments of inertia are uncertain by {100 * worst:.0f} % of the largest: for {100 * CERTAIN:.0f} % the "
+        f"angular accelerations must be {more:.1f} times as large, or the data {more**2:.0f} times as long"
+    ]
+    share = load.mass * float(load.com @ load.com) / largest
+    if share > 5.0:
+        advice.append(
+            f"mass times distance squared is {share:.0f} times the largest moment: hold the load, or measure, nearer "
+            "to its centre of mass"
+        )
+    return tuple(advice)

@@ -1,0 +1,208 @@
+"""A load identified on line, sample after sample, in square-root information form ([Atkeson1986] section 2.1).
+
+What is known is a triangle R with ``|R x - z|^2`` the weighted sum of all squared residuals so far. The six rows of a
+new sample are rotated into it by Householder reflections, one per unknown; no inverse is propagated. The update is
+recorded once as a straight-line program and compiled: a microsecond per sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.load.coloured_noise import coloured_gram
+from dynid.load.load import Load
+from dynid.load.load_solver import LinearSolution, resolved
+from dynid.load.wrist import Sensing, load_from_solution
+from dynid.tape import compile_single, record
+
+__all__ = ["OnlineLoad", "triangle_update"]
+
+Floats = NDArray[np.float64]
+REMEMBERED = 1024
+"""Samples by which the correlation of the noise in time is judged."""
+START = 1e-9
+"""Diagonal of the empty triangle: next to nothing, but not a division by zero."""
+
+
+class OnlineLoad:
+    """The load and the sensor's bias, from all samples so far.
+
+    Typical use, in the control loop::
+
+        online = OnlineLoad(frame="tool0", noise_std=(0.1, 0.1, 0.1, 0.01, 0.01, 0.01))
+        online.update(dynid.wrench_regressor(robot, "tool0", q, dq, ddq), wrench)
+        online.load().mass
+    """
+
+    __slots__ = (
+        "_compiled",
+        "_keep",
+        "_matrices",
+        "_scale",
+        "_state",
+        "_wrenches",
+        "equations",
+        "frame",
+        "noise_inflation",
+        "samples",
+        "sensing",
+    )
+
+    def __init__(
+        self,
+        *,
+        frame: str,
+        noise_std: ArrayLike = 1.0,
+        bias: bool = True,
+        forgetting: float = 1.0,
+        noise_inflation: float | None = None,
+    ) -> None:
+        """Start knowing nothing.
+
+        Args:
+            frame: Link in whose frame the load is described.
+            noise_std: (6,) standard deviations of the channels [N, N m]; one number where all count alike.
+            bias: Estimate a constant wrench of the sensor with the load.
+            forgetting: Weight of a sample relative to the next one: 1 forgets nothing.
+            noise_inflation: Samples per independent sample, where it is known; of a filtered wrench some ten or twenty
+                count as one. By default it is estimated, for each parameter, from the residuals of the last 1024.
+        """
+        if noise_inflation is not None and not 1.0 <= noise_inflation < np.inf:
+            raise ArgumentError(f"noise_inflation is {noise_inflation}", remedy="Give a number from 1 up.")
+        if not 0.0 < forgetting <= 1.0:
+            raise ArgumentError(f"forgetting is {forgetting}", remedy="Give a number in (0, 1].")
+        std = np.broadcast_to(np.asarray(noise_std, dtype=float), (6,))
+        if not (np.isfinite(std).all() and (std > 0.0).all()):
+            raise ArgumentError(f"standard deviations must be positive, not {std}")
+        self.frame, self.sensing = frame, Sensing(bias=bias)
+        self.samples, self.equations, self.noise_inflation = 0, 0.0, noise_inflation
+        self._scale = 1.0 / std
+        self._keep = np.array([np.sqrt(forgetting)])
+        size = 11 + 6 * bias
+        self._state = np.eye(size)[np.triu_indices(size)] * START
+        self._compiled = _compiled(bias)
+        self._matrices, self._wrenches = np.zeros((REMEMBERED, 6, 10)), np.zeros((REMEMBERED, 6))
+
+    def update(self, matrix: Floats, wrench: Floats) -> None:
+        """Take in one sample.
+
+        Args:
+            matrix: (6, 10) the motion's equations, `dynid.wrench_regressor`, or one of `WrenchData.matrix`.
+            wrench: (6,) force [N] and moment [N m] on the load; both arrays contiguous floats.
+        """
+        self._compiled(self._state, matrix, wrench, self._scale, self._keep, self._state)
+        place = self.samples % REMEMBERED
+        self._matrices[place], self._wrenches[place] = matrix, wrench
+        self.samples += 1
+        self.equations = self._keep[0] ** 2 * self.equations + 6.0
+
+    @property
+    def triangle(self) -> Floats:
+        """(k + 1, k + 1) of all weighted equations so far, the wrench in the last column."""
+        size = 11 + 6 * self.sensing.bias
+        R = np.zeros((size, size))
+        R[np.triu_indices(size)] = self._state
+        return R
+
+    def load(self) -> Load:
+        """The load as the samples so far show it, with its uncertainty.
+
+        Raises:
+            DataError: There is no sample yet, or one was not finite.
+            IdentifiabilityError: Not even the mass can be told yet.
+        """
+        R = self.triangle
+        if self.samples == 0 or not np.isfinite(R).all():
+            raise DataError("there is no sample yet" if self.samples == 0 else "a sample was not finite")
+        unseen = np.linalg.norm(R[:-1, :-1], axis=0) <= 2.0 * START
+        values, covariance, undetermined = resolved(np.where(unseen, 0.0, R[:-1, :-1]), R[:-1, -1])
+        spare = self.equations - np.count_nonzero(~undetermined)
+        if spare < 1.0:
+            raise IdentifiabilityError(
+                f"{self.samples} samples leave nothing to judge the noise by", remedy="Take in more samples first."
+            )
+        noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
+        grown, inflation = self._grown(values, covariance * noise**2, noise)
+        solution = LinearSolution(
+            values=values,
+            covariance=grown,
+            undetermined=undetermined,
+            noise_std=noise / self._scale,
+            inflation=inflation,
+        )
+        return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
+
+    def _grown(self, values: Floats, covariance: Floats, noise: float) -> tuple[Floats, float]:
+        """Covariance under noise correlated in time, as the samples remembered show it, and its mean growth."""
+        if self.noise_inflation is not None:
+            return covariance * self.noise_inflation, self.noise_inflation
+        count = min(self.samples, REMEMBERED)
+        order = np.arange(self.samples - count, self.samples) % REMEMBERED
+        sides = [np.broadcast_to(np.eye(6), (count, 6, 6))] * self.sensing.bias
+        W = np.concatenate([self._matrices[order], *sides], axis=2) * (self._scale / noise)[:, None]
+        residual = self._wrenches[order] * (self._scale / noise) - W @ values
+        coloured_part = np.diag(covariance @ coloured_gram(W, residual, covariance) @ covariance)
+        white_part = np.diag(covariance @ np.einsum("ncj,nck->jk", W, W) @ covariance)
+        growth = np.divide(coloured_part, white_part, out=np.ones_like(white_part), where=white_part > 0.0)
+        if growth.mean() <= 1.0:
+            return covariance, 1.0
+        return covariance * np.sqrt(np.outer(growth, growth)), float(growth.mean())
+
+
+@lru_cache(maxsize=2)
+def _compiled(bias: bool) -> Callable[..., Any]:
+    size = 11 + 6 * bias
+    shapes = {"state": (size * (size + 1) // 2,), "matrix": (6, 10), "wrench": (6,), "scale": (6,), "keep": (1,)}
+    return compile_single(record(triangle_update, **shapes))
+
+
+def triangle_update(state: Any, matrix: Any, wrench: Any, scale: Any, keep: Any) -> Any:
+    """The triangle, upper part row by row, with one more sample; scalar-agnostic.
+
+    Args:
+        state: Upper triangle of the equations so far, the wrench as last column; 66 numbers, 153 with the bias.
+        matrix: (6, 10) equations of the new sample.
+        wrench: (6,) its wrench.
+        scale: (6,) one over the standard deviation of each channel.
+        keep: (1,) square root of the weight that older samples keep.
+    """
+    size = int(np.sqrt(2 * len(state)))
+    R = np.zeros((size, size), dtype=object)
+    R[np.triu_indices(size)] = state * keep[0]
+    rows = _new_rows(size, matrix, wrench, scale)
+    for j in range(size):
+        live = [row for row in rows if not _is_zero(row[j])]
+        if not live:
+            continue
+        norm = np.sqrt(sum((row[j] * row[j] for row in live), R[j, j] * R[j, j]))
+        head = R[j, j] + norm  # no cancellation: diagonals stay positive
+        factor = 1.0 / (norm * head)
+        for k in range(j + 1, size):
+            pull = sum((row[j] * row[k] for row in live), R[j, k] * head) * factor
+            R[j, k] = pull * head - R[j, k]
+            for row in live:
+                row[k] = row[k] - pull * row[j]
+        R[j, j] = norm
+    return np.array([R[i, j] for i, j in zip(*np.triu_indices(size), strict=True)])
+
+
+def _new_rows(size: int, matrix: Any, wrench: Any, scale: Any) -> list[list[Any]]:
+    """Six weighted rows; exact zeros where [Atkeson1986] eq. (8) has them, so that they cost nothing."""
+    rows: list[list[Any]] = []
+    for i in range(6):
+        force = i < 3
+        acts = [c >= 6 if force else c < 9 and c - 6 != i - 3 for c in range(10)]
+        row = [matrix[i, c] * scale[i] if acts[c] else 0.0 for c in range(10)]
+        row += [scale[i] if i == c else 0.0 for c in range(size - 11)]
+        rows.append([*row, wrench[i] * scale[i]])
+    return rows
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, float) and value == 0.0

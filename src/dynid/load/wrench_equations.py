@@ -1,0 +1,287 @@
+"""Equations of a load under a force and torque sensor, from a robot's motion or from poses alone.
+
+wrench = A phi        A (6, 10), [Atkeson1986] eq. (8); at rest eq. (21); averaged over intervals eqs. (25)-(27)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation, RotationSpline
+
+from dynid.errors import ArgumentError, DataError
+from dynid.kernels import wrench_regressor
+from dynid.logs.recording import Experiment
+from dynid.robot.model import STANDARD_GRAVITY, Robot
+from dynid.spatial import rotation_from_quaternion
+
+__all__ = [
+    "WrenchData",
+    "WrenchForm",
+    "acceleration_columns",
+    "frame_axes",
+    "pose_equations",
+    "robot_equations",
+    "undelayed_wrench",
+]
+
+Floats = NDArray[np.float64]
+WrenchForm = Literal["differential", "integral", "static"]
+FORMS = ("differential", "integral", "static")
+UNIT = 1e-3
+"""Departure from a rotation that rounding may explain."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrenchData:
+    """Equations of a load, sample by sample (or interval by interval)."""
+
+    matrix: Floats
+    """(N, 6, 10) wrench per unit of each parameter, frame axes."""
+    wrench: Floats
+    """(N, 6) measured force [N] and moment [N m], sensor axes."""
+    time: Floats
+    """(N,) [s]"""
+    R_frame_base: Floats | None = None
+    """(N, 3, 3) axes of the base in the frame, where it is known which way the frame is turned."""
+    gravity: Floats | None = None
+    """(3,) that `matrix` was computed with, base axes [m/s^2]."""
+    log: NDArray[np.int64] | None = None
+    """(N,) number of the log that each sample is from; None for one log."""
+
+    def under_gravity(self, gravity: ArrayLike) -> WrenchData:
+        """The same motion under another gravity (3,), base axes [m/s^2]."""
+        if self.R_frame_base is None or self.gravity is None:
+            raise ArgumentError("the equations do not say how the frame was turned", remedy="Give poses, or a robot.")
+        new = np.asarray(gravity, dtype=float)
+        change = -(self.R_frame_base @ (new - self.gravity))  # of acceleration minus gravity, frame axes
+        return replace(self, matrix=self.matrix + acceleration_columns(change), gravity=new)
+
+    def thinned(self, samples: int) -> WrenchData:
+        """At most so many of the equations, evenly spread."""
+        return self.rows(slice(None, None, max(1, -(-len(self.time) // samples))))
+
+    def rows(self, rows: slice | NDArray[np.bool_]) -> WrenchData:
+        """Some of the equations."""
+        axes = None if self.R_frame_base is None else self.R_frame_base[rows]
+        log = None if self.log is None else self.log[rows]
+        return WrenchData(self.matrix[rows], self.wrench[rows], self.time[rows], axes, self.gravity, log)
+
+    @classmethod
+    def joined(cls, parts: Sequence[WrenchData]) -> WrenchData:
+        """All equations of several runs."""
+        if not parts:
+            raise DataError("no experiment was given")
+        known = all(part.R_frame_base is not None for part in parts)
+        axes = np.concatenate([part.R_frame_base for part in parts if part.R_frame_base is not None]) if known else None
+        matrix, wrench, time = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("matrix", "wrench", "time")
+        )
+        return cls(matrix, wrench, time, axes, parts[0].gravity)
+
+
+def acceleration_columns(a: Floats) -> Floats:
+    """(N, 6, 10) equations of pure accelerations a (N, 3), minus gravity: force ``m a``, moment ``h x a``."""
+    matrix = np.zeros((len(a), 6, 10))
+    matrix[:, :3, 9] = a
+    matrix[:, 3:, 6:9] = -_skew(a)
+    return matrix
+
+
+def _skew(v: Floats) -> Floats:
+    """(N, 3, 3) matrices of the cross product."""
+    result = np.zeros((len(v), 3, 3))
+    for row, column, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 2, 0, -1)):
+        result[:, row, column] = sign * v[:, k]
+        result[:, column, row] = -sign * v[:, k]
+    return result
+
+
+def frame_axes(robot: Robot, link: str, q: Floats) -> Floats:
+    """(N, 3, 3) ``R_link_base``: axes of the base in a link's frame, at joint positions (N, n)."""
+    rest = np.zeros_like(q)
+    # at rest a unit mass under gravity e_k needs the force -R e_k
+    columns = [-wrench_regressor(robot.with_gravity(e), link, q, rest, rest)[:, :3, 9] for e in np.eye(3)]
+    return np.stack(columns, axis=2)
+
+
+def undelayed_wrench(run: Experiment, delay_s: float) -> Experiment:
+    """The same run with wrenches that were stamped late moved back in time; what then misses has no wrench."""
+    if delay_s == 0.0 or run.wrench is None:
+        return run
+    moved = np.full(run.wrench.shape, np.nan)
+    for segment in np.unique(run.segment):
+        rows = np.flatnonzero((run.segment == segment) & np.isfinite(run.wrench).all(axis=1))
+        if len(rows) >= 4:
+            time = run.time[rows]
+            at = run.time + delay_s
+            inside = (run.segment == segment) & (at >= time[0]) & (at <= time[-1])
+            moved[inside] = CubicSpline(time, run.wrench[rows])(at[inside])
+    return replace(run, wrench=np.where(np.isfinite(run.wrench).all(axis=1, keepdims=True), moved, np.nan))
+
+
+def robot_equations(
+    robot: Robot,
+    run: Experiment,
+    frame: str,
+    *,
+    form: WrenchForm = "differential",
+    interval_s: float = 0.1,
+    axes: Literal["sensor", "base"] = "sensor",
+    with_axes: bool = False,
+) -> WrenchData:
+    """Equations of a load from a robot's motion.
+
+    Args:
+        robot: Geometry and gravity.
+        run: With a wrench channel.
+        frame: Link in whose frame the load is described.
+        form: ``differential`` needs accelerations; ``integral`` averages over intervals and does not; ``static`` takes
+            gravity only.
+        interval_s: Length of the intervals of the integral form [s].
+        axes: Whether the wrench was recorded in the sensor's axes or in those of the base.
+        with_axes: Keep how the frame was turned, for questions of orientation.
+    """
+    if run.wrench is None:
+        raise DataError(
+            "the experiment has no wrench", path=run.source, remedy="Map six wrench columns in the channel map."
+        )
+    if run.wrench.shape != (run.samples, 6):
+        raise DataError(f"the wrench has shape {run.wrench.shape}, not {(run.samples, 6)}", path=run.source)
+    if form not in FORMS or not 0.0 < interval_s < np.inf:
+        raise ArgumentError(
+            f"form {form!r} with intervals of {interval_s} s",
+            remedy=f"Forms are {', '.join(FORMS)}; interval_s is positive.",
+        )
+    rest = np.zeros_like(run.q)
+    turned = frame_axes(robot, frame, run.q) if with_axes or axes == "base" else None
+    wrench = run.wrench
+    if axes == "base":
+        assert turned is not None
+        wrench = np.concatenate([(turned @ part[..., None])[..., 0] for part in (wrench[:, :3], wrench[:, 3:])], axis=1)
+    if form == "integral":
+        whole = WrenchData(np.zeros((run.samples, 6, 10)), wrench, run.time, turned, robot.gravity)
+        return _averaged(robot, run, frame, whole, interval_s)
+    still = form == "static"
+    matrix = wrench_regressor(robot, frame, run.q, rest if still else run.dq, rest if still else run.ddq)
+    data = WrenchData(matrix, wrench, run.time, turned, robot.gravity)
+    return data.rows(np.asarray(np.isfinite(wrench).all(axis=1)))
+
+
+def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, interval_s: float) -> WrenchData:
+    """Mean of wrench and equations over consecutive intervals, without accelerations (eqs. 25-27).
+
+    With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt + [w x; v x] P + gravity``; the first term
+    integrates to a difference of momenta.
+    """
+    rest = np.zeros_like(run.q)
+    # a unit joint acceleration from rest gives what a unit joint velocity gives in momentum: w, v for dw, a
+    momentum = wrench_regressor(robot.with_gravity(np.zeros(3)), frame, run.q, rest, run.dq)
+    turning = momentum[:, :3, 6:9]  # [w x]
+    rate = wrench_regressor(robot, frame, run.q, rest, rest)  # gravity, (A5)
+    rate[:, :3] += turning @ momentum[:, :3]
+    rate[:, 3:] += turning @ momentum[:, 3:] + _skew(momentum[:, :3, 9]) @ momentum[:, :3]
+    steps = max(1, round(interval_s * run.rate_hz))
+    parts = []
+    for segment in np.unique(run.segment):
+        rows = np.flatnonzero((run.segment == segment) & np.isfinite(data.wrench).all(axis=1))
+        edges = rows[::steps]
+        if len(edges) < 2:
+            continue
+        time = run.time[rows]
+        mean = _mean_between(time, np.concatenate([rate[rows], data.wrench[rows, :, None]], axis=2), run.time[edges])
+        length = np.diff(run.time[edges])[:, None, None]
+        matrix = np.diff(momentum[edges], axis=0) / length + mean[..., :10]  # (26), (27)
+        middle = None if data.R_frame_base is None else _mean_between(time, data.R_frame_base[rows], run.time[edges])
+        centres = 0.5 * (run.time[edges][1:] + run.time[edges][:-1])
+        parts.append(WrenchData(matrix, mean[..., 10], centres, middle, data.gravity))
+    if not parts:
+        raise DataError(f"no stretch of the log is longer than {interval_s:g} s", remedy="Shorten interval_s.")
+    return WrenchData.joined(parts)
+
+
+def _mean_between(time: Floats, values: Floats, edges: Floats) -> Floats:
+    """Means (m, ...) of sampled values (N, ...) between m + 1 times, by the integral of a cubic spline."""
+    integral = CubicSpline(time, values, axis=0).antiderivative()
+    length = np.diff(edges).reshape(-1, *[1] * (values.ndim - 1))
+    return np.asarray(np.diff(integral(edges), axis=0) / length)
+
+
+def pose_equations(
+    orientation: ArrayLike,
+    wrench: ArrayLike,
+    *,
+    time: ArrayLike | None = None,
+    position: ArrayLike | None = None,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+) -> WrenchData:
+    """Equations from the sensor's pose: no robot model is needed.
+
+    Without positions the sensor is taken to rest in every pose (eq. 21). With them, and times, velocities and
+    accelerations are those of splines through the poses: smooth the poses before.
+
+    Args:
+        orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations ``R_world_sensor``.
+        wrench: (N, 6) force [N] and moment [N m], sensor axes.
+        time: (N,) [s]; the sample's number by default.
+        position: (N, 3) of the sensor's origin in the world [m], for a sensor that moves.
+        gravity: (3,) in the world's axes [m/s^2].
+    """
+    given, measured = np.array(orientation, dtype=float), np.array(wrench, dtype=float)
+    if given.ndim == 2 and given.shape[1:] == (4,):
+        if not np.all(np.abs(np.linalg.norm(given, axis=1) - 1.0) < UNIT):
+            raise ArgumentError(
+                "quaternions are not of unit length", remedy="Give w, x, y, z, finite and of length one."
+            )
+        given = np.array([rotation_from_quaternion(q) for q in given])
+    if given.shape != (len(measured), 3, 3) or measured.shape != (len(given), 6):
+        raise ArgumentError(
+            f"orientations {np.shape(orientation)} and wrenches {measured.shape} do not fit",
+            remedy="Give (N, 4) quaternions or (N, 3, 3) rotations, and (N, 6) wrenches.",
+        )
+    turned = np.swapaxes(given, 1, 2)
+    if not (np.all(np.abs(turned @ given - np.eye(3)) < UNIT) and np.all(np.linalg.det(given) > 0.0)):
+        raise ArgumentError("orientations are not rotations", remedy="Give orthonormal, right-handed R_world_sensor.")
+    g = _numbers("gravity", gravity, (3,))
+    stamps = np.arange(len(given), dtype=float) if time is None else _numbers("time", time, (len(given),))
+    if position is None:
+        matrix = acceleration_columns(-(turned @ g))
+    elif time is None:
+        raise ArgumentError("positions without times say nothing of accelerations", remedy="Give time [s].")
+    else:
+        if len(stamps) < 4 or not np.all(np.diff(stamps) > 0.0):
+            raise ArgumentError("moving poses need at least four times that increase", place="time")
+        a = CubicSpline(stamps, _numbers("position", position, (len(given), 3))).derivative(2)(stamps)
+        matrix = _moving_columns(RotationSpline(stamps, Rotation.from_matrix(given)), stamps, turned, a - g)
+    data = WrenchData(matrix, measured, stamps, turned, g)
+    return data.rows(np.asarray(np.isfinite(measured).all(axis=1)))
+
+
+def _numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """An argument as finite numbers of a shape."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ArgumentError(f"expected finite numbers of shape {shape}, got shape {array.shape}", place=name)
+    return array
+
+
+def _moving_columns(spline: RotationSpline, time: Floats, R_frame_world: Floats, a: Floats) -> Floats:
+    """(N, 6, 10) of eq. (8) for a turning frame and accelerations minus gravity a (N, 3), world axes."""
+    w, dw = spline(time, 1), spline(time, 2)  # in the frame's own axes
+    matrix = acceleration_columns((R_frame_world @ a[..., None])[..., 0])
+    matrix[:, :3, 6:9] = _skew(dw) + _skew(w) @ _skew(w)
+    matrix[:, 3:, :6] = _tensor_times(dw) + _skew(w) @ _tensor_times(w)
+    return matrix
+
+
+def _tensor_times(v: Floats) -> Floats:
+    """(N, 3, 6) with ``_tensor_times(v) @ (XX, XY, XZ, YY, YZ, ZZ) == J @ v`` ([Atkeson1986] eq. 6)."""
+    result = np.zeros((len(v), 3, 6))
+    for row, columns in enumerate(((0, 1, 2), (1, 3, 4), (2, 4, 5))):
+        result[:, row, columns] = v
+    return result

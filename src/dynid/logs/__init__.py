@@ -1,0 +1,1 @@
+"""Logs as files: read, mapped to quantities and units, not yet processed."""

@@ -1,0 +1,373 @@
+"""The channel map: a small TOML file that says which column of a log is which quantity, in which unit, of which joint.
+
+Example::
+
+    joints = ["shoulder", "elbow"]           # the log's names, in the robot's order; optional
+
+    [time]
+    column = "timestamp"                     # or: sample_time = 1 for a log without time
+    unit = "ms"
+
+    [position]
+    columns = "q_{0..1}"                     # q_0, q_1; a list works too; "{joint}" stands for each joint's name
+    unit = "deg"
+    sign = [1, -1]
+    offset = [0, -90]                        # added last, in offset_unit (or unit): q_model = q + offset
+    offset_unit = "deg"
+
+    [effort]
+    columns = ["tau_0", "tau_1"]
+    unit = "N m"
+    gear = [100, "221/3"]                    # motor torque to joint torque; a list, or a full matrix
+
+    [reference]                              # commanded positions, for estimators that simulate the control loop
+    columns = "q_wanted_{0..1}"
+    unit = "deg"
+
+Motor-side signals name their gear: positions and velocities of motors are ``gear @ joint``, joint torques are
+``gear @ motor torque``. The two matrices are separate, for a coupled wrist has a different one each way. A signal is
+computed in this order: unit, sign, gear, offset.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dynid.errors import DataError
+from dynid.logs.readers.base import Floats, Options
+from dynid.logs.units import parse_unit
+
+__all__ = ["QUANTITIES", "ChannelMap", "Clock", "Signal", "profile_names", "read_channel_map", "read_profile"]
+
+QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
+"""The signals a recording may hold, beside time."""
+MAX_MAP_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Clock:
+    """Where time comes from."""
+
+    column: str | None = None
+    file: str | None = None
+    unit: str | None = None
+    sample_time: float | None = None
+    """Time between rows, in `unit`, for logs without a time column."""
+    isolated: bool = False
+    """Whether rows are picked samples with gaps between them, so that nothing may be differentiated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Signal:
+    """Where one quantity comes from and what turns it into SI units on the joint side."""
+
+    columns: tuple[str, ...]
+    """Names or patterns: ``{0..5}`` counts, ``{joint}`` runs over the joints, ``*`` stands for anything unique."""
+    file: str | None = None
+    """Key under ``[files]``."""
+    unit: tuple[str, ...] = ()
+    """One, or one per column; empty where the format declares it."""
+    sign: Floats | None = None
+    """(k,) or scalar array of +1 and -1."""
+    gear: Floats | None = None
+    """(n,) ratios or (n, n) matrix."""
+    offset: Floats | None = None
+    """(n,) added on the joint side, in `offset_unit`."""
+    offset_unit: str | None = None
+    time: str | None = None
+    """Time column of its own."""
+    width: int | None = None
+    """One number per line: numbers per sample; 0 takes the robot's joints."""
+    transpose: bool = False
+    """Whether samples run along the second axis."""
+    rated: Floats | None = None
+    """(k,) what 100 % stands for, in SI units."""
+    torque_constant: Floats | None = None
+    """Current only: (n,) motor torque per current [N m/A]; the effort is computed from it."""
+    optional: bool = False
+    """Whether the log may lack it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChannelMap:
+    """A whole channel map."""
+
+    name: str = ""
+    source: str = "the channel map"
+    """What errors call it: its file, or whether it is a profile."""
+    joints: tuple[str, ...] = ()
+    """The log's names of the joints, in the robot's order."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Key -> file name pattern, for a run in several files."""
+    options: Options = field(default_factory=Options)
+    clock: Clock = field(default_factory=Clock)
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    """Quantity -> signal."""
+    reference: Signal | None = None
+    """The commanded positions, where the log has them."""
+
+    @property
+    def commanded(self) -> ChannelMap | None:
+        """The map that reads the commanded positions as if they were the measured ones; None where there are none."""
+        if self.reference is None:
+            return None
+        return replace(self, signals={"position": self.reference}, reference=None)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ChannelMap:
+        """Build it from parsed TOML.
+
+        Raises:
+            DataError: For unknown keys, wrong types or unknown units, with the place in the map.
+        """
+        known = {"name", "description", "profile", "joints", "files", "reader", "time", "reference", *QUANTITIES}
+        _known_keys("the channel map", data, known)
+        base = read_profile(str(data["profile"])) if "profile" in data else cls()
+        return cls(
+            name=str(data.get("name", base.name)),
+            joints=tuple(_strings("joints", data.get("joints", base.joints))),
+            files=_file_patterns(data["files"]) if "files" in data else base.files,
+            options=_section("reader", Options, data["reader"], _READER) if "reader" in data else base.options,
+            clock=_clock(data["time"]) if "time" in data else base.clock,
+            signals={**base.signals, **{key: _signal(key, data[key]) for key in QUANTITIES if key in data}},
+            reference=_signal("reference", data["reference"]) if "reference" in data else base.reference,
+        )
+
+
+def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> ChannelMap:
+    """A channel map from its file, from a parsed dictionary, or as it is."""
+    if isinstance(source, ChannelMap):
+        return source
+    if isinstance(source, Mapping):
+        try:
+            return ChannelMap.from_dict(source)
+        except DataError as error:
+            raise DataError(error.reason, path="channel map", place=error.place, remedy=error.remedy) from error
+    path = Path(source)
+    try:
+        if path.stat().st_size > MAX_MAP_BYTES:
+            raise DataError("it is too large for a channel map", path=path)
+        return replace(ChannelMap.from_dict(tomllib.loads(path.read_text(encoding="utf-8"))), source=str(path))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"it is not valid TOML ({error})", path=path, remedy="Mend the line it names.") from error
+    except OSError as error:
+        raise DataError(f"the channel map cannot be opened ({error.strerror})", path=path) from error
+    except DataError as error:
+        raise DataError(error.reason, path=path, place=error.place, remedy=error.remedy) from error
+
+
+def profile_names() -> tuple[str, ...]:
+    """The ready profiles."""
+    folder = resources.files("dynid.logs") / "profiles"
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def read_profile(name: str) -> ChannelMap:
+    """The ready profile of that name."""
+    if name not in profile_names():
+        raise DataError(f"there is no profile '{name}'", remedy=f"The profiles are: {', '.join(profile_names())}.")
+    text = (resources.files("dynid.logs") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
+    return replace(ChannelMap.from_dict(tomllib.loads(text)), source=f"profile {name}")
+
+
+# --- from TOML values -----------------------------------------------------------------------------------------------
+
+
+def _known_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
+    """Refuse keys nobody reads: a mistyped `sgin` must not pass silently."""
+    unknown = [key for key in data if key not in known]
+    if unknown:
+        raise DataError(f"unknown key '{unknown[0]}'", place=where, remedy=f"Known keys: {', '.join(sorted(known))}.")
+
+
+def _wrong(where: str, wanted: str, value: object) -> DataError:
+    """The error for a value of the wrong kind."""
+    reason = f"it should be {wanted}, not {value!r}"[:300]
+    return DataError(reason, place=where, remedy="Mend this line of the channel map.")
+
+
+def _text(where: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(where, "a text", value)
+    return value
+
+
+def _one_of(known: Sequence[str], where: str, value: object) -> str:
+    if value not in known:
+        listed = ", ".join(json.dumps(word) for word in known)
+        raise DataError(
+            f"it should be one of {listed}, not {value!r}"[:300],
+            place=where,
+            remedy="Choose one of them, or leave the line out: it is found out where only one fits.",
+        )
+    return str(value)
+
+
+def _flag(where: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(where, "true or false", value)
+    return value
+
+
+def _strings(where: str, value: object) -> tuple[str, ...]:
+    """One text or a list of texts."""
+    items = (value,) if isinstance(value, str) else value
+    if not isinstance(items, Sequence) or not all(isinstance(item, str) for item in items):
+        raise _wrong(where, "a text or a list of texts", value)
+    return tuple(items)
+
+
+def _number(where: str, value: object) -> float:
+    """A number, or a fraction as text: gear ratios are often known as 1798/7."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        number = float(Fraction(value)) if isinstance(value, str) else float(value)
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        raise _wrong(where, 'a number or a fraction such as "1798/7"', value) from error
+    if not np.isfinite(number):
+        raise _wrong(where, "a finite number", value)
+    return number
+
+
+def _numbers(where: str, value: object) -> Floats:
+    """A number, a list or a matrix of numbers."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return np.array(_number(where, value))
+    rows = [_numbers(where, item) for item in value]
+    if not rows or any(row.shape != rows[0].shape for row in rows) or rows[0].ndim > 1:
+        raise _wrong(where, "a list, or a matrix with rows of equal length", value)
+    return np.array(rows)
+
+
+def _width(where: str, value: object) -> int:
+    if value == "joints":
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1000:
+        raise _wrong(where, 'the numbers per sample, or "joints" for one per joint of the robot', value)
+    return value
+
+
+T = TypeVar("T")
+Parser = Callable[[str, object], object]
+_READER: dict[str, Parser] = {
+    "delimiter": partial(_one_of, (",", ";", "\t", "|", " ")),
+    "decimal": partial(_one_of, (".", ",")),
+}
+_CLOCK: dict[str, Parser] = {
+    "column": _text,
+    "file": _text,
+    "unit": _text,
+    "sample_time": _number,
+    "isolated": _flag,
+}
+_SIGNAL: dict[str, Parser] = {
+    "columns": _strings,
+    "file": _text,
+    "unit": _strings,
+    "sign": _numbers,
+    "gear": _numbers,
+    "offset": _numbers,
+    "offset_unit": _text,
+    "time": _text,
+    "width": _width,
+    "transpose": _flag,
+    "rated": _numbers,
+    "torque_constant": _numbers,
+    "optional": _flag,
+}
+
+
+def _section(name: str, kind: Callable[..., T], data: object, parsers: Mapping[str, Parser]) -> T:
+    """One TOML table as one of our types."""
+    if not isinstance(data, Mapping):
+        raise _wrong(f"[{name}]", "a table", data)
+    _known_keys(f"[{name}]", data, set(parsers))
+    return kind(**{key: parsers[key](f"[{name}] {key}", value) for key, value in data.items()})
+
+
+def _clock(data: object) -> Clock:
+    """The table of time: a column, or a sample time."""
+    clock = _section("time", Clock, data, _CLOCK)
+    if clock.sample_time is not None and clock.sample_time <= 0.0:
+        raise _wrong("[time] sample_time", "a time above zero", clock.sample_time)
+    if clock.sample_time is not None and clock.column is not None:
+        raise DataError(
+            "it names a column and a sample time", place="[time]", remedy="Keep the one that tells the truth."
+        )
+    return clock
+
+
+def _signal(quantity: str, data: object) -> Signal:
+    """One quantity's table, with its units checked at once."""
+    if not isinstance(data, Mapping) or "columns" not in data:
+        raise DataError("it names no columns", place=f"[{quantity}]", remedy='Add columns = "..." or a list.')
+    signal = _section(quantity, Signal, data, _SIGNAL)
+    if not signal.columns:
+        raise DataError("it names no columns", place=f"[{quantity}]", remedy='Add columns = "..." or a list.')
+    for unit in signal.unit:
+        parse_unit(unit, quantity)
+    if signal.sign is not None and not np.all(np.abs(signal.sign) == 1):
+        raise _wrong(f"[{quantity}] sign", "+1 or -1", data["sign"])
+    _check_factors(quantity, signal)
+    return signal
+
+
+def _check_factors(quantity: str, signal: Signal) -> None:
+    """Refuse factors that lose the signal, and keys that have no effect beside the others."""
+    where = f"[{quantity}]"
+    for key in ("rated", "torque_constant"):
+        value = getattr(signal, key)
+        if value is not None and not np.all(value > 0.0 if key == "rated" else value != 0.0):
+            raise _wrong(f"{where} {key}", "above zero" if key == "rated" else "other than zero", value.tolist())
+    if signal.gear is not None:
+        matrix = signal.gear if signal.gear.ndim == 2 else np.diag(np.atleast_1d(signal.gear))
+        square = matrix.shape[0] == matrix.shape[1]
+        if not square or np.linalg.matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
+            raise DataError(
+                "the gear is zero or singular: motions or torques of some joint are lost",
+                place=f"{where} gear",
+                remedy="Give the ratio of every joint, or a square matrix that can be inverted.",
+            )
+    useless = {
+        "offset_unit": (signal.offset_unit is not None and signal.offset is None, "there is no offset"),
+        "rated": (
+            signal.rated is not None and bool(signal.unit) and "share" not in _dimensions(signal.unit, quantity),
+            "the unit is no share of anything",
+        ),
+        "torque_constant": (signal.torque_constant is not None and quantity != "current", "only currents have one"),
+        "gear": (
+            quantity == "current" and signal.gear is not None and signal.torque_constant is None,
+            "a current passes no gear unless a torque_constant makes a torque of it",
+        ),
+    }
+    for key, (wrong, why) in useless.items():
+        if wrong:
+            raise DataError(
+                f"'{key}' has no effect: {why}", place=where, remedy=f"Take {key} out, or add what it needs."
+            )
+
+
+def _dimensions(units: Sequence[str], quantity: str) -> set[str]:
+    return {parse_unit(unit, quantity).dimension for unit in units}
+
+
+def _file_patterns(data: object) -> dict[str, str]:
+    """The file name patterns; a pattern names files, never folders."""
+    if not isinstance(data, Mapping):
+        raise _wrong("[files]", "a table", data)
+    patterns = {str(key): _text(f"[files] {key}", value) for key, value in data.items()}
+    for key, pattern in patterns.items():
+        if set(pattern) & set("/\\"):
+            raise _wrong(f"[files] {key}", "a file name without folders", pattern)
+    return patterns

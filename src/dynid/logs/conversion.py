@@ -1,0 +1,374 @@
+"""The channel map at work: columns of tables become the fields of a `Recording`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dynid.errors import DataError
+from dynid.logs.channel_map import ChannelMap, Signal
+from dynid.logs.columns import Picked, pick
+from dynid.logs.readers.base import Floats, Table
+from dynid.logs.units import Unit, parse_unit
+from dynid.robot.model import Robot
+
+__all__ = ["Converter"]
+
+_FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "current", "wrench": "wrench"}
+_EXAMPLE = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}
+_COMPONENTS = ("force", "force", "force", "torque", "torque", "torque")
+
+
+class Converter:
+    """Applies one map to the tables of one run."""
+
+    def __init__(
+        self, channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None, first_row: int = 0
+    ) -> None:
+        """Prepare; tables that go on where others ended begin at `first_row` of the run."""
+        self._first_row = first_row
+        self._map = channel_map
+        self._tables = tables
+        self._robot = robot
+        self._joints = channel_map.joints or (robot.joint_names if robot else ())
+        self._epoch_ns = min((table.epoch_ns for table in tables.values() if table.clocks), default=0)
+        self._notes = [
+            f"{key}: {note}" if len(tables) > 1 else note for key, table in tables.items() for note in table.notes
+        ]
+
+    def fits(self) -> bool:
+        """Whether every required column exists."""
+        signals = [signal for signal in self._map.signals.values() if not signal.optional]
+        try:
+            return all(self._pick(signal, "").arrays for signal in signals) and not self._map.files
+        except DataError:
+            return False
+
+    def fields(self) -> dict[str, Any]:
+        """The arguments of `Recording`."""
+        picked = self._pick_all()
+        for quantity, item in picked.items():
+            self._check_one_clock(quantity, item)
+        with np.errstate(
+            all="ignore"
+        ):  # infinities and NaN of the log stay what they are, for the quality gate to find
+            values = {quantity: self._values(quantity, item) for quantity, item in picked.items()}
+            times = {quantity: self._time(quantity, item, len(values[quantity])) for quantity, item in picked.items()}
+            self._check_widths(values)
+            self._torque_from_current(values, times)
+        return {
+            **{_FIELDS[quantity]: array for quantity, array in values.items()},
+            **self._clocks(times),
+            "joint_names": self._names(picked["position"], values["position"].shape[1]),
+            "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
+            "isolated": self._map.clock.isolated,
+        }
+
+    def _pick_all(self) -> dict[str, Picked]:
+        """The columns of every quantity; optional ones may be missing."""
+        picked = {}
+        for quantity, signal in self._map.signals.items():
+            try:
+                picked[quantity] = self._pick(signal, quantity)
+            except DataError as error:
+                if not signal.optional:
+                    raise
+                self._notes.append(f"no {quantity}: {error.reason}")
+        if "position" not in picked:
+            raise DataError("the channel map has no [position]", remedy="Without positions nothing can be identified.")
+        return picked
+
+    def _pick(self, signal: Signal, quantity: str) -> Picked:
+        return pick(signal, quantity, self._tables, self._joints)
+
+    # --- values ----------------------------------------------------------------------------------------------------
+
+    def _values(self, quantity: str, picked: Picked) -> Floats:
+        """One quantity, (N, n), in SI units on the joint side."""
+        signal = self._map.signals[quantity]
+        raw = self._shaped(quantity, signal, picked)
+        units = self._units(quantity, signal, picked, raw.shape[1])
+        factors = np.array([unit.factor for unit in units])
+        if any(unit.dimension == "share" for unit in units):
+            factors = factors * self._per_joint(quantity, "rated", signal.rated, raw.shape[1])
+        if signal.sign is not None:
+            factors = factors * self._per_joint(quantity, "sign", signal.sign, raw.shape[1])
+        values = raw if np.all(factors == 1.0) else raw * factors  # large logs are mostly in SI units already
+        if signal.gear is not None and quantity != "current":  # a current stays the motor's; its torque passes the gear
+            values = self._through_gear(quantity, signal, values)
+        if signal.offset is not None:
+            declared = [parse_unit(signal.offset_unit, quantity)] if signal.offset_unit else units
+            if any(
+                a.dimension != b.dimension for a in declared for b in units if "SI" not in (a.dimension, b.dimension)
+            ):
+                raise DataError(
+                    f"the offset is one of {declared[0].dimension}, {quantity} one of {units[0].dimension}",
+                    place=f"[{quantity}] offset_unit",
+                    remedy="Give the offset in a unit of the signal's kind; leave offset_unit out for the same unit.",
+                )
+            scale = np.array([unit.factor for unit in declared])
+            values = values + scale * self._per_joint(quantity, "offset", signal.offset, values.shape[1])
+        self._note_conversion(quantity, signal, units)
+        return np.asarray(values)
+
+    def _shaped(self, quantity: str, signal: Signal, picked: Picked) -> Floats:
+        """The picked columns side by side, (N, k)."""
+        wide = [array[:, None] if array.ndim == 1 else array for array in picked.arrays]
+        if signal.transpose:
+            wide = [array.T for array in wide]
+        if len({len(array) for array in wide}) > 1:
+            lengths = ", ".join(f"{name} {len(array)}" for name, array in zip(picked.names, wide))
+            raise DataError(
+                f"the columns of {quantity} have different lengths: {lengths}",
+                place=f"[{quantity}]",
+                remedy="Name columns of one length; give others a time of their own.",
+            )
+        raw = _side_by_side(wide)
+        if signal.width is None:
+            return raw
+        width = signal.width or (self._robot.dof if self._robot else len(self._joints))
+        if not width or raw.shape[1] != 1 or raw.size % width:
+            raise DataError(
+                f"{raw.shape[0]} lines of {raw.shape[1]} numbers do not make rows of {width or '?'}",
+                place=f"[{quantity}] width",
+                remedy="Declare the numbers per sample as width, or give the robot.",
+            )
+        return raw.reshape(-1, width)
+
+    def _units(self, quantity: str, signal: Signal, picked: Picked, width: int) -> list[Unit]:
+        """The unit of each column: the map's, else the one the format declares; never a guess."""
+        declared = tuple(picked.table.units.get(name, "") for name in picked.names)
+        names = signal.unit or declared
+        if signal.unit and any(unit not in ("", "SI", *signal.unit) for unit in declared):
+            self._notes.append(f"{quantity}: the map's unit overrides {declared[0]}, which the log declares")
+        names = names * width if len(names) == 1 else names
+        if not all(names):
+            raise DataError(
+                f"the unit of {quantity} is not declared",
+                place=f"[{quantity}]",
+                remedy=f'Add a line such as unit = "{_EXAMPLE[quantity]}" to [{quantity}] in the channel map.',
+            )
+        if len(names) != width:
+            remedy = "Give one unit, or one for every column."
+            raise DataError(f"{len(names)} units for {width} columns", place=f"[{quantity}] unit", remedy=remedy)
+        units = [parse_unit(name, quantity) for name in names]
+        if signal.gear is None:  # a motor turns whatever its joint does
+            self._check_dimensions(quantity, units)
+        return units
+
+    def _check_dimensions(self, quantity: str, units: list[Unit]) -> None:
+        """Refuse millimetres of a turning joint, newtons of a moment."""
+        if quantity == "wrench":
+            if len(units) != 6 or any(unit.dimension not in ("SI", wanted) for unit, wanted in zip(units, _COMPONENTS)):
+                raise DataError(
+                    "a wrench is three forces and three moments",
+                    place="[wrench]",
+                    remedy='Give six columns and six units, as unit = ["N", "N", "N", "N m", "N m", "N m"].',
+                )
+            return
+        for joint, unit in zip(self._robot.moving_joints if self._robot else (), units):
+            slides = joint.kind == "prismatic"
+            if quantity == "current" or unit.dimension in ("SI", "share"):
+                continue
+            if slides != (unit.dimension in ("length", "velocity", "force")):
+                raise DataError(
+                    f"joint '{joint.name}' is {joint.kind}, but its unit is one of {unit.dimension}",
+                    place=f"[{quantity}] unit",
+                    remedy="Give a list with the unit of every joint, or the gear of motor-side signals.",
+                )
+
+    def _per_joint(self, quantity: str, key: str, value: Floats | None, width: int) -> Floats:
+        """A factor per column from a scalar or a list."""
+        if value is None:
+            raise DataError(
+                f"{quantity} is given in per cent, of what is not declared",
+                place=f"[{quantity}]",
+                remedy="Add rated = [...] with the value of 100 % in SI units.",
+            )
+        if value.shape not in ((), (1,), (width,)):
+            remedy = "Give one value, or one for every joint."
+            raise DataError(f"{value.size} values for {width} joints", place=f"[{quantity}] {key}", remedy=remedy)
+        return np.broadcast_to(value, (width,))
+
+    def _through_gear(self, quantity: str, signal: Signal, motor: Floats) -> Floats:
+        """Motor side to joint side: positions and velocities through the inverse, torques through the matrix itself."""
+        if quantity == "wrench":
+            raise DataError("a wrench does not pass a gear", place="[wrench] gear", remedy="Take gear out.")
+        matrix = self._gear_matrix(quantity, signal, motor.shape[1])
+        if quantity == "effort":
+            return np.asarray(motor @ matrix.T)
+        return np.asarray(np.linalg.solve(matrix, motor.T).T)
+
+    def _gear_matrix(self, quantity: str, signal: Signal, width: int) -> Floats:
+        """The gear as (n, n) matrix."""
+        if signal.gear is not None and signal.gear.ndim == 2:
+            if signal.gear.shape != (width, width):
+                remedy = "Give one row and one column for every joint."
+                place = f"[{quantity}] gear"
+                raise DataError(
+                    f"the gear matrix is {signal.gear.shape} for {width} joints", place=place, remedy=remedy
+                )
+            return signal.gear
+        return np.diag(self._per_joint(quantity, "gear", signal.gear, width))
+
+    def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> None:
+        """Effort from currents, where the map gives torque constants and no effort."""
+        signal = self._map.signals.get("current")
+        if signal is None or signal.torque_constant is None or "current" not in values:
+            return
+        if "effort" in values:
+            raise DataError(
+                "effort is both measured and computed from currents",
+                place="[current] torque_constant",
+                remedy="Take [effort] or torque_constant out.",
+            )
+        constant = self._per_joint("current", "torque_constant", signal.torque_constant, values["current"].shape[1])
+        torque = values["current"] * constant
+        values["effort"] = torque if signal.gear is None else self._through_gear("effort", signal, torque)
+        times["effort"] = times["current"]
+        self._notes.append("effort computed from currents with the declared torque constants")
+
+    # --- time ------------------------------------------------------------------------------------------------------
+
+    def _time(self, quantity: str, picked: Picked, rows: int) -> Floats:
+        """The clock of one quantity, (rows,) [s]."""
+        clock, own = self._map.clock, self._map.signals[quantity].time
+        inherent = {picked.table.clocks[name] for name in picked.names if name in picked.table.clocks}
+        if own or (not inherent and clock.column):
+            time = self._declared_time(own or str(clock.column), picked.table)
+        elif inherent:
+            time = self._inherent_time(picked.table, inherent.pop())
+        else:
+            time = self._constant_rate(rows)
+        if time.shape != (rows,):
+            raise DataError(
+                f"{quantity} has {rows} rows, its time column {time.size}",
+                place=f"[{quantity}]",
+                remedy=f"{_turned(self._map.signals[quantity])}, or name the right time column.",
+            )
+        return time
+
+    def _check_one_clock(self, quantity: str, picked: Picked) -> None:
+        """Refuse joints that different publishers send at different times."""
+        if len({picked.table.clocks[name] for name in picked.names if name in picked.table.clocks}) > 1:
+            raise DataError(
+                f"the joints of {quantity} come in different messages, each with its own times",
+                place=f"[{quantity}]",
+                remedy="List under joints only those that one publisher sends.",
+            )
+
+    def _declared_time(self, column: str, table: Table) -> Floats:
+        """The time column the map names, in seconds."""
+        clock = self._map.clock
+        picked = pick(Signal(columns=(column,), file=clock.file), "time", self._tables, (), prefer=table)
+        if len(picked.names) != 1:
+            raise DataError(
+                f"time is one column, not {len(picked.names)}",
+                place="[time] column",
+                remedy="Name the one with stamps.",
+            )
+        unit = clock.unit or picked.table.units.get(picked.names[0])
+        if not unit:
+            raise DataError(
+                "the unit of time is not declared", place="[time]", remedy='Add unit = "s" (or ms, us, ns) to [time].'
+            )
+        return np.asarray(picked.arrays[0].reshape(-1) * parse_unit(unit, "time").factor)
+
+    def _inherent_time(self, table: Table, column: str) -> Floats:
+        """The clock a format gives, from the earliest epoch of the run [s]."""
+        return np.asarray(table.columns[column] + (table.epoch_ns - self._epoch_ns) * 1e-9, dtype=np.float64)
+
+    def _constant_rate(self, rows: int) -> Floats:
+        """Times of a log without any."""
+        clock = self._map.clock
+        if clock.sample_time is None or clock.unit is None:
+            raise DataError(
+                "the log has no time column",
+                place="[time]",
+                remedy='Declare it: [time] column = "..." and unit, or sample_time = 1 and unit = "ms".',
+            )
+        self._notes.append(f"time counted from the declared sample time of {clock.sample_time:g} {clock.unit}")
+        counted = np.arange(self._first_row, self._first_row + rows, dtype=np.float64)
+        return counted * (clock.sample_time * parse_unit(clock.unit, "time").factor)
+
+    def _clocks(self, times: Mapping[str, Floats]) -> dict[str, Floats | None]:
+        """Time of the positions, and the clocks that differ from it."""
+        time = times["position"]
+
+        def other(quantity: str) -> Floats | None:
+            clock = times.get(quantity)
+            return None if clock is None or np.array_equal(clock, time, equal_nan=True) else clock
+
+        if other("velocity") is not None:
+            raise DataError("velocities have other times than positions", remedy="Leave [velocity] out of the map.")
+        drives = [other(quantity) for quantity in ("effort", "current") if quantity in times]
+        if len(drives) == 2 and not np.array_equal(times["effort"], times["current"], equal_nan=True):
+            raise DataError("effort and current have different times", remedy="Leave one of them out of the map.")
+        return {"time": time, "effort_time": drives[0] if drives else None, "wrench_time": other("wrench")}
+
+    # --- names and notes -------------------------------------------------------------------------------------------
+
+    def _names(self, picked: Picked, width: int) -> tuple[str, ...]:
+        """Joint names: the robot's, else the log's."""
+        names = self._robot.joint_names if self._robot else self._joints or picked.joints
+        return names if len(names) == width else ()
+
+    def _check_widths(self, values: Mapping[str, Floats]) -> None:
+        """Every joint signal must have the robot's number of joints, and each a name where names are given."""
+        columns = values["position"].shape[1]
+        if self._map.joints and len(self._map.joints) != columns:
+            raise DataError(
+                f"{len(self._map.joints)} joints are named for {columns} columns of position",
+                place="joints",
+                remedy="Name every joint of the log once, in the robot's order.",
+            )
+        width = self._robot.dof if self._robot else values["position"].shape[1]
+        whose = f"the robot '{self._robot.name}'" if self._robot else "position"
+        for quantity, array in values.items():
+            if quantity != "wrench" and array.shape[1] != width:
+                raise DataError(
+                    f"{quantity} has {array.shape[1]} columns, {whose} {width} joints",
+                    place=f"[{quantity}]",
+                    remedy="Name one column per joint, or lock the joints the log lacks. "
+                    f"{_turned(self._map.signals.get(quantity))}.",
+                )
+
+    def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
+        """Say what was done to a quantity."""
+        steps = [f"unit {' '.join(dict.fromkeys(signal.unit)) or units[0].si} to {units[0].si}"]
+        steps += [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
+        if len(steps) > 1 or any(unit.factor != 1.0 for unit in units):
+            self._notes.append(f"{quantity}: converted ({', '.join(steps)})")
+
+    def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:
+        """The columns nobody asked for."""
+        used = {name.split("[")[0] for item in picked.values() for name in item.names}
+        used |= {name for item in picked.values() for name in item.names} | {str(self._map.clock.column)}
+        clocks = {clock for table in self._tables.values() for clock in table.clocks.values()}
+        left = [name for table in self._tables.values() for name in table.names if name not in used | clocks]
+        shown = ", ".join(left[:12]) + (f" and {len(left) - 12} more" if len(left) > 12 else "")
+        return (f"columns not used: {shown}",) if left else ()
+
+
+def _turned(signal: Signal | None) -> str:
+    """What to change where rows and columns seem exchanged."""
+    if signal is not None and signal.transpose:
+        return "Take transpose out, which is for samples along the second axis"
+    return "Set transpose = true where samples run along the second axis"
+
+
+def _side_by_side(columns: list[Floats]) -> Floats:
+    """(N, k) of columns (N, 1) or wider; neighbours in one array are taken together, which is several times as fast."""
+    owner, first = columns[0].base, columns[0]
+    apart = [column.__array_interface__["data"][0] - first.__array_interface__["data"][0] for column in columns]
+    neighbours = isinstance(owner, np.ndarray) and all(
+        column.base is owner and column.shape[1] == 1 and column.strides == first.strides and place == 8 * k
+        for k, (column, place) in enumerate(zip(columns, apart, strict=True))
+    )
+    if len(columns) == 1 or not neighbours:
+        return np.concatenate(columns, axis=1) if len(columns) > 1 else first
+    wide = np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (first.strides[0], 8), writeable=False)
+    item = np.dtype((np.void, 8 * len(columns)))  # a row's numbers as one, which NumPy copies at once
+    return np.ascontiguousarray(wide.view(item)).view(np.float64)

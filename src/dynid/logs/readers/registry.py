@@ -1,0 +1,128 @@
+"""Which adapter reads which file, and the boundary at which foreign exceptions become `LogReadError`."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from dynid.errors import DynidError, LogReadError
+from dynid.logs.readers.base import Options, Table
+
+__all__ = ["FORMATS", "Format", "detect_format", "log_read_error", "pieces_in_process", "read_in_process"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One row of the registry."""
+
+    name: str
+    """The adapter's module in this folder."""
+    suffixes: tuple[str, ...]
+    magic: tuple[tuple[int, bytes], ...]
+    """(offset, bytes) that open such a file."""
+    isolated: bool = False
+    """Whether native code reads it, so that it must run in a limited child process."""
+    extra: str = ""
+    """The optional dependency it needs, as in ``pip install dynid[extra]``."""
+    streams: bool = False
+    """Whether the adapter also gives ``pieces(path, options, rows)``, for files larger than memory."""
+
+
+FORMATS = (
+    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), streams=True),
+    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"))),
+    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), True, "hdf5"),
+    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),), True),
+    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), True, "parquet", True),
+    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), extra="ros"),
+    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), extra="ros"),
+    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),)),
+    Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), ()),
+)
+"""Every format, binary ones first; text takes what no other claims."""
+_UNPACK = "Unpack it first, and give what was in it."
+_REFUSED = (
+    (re.compile(rb"\x1f\x8b"), "it is compressed with gzip", _UNPACK),
+    (re.compile(rb"BZh[1-9]1AY&SY"), "it is compressed with bzip2", _UNPACK),
+    (re.compile(rb"\xfd7zXZ\0"), "it is compressed with xz", _UNPACK),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), "it is compressed with zstd", _UNPACK),
+    (
+        re.compile(rb"\x80[\x02-\x05]"),
+        "it is a Python pickle, which can run any program when it is opened",
+        "Open it where you trust it and save plain arrays, with numpy.savez for one.",
+    ),
+)
+"""Files that are known and not read: (how they begin, what they are, what to do)."""
+
+
+class Adapter(Protocol):
+    """What an adapter module offers."""
+
+    def read(self, path: Path, options: Options) -> Table:
+        """Read one file."""
+
+    def pieces(self, path: Path, options: Options, rows: int) -> Iterator[Table]:
+        """The same, so many rows at a time; only of formats that stream."""
+
+
+def detect_format(path: Path) -> Format:
+    """The format of a file, by its first bytes, else by its suffix, else text."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise LogReadError("it is not a regular file")
+    with path.open("rb") as stream:
+        head = stream.read(1024)
+    for candidate in FORMATS:
+        if any(head[start : start + len(magic)] == magic for start, magic in candidate.magic):
+            return candidate
+    for begins, reason, remedy in _REFUSED:
+        if begins.match(head):
+            raise LogReadError(reason, remedy=remedy)
+    by_suffix = (candidate for candidate in FORMATS if path.suffix.lower() in candidate.suffixes)
+    return next(by_suffix, FORMATS[-1])
+
+
+def read_in_process(name: str, path: Path, options: Options) -> Table:
+    """Read with the named adapter here; whatever goes wrong leaves as `LogReadError` with the file's path."""
+    return next(pieces_in_process(name, path, options, 0))
+
+
+def pieces_in_process(name: str, path: Path, options: Options, rows: int) -> Iterator[Table]:
+    """The same, so many rows at a time; the whole file for 0 rows."""
+    try:
+        adapter = cast(Adapter, importlib.import_module(f"dynid.logs.readers.{name}"))
+        if rows:
+            yield from adapter.pieces(path, options, rows)
+        else:
+            yield adapter.read(path, options)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise log_read_error(error, name, path) from error
+
+
+def log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
+    """Whatever was raised, as our error about this file."""
+    if isinstance(error, DynidError):
+        return LogReadError(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)
+    if isinstance(error, OSError) and error.strerror:
+        return LogReadError(
+            f"it cannot be opened ({error.strerror})", path=path, remedy="Check the path and its rights."
+        )
+    if isinstance(error, ImportError):
+        extra = next((f.extra for f in FORMATS if f.name == name), "")
+        return LogReadError(
+            f"reading it needs {error.name}", path=path, remedy=f"Install it: pip install 'dynid[{extra or 'all'}]'."
+        )
+    if isinstance(error, MemoryError):
+        return LogReadError("it asks for more memory than there is", path=path, remedy="Check the file for damage.")
+    text = " ".join(str(error).split())[:200]
+    return LogReadError(
+        f"its contents are damaged or not of this format ({type(error).__name__}: {text})",
+        path=path,
+        remedy="Record or export the log again, or name its format by a matching suffix.",
+    )

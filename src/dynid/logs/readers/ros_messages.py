@@ -1,0 +1,178 @@
+"""Decoding sensor_msgs/JointState and geometry_msgs/WrenchStamped from their bytes, many messages at once.
+
+Messages of one publisher nearly always have the same layout: the same joint names and array lengths at the same
+offsets. One message is walked to find it; all others are compared on the bytes that fix it, and then only sliced.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import LogReadError
+from dynid.logs.readers.base import Floats
+
+__all__ = ["Decoded", "Kind", "decode_messages", "message_kind"]
+
+Kind = str
+Integers = NDArray[np.int64]
+MAX_LAYOUTS = 256
+"""Most layouts on one topic in one batch; a publisher has one, or a few."""
+MAX_JOINTS = 512
+"""Most joints in one message."""
+_KINDS = {"sensor_msgs/JointState": "joints", "geometry_msgs/WrenchStamped": "wrench"}
+
+
+def message_kind(type_name: str) -> Kind | None:
+    """What a message type is to us: "joints", "wrench", or None."""
+    return _KINDS.get(type_name.replace("/msg/", "/"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Decoded:
+    """Messages of one layout."""
+
+    index: Integers
+    """(m,) which of the given messages these are."""
+    stamp_ns: Integers
+    """(m,) header stamps [ns]."""
+    names: tuple[str, ...]
+    """Joint names; empty for a wrench."""
+    arrays: dict[str, Floats]
+    """"position", "velocity", "effort" (m, len(names)), where present; "wrench" (m, 6)."""
+
+
+def decode_messages(payloads: Sequence[bytes], kind: Kind, wire: str) -> Iterator[Decoded]:
+    """Decode messages of one topic.
+
+    Args:
+        payloads: The messages' bytes.
+        kind: "joints" or "wrench".
+        wire: "cdr" (ROS 2) or "ros1".
+
+    Raises:
+        LogReadError: If a message is damaged or in an encoding not supported.
+    """
+    lengths = np.fromiter((len(payload) for payload in payloads), dtype=np.int64, count=len(payloads))
+    for length in np.unique(lengths):
+        index = np.flatnonzero(lengths == length)
+        block = np.frombuffer(b"".join(payloads[i] for i in index.tolist()), dtype=np.uint8).reshape(
+            index.size, int(length)
+        )
+        yield from _decode_block(block, index, kind, wire)
+
+
+def _decode_block(block: NDArray[np.uint8], index: Integers, kind: Kind, wire: str) -> Iterator[Decoded]:
+    """Decode messages of equal length, layout by layout."""
+    for _ in range(MAX_LAYOUTS):
+        if not index.size:
+            return
+        layout = _Walk(block[0].tobytes(), wire).layout(kind)
+        fixed = np.array(layout.fixed, dtype=np.intp)
+        same = (block[:, fixed] == block[0, fixed]).all(axis=1)
+        rows = block[same]
+        yield Decoded(
+            index=index[same],
+            stamp_ns=_stamps(rows, layout),
+            names=layout.names,
+            arrays={name: _doubles(rows, layout, *span) for name, span in layout.arrays.items()},
+        )
+        block, index = block[~same], index[~same]
+    raise LogReadError("the layout of its messages changes all the time")
+
+
+def _doubles(rows: NDArray[np.uint8], layout: _Layout, start: int, count: int) -> Floats:
+    """(m, count) doubles at one offset."""
+    raw = np.ascontiguousarray(rows[:, start : start + 8 * count])
+    return raw.view(f"{layout.order}f8").astype(np.float64).reshape(len(rows), count)
+
+
+def _stamps(rows: NDArray[np.uint8], layout: _Layout) -> Integers:
+    """(m,) header stamps [ns]."""
+    raw = np.ascontiguousarray(rows[:, layout.stamp : layout.stamp + 8])
+    parts = raw.view(f"{layout.order}u4").astype(np.int64).reshape(len(rows), 2)
+    return np.asarray(parts[:, 0] * 1_000_000_000 + parts[:, 1])
+
+
+@dataclass(slots=True)
+class _Layout:
+    """Where things stand in a message."""
+
+    order: str
+    stamp: int = 0
+    names: tuple[str, ...] = ()
+    arrays: dict[str, tuple[int, int]] = field(default_factory=dict)
+    fixed: list[int] = field(default_factory=list)
+    """Bytes that must be equal in every message of this layout."""
+
+
+class _Walk:
+    """Walks through one message. ROS 1 and ROS 2 differ in alignment and texts, not in the order of fields."""
+
+    def __init__(self, data: bytes, wire: str) -> None:
+        self._data = data
+        self._cdr = wire == "cdr"
+        self._origin = 4 if self._cdr else 0
+        if self._cdr and data[:2] not in (b"\0\0", b"\0\1"):
+            raise LogReadError(f"message encoding {data[:2].hex()} is not plain CDR")
+        self._out = _Layout(">" if self._cdr and data[1] == 0 else "<")
+        self._out.fixed += range(min(2, self._origin))
+        self._at = self._origin
+
+    def layout(self, kind: Kind) -> _Layout:
+        """The layout of the message."""
+        if not self._cdr:
+            self._at += 4  # the sequence number, which ROS 2 dropped
+        self._out.stamp = self._at
+        self._at += 8
+        self._text()
+        if kind == "wrench":
+            self._array("wrench", 6)
+            return self._out
+        self._out.names = tuple(self._text() for _ in range(self._count(MAX_JOINTS)))
+        if len(set(self._out.names)) != len(self._out.names):
+            raise LogReadError("a joint is named twice in one message")
+        for name in ("position", "velocity", "effort"):
+            count = self._count(MAX_JOINTS)
+            if count:
+                self._array(name, count)
+            if count != len(self._out.names):  # empty, or not one per joint: not usable by name
+                self._out.arrays.pop(name, None)
+        return self._out
+
+    def _align(self, size: int) -> None:
+        if self._cdr:
+            self._at += -(self._at - self._origin) % size
+
+    def _count(self, most: int) -> int:
+        """A length, which is part of the layout."""
+        self._align(4)
+        if self._at + 4 > len(self._data):
+            raise LogReadError("a message ends too early")
+        (value,) = struct.unpack_from(f"{self._out.order}I", self._data, self._at)
+        if value > most:
+            raise LogReadError(f"a message declares {value} elements")
+        self._out.fixed += range(self._at, self._at + 4)
+        self._at += 4
+        return int(value)
+
+    def _text(self) -> str:
+        """A string; its bytes belong to the layout."""
+        length = self._count(len(self._data))
+        start, self._at = self._at, self._at + length
+        if self._at > len(self._data):
+            raise LogReadError("a message ends too early")
+        self._out.fixed += range(start, self._at)
+        return self._data[start : self._at].rstrip(b"\0").decode("utf-8")
+
+    def _array(self, name: str, count: int) -> None:
+        """Doubles, which are the contents and not the layout."""
+        self._align(8)
+        self._out.arrays[name] = (self._at, count)
+        self._at += 8 * count
+        if self._at > len(self._data):
+            raise LogReadError("a message ends too early")

@@ -1,0 +1,295 @@
+"""Native readers in a disposable process with bounded memory and time, so that a corrupt file can only fail.
+
+Parent to child: one line of JSON per file. Child to parent, for every table of it: the length of a JSON header (8
+bytes), the header, then the columns' doubles as raw bytes; an empty header ends the file, one with an error breaks it
+off, one with a share tells of the progress. Where the system has anonymous files, the doubles of tables that fit into
+one go through it, which is twice as fast as the pipe; an empty line from the parent says that they were taken. Nothing
+is pickled and nothing that comes back is executed.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import numpy as np
+
+from dynid.errors import LogReadError
+from dynid.logs.readers.base import Floats, Options, Table
+from dynid.logs.readers.registry import pieces_in_process
+
+__all__ = ["SafeChild", "main"]
+
+BASE_MEMORY = 1000 * 2**20
+"""Address space the child may use for a small file, interpreter and libraries included [bytes]."""
+MEMORY_PER_BYTE = 16
+"""Further address space per byte of the file."""
+BASE_SECONDS = 10.0
+"""Time at work for a small file [s]."""
+PATIENCE = 6.0
+"""How much longer a busy machine may take for it, where the child can limit its time at work itself."""
+BYTES_PER_SECOND = 5e6
+"""Rate below which a larger file is given up."""
+MAX_HEADER = 64 * 2**20
+SHARED = 32 * 2**20
+"""Memory that both processes see [bytes]."""
+_LIMITED = find_spec("resource") is not None
+"""Whether a process can limit its own memory and time at work."""
+_OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Fewer threads and pools, for each reserves address space that the limit would count."""
+
+
+class SafeChild:
+    """A process that reads files one after another; after a crash or a timeout the next read starts a new one."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._shared: mmap.mmap | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    _close_quietly(stream)
+            self._process.wait()
+            self._process = None
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None
+
+    def read(self, name: str, path: Path, options: Options) -> Table:
+        """Read `path` with the adapter `name`.
+
+        Raises:
+            LogReadError: What the adapter said, or that it crashed or ran out of memory or time.
+        """
+        return next(iter([*self.pieces(name, path, options, 0)]))
+
+    def pieces(self, name: str, path: Path, options: Options, rows: int) -> Iterator[Table]:
+        """The same, so many rows at a time; the whole file for 0 rows."""
+        size = path.stat().st_size
+        seconds = BASE_SECONDS + size / BYTES_PER_SECOND
+        limits = {"size": size, "seconds": seconds, "rows": rows}
+        chosen = {key: getattr(options, key) for key in ("strict", "delimiter", "decimal")}
+        told = options.progress is not None
+        request = {"format": name, "path": str(path.absolute()), "options": chosen, "told": told, **limits}
+        process = self._process or self._start()
+        complete = False
+        try:
+            question: dict[str, Any] | None = request
+            while not complete:
+                header, columns = self._answer(process, question, f"the {name} reader", path, seconds)
+                question, complete = None, not header.keys() & {"table", "progress"}
+                if "progress" in header:
+                    options.tell(header["progress"], 1.0)
+                if "error" in header:
+                    raise LogReadError(path=path, **header["error"])
+                if "table" in header:
+                    yield Table(columns=columns, **{**header["table"], "notes": tuple(header["table"]["notes"])})
+        finally:
+            if not complete:  # what the child still has to say must not answer the next question
+                self.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """A child that waits for requests."""
+        command = [sys.executable, "-P", "-m", "dynid.logs.readers.safe_child"]
+        memory = [os.memfd_create("dynid")] if sys.platform == "linux" else []
+        try:
+            for file in memory:
+                os.ftruncate(file, SHARED)
+                self._shared = mmap.mmap(file, SHARED)
+            self._process = subprocess.Popen(
+                [*command, *map(str, memory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, **_ENVIRONMENT},
+                pass_fds=memory,
+            )
+        finally:
+            for file in memory:
+                os.close(file)
+        return self._process
+
+    def _answer(
+        self, process: subprocess.Popen[bytes], request: dict[str, Any] | None, who: str, path: Path, seconds: float
+    ) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """The next answer, after a request if there is one."""
+        late = threading.Event()
+        watchdog = threading.Timer(seconds * (PATIENCE if _LIMITED else 1.0), _give_up, (process, late))
+        watchdog.start()
+        try:
+            return _exchange(process, request, self._shared)
+        except (EOFError, OSError, ValueError) as error:
+            self.close()
+            out_of_time = late.is_set() or process.returncode == -_OUT_OF_TIME
+            waited = watchdog.interval if late.is_set() else seconds
+            what = f"took longer than {waited:.0f} s" if out_of_time else f"crashed ({_cause(process.returncode)})"
+            busy = "If other work keeps the machine busy, read it again later; else t" if late.is_set() else "T"
+            raise LogReadError(
+                f"{who} {what} on it", path=path, remedy=f"{busy}he file is damaged: record or export it again."
+            ) from error
+        finally:
+            watchdog.cancel()
+            watchdog.join()
+
+
+def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+    """End a child that takes too long."""
+    late.set()
+    process.kill()
+
+
+def _exchange(
+    process: subprocess.Popen[bytes], request: dict[str, Any] | None, shared: mmap.mmap | None
+) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """Send a request, if there is one; receive the next header and its columns."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    if request is not None:
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+    length = int.from_bytes(_receive(process.stdout, 8), "little")
+    if length > MAX_HEADER:
+        raise EOFError("the child's answer is not one")
+    header: dict[str, Any] = json.loads(_receive(process.stdout, length))
+    columns = {str(name): np.empty([int(extent) for extent in shape]) for name, shape in header.get("shapes", ())}
+    views = [column.reshape(-1).view(np.uint8).data for column in columns.values()]
+    if shared is None or not header.get("shared"):
+        for view in views:
+            _receive_into(process.stdout, view)
+        return header, columns
+    start = 0
+    with memoryview(shared) as numbers:
+        for view in views:
+            view[:] = numbers[start : start + view.nbytes]
+            start += view.nbytes
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    return header, columns
+
+
+def _receive(stream: IO[bytes], count: int) -> bytes:
+    """Exactly that many bytes."""
+    data = stream.read(count)
+    if len(data) != count:
+        raise EOFError("the child ended early")
+    return data
+
+
+def _receive_into(stream: IO[bytes], view: memoryview) -> None:
+    """Fill a buffer."""
+    while view.nbytes:
+        count = stream.readinto(view)  # type: ignore[attr-defined]
+        if not count:
+            raise EOFError("the child ended early")
+        view = view[count:]
+
+
+def _cause(code: int | None) -> str:
+    """A process's end in words."""
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+def _close_quietly(stream: IO[bytes]) -> None:
+    """Close a pipe whose other end may be gone."""
+    try:
+        stream.close()
+    except OSError:
+        return
+
+
+# --- the child's side -----------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Serve requests from standard input until it closes; the argument, if there is one, is the shared memory."""
+    answers = _Answers(os.fdopen(os.dup(1), "wb"), mmap.mmap(int(sys.argv[1]), SHARED) if sys.argv[1:] else None)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints must not mix with the answers
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        path = Path(request["path"])
+        _limit(BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
+        tell = (lambda share: answers.send({"progress": share})) if request["told"] else None
+        options = Options(**request["options"], progress=tell)
+        try:
+            for table in pieces_in_process(request["format"], path, options, request["rows"]):
+                answers.send(_header(table), table)
+            answers.send({})
+        except LogReadError as error:
+            evidence = {"reason": error.reason, "place": error.place, "remedy": error.remedy}
+            answers.send({"error": evidence})
+
+
+def _header(table: Table) -> dict[str, Any]:
+    """Everything of a table but its numbers."""
+    about = {"clocks": dict(table.clocks), "units": dict(table.units), "epoch_ns": table.epoch_ns, "notes": table.notes}
+    return {"shapes": [(name, column.shape) for name, column in table.columns.items()], "table": about}
+
+
+class _Answers:
+    """Writes answers to the pipe, their numbers into the shared memory where they fit."""
+
+    def __init__(self, stream: IO[bytes], shared: mmap.mmap | None) -> None:
+        self._stream, self._shared = stream, shared
+        self._waiting = False
+
+    def send(self, header: dict[str, Any], table: Table | None = None) -> None:
+        """Write one answer, once the numbers of the last were taken."""
+        if self._waiting:
+            sys.stdin.buffer.readline()
+        columns = [] if table is None else [_doubles(column) for column in table.columns.values()]
+        size = sum(column.nbytes for column in columns)
+        self._waiting = self._shared is not None and 0 < size <= SHARED
+        text = json.dumps({**header, "shared": self._waiting}).encode()
+        if self._waiting and self._shared is not None:
+            self._shared.seek(0)
+            for column in columns:
+                self._shared.write(column)
+            columns = []
+        self._stream.write(len(text).to_bytes(8, "little") + text)
+        for column in columns:
+            self._stream.write(column)
+        self._stream.flush()
+
+
+def _doubles(column: Floats) -> memoryview:
+    return np.ascontiguousarray(column, dtype=np.float64).reshape(-1).view(np.uint8).data
+
+
+def _limit(size: int, seconds: float) -> None:
+    """Bound this process's address space and its further time at work, where the system can."""
+    if not _LIMITED:
+        return
+    import resource
+
+    wanted = {resource.RLIMIT_AS: size, resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1}
+    for what, amount in wanted.items():
+        _, hard = resource.getrlimit(what)
+        resource.setrlimit(what, (amount if hard == resource.RLIM_INFINITY else min(amount, hard), hard))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""From log files to a `Recording`: a channel map picks the columns, converts them and brings them to the joint side."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynid.errors import ArgumentError, DataError, LogReadError
+from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
+from dynid.logs.conversion import Converter
+from dynid.logs.readers import Options, Table, read_pieces, read_table
+from dynid.logs.readers.bag_folder import bag_files
+from dynid.logs.recording import Recording, sealed
+from dynid.robot.model import Robot
+
+__all__ = ["Progress", "matching_profiles", "parts_of", "read_recording", "read_stream", "read_tables"]
+
+Paths = str | Path | Sequence[str | Path]
+Progress = Callable[[float, str], None]
+"""Told the share that is done, 0 to 1, and a word on it."""
+ROWS = 122_880
+"""Rows of a piece: long against the memory of any filter, small against that of the machine."""
+
+
+def read_recording(
+    path: Paths,
+    robot: Robot | None = None,
+    *,
+    channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None,
+    profile: str | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Recording:
+    """Read the log of one run.
+
+    Args:
+        path: The file, the folder of a ROS 2 bag, the files that together hold one run, or their folder where the map
+            names them.
+        robot: Joints are matched by its names and counted against it.
+        channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
+        profile: Name of a ready map instead (`profile_names`).
+        strict: Refuse a damaged file instead of keeping what can be verified.
+        progress: Told the share that is done, also within a large file, and a word on it.
+
+    Returns:
+        The log in SI units on the joint side. `Recording.notes` says what was salvaged, converted and left out.
+
+    Raises:
+        LogReadError: If a file cannot be read.
+        DataError: If the map does not fit the file, or leaves a unit undeclared.
+    """
+    chosen = _chosen(channel_map, profile)
+    files = _find_files(path, chosen)
+    options = replace(chosen.options if chosen else Options(), strict=strict)
+    tell = progress or (lambda share, note: None)
+    tables = read_tables(files, options, lambda share, note: tell(0.8 * share, note))
+    tell(0.8, "converting")
+    recording = _convert(chosen or _self_describing(tables, files), tables, files, robot)
+    tell(0.9, "making a digest")
+    recording = replace(recording, sha256=_digest(files))
+    tell(1.0, "read")
+    return recording
+
+
+def read_stream(
+    path: Paths,
+    robot: Robot | None = None,
+    *,
+    channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None,
+    profile: str | None = None,
+    strict: bool = False,
+    rows: int = ROWS,
+    progress: Progress | None = None,
+) -> Iterator[Recording]:
+    """Read the log of one run piece by piece, for `process_stream`; npy, Parquet and Arrow files in bounded memory.
+
+    Other formats are read whole and handed on in pieces. No digest is made of the source.
+
+    Args:
+        path: As for `read_recording`; so are robot, channel_map, profile and strict.
+        robot: See there.
+        channel_map: See there.
+        profile: See there.
+        strict: See there.
+        rows: Rows of a piece.
+        progress: Told the share of the file that was handed on, where its number of rows is known.
+
+    Raises:
+        LogReadError: If a file cannot be read.
+        DataError: If the map does not fit the file, or leaves a unit undeclared.
+    """
+    chosen = _chosen(channel_map, profile)
+    files = _find_files(path, chosen)
+    options = replace(chosen.options if chosen else Options(), strict=strict)
+    total = sum(_size(file) for file in files.values())
+    sources = [read_pieces(file, options, rows=rows) for file in files.values()]
+    first_row = 0
+    for number, pieces in enumerate(zip_longest(*sources)):
+        if any(piece is None for piece in pieces):
+            raise DataError("the files of the run have different numbers of rows", path=str(path))
+        tables = dict(zip(files, pieces, strict=True))
+        chosen = chosen or _self_describing(tables, files)
+        recording = _convert(chosen, tables, files, robot, first_row)
+        first_row += recording.time.size
+        yield recording if number == 0 else replace(recording, notes=())
+        if progress is not None:
+            numbers = sum(column.size for table in pieces for column in table.columns.values())
+            done = first_row * 8.0 * numbers / max(recording.time.size, 1)
+            progress(min(done / max(total, 1), 1.0), f"{first_row} rows")
+
+
+def _chosen(channel_map: ChannelMap | Mapping[str, Any] | str | Path | None, profile: str | None) -> ChannelMap | None:
+    """The map to read with, if one is given."""
+    if channel_map is not None and profile is not None:
+        raise ArgumentError("give a channel map or a profile, not both", remedy='Put profile = "..." into the map.')
+    return read_profile(profile) if profile else None if channel_map is None else read_channel_map(channel_map)
+
+
+def _convert(
+    chosen: ChannelMap, tables: Mapping[str, Table], files: Mapping[str, Path], robot: Robot | None, first_row: int = 0
+) -> Recording:
+    """The recording of some tables; errors name the files."""
+    source = ", ".join(str(file) for file in files.values())
+    try:
+        fields = Converter(chosen, tables, robot, first_row).fields()
+        for array in fields.values():
+            if isinstance(array, np.ndarray):
+                sealed(array)  # nobody else has it
+        return Recording(**fields, source=source)
+    except DataError as error:
+        mapped = error.place is not None and error.place.startswith(("[", "joints"))
+        place = f"{error.place} of {chosen.source}" if mapped else error.place
+        raise type(error)(error.reason, path=error.path or source, place=place, remedy=error.remedy) from error
+
+
+def read_tables(files: Mapping[str, Path], options: Options, progress: Progress | None = None) -> dict[str, Table]:
+    """Read each file of a run."""
+    tables = {}
+    done, total = 0, sum(_size(file) for file in files.values())
+    for key, file in files.items():
+        tell = (
+            None
+            if progress is None
+            else _Within(progress, file.name, done / max(total, 1), _size(file) / max(total, 1))
+        )
+        tables[key] = read_table(file, replace(options, progress=tell))
+        done += _size(file)
+    return tables
+
+
+class _Within:
+    """One file's part in the progress of all; steps too small to be seen are not handed on."""
+
+    def __init__(self, progress: Progress, name: str, start: float, share: float) -> None:
+        self._progress, self._name, self._start, self._share = progress, name, start, share
+        self._last = 0.0
+        progress(start, name)
+
+    def __call__(self, share: float) -> None:
+        """So much of the file was read."""
+        if share - self._last >= 0.002:
+            self._last = share
+            self._progress(self._start + self._share * share, self._name)
+
+
+def _size(file: Path) -> int:
+    """Bytes of a log; zero where only the reader will say what is wrong with it."""
+    try:
+        return sum(part.stat().st_size for part in parts_of(file))
+    except (OSError, ValueError, LogReadError):
+        return 0
+
+
+def matching_profiles(tables: Mapping[str, Table]) -> tuple[str, ...]:
+    """The profiles whose every required column is there."""
+    return tuple(name for name in profile_names() if Converter(read_profile(name), tables, None).fits())
+
+
+def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
+    """The files of the run by the map's keys; by their own names where the map has none."""
+    given = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
+    patterns = dict(chosen.files) if chosen else {}
+    if len(given) == 1 and given[0].is_dir() and patterns:
+        given = [given[0] / name for name in _names_in(given[0])]
+    if not given:
+        raise LogReadError("no file was given", remedy="Name the log, or the files that together hold it.")
+    if not patterns:
+        return {file.name: file for file in given}
+    found = {}
+    for key, pattern in patterns.items():
+        matches = [file for file in given if fnmatchcase(file.name, pattern)]
+        if len(matches) != 1:
+            names = ", ".join(file.name for file in matches or given)
+            raise LogReadError(
+                f"{len(matches)} files match '{pattern}' ({key})",
+                path=path if isinstance(path, str | Path) else None,
+                remedy=f"Give exactly one such file, or change [files] in the channel map. Candidates: {names}.",
+            )
+        found[key] = matches[0]
+    return found
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The names of a folder's files."""
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    except OSError as error:
+        raise LogReadError(f"it cannot be opened ({error.strerror})", path=folder) from error
+
+
+def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> ChannelMap:
+    """The map for a log that needs none; otherwise the error that says how to make one."""
+    if all(table.clocks for table in tables.values()):
+        return read_profile("joint_state")
+    name = next(iter(files.values()))
+    fitting = [f"profile='{profile}'" for profile in matching_profiles(tables)]
+    hint = f"Its columns fit {' or '.join(fitting)}. Otherwise run" if fitting else "Run"
+    raise DataError(
+        "the log does not say what its columns are and in which units",
+        path=name,
+        remedy=f"{hint} `dynid inspect {name.name}`, which proposes a channel map to check and pass on.",
+    )
+
+
+def parts_of(log: Path) -> list[Path]:
+    """The files that hold a log: those of a ROS 2 bag, or the file itself."""
+    return bag_files(log) if log.is_dir() else [log]
+
+
+def _digest(files: Mapping[str, Path]) -> str:
+    """SHA-256 of the file's bytes; for several files, of their digests in order."""
+    digests = []
+    for file in (part for log in files.values() for part in parts_of(log)):
+        try:
+            with file.open("rb") as stream:
+                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+        except OSError as error:
+            raise LogReadError(f"it cannot be opened ({error.strerror})", path=file) from error
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The robot in its control loop: laws, references and the simulated loop."""

@@ -1,0 +1,185 @@
+"""The robot's equations of motion with its parameters as inputs, recorded for the compiled simulation."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.dynamics.inertia_matrix import composite_inertia_matrix
+from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
+from dynid.dynamics.regressor import torque_regressor
+from dynid.dynamics.symmetric_solve import solve_symmetric
+from dynid.loop.laws import ControlLaw, Tracked
+from dynid.loop.smooth_friction import smoothed_friction
+from dynid.robot.model import Robot
+from dynid.tape import Tape, jvp, record
+from dynid.tape.operations import is_binary
+from dynid.tape.record import Recorder, replay
+
+__all__ = ["Arm", "control_tape", "law_slopes", "narrowed"]
+
+Floats = NDArray[np.float64]
+
+
+class Arm:
+    """A robot, which of its parameters are inputs, and how its dry friction is smoothed.
+
+    Parameters that are no inputs are zero: with the base parameters' columns as inputs the motion is that of the full
+    robot, and the programs are much shorter.
+    """
+
+    def __init__(
+        self, robot: Robot, columns: tuple[int, ...] | None, friction_speed: float | tuple[float, ...]
+    ) -> None:
+        """Keep what is given.
+
+        Args:
+            robot: The robot.
+            columns: Parameters that are inputs; all by default.
+            friction_speed: See `dynid.loop.smooth_friction.smoothed_friction` [rad/s or m/s].
+        """
+        self.robot, self.friction_speed = robot, friction_speed
+        self.columns = tuple(range(robot.parameter_vector.size)) if columns is None else tuple(columns)
+        self._fields = (robot.fingerprint, self.columns, friction_speed)
+
+    def __hash__(self) -> int:
+        return hash(self._fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arm) and self._fields == other._fields
+
+    def standard(self, parameters: Any) -> Any:
+        """(p,) all parameters, from those that are inputs."""
+        theta = np.full(self.robot.parameter_vector.size, 0.0, dtype=object)
+        theta[list(self.columns)] = parameters
+        return theta
+
+    def rate(self) -> Tape:
+        """``(state, held, parameters) -> rate``: positions, velocities and work of drives and friction (2 n + 1,)."""
+        return _rate(self)
+
+    def motion_columns(self) -> Tape:
+        """``(q, dq, ddq) -> (n, b)`` torque per unit of each input parameter, friction smoothed."""
+        return _columns(self)
+
+    def linearised(self, width: int) -> Tape:
+        """``(q, dq, ddq, parameters)`` -> derivatives of the inverse dynamics, and the mobility.
+
+        Outputs ``stiffness`` and ``damping`` (n, n): torque per position and velocity; ``columns`` (n, width): torque
+        per parameter, zeros behind the last; ``mobility`` (n, n): inverse of the inertia matrix.
+        """
+        return _linearised(self, width)
+
+
+@lru_cache(maxsize=32)
+def _rate(arm: Arm) -> Tape:
+    robot, n = arm.robot, arm.robot.dof
+
+    def rate(state: Any, held: Any, parameters: Any) -> Any:
+        theta, q, dq, rest = arm.standard(parameters), state[:n], state[n : 2 * n], np.zeros(n)
+        acting = held - joint_model_torque(robot, theta, q, dq, rest)
+        bias = rigid_body_torque(robot, theta, q, dq, rest)
+        ddq = solve_symmetric(composite_inertia_matrix(robot, theta, q), acting - bias)
+        return np.concatenate([dq, ddq, np.array([acting @ dq])])
+
+    tape = record(rate, state=(2 * n + 1,), held=(n,), parameters=(len(arm.columns),))
+    return smoothed_friction(tape, arm.friction_speed)
+
+
+@lru_cache(maxsize=32)
+def _columns(arm: Arm) -> Tape:
+    shapes = {name: (arm.robot.dof,) for name in ("q", "dq", "ddq")}
+    tape = record(lambda **states: torque_regressor(arm.robot, *states.values()), **shapes)
+    return smoothed_friction(tape.select({"output": np.s_[:, list(arm.columns)]}), arm.friction_speed)
+
+
+@lru_cache(maxsize=32)
+def _linearised(arm: Arm, width: int) -> Tape:
+    robot, n, b = arm.robot, arm.robot.dof, len(arm.columns)
+    shapes = {"q": (n,), "dq": (n,), "ddq": (n,), "parameters": (b,)}
+
+    def torque(q: Any, dq: Any, ddq: Any, parameters: Any) -> Any:
+        return newton_euler(robot, arm.standard(parameters), q, dq, ddq)
+
+    torques = smoothed_friction(record(torque, **shapes), arm.friction_speed)
+    recorder = Recorder()
+    inputs = {name: recorder.input(name, shape) for name, shape in shapes.items()}
+    flat = np.concatenate([np.ravel(array) for array in inputs.values()])
+    slopes = _slopes(torques, "output", ("q", "dq"), recorder, flat)
+    rows = _columns(arm)
+    value = replay(rows, recorder, flat[: 3 * n])
+    table: Any = np.full((n, width), 0.0, dtype=object)
+    for place, element in np.ndenumerate(rows.outputs[0].elements):
+        table[place] = value(int(element))
+    M = composite_inertia_matrix(robot, arm.standard(inputs["parameters"]), inputs["q"])
+    mobility = np.stack([solve_symmetric(M, unit) for unit in np.eye(n)], axis=1)
+    return recorder.tape({"stiffness": slopes[:, :n], "damping": slopes[:, n:], "columns": table, "mobility": mobility})
+
+
+def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = False) -> Tape:
+    """``(state, memory, sample) -> {held, memory}`` of a law.
+
+    A sample (3 n,) is the wanted position, velocity and acceleration; where it is noisy (5 n,), what is added to the
+    measured position and to the torque follows: noise within the loop.
+    """
+
+    def control(state: Any, memory: Any, sample: Any) -> dict[str, Any]:
+        wanted = [sample[k : k + dof] for k in range(0, sample.size, dof)]
+        q = state[:dof] + wanted[3] if noisy else state[:dof]
+        torque, later = law.torque(Tracked(q, state[dof : 2 * dof], *wanted[:3]), memory, period)
+        return {"held": torque + wanted[4] if noisy else torque, "memory": later}
+
+    sample = (5 * dof if noisy else 3 * dof,)
+    return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=sample)
+
+
+def narrowed(control: Tape) -> tuple[Tape, list[int]]:
+    """The same law given only those elements of a sample that it reads, and which these are."""
+    state, memory, sample = (entry.size for entry in control.inputs)
+    read = {
+        operand for _, code, left, right in control.steps() for operand in (left, right if is_binary(code) else left)
+    }
+    read.update(element for output in control.outputs for element in output.elements.ravel().tolist())
+    columns = [k for k in range(sample) if state + memory + k in read]
+    recorder = Recorder()
+    values: Any = np.zeros(control.input_size, dtype=object)
+    values[:state], values[state : state + memory] = (
+        recorder.input("state", (state,)),
+        recorder.input("memory", (memory,)),
+    )
+    values[state + memory + np.array(columns, dtype=int)] = recorder.input("sample", (len(columns),))
+    value = replay(control, recorder, values)
+    outputs = {}
+    for output in control.outputs:
+        outputs[output.name] = np.array([value(e) for e in output.elements.ravel().tolist()], dtype=object)
+    return recorder.tape(outputs), columns
+
+
+def law_slopes(law: Tape, dof: int) -> Tape:
+    """``(state, memory, sample) -> (n + m, 2 n + m)``: held inputs and new memory per position, velocity and memory."""
+    recorder = Recorder()
+    flat = np.concatenate([np.ravel(recorder.input(entry.name, entry.shape)) for entry in law.inputs])
+    blocks = [_slopes(law, name, ("state", "memory"), recorder, flat) for name in ("held", "memory")]
+    table = np.delete(np.concatenate(blocks), 2 * dof, axis=1)  # no law sees the work done
+    return recorder.tape({"output": table})
+
+
+def _slopes(tape: Tape, output: str, wrt: tuple[str, ...], recorder: Recorder, flat: Any) -> Any:
+    """(outputs, inputs) derivatives of a tape's output, recorded on the tape's inputs (flat), unit by unit."""
+    elements = tape.output(output).elements.ravel().tolist()
+    count = sum(entry.size for entry in tape.inputs if entry.name in wrt)
+    slopes: Any = np.full((len(elements), count), 0.0, dtype=object)
+    if not elements:
+        return slopes
+    along = jvp(tape, output, wrt=list(wrt))
+    targets = along.outputs[0].elements.ravel().tolist()
+    for direction in range(count):
+        unit = np.zeros(count, dtype=object)
+        unit[:] = 0.0
+        unit[direction] = 1.0
+        value = replay(along, recorder, np.concatenate([flat, unit]))
+        slopes[:, direction] = [value(e) for e in targets]
+    return slopes

@@ -1,0 +1,1 @@
+"""A sampled-data system integrated through time in machine code."""

@@ -1,0 +1,113 @@
+"""Derivatives of a simulated second-order system with respect to its parameters, tick after tick.
+
+See `dynid.loop.integrator.machine_variation` for the equations; NumPy runs the same where there is no compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.loop.integrator.machine_variation import PADDING, variation_module
+from dynid.loop.integrator.rollout_stage import RK4, Scheme
+from dynid.tape.program import Backend, compiles
+
+__all__ = ["Linearisation", "Variation", "padded"]
+
+Floats = npt.NDArray[np.float64]
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
+
+
+def padded(parameters: int) -> int:
+    """Columns that so many parameters take."""
+    return parameters + -parameters % PADDING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Linearisation:
+    """The derivatives along some ticks of a run, stage by stage; all arrays C-contiguous."""
+
+    taken: npt.NDArray[np.int64]
+    """(ticks,) steps of every tick"""
+    laws: Floats
+    """(ticks, n + m, 2 n + m) of held inputs and new memory with respect to positions, velocities, memory"""
+    stiffness: Floats
+    """(steps, stages, n, n) of the bias with respect to positions"""
+    damping: Floats
+    """(steps, stages, n, n) with respect to velocities"""
+    columns: Floats
+    """(steps, stages, n, B) with respect to the parameters"""
+    mobility: Floats
+    """(steps, stages, n, n) inverse inertia"""
+
+
+class Variation:
+    """The recursion for n joints, m numbers of memory and B parameters, ready to run."""
+
+    def __init__(self, dof: int, memory: int, width: int, scheme: Scheme = RK4, backend: Backend = "auto") -> None:
+        """Compile, or load from the cache; ``width`` is `padded`, ``scheme`` that of the run."""
+        self.dof, self.memory, self.width, self.scheme = dof, memory, width, scheme
+        self._entry = None
+        if not compiles(backend):
+            return
+        from dynid.tape.llvm.engine import host, load_code
+
+        sizes = (dof, memory, width, scheme.repeated)
+        self._code = load_code(f"variation {sizes}", lambda: (variation_module(*sizes, host()), 2))
+        self._entry = _ENTRY(self._code.address("run"))
+
+    def run(self, S: Floats, along: Linearisation, *, period: float, first: int, every: int) -> Floats:
+        """Carry S (2 n + m, B) through some ticks, in place.
+
+        Args:
+            S: derivatives of positions, velocities and memory at the first of these ticks.
+            along: the linearisation of these ticks.
+            period: time from tick to tick [s].
+            first: number of the first tick; those whose number is a multiple of ``every`` are recorded.
+            every: ticks per record.
+
+        Returns:
+            (K, 2 n, B) derivatives of positions and of held inputs at the recorded ticks.
+        """
+        ticks = len(along.laws)
+        records = np.empty((len(range(-first % every, ticks, every)), 2 * self.dof, self.width))
+        steps = self.scheme.table(period, int(along.taken.max()))
+        if self._entry is None:
+            self._interpret(S, along, steps, first, every, records)
+            return records
+        counts = np.array([ticks, first, every])
+        tables = (along.laws, along.stiffness, along.damping, along.columns, along.mobility)
+        self._entry(*(array.ctypes.data for array in (S, *tables, counts, along.taken, steps, records)))
+        return records
+
+    def _interpret(
+        self, S: Floats, along: Linearisation, steps: Floats, first: int, every: int, records: Floats
+    ) -> None:
+        n, step = self.dof, 0
+
+        def rate(X: Floats, held: Floats, stage: int) -> Floats:
+            slopes = along.stiffness[step, stage] @ X[:n] + along.damping[step, stage] @ X[n:]
+            rest = held - slopes - along.columns[step, stage]
+            return np.concatenate([X[n:], along.mobility[step, stage] @ rest])
+
+        noted = 0
+        for k, count in enumerate(along.taken):
+            decided = along.laws[k] @ S
+            held = decided[:n]
+            if (first + k) % every == 0:
+                records[noted, :n], records[noted, n:] = S[:n], held
+                noted += 1
+            for _ in range(count):
+                X, rates = S[: 2 * n].copy(), np.zeros((2 * n, self.width))
+                here = X.copy()
+                for stage, (node, weight) in enumerate(steps[count - 1]):
+                    here[n:] = X[n:] + node * rates[n:]
+                    if not self.scheme.repeated[stage]:
+                        here[:n] = X[:n] + 0.5 * node * (X[n:] + here[n:])
+                    rates = rate(here, held, stage)
+                    S[: 2 * n] += weight * rates
+                step += 1
+            S[2 * n :] = decided[n:]

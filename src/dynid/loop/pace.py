@@ -1,0 +1,149 @@
+"""How many integration steps a control period needs: many only where dry friction turns round.
+
+Near rest the smoothed friction of `dynid.loop.smooth_friction` is a stiff damper,
+
+    d(d v / dt) / d v = -r,    r = 15 / (8 v0) g' M^-1 D,    v = g' dq,
+
+with D the torque that changes sign with v, so that a period T takes 1 + T r / 1.2 steps (an explicit one is stable up
+to h r = 2.78). Elsewhere friction is constant, and one step serves. Which it is, is known at the start of a period: the
+speed v and its rate say whether v comes near rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.errors import ArgumentError
+from dynid.kernels import inertia_matrix
+from dynid.loop.loop import Loop
+from dynid.loop.smooth_friction import STEEPEST
+from dynid.robot.model import Robot
+from dynid.tape import Tape, record
+from dynid.tape.operations import Operation
+from dynid.tape.record import evaluate
+
+__all__ = ["FrictionPace", "paced", "refuse_other_joints"]
+
+Floats = NDArray[np.float64]
+FOLLOWED = 1.2
+"""Step times rate that the fourth-order method follows as well as the motion at large; beyond 2.78 it is unstable."""
+NEAR = 1.1
+"""Speeds up to this many times v0 count as near rest."""
+POSES = 16
+"""Poses of the reference at which rates are computed."""
+STEPS = 12
+"""Steps of a period near rest that friction of no stated sharpness may ask for ..."""
+SPEEDS = (0.002, 0.1)
+"""... and the speeds v0 between which its sharpness is chosen [rad/s or m/s]."""
+
+
+def refuse_other_joints(robot: Robot, loop: Loop) -> None:
+    """Refuse a reference of more or fewer joints than the robot has."""
+    if loop.dof != robot.dof:
+        raise ArgumentError(
+            f"robot '{robot.name}' has {robot.dof} moving joints, the reference has {loop.dof}",
+            remedy="Lock the joints that do not move, or give a reference for every joint.",
+        )
+
+
+def paced(loop: Loop, robot: Robot) -> Loop:
+    """The loop with speeds v0 of smoothed friction: its own, or the smallest powers of two that a few steps follow.
+
+    Args:
+        loop: Of no stated sharpness where its `friction_speed` is None.
+        robot: With friction about as large as the true one.
+    """
+    refuse_other_joints(robot, loop)
+    if loop.friction_speed is not None:
+        return loop
+    directions, moved = _stiffness(robot, loop)
+    needed = np.zeros(loop.dof + 1)
+    np.maximum.at(needed, _places(directions), loop.period_s / (FOLLOWED * STEPS) * _alone(directions, moved))
+    speeds = np.clip(2.0 ** np.ceil(np.log2(np.maximum(needed, 1e-9))), *SPEEDS)
+    return replace(loop, friction_speed=tuple(speeds.tolist()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrictionPace:
+    """What dry friction asks of an integrator, by the robot's own parameters."""
+
+    most: int
+    """Steps of a period in which all joints rest"""
+    tape: Tape | None
+    """``(state, rate) -> steps`` (1,) that a period needs; None where one does at any time"""
+
+    @classmethod
+    def of(cls, robot: Robot, loop: Loop) -> FrictionPace:
+        """The pace of a robot in its loop."""
+        directions, moved = _stiffness(robot, loop)
+        near = np.array(loop.smooth_below)[_places(directions)]
+        steps = loop.period_s / FOLLOWED * moved / near
+        most = float(np.abs(np.linalg.eigvals(steps @ directions)).max(initial=0.0))
+        return cls(1, None) if most <= 1.0 else cls(1 + int(np.ceil(most)), _tape(loop, directions, near, steps))
+
+
+def _stiffness(robot: Robot, loop: Loop) -> tuple[Floats, Floats]:
+    """Directions (k, n) of signs; (m, n, k) slopes of the accelerations by each of their speeds at rest, times v0."""
+    rows = np.linspace(0, len(loop.reference.q) - 1, POSES).astype(int)
+    M = inertia_matrix(robot, loop.reference.q[rows])
+    directions, torques = _signs(robot)
+    if np.linalg.eigvalsh(M)[:, 0].min() <= 0.0:  # no possible robot
+        return directions[:0], np.zeros((POSES, loop.dof, 0))
+    slopes = STEEPEST * np.linalg.solve(M, np.broadcast_to(torques.T, (POSES, *torques.T.shape)))
+    return directions, np.asarray(slopes, dtype=np.float64)
+
+
+def _alone(directions: Floats, slopes: Floats) -> Floats:
+    """(k,) how fast each speed fades by its own friction, at the worst pose."""
+    return np.asarray(np.einsum("ki,mik->mk", directions, slopes).max(axis=0, initial=0.0))
+
+
+def _places(directions: Floats) -> NDArray[np.int64]:
+    """(k,) the joint whose own speed each is; n for speeds of several joints."""
+    single = np.count_nonzero(directions, axis=1) == 1
+    return np.where(single, np.abs(directions).argmax(axis=1) if directions.size else 0, directions.shape[1])
+
+
+def _tape(loop: Loop, directions: Floats, near: Floats, steps: Floats) -> Tape:
+    n, period, counts = loop.dof, loop.period_s, _alone(directions, steps)
+
+    def pace(state: Any, rate: Any) -> Any:
+        most: Any = 0.0
+        for count, direction, v0 in zip(counts, directions, near, strict=True):
+            speed, change = direction @ state[n : 2 * n], direction @ rate[n : 2 * n] * (0.5 * period)
+            away = np.abs(speed + change) - np.abs(change) - NEAR * float(v0)  # of the period's speeds
+            wanted = float(1.0 + count) * (0.5 - 0.5 * np.sign(away))
+            most = 0.5 * (most + wanted + np.abs(most - wanted))  # the larger one
+        return np.array([most])
+
+    return record(pace, state=(2 * n + 1,), rate=(2 * n + 1,))
+
+
+def _signs(robot: Robot) -> tuple[Floats, Floats]:
+    """Directions (k, n) of the speeds whose signs the joint models use; torques (k, n) that change sign with them."""
+    n, theta, rest = robot.dof, robot.parameter_vector, np.zeros(robot.dof)
+    tape = record(lambda dq: joint_model_torque(robot, theta, rest, dq, rest), dq=(n,))
+    count = int(np.count_nonzero(tape.opcodes == Operation.SIGN))
+    # all cases at once: unit velocities without signs, then at rest each sign, positive and negative
+    velocities = np.concatenate([np.eye(n), np.zeros((2 * count, n))])
+    signs = np.concatenate([np.zeros((n, count)), np.eye(count), -np.eye(count)])
+    values: list[Any] = list(velocities.T)
+    speeds: list[Any] = []
+
+    def value(operand: int) -> Any:
+        return values[operand] if operand >= 0 else np.full(len(signs), tape.constants[~operand])
+
+    for _, code, left, right in tape.steps():
+        if code == Operation.SIGN:
+            values.append(signs[:, len(speeds)])
+            speeds.append(value(left)[:n])
+        else:
+            values.append(evaluate(code, value(left), value(right)))
+    torques = np.stack([value(element) for element in tape.outputs[0].elements.tolist()], axis=1)
+    changes = 0.5 * (torques[n : n + count] - torques[n + count :])
+    return np.array(speeds).reshape(count, n), changes

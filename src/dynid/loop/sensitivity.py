@@ -1,0 +1,188 @@
+"""Exact derivatives of the simulated closed loop with respect to the robot's parameters.
+
+They are derivatives of the very steps that the simulation takes, not differences of simulations: the run is recorded
+stage by stage, the equations are linearised there in batches, and the derivatives follow in one more pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.loop.arm import Arm, law_slopes
+from dynid.loop.integrator.rollout import Runs
+from dynid.loop.integrator.variation import Linearisation, Variation, padded
+from dynid.loop.simulator import LoopSimulator
+from dynid.tape import Program, Tape, compile_tape
+from dynid.tape.program import Backend
+
+__all__ = ["LoopDerivatives", "bias_slopes", "differentiate_loop", "differentiate_start", "law_program"]
+
+Floats = NDArray[np.float64]
+STEPS = 128
+"""Runge-Kutta steps linearised at a time: what they need stays near the cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoopDerivatives:
+    """A run and its derivatives at the K logged instants."""
+
+    q: Floats
+    """(K, n) [rad or m]"""
+    dq: Floats
+    """(K, n)"""
+    ddq: Floats
+    """(K, n)"""
+    torque: Floats
+    """(K, n) [N m or N]"""
+    q_slopes: Floats
+    """(K, n, b) of the positions with respect to the arm's input parameters"""
+    torque_slopes: Floats
+    """(K, n, b) of the torques"""
+
+
+def differentiate_loop(
+    simulator: LoopSimulator, parameters: Floats, *, every: int = 1, ticks: int | None = None, backend: Backend = "auto"
+) -> LoopDerivatives:
+    """Simulate and differentiate.
+
+    Args:
+        simulator: Of one run.
+        parameters: (b,) values of the arm's input parameters.
+        every: Control periods per logged instant.
+        ticks: Control periods; all by default.
+        backend: As for `dynid.tape.compile_tape`.
+
+    Raises:
+        EstimationError: The robot runs away.
+    """
+    runs = simulator.run(parameters, ticks=ticks, trace=True)
+    n, b = simulator.loop.dof, len(simulator.arm.columns)
+    S = np.zeros((2 * n + runs.memory.shape[2], padded(b)))
+    slopes = _varied(simulator, runs, parameters, S, every, backend)[:, :, :b]
+    state, rate = runs.state[0, ::every], runs.rate[0, ::every]
+    return LoopDerivatives(
+        q=state[:, :n],
+        dq=state[:, n : 2 * n],
+        ddq=rate[:, n : 2 * n],
+        torque=runs.held[0, ::every],
+        q_slopes=slopes[:, :n],
+        torque_slopes=slopes[:, n:],
+    )
+
+
+def differentiate_start(
+    simulator: LoopSimulator, parameters: Floats, *, every: int = 1, ticks: int | None = None, backend: Backend = "auto"
+) -> tuple[Floats, Floats]:
+    """(K, n, 2 n + m) derivatives of positions and of torques with respect to where the loop starts.
+
+    That is, to positions, velocities and the law's memory at the first instant; arguments as for `differentiate_loop`.
+
+    Raises:
+        EstimationError: The robot runs away.
+    """
+    runs = simulator.run(parameters, ticks=ticks, trace=True)
+    n = simulator.loop.dof
+    size = 2 * n + runs.memory.shape[2]
+    S = np.eye(size, padded(size))
+    slopes = _varied(simulator, runs, parameters, S, every, backend, fixed=True)[:, :, :size]
+    return slopes[:, :n], slopes[:, n:]
+
+
+def _varied(
+    simulator: LoopSimulator,
+    runs: Runs,
+    parameters: Floats,
+    S: Floats,
+    every: int,
+    backend: Backend,
+    *,
+    fixed: bool = False,
+) -> Floats:
+    """(K, 2 n, B) derivatives of positions and torques along a run; S (2 n + m, B) are those of its start.
+
+    Args:
+        simulator: Of the run.
+        runs: Traced.
+        parameters: (b,) of the run.
+        S: Derivatives of the start, which is overwritten.
+        every: Control periods per record.
+        backend: As for `dynid.tape.compile_tape`.
+        fixed: Whether the parameters are, so that only the start varies.
+    """
+    variation = Variation(simulator.loop.dof, runs.memory.shape[2], S.shape[1], simulator.scheme, backend)
+    steps = np.concatenate([[0], np.cumsum(runs.taken)])
+    cuts = np.unique(np.searchsorted(steps, np.arange(0, steps[-1] + STEPS, STEPS)).clip(0, len(runs.taken)))
+    records = []
+    for start, stop in pairwise(cuts.tolist()):
+        along = _linearised(simulator, runs, parameters, slice(start, stop), steps, backend)
+        if fixed:
+            along = replace(along, columns=np.zeros((*along.columns.shape[:3], S.shape[1])))
+        records.append(variation.run(S, along, period=simulator.loop.period_s, first=start, every=every))
+    return np.concatenate(records)
+
+
+def _linearised(
+    simulator: LoopSimulator,
+    runs: Runs,
+    parameters: Floats,
+    ticks: slice,
+    steps: NDArray[np.int64],
+    backend: Backend,
+) -> Linearisation:
+    n, reference = simulator.loop.dof, simulator.loop.reference
+    state, memory = runs.state[0, ticks], runs.memory[0, ticks]
+    samples = np.concatenate([x[ticks] for x in (reference.q, reference.dq, reference.ddq)], axis=1)
+    laws = law_program(simulator.law, n, backend)(state, memory, samples)
+    assert runs.stages is not None
+    stages = runs.stages[0, steps[ticks.start] : steps[ticks.stop]]
+    q, dq, ddq = (
+        np.ascontiguousarray(stages[:, :, which, part].reshape(-1, n))
+        for which, part in ((0, slice(n)), (0, slice(n, 2 * n)), (1, slice(n, 2 * n)))
+    )
+    found = _arm_program(simulator.arm, backend)(q, dq, ddq, parameters)
+    shaped = {name: values.reshape(*stages.shape[:2], n, -1) for name, values in found.items()}
+    return Linearisation(taken=runs.taken[ticks], laws=laws, **shaped)
+
+
+def bias_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, parameters: Floats) -> tuple[Floats, Floats]:
+    """(N, n, n) derivatives of the inverse dynamics with respect to positions and to velocities, friction smoothed."""
+    found = _slopes_program(arm)(q, dq, ddq, parameters)
+    return found["stiffness"], found["damping"]
+
+
+@lru_cache(maxsize=16)
+def _slopes_program(arm: Arm) -> Program:
+    return compile_tape(arm.linearised(padded(len(arm.columns))).select({"stiffness": ..., "damping": ...}))
+
+
+class _Key:
+    """A tape as a key."""
+
+    def __init__(self, tape: Tape, dof: int) -> None:
+        self.tape, self.fields = tape, (tape.fingerprint, dof)
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.fields == other.fields
+
+
+def law_program(law: Tape, dof: int, backend: Backend = "auto") -> Program:
+    """`law_slopes` of many states at once; from the cache where an equal law had it made."""
+    return _law_program(_Key(law, dof), backend)
+
+
+@lru_cache(maxsize=32)
+def _law_program(key: _Key, backend: Backend) -> Program:
+    return compile_tape(law_slopes(key.tape, key.fields[1]), backend)
+
+
+@lru_cache(maxsize=16)
+def _arm_program(arm: Arm, backend: Backend) -> Program:
+    return compile_tape(arm.linearised(padded(len(arm.columns))), backend)

@@ -1,0 +1,321 @@
+"""A robot in its loop, simulated in machine code: one long run, or many side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError, EstimationError
+from dynid.kernels import energy_regressor, inertia_matrix
+from dynid.loop.arm import Arm, control_tape, narrowed
+from dynid.loop.integrator.rollout import Rollout, Runs
+from dynid.loop.integrator.rollout_stage import RK4, Scheme
+from dynid.loop.loop import Loop, counted
+from dynid.loop.pace import FrictionPace, paced, refuse_other_joints
+from dynid.robot.model import Robot
+from dynid.tape.program import Backend
+from dynid.tape.tape import Tape
+
+__all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop"]
+
+Floats = NDArray[np.float64]
+FAR = 1e6
+"""Positions from which on a robot has run away [rad or m]."""
+FORGETTING_S = 0.5
+"""Time after which a loop has forgotten where it started [s]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoopSimulation:
+    """What happened, at the K instants that were logged."""
+
+    time: Floats
+    """(K,) on the log's clock [s]"""
+    q: Floats
+    """(K, n) true positions [rad or m]"""
+    dq: Floats
+    """(K, n) true velocities"""
+    ddq: Floats
+    """(K, n) true accelerations just after the instant, when the torque has changed"""
+    torque: Floats
+    """(K, n) acting from this instant on [N m or N]"""
+    work: Floats
+    """(K,) work of drives and friction since the start [J]"""
+    rate_hz: float
+    """Of the log [Hz]"""
+    robot: Robot
+    """With the parameters that it moved by."""
+
+    @property
+    def energy_error(self) -> float:
+        """Largest difference [J] between the energy gained and the work done: what the integrator has lost."""
+        kinetic = 0.5 * np.einsum("ni,nij,nj->n", self.dq, inertia_matrix(self.robot, self.q), self.dq)
+        energy = kinetic + energy_regressor(self.robot, self.q, np.zeros_like(self.q)) @ self.robot.inertial_vector
+        return float(np.abs(energy - energy[0] - self.work).max())
+
+    @property
+    def energy_turned_over(self) -> float:
+        """Sum of the absolute changes of the work done [J]: what to hold the error against."""
+        return float(np.abs(np.diff(self.work)).sum())
+
+
+class LoopSimulator:
+    """A robot in one loop, compiled; its parameters are inputs."""
+
+    def __init__(
+        self,
+        arm: Arm,
+        loop: Loop,
+        *,
+        lanes: int = 1,
+        backend: Backend = "auto",
+        substeps: int | None = None,
+        scheme: Scheme = RK4,
+        friction_of: Robot | None = None,
+    ) -> None:
+        """Prepare; what is run is compiled then, or taken from the cache.
+
+        Args:
+            arm: The robot and which of its parameters are inputs.
+            loop: The loop.
+            lanes: Runs side by side; 0 for as many as a vector register holds.
+            backend: As for `dynid.tape.compile_tape`.
+            substeps: Runge-Kutta steps per control period; the loop's, or what friction needs then, by default.
+            scheme: How the state follows its rate.
+            friction_of: A robot with about the true friction, for the steps that it needs; the arm's by default.
+        """
+        refuse_other_joints(arm.robot, loop)
+        self.arm, self.loop, self.scheme = arm, loop, scheme
+        self.law = control_tape(loop.law, loop.dof, loop.period_s)
+        given = loop.substeps if substeps is None else counted(substeps, "substeps")
+        pace = FrictionPace(given, None) if given else FrictionPace.of(friction_of or arm.robot, loop)
+        self.substeps = pace.most
+        short, self._columns = narrowed(self.law)
+        self._system, self._backend, self._lanes = _System(short, arm.rate(), pace.tape, scheme), backend, lanes
+        self._clean = np.zeros((0, len(self._columns)))
+
+    @property
+    def lanes(self) -> int:
+        """Runs side by side."""
+        return _compiled(self._system, self._lanes, self._backend).lanes
+
+    def run(
+        self,
+        parameters: ArrayLike,
+        *,
+        every: int = 1,
+        ticks: int | None = None,
+        trace: bool = False,
+        position_noise: ArrayLike | None = None,
+        torque_noise: ArrayLike | None = None,
+    ) -> Runs:
+        """Follow the whole reference.
+
+        Args:
+            parameters: (b,) or (L, b) values of the arm's input parameters.
+            every: Control periods per logged instant.
+            ticks: Control periods to simulate; all by default.
+            trace: Keep every stage of every step, for derivatives.
+            position_noise: (M, n) added to what the law measures [rad or m].
+            torque_noise: (M, n) added to the torque [N m or N].
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        system, samples = self._system, self._samples()
+        if position_noise is not None or torque_noise is not None:
+            control = control_tape(self.loop.law, self.loop.dof, self.loop.period_s, noisy=True)
+            system = _System(control, system.rate, system.pace, system.scheme)
+            samples = self._noisy_samples(position_noise, torque_noise)
+        runs = _compiled(system, self._lanes, self._backend).run(
+            self.loop.start,
+            self.loop.start_memory,
+            np.asarray(parameters, dtype=float),
+            samples,
+            period=self.loop.period_s,
+            ticks=len(self.loop.reference.q) if ticks is None else ticks,
+            every=counted(every, "every"),
+            substeps=self.substeps,
+            trace=trace,
+        )
+        return self._checked(runs)
+
+    def resume(self, parameters: ArrayLike, state: Floats, memory: Floats, wanted: Floats, *, every: int = 1) -> Runs:
+        """Go on from a state along a further piece of the reference.
+
+        Args:
+            parameters: (b,) values of the arm's input parameters.
+            state: (2 n + 1,) at the piece's first instant: positions, velocities, work done.
+            memory: (m,) of the law.
+            wanted: (K, 3 n) positions, velocities and accelerations of the reference at K instants.
+            every: Control periods per logged instant; the first one is logged.
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        runs = _compiled(self._system, self._lanes, self._backend).run(
+            state,
+            memory,
+            np.asarray(parameters, dtype=float),
+            wanted[:, self._columns],
+            period=self.loop.period_s,
+            ticks=len(wanted),
+            every=every,
+            substeps=self.substeps,
+        )
+        return self._checked(runs)
+
+    def run_near(self, parameters: ArrayLike, near: Runs | None, *, every: int, ticks: int) -> Runs:
+        """One run in pieces that are computed side by side, for parameters near those of an earlier run.
+
+        Every piece starts from the earlier run's state, a while before its own first instant: a stable loop forgets
+        by then where it started. What is left of the difference vanishes as parameters settle.
+
+        Args:
+            parameters: (b,) values of the arm's input parameters.
+            near: Recorded with the same ``every``; None for a run in one piece.
+            every: Control periods per logged instant.
+            ticks: Control periods to simulate.
+
+        Raises:
+            EstimationError: The robot runs away.
+        """
+        wide = _compiled(self._system, 0, self._backend)
+        records = -(-ticks // every)
+        warm = int(np.ceil(FORGETTING_S / (every * self.loop.period_s)))
+        length = -(-(records + (wide.lanes - 1) * warm) // wide.lanes)
+        if near is None or wide.lanes == 1 or length < 2 * warm:
+            return self.run(parameters, every=every, ticks=ticks)
+        starts = np.arange(wide.lanes) * (length - warm)
+        runs = wide.run(
+            near.state[0, starts],
+            near.memory[0, starts],
+            np.asarray(parameters, dtype=float),
+            self._samples(int(starts[-1] + length) * every),
+            period=self.loop.period_s,
+            ticks=length * every,
+            every=every,
+            substeps=self.substeps,
+            offsets=starts * every,
+            into=starts,
+        )
+        line = {name: getattr(runs, name)[:, :records] for name in ("state", "held", "rate", "memory")}
+        return replace(self._checked(runs), **line, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:])
+
+    def reference_run(self, every: int) -> Runs | None:
+        """The reference as if it were a run, for `run_near`; None where the law has memory, which is not known."""
+        if self.law.inputs[1].size:
+            return None
+        rows, reference = slice(None, None, every), self.loop.reference
+        q, dq, ddq = (x[rows] for x in (reference.q, reference.dq, reference.ddq))
+        nothing = np.zeros((len(q), 1))
+        state, rate = np.concatenate([q, dq, nothing], axis=1), np.concatenate([dq, ddq, nothing], axis=1)
+        state[0] = self.loop.start
+        return Runs(
+            state=state[None],
+            held=np.zeros_like(q)[None],
+            rate=rate[None],
+            memory=np.zeros((1, len(q), 0)),
+            last_state=state[-1:],
+            last_memory=np.zeros((1, 0)),
+            taken=np.zeros(0, dtype=np.int64),
+        )
+
+    def _samples(self, count: int = 0) -> Floats:
+        """(M, k) what the law reads of the reference, or more rows, the last one repeated; kept for the next run."""
+        reference = self.loop.reference
+        if not len(self._clean) or len(self._clean) < count:
+            wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[:, self._columns]
+            missing = max(0, count - len(wanted))
+            self._clean = np.concatenate([wanted, np.repeat(wanted[-1:], missing, axis=0)])
+        return self._clean
+
+    def _noisy_samples(self, position_noise: ArrayLike | None, torque_noise: ArrayLike | None) -> Floats:
+        """(M, 5 n) reference and noise at every instant."""
+        reference = self.loop.reference
+        noises = [np.zeros_like(reference.q), np.zeros_like(reference.q)]
+        given = {"position_noise": position_noise, "torque_noise": torque_noise}
+        for noise, (name, values) in zip(noises, given.items(), strict=True):
+            if values is not None and (np.shape(values) != noise.shape or not np.isfinite(values).all()):
+                raise ArgumentError(
+                    f"{name} of shape {np.shape(values)} is no finite {noise.shape} array",
+                    remedy="Give one row per control instant of the reference, one column per joint.",
+                )
+            noise[:] = 0.0 if values is None else values
+        return np.concatenate([reference.q, reference.dq, reference.ddq, *noises], axis=1)
+
+    def _checked(self, runs: Runs) -> Runs:
+        positions, everything = runs.last_state[:, : self.loop.dof], float(runs.last_state.sum())
+        if not (np.isfinite(everything) and float(np.abs(positions).max()) < FAR):
+            raise EstimationError(
+                "the simulated robot runs away",
+                remedy="Check the gains, or raise Loop.substeps; the parameters may be no possible robot.",
+            )
+        return runs
+
+
+class _System:
+    """Tapes and how they are integrated, as a key: equal programs share their machine code."""
+
+    def __init__(self, control: Tape, rate: Tape, pace: Tape | None, scheme: Scheme) -> None:
+        self.control, self.rate, self.pace, self.scheme = control, rate, pace, scheme
+        self._key = (*(tape and tape.fingerprint for tape in (control, rate, pace)), scheme)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _System) and self._key == other._key
+
+
+@lru_cache(maxsize=64)
+def _compiled(system: _System, lanes: int, backend: Backend) -> Rollout:
+    return Rollout(system.control, system.rate, lanes, backend, pace=system.pace, scheme=system.scheme)
+
+
+def simulate_loop(
+    robot: Robot,
+    loop: Loop,
+    *,
+    every: int = 1,
+    position_noise: ArrayLike | None = None,
+    torque_noise: ArrayLike | None = None,
+    substeps: int | None = None,
+    backend: Backend = "auto",
+) -> LoopSimulation:
+    """Let a robot follow a reference under a law.
+
+    Args:
+        robot: With the true parameters, joint models included; their dry friction is smoothed near rest.
+        loop: The law, the reference, and how dry friction is smoothed.
+        every: Control periods per logged instant.
+        position_noise: (M, n) added to what the law measures at every instant [rad or m].
+        torque_noise: (M, n) added to the torques that act [N m or N].
+        substeps: Runge-Kutta steps per control period.
+        backend: As for `dynid.tape.compile_tape`.
+
+    Raises:
+        EstimationError: The robot runs away.
+    """
+    theta, loop = robot.parameter_vector, paced(loop, robot)
+    columns = tuple(int(k) for k in np.flatnonzero(theta))
+    simulator = LoopSimulator(Arm(robot, columns, loop.smooth_below), loop, backend=backend, substeps=substeps)
+    runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise, torque_noise=torque_noise)
+    return _simulation(robot, loop, runs, every)
+
+
+def _simulation(robot: Robot, loop: Loop, runs: Runs, every: int) -> LoopSimulation:
+    n, state = robot.dof, runs.state[0]
+    return LoopSimulation(
+        time=np.asarray(loop.start_s + np.arange(len(state)) * (every * loop.period_s), dtype=np.float64),
+        q=state[:, :n].copy(),
+        dq=state[:, n : 2 * n].copy(),
+        ddq=runs.rate[0, :, n : 2 * n].copy(),
+        torque=runs.held[0].copy(),
+        work=state[:, 2 * n].copy(),
+        rate_hz=loop.reference.rate_hz / every,
+        robot=robot,
+    )

@@ -1,0 +1,1 @@
+"""From a raw Recording to an Experiment: uniform clock, filters, derivatives, masks."""

@@ -1,0 +1,314 @@
+"""How late torques are stamped, to a fraction of a sampling period.
+
+Whatever the parameters, torque is a linear combination of known functions of the motion. The delay is the shift at
+which such a combination explains the torque best: the combination is projected out for every trial shift, so that no
+parameter need be known and none can hide a part of the delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import DataError
+from dynid.kernels import regressor
+from dynid.logs.recording import Experiment
+from dynid.processing.filters import Butterworth, Smoothing, follow
+from dynid.processing.quick_fit import with_friction, with_smooth_sign
+from dynid.robot.model import Robot
+
+__all__ = [
+    "Delay",
+    "delay_rows",
+    "estimate_delay",
+    "known_stretches",
+    "model_delay",
+    "motion_basis",
+    "orthonormal",
+    "timed_samples",
+]
+
+Floats = NDArray[np.float64]
+_Cost = Callable[[float], float]
+
+MOST_ROWS = 3000
+"""Samples the shift is judged on."""
+BLOCKS = 10
+"""Parts of time whose scatter tells how sure the shift is."""
+STEPS = (25, 100)
+"""Shifts tried either way, at least and at most: a sampling period may be too coarse or needlessly fine."""
+FEWEST_ROWS = 50
+"""Samples that a gap-free stretch must have, and that must be judged."""
+LAGS_S = (0.02, 0.05, 0.1)
+"""Times in which dry friction may follow a change of direction [s]."""
+WORTH = 0.97
+"""What leaves less than this share unexplained is worth having."""
+LIGHT = 0.05
+"""Cutoff over sampling rate of the low-pass for torques that went through none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """A delay with its uncertainty."""
+
+    seconds: float
+    """How late torques are stamped, relative to positions [s]."""
+    stderr_s: float
+    """Standard error [s]."""
+    residual_before: float
+    """Unexplained share of the torque (rms) without a shift."""
+    residual_after: float
+    """... with this shift."""
+    period_s: float
+    """Sampling period [s]."""
+
+    @property
+    def likely(self) -> bool:
+        """Whether the delay is probably not zero: worth a word, not a change."""
+        return self._beyond(3.0)
+
+    @property
+    def sure(self) -> bool:
+        """Whether the delay is surely not zero."""
+        return self._beyond(5.0)
+
+    def _beyond(self, standard_errors: float) -> bool:
+        return abs(self.seconds) > max(standard_errors * self.stderr_s, 0.1 * self.period_s)
+
+    @property
+    def matters(self) -> bool:
+        """Whether shifting removes something worth removing."""
+        return self.residual_after < WORTH * self.residual_before
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is surely not zero, and matters."""
+        return self.sure and self.matters
+
+    def explains_better_than(self, other: Delay) -> bool:
+        """Whether clearly less is left unexplained, each at its best shift."""
+        return self.residual_after < WORTH * other.residual_after
+
+
+def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats]:
+    """For every joint, functions of the motion (M, m) that about span its torque when no model is known."""
+    q, dq, ddq = experiment.q[rows], experiment.dq[rows], experiment.ddq[rows]
+    shared = np.hstack([np.ones((rows.size, 1)), ddq, np.sin(q), np.cos(q)])
+    tilt = np.cumsum(q, axis=1)
+    shared = np.hstack([shared, np.sin(tilt), np.cos(tilt)])
+    sign = experiment.smooth(np.sign(experiment.dq))[rows]
+    return [np.hstack([shared, dq[:, [j]], sign[:, [j]]]) for j in range(q.shape[1])]
+
+
+def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None, *, max_delay_s: float = 0.1) -> Delay:
+    """Estimate how late the torques of an experiment are stamped.
+
+    Args:
+        experiment: Processed with ``effort_delay_s=0``; of its `timed_samples` those valid for a joint are used.
+        bases: For every joint the functions (M, m) that span its torque at their `delay_rows`: the rows of a
+            regressor; a model-free set by default.
+        max_delay_s: Largest delay looked for, either way [s].
+
+    Raises:
+        DataError: The experiment is too short.
+    """
+    trials = _Trials.of(timed_samples(experiment), max_delay_s)
+    bases = bases or motion_basis(trials.part, trials.rows)
+    return trials.judged([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints])
+
+
+def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> tuple[Delay, Delay]:
+    """The same with a robot's own equations, friction added: surer than functions that only about span the torque.
+
+    Dry friction that follows a reversal slowly looks like a torque that is late.
+
+    Returns:
+        The delay under the friction that explains the torque better, at once or following with a lag (of `LAGS_S` the
+        best), and the delay under the other one. Without a robot, twice that of `estimate_delay`.
+    """
+    if robot is None:
+        return (estimate_delay(experiment, max_delay_s=max_delay_s),) * 2
+    trials = _Trials.of(timed_samples(experiment), max_delay_s)
+    part, rows, valid, joints = trials.part, trials.rows, trials.valid, trials.joints
+    motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
+    sign = np.sign(part.dq)
+    Y = with_smooth_sign(regressor(with_friction(robot), *motion), part.smooth(sign)[rows])
+    spanned = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
+    sharp = trials.judged(spanned)
+
+    def with_lag(lag_s: float) -> Delay:
+        late = part.smooth(part.by_segment(lambda x: follow(x, lag_s, part.rate_hz), sign))[rows] * valid
+        return trials.judged([_extended(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
+
+    lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)
+    return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """The torques of an experiment at every trial shift, and what functions of the motion leave of them."""
+
+    part: Experiment
+    rows: NDArray[np.int64]
+    """(M,) those that are judged."""
+    valid: NDArray[np.bool_]
+    """(M, n) whether a joint's equation counts there."""
+    joints: list[int]
+    """The k joints that are judged."""
+    steps: Floats
+    """(S,) shifts [s]."""
+    moved: list[Floats]
+    """For each of the joints (M, S) its torques at each shift, zero where they do not count."""
+    torque: _Interpolated
+
+    @classmethod
+    def of(cls, part: Experiment, max_delay_s: float) -> _Trials:
+        rows = delay_rows(part, max_delay_s)
+        valid = part.valid[rows]
+        joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS).tolist()
+        if not joints:
+            raise DataError(
+                "no joint moves long enough without a gap to estimate a delay",
+                remedy=f"It needs {2 * max_delay_s:g} s and {FEWEST_ROWS} samples; give a smaller max_delay_s.",
+            )
+        count = int(np.clip(max_delay_s * part.rate_hz, *STEPS))
+        steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
+        torque = _Interpolated(part, rows)
+        moved = np.stack([torque(shift) * valid for shift in steps])
+        return cls(part, rows, valid, joints, steps, [np.ascontiguousarray(moved[:, :, j].T) for j in joints], torque)
+
+    def judged(self, spanned: Sequence[Floats]) -> Delay:
+        """The best shift where orthonormal functions (M, m) of each of the joints span its torque."""
+        starts = np.linspace(0, self.rows.size, BLOCKS + 1).astype(int)[:-1]
+
+        def unexplained(shift: float) -> Floats:
+            return np.array([np.sum(_left(y, Q) ** 2) for y, Q in zip(self._at(shift), spanned, strict=True)])
+
+        squares = (_left(y, Q) ** 2 for y, Q in zip(self.moved, spanned, strict=True))
+        table = np.stack([np.add.reduceat(left, starts, axis=0) for left in squares])  # (k, BLOCKS, S)
+        counted = zip(self._at(0.0), self.joints, strict=True)
+        total = np.array([y[self.valid[:, j]].var() * self.valid[:, j].sum() for y, j in counted])
+        weight = 1.0 / np.maximum(table.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
+        by_time, by_joint = np.einsum("kbs,k->sb", table, weight), np.einsum("kbs,k->sk", table, weight)
+        shift = _minimise(lambda s: float(unexplained(s) @ weight), self.steps, by_joint.sum(axis=1))
+        whole = max(float(total @ weight), 1e-300)
+        return Delay(
+            seconds=shift,
+            stderr_s=float(np.hypot(_scatter(by_time, self.steps), _scatter(by_joint, self.steps))),
+            residual_before=float(np.sqrt((unexplained(0.0) @ weight) / whole)),
+            residual_after=float(np.sqrt((unexplained(shift) @ weight) / whole)),
+            period_s=1.0 / self.part.rate_hz,
+        )
+
+    def _at(self, shift: float) -> Iterator[Floats]:
+        """Each of the joints' torques (M,) at a shift [s], zero where they do not count."""
+        values = self.torque(shift) * self.valid
+        return (values[:, j] for j in self.joints)
+
+
+def _left(y: Floats, Q: Floats) -> Floats:
+    """What orthonormal columns do not span."""
+    return np.asarray(y - Q @ (Q.T @ y))
+
+
+def _extended(Q: Floats, column: Floats) -> Floats:
+    """Orthonormal columns and one more, unless they span it already."""
+    new, size = _left(_left(column, Q), Q), float(np.linalg.norm(column))
+    length = float(np.linalg.norm(new))
+    return np.column_stack([Q, new / length]) if length > 1e-9 * size else Q
+
+
+def _scatter(costs: Floats, steps: Floats) -> float:
+    """Standard error of where a sum of costs (S, k) is lowest, by the jackknife over its k terms.
+
+    Terms that go by time, or by joint, differ in all that the functions of the motion do not explain; so this error
+    holds for a poor model, too. Infinite where a lowest point lies at the end of what was searched.
+    """
+    whole = costs.sum(axis=1)
+    places = [_lowest(steps, whole - term) for term in costs.T] if costs.shape[1] > 1 else [0.0]
+    return float(np.sqrt((len(places) - 1) * np.var(places))) if np.isfinite(places).all() else np.inf
+
+
+def _lowest(steps: Floats, cost: Floats) -> float:
+    """Where a parabola through the three lowest points of a table is lowest; infinite at its ends."""
+    k = int(np.argmin(cost))
+    if k in (0, steps.size - 1):
+        return np.inf
+    left, middle, right = cost[k - 1 : k + 2]
+    return float(steps[k] + 0.5 * (steps[1] - steps[0]) * (left - right) / max(left - 2.0 * middle + right, 1e-300))
+
+
+def timed_samples(experiment: Experiment) -> Experiment:
+    """The samples that tell the time: all `known_stretches` but short ones.
+
+    Torques that went through no low-pass go through a light one. Dry friction turns sharply and tells the time best, so
+    a strong filter would waste it; but values interpolated between noisy samples scatter less than the samples, and
+    without any filter a shift by half a period would win.
+    """
+    part = known_stretches(experiment)
+    part = part.rows(np.flatnonzero(np.bincount(part.segment)[part.segment] >= FEWEST_ROWS))
+    if part.smoothing is not None or part.samples == 0:
+        return part
+    light = Smoothing(rate_hz=part.rate_hz, cutoff_hz=LIGHT * part.rate_hz, low_pass=Butterworth())
+    part = replace(part, smoothing=light)
+    return replace(part, effort=part.smooth(part.effort))
+
+
+def known_stretches(experiment: Experiment) -> Experiment:
+    """The samples with all torques known; its segments are the gap-free stretches of them."""
+    known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
+    borders = (np.diff(experiment.segment) != 0) | (known[1:] != known[:-1])
+    stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])
+    return replace(experiment, segment=stretch).rows(np.flatnonzero(known))
+
+
+def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:
+    """The samples of `timed_samples` that the shift is judged on: a shifted torque is known, too."""
+    margin = int(np.ceil(max_delay_s * part.rate_hz)) + 2
+    inner = np.flatnonzero(np.minimum(*_from_edges(part.segment)) >= margin)
+    return inner[:: max(1, -(-inner.size // MOST_ROWS))]
+
+
+def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many samples of its segment lie before each sample (N,), and how many after."""
+    _, first, inverse, count = np.unique(segment, return_index=True, return_inverse=True, return_counts=True)
+    before = np.arange(segment.size) - first[inverse]
+    return before, count[inverse] - 1 - before
+
+
+class _Interpolated:
+    """The torque of an experiment as a function of time, at some of its rows."""
+
+    def __init__(self, part: Experiment, rows: NDArray[np.int64]) -> None:
+        from scipy.interpolate import CubicSpline
+
+        self._pieces = []
+        for stretch in np.unique(part.segment[rows]):
+            there = part.segment == stretch
+            self._pieces.append(
+                (CubicSpline(part.time[there], part.effort[there]), part.time[rows[there[rows]]]),
+            )
+
+    def __call__(self, shift: float) -> Floats:
+        """(M, n) torques a shift [s] after each row."""
+        return np.concatenate([spline(time + shift) for spline, time in self._pieces])
+
+
+def orthonormal(basis: Floats) -> Floats:
+    """Orthonormal columns that span the given ones."""
+    scale = np.linalg.norm(basis, axis=0)
+    kept = basis[:, scale > 1e-12 * max(scale.max(), 1e-300)] / scale[scale > 1e-12 * max(scale.max(), 1e-300)]
+    U, s, _ = np.linalg.svd(kept, full_matrices=False)
+    return np.asarray(U[:, s > 1e-9 * s[0]])
+
+
+def _minimise(cost: _Cost, steps: Floats, table: Floats) -> float:
+    """The lowest point, first on the grid, then within two of its steps."""
+    from scipy.optimize import minimize_scalar
+
+    start, step = float(steps[int(np.argmin(table))]), float(steps[1] - steps[0])
+    found = minimize_scalar(cost, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-4 * step})
+    return float(found.x)

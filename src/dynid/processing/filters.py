@@ -1,0 +1,304 @@
+"""Low-pass filters that shift nothing in time, and the decimation that treats regressor and torque alike.
+
+A strategy is a frozen object that knows the filter's shape; rate and cutoff come with each call. All signals are arrays
+(N, k), one column per channel, gap-free and uniformly sampled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError, DataError
+from dynid.processing.native import cascade
+
+__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing", "follow"]
+
+Floats = NDArray[np.float64]
+
+
+def _check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
+    if not 0.0 < cutoff_hz < 0.5 * rate_hz:
+        raise ArgumentError(
+            f"a cutoff of {cutoff_hz:g} Hz is not between 0 and half the sampling rate of {rate_hz:g} Hz",
+            remedy="Choose a lower cutoff, or a recording with a higher rate.",
+        )
+
+
+def reflect(x: Floats, count: int) -> Floats:
+    """Continue x (N, k) at both ends by `count` rows, turned about its end points, so that slopes continue."""
+    count = min(count, x.shape[0] - 1)
+    before = 2.0 * x[0] - x[count:0:-1]
+    after = 2.0 * x[-1] - x[-2 : -count - 2 : -1]
+    return np.concatenate([before, x, after])
+
+
+def continuation(x: Floats, count: int, window: int) -> tuple[Floats, Floats]:
+    """The `count` rows before and after x (N, k) along cubics fitted to its outer `window` rows.
+
+    Plain reflection turns the sign of the acceleration at the end and so makes a transient; a cubic carries it on. What
+    the cubic does not explain is reflected.
+    """
+    return np.flip(_beyond(np.flip(x[:window], axis=0), count), axis=0), _beyond(x[-window:], count)
+
+
+def _beyond(x: Floats, count: int) -> Floats:
+    """The next `count` rows after x (N, k)."""
+    window = x.shape[0]
+    count = min(count, window - 1)
+    inside = np.linspace(-1.0, 0.0, window)
+    outside = np.arange(1, count + 1) / (window - 1)
+    basis = np.vander(inside, 4)
+    cubic = np.linalg.lstsq(basis, x, rcond=None)[0]
+    residual = x - basis @ cubic
+    reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]
+    return np.asarray(np.vander(outside, 4) @ cubic + reflected)
+
+
+def convolve(x: Floats, taps: Floats) -> Floats:
+    """The symmetric or antisymmetric filter `taps` (2 h + 1,) at every row of x (N, k); the ends are continued."""
+    from scipy import signal
+
+    half = taps.size // 2
+    if x.shape[0] <= half:
+        raise DataError(
+            f"a stretch of {x.shape[0]} samples is shorter than the filter's memory of {half} samples",
+            remedy="Raise the cutoff or use a longer recording.",
+        )
+    return np.asarray(signal.oaconvolve(reflect(x, half), taps[:, None], mode="valid", axes=0))
+
+
+def symmetric_gain(taps: Floats, frequency: Floats) -> Floats:
+    """Gain of a symmetric filter (2 h + 1,) at frequencies given as shares of the sampling rate."""
+    size = 8 * int(2 ** np.ceil(np.log2(taps.size + 1)))
+    centred = np.zeros(size)
+    half = taps.size // 2
+    centred[: half + 1], centred[size - half :] = taps[half:], taps[:half]
+    return np.interp(frequency, np.arange(size // 2 + 1) / size, np.fft.rfft(centred).real)
+
+
+class LowPass(ABC):
+    """A zero-phase low-pass."""
+
+    @abstractmethod
+    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        """The filtered signal (N, k)."""
+
+    @abstractmethod
+    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        """Gain at each frequency [Hz]; real, because the phase is zero."""
+
+    @abstractmethod
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
+        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
+
+
+def _butterworth_sections(order: int, share: float) -> Floats:
+    """Second-order sections (m, 6), as SciPy writes them, of a low-pass with its cutoff at a share of the rate.
+
+    Written out because importing SciPy's signal package takes a second. The analogue poles, on the left half of a
+    circle, go through the bilinear transform; each section passes a constant as it is; the least damped one comes last.
+    """
+    angles = np.pi * (2 * np.arange((order + 1) // 2) + 1) / (2 * order)
+    analogue = np.tan(np.pi * share) * (-np.sin(angles) + 1j * np.cos(angles))
+    poles = ((1.0 + analogue) / (1.0 - analogue))[::-1]
+    sections = np.array([[1.0, 2.0, 1.0, 1.0, -2.0 * pole.real, abs(pole) ** 2] for pole in poles])
+    if order % 2:  # the real pole has no partner
+        sections[0] = [1.0, 1.0, 0.0, 1.0, -poles[0].real, 0.0]
+    sections[:, :3] *= (sections[:, 3:].sum(axis=1) / sections[:, :3].sum(axis=1))[:, None]
+    return sections
+
+
+def _steady_state(sections: Floats) -> Floats:
+    """State (m, 2) of sections that have seen ones for ever, each of which passes a constant as it is."""
+    late = sections[:, 2] - sections[:, 5]
+    return np.stack([sections[:, 1] - sections[:, 4] + late, late], axis=1)
+
+
+def _there_and_back(sections: Floats, head: Floats, x: Floats, tail: Floats) -> Floats:
+    """Sections run forwards and backwards over three pieces of one signal; the middle one, filtered (N, k)."""
+    start, stop = head.shape[0], head.shape[0] + x.shape[0]
+    steady = _steady_state(sections)[:, :, None]
+    native = cascade(sections, x.shape[1])
+    if native is None:
+        from scipy import signal
+
+        whole = np.concatenate([head, x, tail])
+        forwards, _ = signal.sosfilt(sections, whole, axis=0, zi=steady * whole[0])
+        backwards, _ = signal.sosfilt(sections, np.flip(forwards, axis=0), axis=0, zi=steady * forwards[-1])
+        return np.asarray(np.flip(backwards, axis=0)[start:stop])
+    y, state = np.empty((stop + tail.shape[0], x.shape[1])), steady * head[0]
+    for piece, first in ((head, 0), (x, start), (tail, stop)):
+        native.run(np.ascontiguousarray(piece), y[first : first + piece.shape[0]], state)
+    native.run(y, y, steady * y[-1], backwards=True)
+    return y[start:stop]
+
+
+@dataclass(frozen=True, slots=True)
+class Butterworth(LowPass):
+    """A Butterworth filter run forwards and backwards: half the amplitude at the cutoff, no phase."""
+
+    order: int = 4
+    """Order of each of the two passes."""
+
+    def __post_init__(self) -> None:
+        """Refuse orders that make no filter."""
+        if not 1 <= self.order <= 12:
+            raise ArgumentError(f"a Butterworth filter of order {self.order}", remedy="Choose an order from 1 to 12.")
+
+    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        _check_cutoff(cutoff_hz, rate_hz)
+        sections = _butterworth_sections(self.order, cutoff_hz / rate_hz)
+        window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
+        before, after = continuation(x, window - 1, window)
+        # beyond the cubics once more, turned about their ends, for the recursion to settle
+        head = np.concatenate([2.0 * before[:1] - np.flip(np.concatenate([before[1:], x[:1]]), axis=0), before])
+        tail = np.concatenate([after, 2.0 * after[-1:] - np.flip(np.concatenate([x[-1:], after[:-1]]), axis=0)])
+        return _there_and_back(sections, head, x, tail)
+
+    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
+        warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
+        return np.asarray(1.0 / (1.0 + (warped / np.tan(np.pi * cutoff_hz / rate_hz)) ** (2 * self.order)))
+
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
+        decay = 2.0 * np.pi * np.sin(0.5 * np.pi / self.order)  # of the slowest pole, per period of the cutoff
+        return float(np.clip(np.log(0.1 / accuracy) / decay, 1.5, 5.0)) / cutoff_hz
+
+
+@dataclass(frozen=True, slots=True)
+class Fir(LowPass):
+    """A symmetric Kaiser-windowed filter: exactly linear phase, finite memory, half the amplitude at the cutoff."""
+
+    transition: float = 1.0
+    """Width of the transition band as a multiple of the cutoff."""
+    attenuation_db: float = 60.0
+    """Attenuation beyond the transition band [dB]."""
+
+    def taps(self, rate_hz: float, cutoff_hz: float) -> Floats:
+        """Impulse response (2 h + 1,), symmetric, of unit sum."""
+        from scipy import signal
+
+        _check_cutoff(cutoff_hz, rate_hz)
+        width = min(self.transition * cutoff_hz, 0.5 * rate_hz) / (0.5 * rate_hz)
+        count, beta = signal.kaiserord(self.attenuation_db, width)
+        return np.asarray(signal.firwin(count | 1, cutoff_hz, window=("kaiser", beta), fs=rate_hz))
+
+    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        return convolve(x, self.taps(rate_hz, cutoff_hz))
+
+    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        return symmetric_gain(self.taps(rate_hz, cutoff_hz), frequency_hz / rate_hz)
+
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
+        width = self.transition * cutoff_hz
+        return (self.attenuation_db - 7.95) / (2.285 * 2.0 * np.pi * width) / 2.0  # half of Kaiser's length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smoothing:
+    """How strongly, and with which filter, signals are smoothed."""
+
+    rate_hz: float
+    """Sampling rate [Hz]."""
+    cutoff_hz: float | None
+    """Where the gain has fallen to one half [Hz]; None for no smoothing at all."""
+    low_pass: LowPass
+    accuracy: float = 1e-3
+    """Relative accuracy that transients at the ends may spoil."""
+
+    def apply(self, x: Floats) -> Floats:
+        """The smoothed signal (N, k)."""
+        return x if self.cutoff_hz is None else self.low_pass.apply(x, self.rate_hz, self.cutoff_hz)
+
+    def gain(self, frequency_hz: Floats) -> Floats:
+        """Gain of the low-pass at each frequency [Hz]."""
+        if self.cutoff_hz is None:
+            return np.ones_like(frequency_hz)
+        return self.low_pass.gain(frequency_hz, self.rate_hz, self.cutoff_hz)
+
+    @property
+    def settling_s(self) -> float:
+        """Time at each end within which the result depends on what lies outside [s]."""
+        return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
+
+    def required_cutoff(self, what: str) -> float:
+        """The cutoff, or an error that names who needs it."""
+        if self.cutoff_hz is None:
+            raise ArgumentError(f"{what} needs a cutoff", remedy="Give cutoff_hz a number or 'auto'.")
+        return self.cutoff_hz
+
+
+@dataclass(frozen=True)
+class Decimation:
+    """One low-pass and one thinning for everything: torque and the columns of the regressor ("parallel decimation").
+
+    When both sides of ``tau = Y theta`` go through the same linear filter, theta stays the same while the noise
+    above the kept band goes. The filter is a symmetric FIR computed at the kept samples only.
+    """
+
+    factor: int
+    """Every how-many-th sample is kept."""
+    attenuation_db: float = 60.0
+    """Attenuation of what would alias [dB]."""
+
+    def __post_init__(self) -> None:
+        """Refuse factors that thin nothing."""
+        if self.factor < 1:
+            raise ArgumentError(f"a decimation factor of {self.factor}", remedy="Choose a whole number from 1 up.")
+
+    @cached_property
+    def taps(self) -> Floats:
+        """Impulse response (2 h + 1,): passes up to 0.8, stops from 1.0 of the new half rate."""
+        if self.factor == 1:
+            return np.ones(1)
+        return Fir(transition=0.2 / 0.9, attenuation_db=self.attenuation_db).taps(1.0, 0.9 * 0.5 / self.factor)
+
+    @property
+    def half(self) -> int:
+        """Samples lost at each end."""
+        return self.taps.size // 2
+
+    def kept(self, samples: int) -> NDArray[np.int64]:
+        """Input row each output row is centred on."""
+        return np.arange(self.half, max(samples - self.half, self.half), self.factor)
+
+    def apply(self, x: Floats) -> Floats:
+        """Filtered and thinned rows (M, ...) of x (N, ...), M = len(kept(N)); ends where the filter lacks data go."""
+        from scipy import signal
+
+        rows = self.kept(x.shape[0]).size
+        if rows == 0:
+            return np.zeros((0, *x.shape[1:]))
+        flat = np.ascontiguousarray(x).reshape(x.shape[0], -1)
+        # output m of the full convolution at index 2 half + m factor; skipping the first rows keeps the phase
+        skip = (-2 * self.half) % self.factor
+        padded = np.concatenate([np.zeros((skip, flat.shape[1])), flat])
+        full = signal.upfirdn(self.taps, padded, down=self.factor, axis=0)
+        first = (skip + 2 * self.half) // self.factor
+        return np.asarray(full[first : first + rows]).reshape(rows, *x.shape[1:])
+
+    def stream(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
+        """The same as `apply` on the blocks joined, without ever joining them."""
+        rest: Floats | None = None
+        for block in blocks:
+            joined = block if rest is None else np.concatenate([rest, block])
+            rows = self.kept(joined.shape[0]).size
+            if rows:
+                yield self.apply(joined)
+            rest = joined[rows * self.factor :].copy()
+
+
+def follow(x: Floats, lag_s: float, rate_hz: float) -> Floats:
+    """A signal (N,) or (N, k) that follows another with a first-order lag [s], and has followed it before the start."""
+    from scipy import signal
+
+    if x.shape[0] == 0:
+        return x
+    keep = np.exp(-1.0 / (lag_s * rate_hz))
+    return np.asarray(signal.lfilter([1.0 - keep], [1.0, -keep], x, axis=0, zi=keep * x[:1])[0])

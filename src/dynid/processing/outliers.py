@@ -1,0 +1,232 @@
+"""Samples that cannot be true: absurd values, one-tick spikes, clipped torques, wrapped angles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.processing.native import extent
+
+__all__ = ["Extent", "absurd_samples", "longest_spike", "saturated_samples", "unwrap_angles"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LONGEST_SPIKE = 3
+"""A spike lasts at most this many samples ..."""
+LONGEST_SPIKE_S = 0.012
+"""... and this long [s]: at a low rate three samples may be a true movement."""
+SPIKE_SIGMAS = 12.0
+"""How far a spike stands out, in units of the sample-to-sample scatter."""
+SPIKE_OF_RANGE = 0.05
+"""... and as a share of the signal's range; smaller ones do no harm after filtering."""
+SURVEY = 2_000
+"""Samples from which range and scatter of a channel are taken; more would hardly change them."""
+BLOCK = 8192
+"""Rows looked at in one go, so that they stay in the cache."""
+FOLD = 16
+"""Rows side by side in a reduction over rows, for its inner loop to be long."""
+PLATEAU = 4
+"""Samples in a row at the same extreme value that count as clipping."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent:
+    """How far the columns of a signal reach, in one pass; NaN where a column holds one."""
+
+    low: Floats
+    """(k,) smallest values"""
+    high: Floats
+    """(k,) largest values"""
+    step: Floats
+    """(k,) largest steps from row to row"""
+
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers of the signal are finite, and so are the steps between them."""
+        return bool(np.isfinite(self.step).all() and np.isfinite(self.high - self.low).all())
+
+    @classmethod
+    def of(cls, x: Floats) -> Extent:
+        """Of a signal (N, k)."""
+        rows = np.ascontiguousarray(x)
+        quick = extent(rows)
+        if quick is not None:
+            return cls(*quick)
+        found = []
+        with np.errstate(invalid="ignore", over="ignore"):
+            for start in range(0, len(rows), BLOCK):
+                part = rows[start : start + BLOCK + 1]
+                steps = np.abs(part[1:] - part[:-1])
+                found.append((_fold(np.minimum, part), _fold(np.maximum, part), _fold(np.maximum, steps)))
+        if not found:
+            empty = np.full(x.shape[1], np.nan)
+            return cls(empty, empty, empty)
+        low, high, step = zip(*found, strict=True)
+        return cls(np.min(low, axis=0), np.max(high, axis=0), np.max(step, axis=0))
+
+
+def _fold(function: np.ufunc, x: Floats) -> Floats:
+    """A reduction over the rows of x (N, k), many side by side; zeros for no rows."""
+    rows, width = x.shape
+    if rows == 0:
+        return np.zeros(width)
+    whole = rows - rows % FOLD
+    if not whole:
+        return np.asarray(function.reduce(x, axis=0))
+    folded = function.reduce(x[:whole].reshape(-1, FOLD * width), axis=0).reshape(FOLD, width)
+    return np.asarray(function.reduce(np.concatenate([folded, x[whole:]]), axis=0))
+
+
+def longest_spike(time: Floats) -> int:
+    """How many samples a spike may last at the rate of these stamps (N,) [s]."""
+    first = time[:SURVEY]
+    steps = np.abs(np.diff(first[np.isfinite(first)]))
+    period = float(np.median(steps)) if steps.size else 0.0
+    return int(np.clip(LONGEST_SPIKE_S / max(period, 1e-12), 1, LONGEST_SPIKE))
+
+
+def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | None = None) -> Mask:
+    """Which samples (N, k) are too far from everything, or leave the signal for `longest` samples and come back.
+
+    A jump that stays (dry friction changing its sign) is no spike. NaN counts as no finding.
+
+    Args:
+        x: The signal.
+        longest: Most samples a spike lasts.
+        extent: That of x, where it is known.
+    """
+    bad = np.zeros(x.shape, dtype=bool)
+    reach = extent or Extent.of(x)
+    with np.errstate(invalid="ignore", over="ignore"):
+        common = _yardsticks(x) if np.isfinite(reach.step).all() and len(x) >= 2 * LONGEST_SPIKE + 2 else None
+        for k in range(x.shape[1]):
+            present = slice(None) if np.isfinite(reach.step[k]) else np.flatnonzero(np.isfinite(x[:, k]))
+            y = x[present, k]
+            if y.size < 2 * LONGEST_SPIKE + 2:
+                continue
+            middle, far, threshold = (row[0] for row in _yardsticks(y[:, None])) if common is None else common[:, k]
+            # most columns show nothing, which their extent tells without a look at every sample
+            if not max(reach.high[k] - middle, middle - reach.low[k]) <= far:
+                bad[present, k] |= np.abs(y - middle) > far
+            if not reach.step[k] <= threshold:
+                bad[present, k] |= _spikes(y, threshold, longest)
+    return bad
+
+
+def _yardsticks(x: Floats) -> Floats:
+    """(3, k) of columns (N, k): their middle, the distance from it that is absurd, the step that may be a spike's."""
+    every = max(1, len(x) // SURVEY)
+    low, middle, high = _quantiles(x[::every], (0.02, 0.5, 0.98))
+    span, size = high - low, np.abs(middle)
+    far = np.maximum(20.0 * np.maximum(span, 1e-9 * np.maximum(size, 1.0)), 1e-6)  # at rest the last digit may flicker
+    curvature = x[1:-1:every] - 0.5 * (x[:-2:every] + x[2::every])
+    scatter = 1.4826 * _quantiles(np.abs(curvature - _quantiles(curvature, (0.5,))), (0.5,))[0]
+    threshold = np.maximum(np.maximum(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span), 1e-9 * np.maximum(size, 1e-6))
+    return np.stack([middle, far, threshold])
+
+
+def _quantiles(x: Floats, shares: tuple[float, ...]) -> Floats:
+    """(len(shares), k) quantiles of columns (N, k), as NumPy interpolates them."""
+    place = np.asarray(shares) * (len(x) - 1)
+    lower = np.floor(place).astype(int)
+    upper = np.minimum(lower + 1, len(x) - 1)
+    ordered = np.partition(np.ascontiguousarray(x.T), np.union1d(lower, upper), axis=1)
+    return np.asarray((ordered[:, lower] + (place - lower) * (ordered[:, upper] - ordered[:, lower])).T)
+
+
+def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
+    """Short excursions that return to where they left."""
+    found = np.zeros(y.shape, dtype=bool)
+    steps = np.abs(np.diff(y, prepend=y[0]))
+    if not (steps > threshold).any():
+        return found
+    for width in range(1, longest + 1):
+        before, after = y[: -width - 1], y[width + 1 :]
+        rise, fall = y[1:-width] - before, y[width:-1] - after
+        height = np.minimum(np.abs(rise), np.abs(fall))
+        hit = (rise * fall > 0.0) & (height > threshold) & (np.abs(after - before) < 0.4 * height)
+        first = np.flatnonzero(hit) + 1
+        # the ordinary steps nearby are the yardstick: how much the signal moves by itself
+        nearby = np.concatenate([first[:, None] - [1, 2, 3], first[:, None] + width + [1, 2, 3]], axis=1)
+        local = np.median(steps[np.clip(nearby, 0, y.size - 1)], axis=1) if first.size else np.zeros(0)
+        first = first[height[first - 1] > 8.0 * local]
+        for offset in range(width):
+            found[first + offset] = True
+    return found
+
+
+def saturated_samples(x: Floats, extent: Extent | None = None) -> Mask:
+    """Which samples (N, k) lie on a plateau, four or more equal ones, at the channel's largest or smallest value.
+
+    Only a signal that otherwise scatters from sample to sample can be called clipped.
+
+    Args:
+        x: The signal.
+        extent: That of x, where it is known.
+    """
+    found = np.zeros(x.shape, dtype=bool)
+    reach = extent or Extent.of(x)
+    if reach.finite:
+        slack, some = 1e-9 * (reach.high - reach.low), np.ascontiguousarray(x[::PLATEAU].T)  # of every plateau a sample
+        ends = (some >= (reach.high - slack)[:, None], some <= (reach.low + slack)[:, None])
+        suspects = np.flatnonzero(np.max([np.count_nonzero(end, axis=1) for end in ends], axis=0) >= 2)
+    else:
+        suspects = np.arange(x.shape[1])
+    for k in suspects.tolist():
+        found[:, k] = _saturated_column(x[:, k])
+    return found
+
+
+def _saturated_column(x: Floats) -> Mask:
+    found = np.zeros(x.shape, dtype=bool)
+    present = np.flatnonzero(np.isfinite(x))
+    if present.size < 10 * PLATEAU:
+        return found
+    y = x[present]
+    span = float(y.max() - y.min())
+    if span == 0.0 or np.mean(np.diff(y) == 0.0) > 0.5:
+        return found
+    for extreme in (y.max(), y.min()):
+        at = np.abs(y - extreme) <= 1e-9 * span
+        runs = run_lengths(at)
+        plateau = at & (runs >= PLATEAU)
+        # one plateau alone may be the motion's own turning point in a coarse signal
+        if np.count_nonzero(plateau) >= 2 * PLATEAU:
+            found[present] |= plateau
+    return found
+
+
+def run_lengths(mask: Mask) -> NDArray[np.int64]:
+    """(N,) for every True the number of Trues in its run; 0 elsewhere."""
+    edges = np.flatnonzero(np.diff(np.r_[False, mask, False].astype(np.int8)))
+    lengths = np.zeros(mask.size, dtype=np.int64)
+    runs = edges[1::2] - edges[::2]
+    lengths[mask] = np.repeat(runs, runs)
+    return lengths
+
+
+def unwrap_angles(
+    q: Floats, turn: float = 2.0 * np.pi, extent: Extent | None = None
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Undo jumps by whole turns: q (N, n) continued, and (n,) how many jumps were undone.
+
+    Only jumps within 0.5 rad of a whole turn are; anything else is left for the spike test. Without any jump the result
+    is q itself.
+
+    Args:
+        q: The positions.
+        turn: What a whole turn is.
+        extent: That of q, where it is known.
+    """
+    if (extent or Extent.of(q)).step.max(initial=0.0) <= 0.5 * turn:
+        return q, np.zeros(q.shape[1], dtype=np.int64)
+    steps = np.diff(q, axis=0)
+    turns = np.round(steps / turn)
+    near = (turns != 0) & (np.abs(turns) < 100) & (np.abs(steps - turns * turn) < 0.5 * turn / (2 * np.pi))
+    turns = np.where(near & np.isfinite(steps), turns, 0.0)
+    result = q.copy()
+    result[1:] -= turn * np.cumsum(turns, axis=0)
+    return result, np.count_nonzero(turns, axis=0)

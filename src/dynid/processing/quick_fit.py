@@ -1,0 +1,381 @@
+"""How well a robot's equations explain an experiment, asked many times over: for every hypothesis about the log.
+
+Two yardsticks. *Free*: all parameters are fitted, so only the structure of the equations is used, and that friction
+brakes. *Prior*: the robot's own masses are believed within reason and only rotor inertia, friction and offset of each
+joint are fitted, which also sees signs and units that a free fit absorbs. Both come as relative rms residual and as
+log-likelihood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.kernels import inverse_dynamics, regressor
+from dynid.logs.recording import Experiment
+from dynid.robot.model import Robot
+from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+
+__all__ = [
+    "Samples",
+    "block_losses",
+    "friction_bases",
+    "gravity_torques",
+    "has_prior",
+    "normal_equations",
+    "own_torque",
+    "residuals",
+    "rest_of_fit",
+    "with_friction",
+    "with_smooth_sign",
+]
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 600
+"""Samples a quick fit looks at."""
+POWER_BLOCKS = 10
+"""Parts of a log that the jackknife of the friction's power leaves out one by one."""
+FINEST = 1e-3
+"""Relative residuals of a joint below this one count as none: so far processing itself goes astray."""
+_DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Samples:
+    """Evenly picked samples of an experiment, possibly altered by a hypothesis."""
+
+    q: Floats
+    """(M, n) [rad or m]"""
+    dq: Floats
+    """(M, n)"""
+    ddq: Floats
+    """(M, n)"""
+    effort: Floats
+    """(M, n) [N m or N]"""
+    sign: Floats
+    """(M, n) sign of the velocities, smoothed as the torques are."""
+    used: NDArray[np.bool_]
+    """(n,) joints whose torque takes part."""
+    gravity: Floats
+    """(3,) [m/s^2]"""
+    noise: Floats = field(default_factory=lambda: np.zeros(1))
+    """(n,) or (1,) standard deviation of the noise in the torques, as far as it is known [N m or N]."""
+
+    def __post_init__(self) -> None:
+        """One noise per joint."""
+        object.__setattr__(self, "noise", np.broadcast_to(self.noise, self.used.shape))
+
+    @classmethod
+    def of(
+        cls, robot: Robot, experiment: Experiment, rows: int = MOST_ROWS, noise: Floats | None = None
+    ) -> Samples | None:
+        """Pick samples; None when too few are valid, or their torques never change."""
+        share = experiment.valid.mean(axis=0)
+        used = share > 0.2
+        good = np.flatnonzero(experiment.valid[:, used].all(axis=1)) if used.any() else np.zeros(0, dtype=int)
+        if good.size < 60:
+            return None
+        picked = good[np.unique(np.linspace(0, good.size - 1, min(rows, good.size)).astype(int))]
+        effort = np.where(experiment.valid[picked], experiment.effort[picked], 0.0)
+        if not np.ptp(effort[:, used], axis=0).any():
+            return None
+        motion = {name: np.ascontiguousarray(getattr(experiment, name)[picked]) for name in ("q", "dq", "ddq")}
+        sign = experiment.smooth(np.sign(experiment.dq))[picked]
+        return cls(
+            **motion,
+            effort=effort,
+            sign=sign,
+            used=used,
+            gravity=robot.gravity,
+            noise=np.zeros(1) if noise is None else noise,
+        )
+
+    @property
+    def trust(self) -> Floats:
+        """(n,) how much each joint's torque has to say, 0 to 1: nothing where noise makes up half of its power."""
+        spread = self.effort.std(axis=0)
+        share = np.where(spread > 0.0, self.noise / np.maximum(spread, 1e-300), 1.0)
+        return np.where(self.used, np.clip(1.0 - 2.0 * share**2, 0.0, 1.0), 0.0)
+
+    @property
+    def weight(self) -> Floats:
+        """(n,) one over the spread of each joint's torque, less where much of it is noise; 0 where it takes no part."""
+        return np.asarray(np.sqrt(self.trust) / np.maximum(self.effort.std(axis=0), 1e-300))
+
+    @property
+    def floor(self) -> float:
+        """The relative rms residual that noise alone leaves."""
+        return float(np.sqrt(np.sum((self.weight * self.noise) ** 2) / max(float(self.trust.sum()), 1e-300)))
+
+    def thinned(self, step: int) -> Samples:
+        """Every so-many-th sample."""
+        parts = {
+            name: np.ascontiguousarray(getattr(self, name)[::step]) for name in ("q", "dq", "ddq", "effort", "sign")
+        }
+        return replace(self, **parts)
+
+    def with_torque_sign(self, joint: int) -> Samples:
+        """The torque of one joint turned round."""
+        effort = self.effort.copy()
+        effort[:, joint] *= -1.0
+        return replace(self, effort=effort)
+
+    def with_position_sign(self, joint: int) -> Samples:
+        """The motion of one joint turned round."""
+        sign = np.where(np.arange(self.q.shape[1]) == joint, -1.0, 1.0)
+        return replace(self, q=self.q * sign, dq=self.dq * sign, ddq=self.ddq * sign, sign=self.sign * sign)
+
+    def with_joints_turned(self, joint: int) -> Samples:
+        """Motion and torque of one joint turned round."""
+        return self.with_position_sign(joint).with_torque_sign(joint)
+
+    def with_offset(self, joint: int, angle: float) -> Samples:
+        """The position of one joint moved by an angle [rad]."""
+        q = self.q.copy()
+        q[:, joint] += angle
+        return replace(self, q=q)
+
+    def with_torques_swapped(self, first: int, second: int) -> Samples:
+        """The torques of two joints exchanged."""
+        order = _exchange(self.q.shape[1], first, second)
+        return replace(self, effort=self.effort[:, order], used=self.used[order], noise=self.noise[order])
+
+    def with_joints_swapped(self, first: int, second: int) -> Samples:
+        """All columns of two joints exchanged."""
+        order = _exchange(self.q.shape[1], first, second)
+        motion = {name: np.ascontiguousarray(getattr(self, name)[:, order]) for name in ("q", "dq", "ddq", "sign")}
+        return replace(self, **motion, effort=self.effort[:, order], used=self.used[order], noise=self.noise[order])
+
+    def with_motion_scaled(self, factor: float) -> Samples:
+        """Positions and their derivatives multiplied by a factor."""
+        return replace(self, q=self.q * factor, dq=self.dq * factor, ddq=self.ddq * factor)
+
+
+def _exchange(count: int, first: int, second: int) -> NDArray[np.int64]:
+    order = np.arange(count)
+    order[[first, second]] = order[[second, first]]
+    return order
+
+
+def has_prior(robot: Robot) -> bool:
+    """Whether the robot's masses are more than placeholders."""
+    return all(body.inertia.mass > 0.0 for body in robot.bodies[1:]) and robot.dof > 0 and bool(robot.bodies)
+
+
+@lru_cache(maxsize=64)
+def with_friction(robot: Robot, gravity: tuple[float, ...] | None = None) -> Robot:
+    """The robot, under another gravity if given, with rotor inertia, friction and an offset on every joint."""
+    placed = robot if gravity is None else robot.with_gravity(gravity)
+    return placed.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+
+
+@lru_cache(maxsize=64)
+def _plain(robot: Robot, gravity: tuple[float, ...]) -> Robot:
+    """The robot's own masses only, under a gravity; kept, for dozens of hypotheses ask for the same few."""
+    return replace(robot, couplings=()).with_joint_models().with_gravity(gravity)
+
+
+def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:
+    """The regressor (M, n, p) of `with_friction` with its dry friction columns replaced by smoothed signs (M, n).
+
+    Torque is filtered, and a filtered step is no step: where a joint turns, the plain column would not match it.
+    """
+    joints = sign.shape[1]
+    for j in range(joints):
+        Y[:, j, 10 * joints + 4 * j + 2] = sign[:, j]
+    return Y
+
+
+def gravity_torques(robot: Robot, samples: Samples) -> Floats:
+    """(3, M, n) torque of unit gravity along x, y, z with the robot's own masses [N m per m/s^2]."""
+    still = np.zeros_like(samples.q)
+    return np.stack([inverse_dynamics(_plain(robot, e), samples.q, still, still) for e in _DIRECTIONS])
+
+
+def inertial_torque(robot: Robot, samples: Samples) -> Floats:
+    """(M, n) torque of the robot's own masses without gravity [N m]."""
+    return inverse_dynamics(_plain(robot, (0.0, 0.0, 0.0)), samples.q, samples.dq, samples.ddq)
+
+
+def own_torque(robot: Robot, samples: Samples) -> Floats:
+    """(M, n) torque of the robot's own masses under the samples' gravity [N m]."""
+    return inertial_torque(robot, samples) + np.tensordot(samples.gravity, gravity_torques(robot, samples), axes=1)
+
+
+def friction_bases(robot: Robot, samples: Samples) -> Floats:
+    """(n, M, k) rotor inertia, viscous, dry friction and offset of each joint, orthonormal; zeros where dependent.
+
+    Joints that the robot's file couples have those of the shared motor too.
+    """
+    columns = np.stack([samples.ddq.T, samples.dq.T, samples.sign.T, np.ones_like(samples.dq.T)], axis=2)
+    for coupling in robot.couplings:
+        ratios = np.array([coupling.ratios.get(name, 0.0) for name in robot.joint_names])
+        speed = samples.dq @ ratios
+        motor = np.column_stack([samples.ddq @ ratios, speed, np.sign(speed)])
+        columns = np.concatenate([columns, (ratios != 0.0)[:, None, None] * motor], axis=2)
+    length = np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300)
+    U, s, _ = np.linalg.svd(columns / length, full_matrices=False)
+    return np.asarray(U * (s > 1e-8)[:, None, :])
+
+
+def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
+    """Free and prior relative residual of samples; the latter is 1 for a robot whose masses are placeholders."""
+    return free_residual(robot, samples), prior_residual(robot, samples) if has_prior(robot) else 1.0
+
+
+def free_residual(robot: Robot, samples: Samples) -> float:
+    """Relative rms residual with all parameters of `with_friction(robot)` fitted, no joint driven by its friction."""
+    return _relative(float(np.sum(_free_rest(robot, samples) ** 2)), samples)
+
+
+def _free_rest(robot: Robot, samples: Samples) -> Floats:
+    """What the free fit leaves of the weighted torques (M, u); joints count by what a first fit leaves of them."""
+    rows, tau = _free_rows(robot, samples)
+    scale = np.linalg.norm(rows, axis=0)
+    seen = scale > 1e-9 * scale.max()
+    joined = np.column_stack([rows[:, seen] / scale[seen], tau])
+    joints, count = int(samples.used.sum()), samples.q.shape[0]
+    # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
+    apart = np.ascontiguousarray(joined.reshape(count, joints, -1).swapaxes(0, 1))
+    products = apart.swapaxes(1, 2) @ apart
+    brakes = _brakes(samples, scale, seen)
+    theta = _solve_braking(products.sum(axis=0), brakes)
+    line = np.append(-theta, 1.0)
+    left = np.maximum(np.einsum("i,kij,j->k", line, products, line) / count, FINEST**2)
+    theta = _solve_braking(np.tensordot(1.0 / left, products, axes=1), brakes)
+    return np.asarray((tau - joined[:, :-1] @ theta).reshape(count, joints))
+
+
+def _brakes(samples: Samples, scale: Floats, seen: NDArray[np.bool_]) -> Floats:
+    """(n', p') power that a unit of each scaled parameter that is seen takes from each joint that counts."""
+    joints = samples.q.shape[1]
+    power = np.zeros((joints, scale.size))
+    for j in range(joints):
+        first = 10 * joints + 4 * j
+        power[j, first + 1] = np.mean(samples.dq[:, j] ** 2)
+        power[j, first + 2] = np.mean(samples.dq[:, j] * samples.sign[:, j])
+    return np.asarray((power / np.maximum(scale, 1e-300))[samples.trust > 0.0][:, seen])
+
+
+def _solve_braking(products: Floats, brakes: Floats) -> Floats:
+    """Least squares from cross products (p + 1, p + 1) under friction that drives no joint: where it would, it rests.
+
+    Free friction explains a flipped torque by driving the joint, which none does.
+    """
+    G, b = products[:-1, :-1], products[:-1, -1]
+    resting = np.zeros(len(brakes), dtype=bool)
+    theta = _solve(G, b)
+    while (driven := (brakes @ theta < 0.0) & ~resting).any():
+        resting |= driven
+        kept = np.linalg.svd(brakes[resting])[2][int(resting.sum()) :].T
+        theta = kept @ _solve(kept.T @ G @ kept, kept.T @ b)
+    return theta
+
+
+def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
+    """(n,) power that friction takes from each joint by the free fit, over rms torque times rms speed, and its error.
+
+    Friction brakes. A joint on which it drives has the sign of its torque or of its motion the wrong way round. The
+    standard error (n,) is that of the jackknife over blocks of time, which sees noise correlated in time, and whatever
+    else the equations do not explain. Both are 0 for joints that take no part.
+    """
+    joints, count = samples.q.shape[1], samples.q.shape[0]
+    rows, tau = _free_rows(robot, samples)
+    scale = np.linalg.norm(rows, axis=0)
+    seen = scale > 1e-9 * scale.max()
+    joined = np.column_stack([rows[:, seen] / scale[seen], tau])
+    edges = int(samples.used.sum()) * np.linspace(0, count, POWER_BLOCKS + 1).astype(int)
+    parts = np.array([joined[start:stop].T @ joined[start:stop] for start, stop in pairwise(edges.tolist())])
+    viscous, dry = np.mean(samples.dq**2, axis=0), np.mean(samples.dq * samples.sign, axis=0)
+    size = samples.effort.std(axis=0) * np.sqrt(viscous)
+
+    def power(total: Floats) -> Floats:
+        theta = np.zeros(scale.size)
+        theta[seen] = _solve(total[:-1, :-1], total[:-1, -1]) / scale[seen]
+        values = theta[10 * joints : 14 * joints].reshape(joints, 4)
+        taken = values[:, 1] * viscous + values[:, 2] * dry
+        return np.where(samples.trust > 0.0, taken / np.maximum(size, 1e-300), 0.0)
+
+    whole = parts.sum(axis=0)
+    without = np.array([power(whole - part) for part in parts])
+    return power(whole), np.asarray(np.sqrt((POWER_BLOCKS - 1) * np.var(without, axis=0)))
+
+
+def _relative(squares: float, samples: Samples) -> float:
+    """Root of a sum of weighted squares over that of the torques."""
+    return float(np.sqrt(squares / max(samples.q.shape[0] * float(samples.trust.sum()), 1e-300)))
+
+
+def _free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
+    """Weighted regressor (M u, p) and torque (M u,) of the u joints in use, sample after sample."""
+    model = with_friction(robot, tuple(samples.gravity.tolist()))
+    Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
+    rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
+    return rows, (samples.effort * samples.weight)[:, samples.used].reshape(-1)
+
+
+def _solve(G: Floats, b: Floats) -> Floats:
+    """A short solution of singular normal equations, damped so little that what the fit leaves does not show it."""
+    return np.asarray(np.linalg.solve(G + 1e-9 * max(float(np.trace(G)), 1e-300) * np.eye(len(G)), b))
+
+
+def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float, list[Floats]]:
+    """Relative residual of the free fit, and per block of time the cross products (p + 1, p + 1) with the torque.
+
+    Each joint's equations are weighted by what the fit leaves of them, so that a joint of little noise counts for more.
+    """
+    rows, tau = _free_rows(robot, samples)
+    scale = np.linalg.norm(rows, axis=0)
+    seen = scale > 1e-9 * scale.max()
+    joined = np.column_stack([rows[:, seen] / scale[seen], tau])
+    whole = joined.T @ joined
+    residual = tau - joined[:, :-1] @ _solve(whole[:-1, :-1], whole[:-1, -1])
+    joints = int(samples.used.sum())
+    left = np.sqrt(np.mean(residual.reshape(-1, joints) ** 2, axis=0))
+    joined /= np.tile(np.maximum(left, 1e-3), samples.q.shape[0])[:, None]
+    edges = joints * np.linspace(0, samples.q.shape[0], blocks + 1).astype(int)
+    parts = [joined[start:stop].T @ joined[start:stop] for start, stop in pairwise(edges.tolist())]
+    return _relative(float(residual @ residual), samples), parts
+
+
+def rest_of_fit(parts: list[Floats]) -> float:
+    """Sum of squares that a free fit to blocks of `normal_equations` leaves."""
+    total = np.sum(parts, axis=0)
+    G, b, square = total[:-1, :-1], total[:-1, -1], total[-1, -1]
+    return max(float(square - b @ _solve(G, b)), 1e-12 * float(square))
+
+
+def prior_residual(robot: Robot, samples: Samples) -> float:
+    """Relative rms residual with the robot's own masses; friction and rotor inertia are fitted joint by joint."""
+    rest = _prior_rest(robot, samples)
+    return _relative(float(np.sum(rest**2)), samples)
+
+
+def _prior_rest(robot: Robot, samples: Samples) -> Floats:
+    """What the fit with the robot's own masses leaves of the weighted torques (M, u)."""
+    difference = ((samples.effort - own_torque(robot, samples)) * samples.weight).T[samples.used, :, None]
+    Q = friction_bases(robot, samples)[samples.used]
+    return np.asarray((difference - Q @ (Q.swapaxes(1, 2) @ difference))[:, :, 0].T)
+
+
+def block_losses(robot: Robot, samples: Samples, blocks: int) -> Floats:
+    """(2, blocks) minus the log-likelihood of each part of time by the free fit and by the prior one.
+
+    Every joint has the noise that its fit leaves. So a joint that is explained well counts as much as one that is not,
+    where a sum of squares sees little but the worst. Zeros by a prior of placeholders.
+    """
+    free = _losses(_free_rest(robot, samples), samples, blocks)
+    prior = _losses(_prior_rest(robot, samples), samples, blocks) if has_prior(robot) else np.zeros(blocks)
+    return np.stack([free, prior])
+
+
+def _losses(rest: Floats, samples: Samples, blocks: int) -> Floats:
+    """(blocks,) minus the log-likelihood of what a fit leaves (M, u)."""
+    variance = np.maximum(np.mean(rest**2, axis=0), FINEST**2)
+    losses = 0.5 * (rest**2 / variance + np.log(variance)) @ samples.trust[samples.used]
+    return np.asarray(np.add.reduceat(losses, np.linspace(0, len(losses), blocks + 1).astype(int)[:-1]))

@@ -1,0 +1,71 @@
+"""Rest: where a joint stands still, dry friction is anything between its two limits and the torque says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.processing.cutoff import LONGEST, shows_motion
+from dynid.processing.outliers import run_lengths
+
+__all__ = ["Rest"]
+
+Floats = NDArray[np.float64]
+
+SPAN = 20.0
+"""A joint that travels further than this many standard deviations of its noise moves."""
+SHORTEST = 64
+"""Samples from which a spectrum tells motion from noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """When a joint counts as resting."""
+
+    velocity: float | None = None
+    """Speed below which it does [rad/s or m/s]; by default 1 % of the joint's 99th percentile, at least 0.001."""
+    min_s: float = 0.5
+    """Shortest rest that is left out [s]; a mere change of direction is not a rest."""
+
+    def thresholds(self, dq: Floats, measured: Sequence[Floats], rate_hz: float) -> Floats:
+        """(n,) speed limit of every joint; infinite for one that does not move above its noise.
+
+        Args:
+            dq: (N, n) velocities.
+            measured: Gap-free stretches (N_i, n) of positions before any filter.
+            rate_hz: Their sampling rate.
+        """
+        if self.velocity is not None:
+            return np.full(dq.shape[1], self.velocity)
+        usual = np.maximum(0.01 * np.percentile(np.abs(dq[:: max(1, len(dq) // 20_000)]), 99.0, axis=0), 1e-3)
+        return np.where(_moves_above_noise(measured, rate_hz), usual, np.inf)
+
+    def mask(self, dq: Floats, rate_hz: float, thresholds: Floats) -> NDArray[np.bool_]:
+        """(N, n) whether joint j is resting at each sample of a gap-free stretch."""
+        shortest = self.min_s * rate_hz
+        resting = np.zeros(dq.shape, dtype=bool)
+        for j in np.flatnonzero(_may_rest(dq, thresholds, max(1, int(shortest) // 3))).tolist():
+            resting[:, j] = run_lengths(np.abs(dq[:, j]) < thresholds[j]) >= shortest
+        return resting
+
+
+def _may_rest(dq: Floats, thresholds: Floats, step: int) -> NDArray[np.bool_]:
+    """(n,) whether a joint is slow at two neighbours among every step-th row, as a rest of three steps makes it."""
+    slow = np.abs(dq[::step]) < thresholds
+    return np.asarray((slow[1:] & slow[:-1] if step > 1 else slow).any(axis=0))
+
+
+def _moves_above_noise(stretches: Sequence[Floats], rate_hz: float) -> NDArray[np.bool_]:
+    """(n,) whether a joint moves anywhere; differentiated noise would pass for fast motion."""
+    if min(map(len, stretches)) < SHORTEST:
+        return np.ones(stretches[0].shape[1], dtype=bool)
+    span = np.max([x.max(axis=0) for x in stretches], axis=0) - np.min([x.min(axis=0) for x in stretches], axis=0)
+    noise = np.sqrt(np.max([np.mean(np.diff(x, 2, axis=0) ** 2, axis=0) for x in stretches], axis=0) / 6.0)
+    moving = span > SPAN * noise
+    for stretch in stretches:
+        if not moving.all():
+            moving[~moving] = shows_motion(stretch[:LONGEST, ~moving], rate_hz)
+    return np.asarray(moving)

@@ -1,0 +1,208 @@
+"""Recordings of robots whose parameters are known: for tests, rehearsals and demonstrations.
+
+The torques are those of the robot's own parameters and joint models along a motion; then measurement spoils both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.checks import check_number
+from dynid.errors import ArgumentError
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.kernels import inverse_dynamics
+from dynid.logs.recording import Recording
+from dynid.robot.model import Robot
+from dynid.terms.joint_models import JointModel
+
+__all__ = ["Noise", "TimeFunction", "simulate_experiment", "sum_of_sines"]
+
+Floats = NDArray[np.float64]
+States = tuple[Floats, Floats, Floats]
+TimeFunction = Callable[[Floats], States]
+"""Time (N,) [s] -> positions, velocities, accelerations, each (N, n)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """Standard deviations of white measurement noise; one number, or one per joint."""
+
+    position: ArrayLike = 0.0
+    """[rad or m]"""
+    velocity: ArrayLike = 0.0
+    """[rad/s or m/s]"""
+    effort: ArrayLike = 0.0
+    """[N m or N]"""
+
+
+NO_NOISE = Noise()
+"""Perfect sensors."""
+
+
+def simulate_experiment(
+    robot: Robot,
+    trajectory: Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike],
+    *,
+    rate_hz: float,
+    duration_s: float | None = None,
+    noise: Noise = NO_NOISE,
+    quantisation: ArrayLike = 0.0,
+    delay_s: float = 0.0,
+    jitter_s: float = 0.0,
+    dropouts: float = 0.0,
+    with_velocity: bool = True,
+    friction: Sequence[JointModel] = (),
+    seed: int = 0,
+) -> Recording:
+    """Record a motion of a robot with known parameters.
+
+    Args:
+        robot: The planted truth: geometry, inertias, joint models (friction among them) and their values, as
+            ``arm.with_joint_models(Viscous(1.0), Coulomb(2.0))``.
+        trajectory: A trajectory; or a function of time (N,) that returns (q, dq, ddq), each (N, n); or those three
+            arrays, sampled at ``rate_hz``.
+        rate_hz: Sampling rate [Hz].
+        duration_s: Length of the recording [s]; needed with a function, the motion's own otherwise.
+        noise: White noise of positions, velocities and torques.
+        quantisation: Step of the position encoders [rad or m]; one number, or one per joint.
+        delay_s: How late torques are stamped [s].
+        jitter_s: Standard deviation of the sampling instants about the regular ones [s]; the stamps tell the truth.
+        dropouts: Share of rows that are lost, at random.
+        with_velocity: Whether velocities are in the log.
+        friction: Joint models that take the place of the robot's own, on every joint; its own by default.
+        seed: Of all random numbers; the same seed gives the same recording.
+    """
+    robot = robot.with_joint_models(*friction) if friction else robot
+    _check_numbers(robot.dof, rate_hz, duration_s, noise, quantisation, delay_s, jitter_s, dropouts, seed)
+    motion, duration = _motion(trajectory, rate_hz, duration_s)
+    rng = np.random.default_rng(seed)
+    time = np.arange(int(np.floor(duration * rate_hz * (1 + 1e-12))) + 1) / rate_hz
+    if jitter_s > 0.0:
+        time = np.sort(time + np.clip(rng.normal(0.0, jitter_s, time.size), -0.45 / rate_hz, 0.45 / rate_hz))
+    if dropouts > 0.0:
+        time = time[rng.random(time.size) >= dropouts]
+    q, dq, _ = motion(time)
+    if q.shape != (time.size, robot.dof):
+        raise ArgumentError(
+            f"the trajectory gives positions of shape {q.shape}, expected {(time.size, robot.dof)}",
+            remedy=f"Give a motion of the {robot.dof} joints of '{robot.name}'.",
+        )
+    effort = inverse_dynamics(robot, *(np.ascontiguousarray(x) for x in motion(time - delay_s)))
+    measured = q + rng.normal(size=q.shape) * np.asarray(noise.position)
+    step = np.broadcast_to(np.asarray(quantisation, dtype=float), (robot.dof,))
+    measured = np.where(step > 0.0, np.round(measured / np.where(step > 0.0, step, 1.0)) * step, measured)
+    velocity = dq + rng.normal(size=q.shape) * np.asarray(noise.velocity)
+    return Recording(
+        time=time,
+        q=measured,
+        dq=velocity if with_velocity else None,
+        effort=effort + rng.normal(size=q.shape) * np.asarray(noise.effort),
+        joint_names=robot.joint_names,
+        source=f"simulation of {robot.name}, seed {seed}",
+    )
+
+
+def _check_numbers(
+    joints: int,
+    rate_hz: float,
+    duration_s: float | None,
+    noise: Noise,
+    quantisation: ArrayLike,
+    delay_s: float,
+    jitter_s: float,
+    dropouts: float,
+    seed: int,
+) -> None:
+    """Refuse what no measurement can be."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError(f"a seed of {seed!r}", remedy="Give a whole number from zero up.")
+    check_number("rate_hz", rate_hz, "a rate above zero [Hz]")
+    check_number("duration_s", duration_s, "a time above zero [s]")
+    check_number("delay_s", delay_s, "a finite time [s]", zero=True, signed=True)
+    check_number("jitter_s", jitter_s, "a standard deviation from zero up [s]", zero=True)
+    if not 0.0 <= dropouts < 1.0:
+        raise ArgumentError(f"dropouts is {dropouts}", remedy="Give the share of rows that are lost, below 1.")
+    spreads = {f"noise.{name}": getattr(noise, name) for name in ("position", "velocity", "effort")}
+    for name, values in {**spreads, "quantisation": quantisation}.items():
+        array = np.asarray(values, dtype=float)
+        if array.shape not in ((), (joints,)) or not np.all((array >= 0.0) & (array < np.inf)):
+            raise ArgumentError(
+                f"{name} is {values!r}", remedy=f"Give one number from zero up, or {joints} of them, one per joint."
+            )
+
+
+def _motion(
+    trajectory: Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike],
+    rate_hz: float,
+    duration_s: float | None,
+) -> tuple[TimeFunction, float]:
+    """The motion as a function of time, and its length [s]."""
+    if isinstance(trajectory, Trajectory):
+        path, end = trajectory, trajectory.duration
+        return lambda t: path.evaluate(np.clip(t, 0.0, end)), _length(duration_s, end)
+    if callable(trajectory):
+        if duration_s is None:
+            raise ArgumentError("a trajectory given as a function has no end", remedy="Give duration_s.")
+        return trajectory, duration_s
+    from scipy.interpolate import CubicSpline
+
+    try:
+        arrays = [np.asarray(x, dtype=float) for x in trajectory]
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"the trajectory is no motion ({error})", remedy=_MOTIONS) from error
+    if len(arrays) != 3 or len({x.shape for x in arrays}) != 1 or arrays[0].ndim != 2 or len(arrays[0]) < 2:
+        raise ArgumentError(f"the trajectory is arrays of shape {[x.shape for x in arrays]}", remedy=_MOTIONS)
+    if not all(np.isfinite(x).all() for x in arrays):
+        raise ArgumentError("the trajectory holds numbers that are not finite", remedy=_MOTIONS)
+    time = np.arange(arrays[0].shape[0]) / rate_hz
+    splines = [CubicSpline(time, x) for x in arrays]
+
+    def motion(t: Floats) -> States:
+        inside = np.clip(t, time[0], time[-1])
+        q, dq, ddq = (spline(inside) for spline in splines)
+        return q, dq, ddq
+
+    return motion, _length(duration_s, float(time[-1]))
+
+
+_MOTIONS = "Give a Trajectory, a function of time, or positions, velocities and accelerations, (N, n) each, N > 1."
+
+
+def _length(wanted_s: float | None, whole_s: float) -> float:
+    """How much of a motion is recorded [s]."""
+    if wanted_s is not None and wanted_s > whole_s * (1.0 + 1e-9):
+        raise ArgumentError(
+            f"the motion ends after {whole_s:g} s, before duration_s {wanted_s:g}",
+            remedy="Leave duration_s out, or give a longer motion; a function of time has no end.",
+        )
+    return whole_s if wanted_s is None else min(wanted_s, whole_s)
+
+
+def sum_of_sines(
+    joints: int, *, period_s: float = 10.0, harmonics: int = 5, amplitude: ArrayLike = 0.5, seed: int = 0
+) -> TimeFunction:
+    """A smooth periodic motion with random harmonics, for rehearsals; `dynid.design_excitation` makes better ones.
+
+    Args:
+        joints: Number of joints n.
+        period_s: Period [s].
+        harmonics: Number of harmonics of the period.
+        amplitude: About the largest excursion [rad or m]; one number, or one per joint.
+        seed: Of the random coefficients.
+    """
+    rng = np.random.default_rng(seed)
+    w = 2.0 * np.pi / period_s * np.arange(1, harmonics + 1)
+    sine, cosine = rng.normal(size=(2, harmonics, joints)) / np.sqrt(2.0 * harmonics) * np.asarray(amplitude)
+
+    def trajectory(t: Floats) -> States:
+        s, c = np.sin(np.multiply.outer(t, w)), np.cos(np.multiply.outer(t, w))
+        q = s @ sine + c @ cosine
+        dq = c @ (w[:, None] * sine) - s @ (w[:, None] * cosine)
+        ddq = -(s @ (w[:, None] ** 2 * sine) + c @ (w[:, None] ** 2 * cosine))
+        return q, dq, ddq
+
+    return trajectory

@@ -1,0 +1,214 @@
+"""What the clock of a log says: order, repetitions, gaps, jitter; and how its channels come to one uniform clock.
+
+A *stretch* is a gap-free piece. Nothing is ever interpolated, filtered or differentiated across the border of
+two stretches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import DataError
+from dynid.logs.recording import all_finite
+
+__all__ = ["Clock", "read_clock", "resample", "uniform_grid"]
+
+Floats = NDArray[np.float64]
+
+GAP_PERIODS = 3.0
+"""A step longer than this many sampling periods is a gap."""
+REPEATED = 0.05
+"""Stamps closer than this share of a period count as repeated."""
+UNORDERED_SHARE = 0.01
+"""Beyond this share of backward steps a clock is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Clock:
+    """The usable time stamps of one channel."""
+
+    time: Floats
+    """(M,) stamps [s], increasing within each stretch."""
+    rows: NDArray[np.int64]
+    """(M,) row of the log each stamp belongs to."""
+    stretches: tuple[slice, ...]
+    """Gap-free pieces, as slices into `time`."""
+    period_s: float
+    """Sampling period [s]."""
+    jitter_s: float
+    """Standard deviation of the steps within stretches [s]."""
+    faults: dict[str, int] = field(default_factory=dict)
+    """What was found -> how often: stamps not finite, repeated, out of order; backward jumps; gaps."""
+
+    @property
+    def rate_hz(self) -> float:
+        """Sampling rate [Hz]."""
+        return 1.0 / self.period_s
+
+    @property
+    def monotone(self) -> bool:
+        """Whether time increases from stretch to stretch."""
+        return bool(np.all(np.diff(self.time) > 0.0))
+
+
+def read_clock(
+    time: Floats, *, max_gap_s: float | None = None, period_s: float | None = None, repair: bool = False
+) -> Clock:
+    """Order the stamps, drop repeated ones and cut at gaps and jumps.
+
+    Args:
+        time: (N,) time stamps [s] as logged.
+        max_gap_s: Longest step within a stretch [s]; three sampling periods by default.
+        period_s: Sampling period [s] where it is known; otherwise taken from the stamps.
+        repair: Sort all stamps, however often they run backwards.
+
+    Raises:
+        DataError: The stamps show no sampling period, or too many run backwards.
+    """
+    whole = np.asarray(time, dtype=float)
+    steps = np.diff(whole)
+    if period_s is not None and _orderly(steps, period_s, max_gap_s):
+        return _orderly_clock(whole, steps, period_s)
+    rows = np.flatnonzero(np.isfinite(time))
+    stamps = whole[rows]
+    steps = np.diff(stamps)
+    _refuse_disorder(steps, repair)
+    rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
+    gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
+    jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1 if not repair else np.zeros(0, dtype=int)
+    pieces, repeated, unordered = [], 0, 0
+    for piece in np.split(np.arange(stamps.size), jumps):
+        order = piece[np.argsort(stamps[piece], kind="stable")]
+        unordered += int(np.count_nonzero(order != piece))
+        distinct = np.r_[True, np.diff(stamps[order]) > REPEATED * rough]
+        repeated += int(np.count_nonzero(~distinct))
+        pieces.append(order[distinct])
+    pieces, late = _split_at_gaps(pieces, stamps, gap)
+    faults = {
+        "time not finite": int(len(time) - rows.size),
+        "repeated stamp": repeated,
+        "stamp out of order": unordered,
+        "backward jump": 0 if repair else int(np.count_nonzero(steps < -gap)),
+        "gap": late if repair else int(np.count_nonzero(steps > gap)) + late,
+    }
+    chosen = np.concatenate(pieces)
+    period, jitter = _regularity([np.diff(stamps[p]) for p in pieces], rough)
+    ends = np.cumsum([p.size for p in pieces])
+    return Clock(
+        time=stamps[chosen],
+        rows=rows[chosen],
+        stretches=tuple(slice(int(e - p.size), int(e)) for e, p in zip(ends, pieces, strict=True)),
+        period_s=period if period_s is None else period_s,
+        jitter_s=jitter,
+        faults={name: count for name, count in faults.items() if count},
+    )
+
+
+def _orderly(steps: Floats, period_s: float, max_gap_s: float | None) -> bool:
+    """Whether stamps are distinct, in order and without gaps, as nearly all chunks of a long log are."""
+    gap = GAP_PERIODS * period_s if max_gap_s is None else max_gap_s
+    return bool(steps.size and steps.min() > REPEATED * period_s and steps.max() <= gap)
+
+
+def _orderly_clock(stamps: Floats, steps: Floats, period_s: float) -> Clock:
+    return Clock(
+        time=stamps,
+        rows=np.arange(stamps.size),
+        stretches=(slice(0, stamps.size),),
+        period_s=period_s,
+        jitter_s=_regularity([steps], period_s)[1],
+    )
+
+
+def _refuse_disorder(steps: Floats, repair: bool) -> None:
+    if not np.any(steps > 0.0):
+        raise DataError("the time stamps never increase", remedy="Check which column holds time.")
+    backward = int(np.count_nonzero(steps < 0.0))
+    if backward > UNORDERED_SHARE * steps.size and not repair:
+        raise DataError(
+            f"{backward} of {steps.size} time steps run backwards",
+            remedy="Check which column is time; sort the rows by it, or pass repair_time=True to process.",
+        )
+
+
+def _split_at_gaps(
+    pieces: Sequence[NDArray[np.int64]], stamps: Floats, gap: float
+) -> tuple[list[NDArray[np.int64]], int]:
+    """Cut again where sorting has opened a gap; also the number of new cuts."""
+    parts = [part for piece in pieces for part in np.split(piece, np.flatnonzero(np.diff(stamps[piece]) > gap) + 1)]
+    return parts, len(parts) - len(pieces)
+
+
+def _regularity(steps: Sequence[Floats], rough: float) -> tuple[float, float]:
+    """Mean period [s] and spread [s] of the ordinary steps; lost samples do not lengthen the period."""
+    ordinary = steps[0] if len(steps) == 1 else np.concatenate(steps)
+    usual = np.abs(ordinary - rough) < 0.5 * rough
+    ordinary = ordinary if usual.all() else ordinary[usual]
+    if ordinary.size == 0:
+        return rough, 0.0
+    return float(ordinary.mean()), float(ordinary.std())
+
+
+def uniform_grid(stamps: Floats, period_s: float, origin_s: float | None = None) -> Floats:
+    """Instants [s] with the given period within the stretch, counted from its first stamp or from an origin."""
+    start = stamps[0] if origin_s is None else origin_s
+    first = int(np.ceil((stamps[0] - start) / period_s - 1e-3))
+    last = int(np.floor((stamps[-1] - start) / period_s + 1e-3))
+    return np.asarray(start + period_s * np.arange(first, last + 1))
+
+
+def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Bring a channel to a uniform grid by cubic interpolation between its finite samples.
+
+    Args:
+        time: (M,) increasing stamps of the samples [s].
+        values: (M, k) samples; NaN where missing.
+        grid: (N,) instants wanted [s].
+        max_gap_s: Interpolate across no longer a step than this [s].
+
+    Returns:
+        (N, k) values and (N, k) whether each is supported by samples no further apart than the longest step; where
+        it is not, values are continued linearly, or constantly beyond the ends, for a filter to pass over. On the
+        grid already, they are the given ones.
+    """
+    same = _same_instants(time, grid)
+    if same and all_finite(values):
+        return values, np.ones(values.shape, dtype=bool)
+    finite = np.isfinite(values)
+    if finite.all():
+        return _interpolate(time, values, grid, max_gap_s)
+    columns = [_interpolate(time[ok], values[ok, k : k + 1], grid, max_gap_s) for k, ok in enumerate(finite.T)]
+    return np.hstack([c[0] for c in columns]), np.hstack([c[1] for c in columns])
+
+
+def _same_instants(time: Floats, grid: Floats) -> bool:
+    """Whether the samples are the grid already, within 1 % of a period: interpolation could only blur them."""
+    if time.size != grid.size or time.size < 2:
+        return False
+    return bool(np.abs(time - grid).max() <= 0.01 * (grid[1] - grid[0]))
+
+
+def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -> tuple[Floats, NDArray[np.bool_]]:
+    shape = (grid.size, values.shape[1])
+    if time.size < 2:
+        return np.zeros(shape), np.zeros(shape, dtype=bool)
+    tolerance = 1e-3 * max_gap_s
+    after = np.clip(np.searchsorted(time, grid, side="left"), 1, time.size - 1)
+    supported = (time[after] - time[after - 1] <= max_gap_s * (1 + 1e-9)) & (grid >= time[0] - tolerance)
+    supported &= grid <= time[-1] + tolerance
+    result = np.column_stack([np.interp(grid, time, column) for column in values.T])
+    for piece in np.split(np.arange(time.size), np.flatnonzero(np.diff(time) > max_gap_s) + 1):
+        inside = (grid >= time[piece[0]] - tolerance) & (grid <= time[piece[-1]] + tolerance)
+        if piece.size >= 4 and inside.any():
+            result[inside] = _cubic(time[piece], values[piece], grid[inside])
+    return result, np.repeat(supported[:, None], values.shape[1], axis=1)
+
+
+def _cubic(time: Floats, values: Floats, grid: Floats) -> Floats:
+    from scipy.interpolate import CubicSpline
+
+    return np.asarray(CubicSpline(time, values)(np.clip(grid, time[0], time[-1])))

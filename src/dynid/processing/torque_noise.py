@@ -1,0 +1,59 @@
+"""How much of a torque is noise: what lies above the band of the motion is none of the robot's doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.logs.recording import Experiment
+from dynid.processing.delay import known_stretches
+from dynid.processing.filters import Smoothing
+
+__all__ = ["filtered_noise", "noise_through"]
+
+Floats = NDArray[np.float64]
+
+ABOVE = (1.5, 4.0)
+"""The noise is read off between these multiples of the low-pass's cutoff; further up a drive has often filtered it."""
+FEWEST = 64
+"""Samples below which a spectrum tells nothing."""
+
+
+def filtered_noise(experiment: Experiment, smoothing: Smoothing | None) -> Floats:
+    """(n,) standard deviation that noise has in torques after a low-pass [N m or N].
+
+    Args:
+        experiment: With torques as measured.
+        smoothing: The low-pass; None where torques go through none.
+    """
+    if smoothing is None:
+        return noise_through(experiment, None, np.ones_like)
+    return noise_through(experiment, smoothing.cutoff_hz, smoothing.gain)
+
+
+def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callable[[Floats], Floats]) -> Floats:
+    """(n,) standard deviation that noise has in torques after a filter [N m or N].
+
+    Args:
+        experiment: With torques as measured.
+        cutoff_hz: Where the band of the motion ends [Hz]; None where that is not known.
+        gain: That of the filter at each frequency [Hz].
+
+    Its density is taken to be the same within the band of the motion as just above it. Dry friction reaches there
+    too, with less than a tenth of its size, which does not matter where the question is whether noise prevails.
+    """
+    part = known_stretches(experiment)
+    part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))
+    if part.samples < FEWEST:
+        return np.zeros(part.q.shape[1])
+    rate = part.rate_hz
+    cutoff = rate if cutoff_hz is None else cutoff_hz
+    window = np.hanning(part.samples)[:, None]
+    around = part.effort - part.effort.mean(axis=0)
+    density = 2.0 * np.abs(np.fft.rfft(window * around, axis=0)) ** 2 / (rate * float(np.sum(window**2)))
+    frequency = np.asarray(np.fft.rfftfreq(part.samples, 1.0 / rate), dtype=np.float64)
+    band = (frequency > min(ABOVE[0] * cutoff, 0.35 * rate)) & (frequency < min(ABOVE[1] * cutoff, 0.5 * rate))
+    level = np.median(density[band], axis=0) / np.log(2.0)  # a periodogram's values are exponentially distributed
+    return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))

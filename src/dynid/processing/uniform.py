@@ -1,0 +1,316 @@
+"""A recording brought to one uniform clock, faults taken out and counted, nothing filtered yet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import DataError
+from dynid.logs.recording import Recording, all_finite
+from dynid.processing.outliers import Extent, absurd_samples, longest_spike, saturated_samples, unwrap_angles
+from dynid.processing.source_clock import on_source_clock
+from dynid.processing.timing import GAP_PERIODS, Clock, read_clock, resample, uniform_grid
+
+__all__ = ["Cleaning", "Stretch", "UniformRecording", "make_uniform"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaning:
+    """What is taken out of a recording, and when it is refused."""
+
+    spikes: bool = True
+    """Drop absurd values and spikes of up to three samples."""
+    saturated: bool = True
+    """Drop torques on a plateau at the largest or smallest value."""
+    unwrap: bool = True
+    """Undo jumps of joint positions by whole turns."""
+    max_gap_s: float | None = None
+    """Longest step within a stretch [s]; three sampling periods by default."""
+    relayed: bool = True
+    """Where rows repeat because a relay passed them on, drop them and read the robot's own clock off the motion."""
+    repair_time: bool = False
+    """Sort all stamps, also of a clock that runs backwards more than 1 % of the time."""
+    most_missing: float = 0.05
+    """Refuse a joint of which a larger share of the samples is not finite."""
+    most_saturated: float = 0.20
+    """Refuse a joint whose torque is clipped for a larger share of the samples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stretch:
+    """One gap-free piece on the uniform clock."""
+
+    time: Floats
+    """(N,) [s]"""
+    q: Floats
+    """(N, n) [rad or m]"""
+    dq: Floats | None
+    """(N, n) measured velocities"""
+    effort: Floats
+    """(N, n) [N m or N]"""
+    effort_known: Mask
+    """(N, n) whether the torque is supported by samples."""
+    wrench: Floats | None
+    """(N, 6)"""
+    wrench_known: Mask | None
+    """(N, 6)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UniformRecording:
+    """Stretches at one rate, with what was found on the way."""
+
+    stretches: tuple[Stretch, ...]
+    rate_hz: float
+    dropped: dict[str, int]
+    """Reason -> joint samples left out."""
+    notes: tuple[str, ...]
+    """What was done, in words."""
+
+
+def make_uniform(
+    recording: Recording,
+    cleaning: Cleaning,
+    *,
+    effort_delay_s: float = 0.0,
+    with_velocity: bool = False,
+    period_s: float | None = None,
+    origin_s: float | None = None,
+) -> UniformRecording:
+    """Clean a recording and bring all its channels to the clock of the positions.
+
+    Args:
+        recording: The raw log.
+        cleaning: What to take out.
+        effort_delay_s: How late torques are stamped [s]; they are moved back by it.
+        with_velocity: Whether measured velocities are needed, so that rows without them are useless.
+        period_s: Sampling period [s] where known, as in a stream of chunks.
+        origin_s: An instant of the uniform clock [s], likewise.
+    """
+    dropped: Counter[str] = Counter()
+    notes: list[str] = []
+    joints = recording.q.shape[1]
+    if cleaning.relayed and period_s is None:
+        rows_logged = recording.time.size
+        recording, note = on_source_clock(recording)
+        dropped["repeated row"] += joints * (rows_logged - recording.time.size)
+        notes += [note] if note else []
+    q, keep = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
+    rows = np.flatnonzero(keep)
+    clock = read_clock(
+        recording.time[rows], max_gap_s=cleaning.max_gap_s, period_s=period_s, repair=cleaning.repair_time
+    )
+    _check_rate(clock)
+    notes.append(_describe(clock))
+    dropped.update({name: joints * count for name, count in clock.faults.items() if name in _DROPPED_STAMPS})
+    effort = _usable_effort(recording, cleaning, dropped)
+    wrench = recording.wrench
+    if wrench is not None and not all_finite(wrench):
+        wrench = np.where(np.isfinite(wrench), wrench, np.nan)
+    gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s
+    channels = {
+        "effort": _Channel.read(recording, effort, recording.effort_time, effort_delay_s, cleaning),
+        "wrench": _Channel.read(recording, wrench, recording.wrench_time, 0.0, cleaning),
+    }
+    if not clock.monotone and any(c is not None and c.foreign for c in channels.values()):
+        raise DataError(
+            "the clock of the positions jumps backwards, so a channel with a clock of its own cannot be matched to it",
+            remedy="Cut the log at the jump and give both parts as recordings.",
+        )
+    stretches = []
+    for piece in clock.stretches:
+        stamps, chosen = clock.time[piece], _as_slice(rows[clock.rows[piece]])
+        if stamps.size < 4:
+            dropped["stretch too short"] += joints * stamps.size
+            continue
+        grid = uniform_grid(stamps, clock.period_s, origin_s)
+        stretches.append(_stretch(recording, grid, stamps, chosen, q[chosen], channels, gap))
+    if not stretches:
+        raise DataError("no gap-free stretch of four samples is left", remedy="Record longer, without gaps.")
+    return UniformRecording(
+        stretches=tuple(stretches), rate_hz=clock.rate_hz, dropped=dict(dropped), notes=tuple(notes)
+    )
+
+
+_DROPPED_STAMPS = ("time not finite", "repeated stamp")
+
+
+def _usable_positions(
+    recording: Recording, cleaning: Cleaning, with_velocity: bool, dropped: Counter[str], notes: list[str]
+) -> tuple[Floats, Mask]:
+    """Positions (N, n), continuous where wrapped, and the rows (N,) whose motion can be used."""
+    q, joints = recording.q, recording.q.shape[1]
+    whole = Extent.of(q)
+    _refuse_if_missing(recording, "position", q, whole, cleaning.most_missing)
+    finite = np.ones(len(q), dtype=bool) if whole.finite else _finite_rows(q)
+    dropped["position not finite"] += joints * int(np.count_nonzero(~finite))
+    if with_velocity and recording.dq is not None:
+        known = _finite_rows(recording.dq)
+        dropped["velocity not finite"] += joints * int(np.count_nonzero(finite & ~known))
+        finite &= known
+    rows = slice(None) if finite.all() else np.flatnonzero(finite)
+    used = q[rows]
+    extent = whole if used.shape == q.shape else Extent.of(used)
+    clean, jumps = unwrap_angles(used, extent=extent) if cleaning.unwrap else (used, np.zeros(joints, dtype=np.int64))
+    if jumps.any():
+        named = ", ".join(f"{recording.joint_names[j]} {jumps[j]} times" for j in np.flatnonzero(jumps))
+        notes.append(f"unwrapped angles: {named}")
+    if cleaning.spikes:
+        marked = absurd_samples(clean, longest_spike(recording.time), None if jumps.any() else extent)
+        if marked.any():
+            good = ~marked.any(axis=1)
+            dropped["position spike"] += joints * int(np.count_nonzero(~good))
+            finite[rows] = good
+            if cleaning.unwrap:  # a spike may have looked like turns
+                clean = clean.copy()
+                clean[good] = unwrap_angles(used[good])[0]
+    if isinstance(rows, slice):
+        return clean, finite
+    spread = q.copy()
+    spread[rows] = clean
+    return spread, finite
+
+
+def _finite_rows(x: Floats) -> Mask:
+    """(N,) whether all numbers of a row (N, k) are finite."""
+    return np.ones(x.shape[0], dtype=bool) if all_finite(x) else np.asarray(np.isfinite(x).all(axis=1))
+
+
+def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[str]) -> Floats | None:
+    """Torques (M, n) with NaN for everything that cannot be used; None when the log has none."""
+    if recording.effort is None:
+        return None
+    effort = recording.effort
+    extent = Extent.of(effort)
+    _refuse_if_missing(recording, "torque", effort, extent, cleaning.most_missing)
+    if not extent.finite and not all_finite(effort):
+        effort = np.where(np.isfinite(effort), effort, np.nan)
+        dropped["torque not finite"] += int(np.count_nonzero(np.isnan(effort)))
+        extent = Extent.of(effort)
+    if cleaning.spikes:
+        clock = recording.time if recording.effort_time is None else recording.effort_time
+        spikes = absurd_samples(effort, longest_spike(clock), extent)
+        if spikes.any():
+            dropped["torque spike"] += int(np.count_nonzero(spikes))
+            effort = np.where(spikes, np.nan, effort)
+            extent = Extent.of(effort)
+    if cleaning.saturated and (clipped := saturated_samples(effort, extent)).any():
+        share = clipped.mean(axis=0)
+        worst = int(np.argmax(share))
+        if share[worst] > cleaning.most_saturated:
+            raise DataError(
+                f"the torque of {recording.joint_names[worst]} is clipped in {100 * share[worst]:.0f} % of the samples",
+                remedy="Record a slower motion, or raise the torque or current limit of the drive.",
+            )
+        dropped["torque saturated"] += int(np.count_nonzero(clipped))
+        effort = np.where(clipped, np.nan, effort)
+    return effort
+
+
+def _refuse_if_missing(recording: Recording, what: str, values: Floats, extent: Extent, most: float) -> None:
+    if not values.size:
+        raise DataError("the recording is empty", remedy="Check the log and its channel map.")
+    if extent.finite or all_finite(values):
+        return
+    share = 1.0 - np.isfinite(values).mean(axis=0)
+    worst = int(np.argmax(share))
+    if share[worst] > most:
+        raise DataError(
+            f"{100 * share[worst]:.1f} % of the {what} samples of {recording.joint_names[worst]} are not finite",
+            remedy=f"At most {100 * most:g} % may be missing; check the channel, or cut the log.",
+        )
+
+
+def _check_rate(clock: Clock) -> None:
+    if 5.0 <= clock.rate_hz <= 1e5:
+        return
+    slow = clock.rate_hz < 5.0
+    raise DataError(
+        f"the time stamps give a sampling rate of {clock.rate_hz:.3g} Hz",
+        remedy=f"Is time in {'milliseconds or nanoseconds' if slow else 'hours or minutes'}? Declare its unit.",
+    )
+
+
+def _describe(clock: Clock) -> str:
+    faults = "".join(f"; {count} x {name}" for name, count in clock.faults.items())
+    jitter = 100 * clock.jitter_s / clock.period_s
+    return (
+        f"clock: {clock.rate_hz:.6g} Hz, step scatter {jitter:.2g} % of a period, "
+        f"{len(clock.stretches)} gap-free stretch{'es' if len(clock.stretches) > 1 else ''}{faults}"
+    )
+
+
+Rows = slice | NDArray[np.int64]
+
+
+def _as_slice(rows: NDArray[np.int64]) -> Rows:
+    """Consecutive rows as a slice, which copies nothing."""
+    if rows.size and rows[-1] - rows[0] == rows.size - 1 and bool((rows[1:] > rows[:-1]).all()):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Channel:
+    """A channel with its clock: the log's own (rows go with the positions' rows) or a foreign one."""
+
+    values: Floats
+    time: Floats
+    foreign: bool
+    gap_s: float
+    """Longest step of a foreign clock [s]."""
+
+    @classmethod
+    def read(
+        cls, recording: Recording, values: Floats | None, time: Floats | None, delay_s: float, cleaning: Cleaning
+    ) -> _Channel | None:
+        if values is None:
+            return None
+        if time is None and delay_s == 0.0:
+            return cls(values, recording.time, False, 0.0)
+        clock = read_clock(
+            recording.time if time is None else time, max_gap_s=cleaning.max_gap_s, repair=cleaning.repair_time
+        )
+        if not clock.monotone:
+            raise DataError("the clock of the torques or wrenches jumps backwards", remedy="Cut the log at the jump.")
+        gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s
+        return cls(values[clock.rows], clock.time - delay_s, True, gap)
+
+    def on(self, grid: Floats, stamps: Floats, rows: Rows, gap_s: float) -> tuple[Floats, Mask]:
+        if not self.foreign:
+            return resample(stamps, self.values[rows], grid, max_gap_s=gap_s)
+        near = (self.time >= grid[0] - 4 * self.gap_s) & (self.time <= grid[-1] + 4 * self.gap_s)
+        return resample(self.time[near], self.values[near], grid, max_gap_s=self.gap_s)
+
+
+def _stretch(
+    recording: Recording,
+    grid: Floats,
+    stamps: Floats,
+    rows: Rows,
+    q: Floats,
+    channels: dict[str, _Channel | None],
+    gap_s: float,
+) -> Stretch:
+    values: dict[str, tuple[Floats, Mask] | None] = {
+        name: None if channel is None else channel.on(grid, stamps, rows, gap_s) for name, channel in channels.items()
+    }
+    positions, _ = resample(stamps, q, grid, max_gap_s=gap_s)
+    velocity = None if recording.dq is None else resample(stamps, recording.dq[rows], grid, max_gap_s=gap_s)[0]
+    effort = values["effort"] or (np.full(positions.shape, np.nan), np.zeros(positions.shape, dtype=bool))
+    wrench = values["wrench"] or (None, None)
+    return Stretch(
+        time=grid,
+        q=positions,
+        dq=velocity,
+        effort=effort[0],
+        effort_known=effort[1],
+        wrench=wrench[0],
+        wrench_known=wrench[1],
+    )

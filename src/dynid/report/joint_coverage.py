@@ -1,0 +1,87 @@
+"""How much of what the robot can do the data show, and what the motion reveals worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.links.identify import Identification
+from dynid.logs.recording import Experiment
+from dynid.report.html_blocks import Block, Heading, Rows, Text
+from dynid.report.page import Section
+
+__all__ = ["Coverage"]
+
+Floats = NDArray[np.float64]
+WORST = 6
+"""Parameters named as the least known ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coverage(Section):
+    """Excitation: ranges, speeds and reversals of every joint; condition number; the least known parameters."""
+
+    fit: Identification
+    runs: tuple[Experiment, ...]
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Excitation"
+
+    def blocks(self) -> Sequence[Block]:
+        """A table per joint and the parameters that want more motion."""
+        runs = [run for run in self.runs if run.samples]
+        if not runs:
+            return []
+        header = (
+            "joint", "from", "to", "of its range %", "peak speed +", "peak speed -", "of its limit %", "reversals",
+            "samples that count",
+        )  # fmt: skip
+        rows = tuple(self._joint(j, runs) for j in range(self.fit.robot.dof))
+        return [Text(self._judgement(), "hint"), Rows(header, rows), *self._weakest()]
+
+    def _judgement(self) -> str:
+        condition = self.fit.estimate.condition
+        word = "good" if condition < 100 else "usable" if condition < 1000 else "poor"
+        return (
+            f"Condition number {condition:.3g} (columns scaled): {word}. It says how much errors of the torques can be "
+            "amplified in the worst combination of parameters; below 100 is good, beyond 1000 the motion wants work. "
+            "Dry friction needs every joint to move both ways, inertia needs acceleration, gravity needs poses."
+        )
+
+    def _joint(self, j: int, runs: Sequence[Experiment]) -> tuple[str | float | int | None, ...]:
+        body, limits = self.fit.robot.bodies[j], self.fit.robot.moving_joints[j].limits
+        q = np.concatenate([run.q[:, j] for run in runs])
+        dq = np.concatenate([run.dq[:, j] for run in runs])
+        scale, unit = (1.0, "m") if body.prismatic else (float(np.rad2deg(1.0)), "deg")
+        span = limits.upper - limits.lower
+        return (
+            f"{self.fit.robot.joint_names[j]} [{unit}]",
+            float(scale * q.min()),
+            float(scale * q.max()),
+            float(100.0 * np.ptp(q) / span) if np.isfinite(span) and span > 0.0 else None,
+            float(scale * max(dq.max(), 0.0)),
+            float(scale * max(-dq.min(), 0.0)),
+            float(100.0 * np.abs(dq).max() / limits.velocity) if np.isfinite(limits.velocity) else None,
+            sum(_reversals(run.dq[:, j]) for run in runs),
+            int(sum(run.valid[:, j].sum() for run in runs)),
+        )
+
+    def _weakest(self) -> list[Block]:
+        estimate = self.fit.estimate
+        order = np.argsort(-np.where(np.isfinite(estimate.relative_stderr), estimate.relative_stderr, np.inf))[:WORST]
+        rows = tuple(
+            (estimate.names[k], float(estimate.values[k]), float(estimate.stderr[k]), estimate.units[k]) for k in order
+        )
+        header = ("parameter", "value", "standard deviation", "unit")
+        return [Heading("Least known, relative to their size"), Rows(header, rows)]
+
+
+def _reversals(speed: Floats) -> int:
+    """How often a joint turns back; creeping below 1 % of its peak does not count."""
+    signs = np.sign(speed[np.abs(speed) > 0.01 * max(float(np.abs(speed).max()), 1e-12)])
+    return int(np.count_nonzero(np.diff(signs)))

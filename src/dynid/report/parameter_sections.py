@@ -1,0 +1,120 @@
+"""Parameters with intervals, and in words what each of them rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynid.links.identify import Identification
+from dynid.report.html_blocks import Block, Bullets, Heading, Rows, Text
+from dynid.report.page import Section
+
+__all__ = ["Parameters", "base_marks", "standard_marks"]
+
+WEAK_PERCENT = 30.0
+"""Relative standard deviation from which a value is called weakly known."""
+PRIOR = "prior-dominated"
+WORDS = (
+    ("identified", "the data determine it alone; use the value"),
+    ("combined", "the data determine the sum in the last column and no single term of it; use it as a whole"),
+    (
+        "weakly known",
+        "its standard deviation exceeds 30 % of its value: it hardly acts here, or is near zero",
+    ),
+    ("left open", "this motion does not reveal it; its value is a convention. Excite more, see dynid excite"),
+    (
+        PRIOR,
+        "the model before knows it better than these data alone do, which for a standard parameter may determine only "
+        "sums that it is part of; its value stays near the one before",
+    ),
+    ("unidentifiable", "no motion of this robot shows it in the torques, so no log will ever tell it"),
+)
+
+
+def base_marks(fit: Identification) -> tuple[str, ...]:
+    """(b,) what each estimated parameter rests on, in words."""
+    estimate, prior = fit.estimate, set(fit.estimate.prior_dominated)
+    single = [np.count_nonzero(row) == 1 for row in fit.problem.grouping]
+    marks = []
+    for name, alone, free, relative in zip(
+        estimate.names, single, estimate.undetermined, estimate.relative_stderr, strict=True
+    ):
+        kind = "left open" if free else PRIOR if name in prior else "identified" if alone else "combined"
+        marks.append(f"{kind}, weakly known" if not free and relative > WEAK_PERCENT else kind)
+    return tuple(marks)
+
+
+def standard_marks(fit: Identification) -> tuple[str, ...]:
+    """(p,) the same of every standard parameter; one that is a base parameter by itself has that one's mark."""
+    base, hidden = fit.base, set(fit.base.unidentifiable)
+    alone = {base.layout.index(name) for name in base.identifiable}
+    marks = dict(zip(base.columns, base_marks(fit), strict=False))
+    return tuple(
+        "unidentifiable" if name in hidden else marks[column] if column in alone else PRIOR
+        for column, name in enumerate(base.layout.names)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameters(Section):
+    """Base parameters with intervals; standard parameters with what supports them."""
+
+    fit: Identification
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Parameters"
+
+    def blocks(self) -> Sequence[Block]:
+        """Tables and the plain words of what cannot be known."""
+        hidden = tuple(self.fit.base.reasons.items())
+        why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
+        return [self._found(), Heading("What the marks mean"), Bullets(WORDS), *why, *self._bodies(), self._standard()]
+
+    def _found(self) -> Rows:
+        estimate, base = self.fit.estimate, self.fit.base
+        features = [feature.name for feature in self.fit.features]
+        prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(features))])
+        rows = [
+            (name, float(value), float(low), float(high), float(before), unit, mark, expression)
+            for name, value, (low, high), before, unit, mark, expression in zip(
+                estimate.names,
+                estimate.values,
+                estimate.interval(),
+                prior,
+                estimate.units,
+                base_marks(self.fit),
+                (*base.expressions, *features),
+                strict=True,
+            )
+        ]
+        return Rows(("base parameter", "value", "95 % from", "to", "before", "unit", "mark", "is"), tuple(rows))
+
+    def _bodies(self) -> list[Block]:
+        rows = []
+        for before, after in zip(self.fit.robot.bodies, self.fit.identified.bodies, strict=True):
+            com = ", ".join(f"{1000 * c:.1f}" for c in after.inertia.com)
+            moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(after.inertia.about_com))
+            rows.append((after.joint.child, after.inertia.mass, before.inertia.mass, com, moments))
+        header = ("body", "mass [kg]", "before", "centre of mass [mm]", "principal moments [kg m^2]")
+        note = "Physically possible bodies; where data leave a choice, the one nearest to the model before."
+        return [Heading("Bodies"), Text(note, "hint"), Rows(header, tuple(rows))]
+
+    def _standard(self) -> Rows:
+        fit = self.fit
+        rows = [
+            (name, float(value), float(before), float(spread), mark)
+            for name, value, before, spread, mark in zip(
+                fit.base.layout.names,
+                fit.standard,
+                fit.robot.parameter_vector,
+                fit.standard_stderr,
+                standard_marks(fit),
+                strict=True,
+            )
+        ]
+        header = ("standard parameter", "value", "before", "standard deviation", "mark")
+        return Rows(header, tuple(rows), folded=f"All {len(rows)} standard parameters")

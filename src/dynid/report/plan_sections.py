@@ -1,0 +1,166 @@
+"""A designed motion: what it will reveal, how far it stays from every limit, how it was found, and how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.excitation.constraints import Margin
+from dynid.excitation.excitation import Excitation
+from dynid.excitation.sampled_motion import Samples
+from dynid.kernels import inverse_dynamics
+from dynid.report.html_blocks import Block, Cards, Heading, Plot, Rows, Text
+from dynid.report.page import Section
+from dynid.report.replay import played
+from dynid.robot.model import Robot
+
+__all__ = ["Plan", "PlannedMotion", "Search"]
+
+Floats = NDArray[np.float64]
+POINTS = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan(Section):
+    """Figures, joint curves between their limits, predicted deviations, margins."""
+
+    plan: Excitation
+    robot: Robot | None = None
+    """For the torques; None leaves them out."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Motion to record"
+
+    def blocks(self) -> Sequence[Block]:
+        """Cards, plots and tables."""
+        plan = self.plan
+        start, end = plan.trajectory.recorded
+        tightest = plan.tightest
+        cards = [
+            ("condition number", f"{plan.condition_number:.3g}"),
+            ("to record [s]", f"{end - start:g}"),
+            ("whole motion [s]", f"{plan.trajectory.duration:g}"),
+        ]
+        if np.isfinite(plan.limits.velocity).any():
+            share = plan.coverage[np.isfinite(plan.limits.velocity)].min()
+            cards.append(("least share of the speed limits", f"{100 * share:.0f} %"))
+        if tightest is not None:
+            label = f"left to the closest limit: {tightest.limit}, {tightest.where}"
+            cards.append((label, f"{tightest.margin:.2g} {tightest.unit}"))
+        samples = plan.sample(POINTS / plan.trajectory.duration)
+        note = "The recorded part is periodic; the whole motion starts and ends at rest. Dashed: limits."
+        return [
+            Cards(tuple(cards)),
+            Text(plan.checks),
+            *(Text(f"Caution: {caution}.", "verdict open") for caution in plan.cautions),
+            Text(note, "hint"),
+            *self._positions(samples),
+            *self._shares(samples),
+            *self._tables(),
+        ]
+
+    def _positions(self, samples: Samples) -> list[Block]:
+        """One small plot per joint, between its limits."""
+        limits = self.plan.limits
+        plots: list[Block] = []
+        units = {margin.where: margin.unit for margin in self.plan.margins if margin.limit == "position"}
+        for name, q, low, high in zip(limits.joint_names, samples.q.T, limits.lower, limits.upper, strict=True):
+            bounds = [(label, np.full(len(q), x)) for label, x in (("from", low), ("to", high)) if np.isfinite(x)]
+            curves = [("position", q), *bounds]
+            unit = units.get(f"joint '{name}'", "rad or m")
+            what = f"{name} [{unit}]"
+            plots.append(Plot.of(f"position of {name}", "time [s]", what, samples.time, curves,
+                                 dashed=["from", "to"], small=True))  # fmt: skip
+        return plots
+
+    def _shares(self, samples: Samples) -> list[Block]:
+        """Speed, acceleration and torque of all joints in shares of their limits, where there are any."""
+        limits = self.plan.limits
+        kinds = [("speed", samples.dq, limits.velocity), ("acceleration", samples.ddq, limits.acceleration)]
+        if self.robot is not None:
+            torque = inverse_dynamics(self.robot, samples.q, samples.dq, samples.ddq)
+            kinds.append(("torque", torque, limits.torque))
+        plots: list[Block] = []
+        for what, values, limit in kinds:
+            used = np.isfinite(limit) & (limit > 0.0)
+            shares = values[:, used] / limit[used]
+            names = [name for name, here in zip(limits.joint_names, used, strict=True) if here]
+            if names:
+                one = np.ones(len(shares))
+                curves = [*zip(names, shares.T, strict=True), ("limit", one), ("-limit", -one)]
+                plots.append(Plot.of(f"{what} of all joints, in shares of the limits", "time [s]", f"{what} / limit",
+                                     samples.time, curves, dashed=["limit", "-limit"]))  # fmt: skip
+        return plots
+
+    def _tables(self) -> list[Block]:
+        plan = self.plan
+        found = zip(plan.parameter_names, plan.predicted_deviation, plan.parameter_units, strict=True)
+        deviations = tuple((name, float(deviation), unit) for name, deviation, unit in found)
+        accuracy = plan.accuracy()
+        nearest: dict[tuple[str, str], Margin] = {}
+        for margin in sorted(plan.margins, key=lambda margin: margin.relative):
+            nearest.setdefault((margin.limit, margin.where), margin)
+        margins = tuple(
+            (m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative)) for m in list(nearest.values())[:12]
+        )
+        return [
+            Heading("Nearest limits"),
+            Rows(("limit", "closest at", "margin", "unit", "free share %"), margins),
+            Heading("Predicted accuracy"),
+            Text(f"Standard deviations for {plan.assumed}.", "hint"),
+            Rows(accuracy.header, accuracy.rows),
+            Rows(("parameter", "predicted standard deviation", "unit"), deviations, folded="Every parameter"),
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedMotion(Section):
+    """A small player of the designed motion."""
+
+    plan: Excitation
+    robot: Robot
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "How it moves"
+
+    def blocks(self) -> Sequence[Block]:
+        """The player."""
+        samples = self.plan.sample(POINTS / self.plan.trajectory.duration)
+        return played(self.robot, samples.time, samples.q)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search(Section):
+    """How the criterion fell while the motion was searched for."""
+
+    plan: Excitation
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Search"
+
+    def blocks(self) -> Sequence[Block]:
+        """The best value of every start over time."""
+        steps = sorted(self.plan.history, key=lambda step: step.elapsed_s)
+        if len(steps) < 2:
+            return []
+        time = np.array([step.elapsed_s for step in steps])
+        curves = []
+        for start in sorted({step.start for step in steps}):
+            own = np.array([step.value if step.start == start else np.inf for step in steps])
+            best = np.minimum.accumulate(own)
+            best = np.where(np.isfinite(best), best, np.nan)
+            curves.append((f"start {start + 1}", np.log10(best) if self.plan.criterion.positive else best))
+        name = type(self.plan.criterion).__name__
+        ended = " Ended by hand before its time." if self.plan.interrupted else ""
+        note = f"Criterion {name} of the best motion so far that keeps all limits; lower is better.{ended}"
+        what = "log10 of the criterion" if self.plan.criterion.positive else "criterion"
+        return [Text(note, "hint"), Plot.of("criterion over time", "time [s]", what, time, curves)]

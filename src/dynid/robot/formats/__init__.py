@@ -1,0 +1,1 @@
+"""Descriptions of robots as files: one module or folder per format."""

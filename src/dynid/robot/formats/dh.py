@@ -1,0 +1,201 @@
+"""Denavit-Hartenberg tables, modified and standard, made into robots.
+
+Modified (Khalil and Kleinfinger): ``T = Rx(alpha) Tx(d) Rz(theta) Tz(r)``; link frame j lies on axis j, its near end.
+Standard: ``A = Rz(theta) Tz(d) Tx(a) Rx(alpha)``; link frame j lies on axis j + 1, the far end of the link.
+
+The two conventions use the letter d for different lengths, so each has its own row type.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError, DescriptionError
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import STANDARD_GRAVITY, Robot
+from dynid.robot.parts import Joint, JointKind, JointLimits, Link
+from dynid.spatial import transform, turn_about
+from dynid.terms.joint_models import JointModel
+
+__all__ = ["DH", "StandardDH", "from_dh"]
+
+_T = TypeVar("_T")
+_X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row(ABC):
+    """What the two kinds of row share."""
+
+    alpha: float = 0.0
+    """Angle from z_{j-1} to z_j [rad]."""
+    theta: float = 0.0
+    """Angle from x_{j-1} to x_j [rad], at q = 0."""
+    sigma: int = 0
+    """0 for a revolute joint, 1 for a prismatic one."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number and no joint type."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
+                raise DescriptionError(
+                    f"{field.name} is {value!r}", place=type(self).__name__, remedy="Give a finite number."
+                )
+        if self.sigma not in (0, 1):
+            raise DescriptionError(
+                f"sigma is {self.sigma}", place=type(self).__name__, remedy="Give 0 for revolute, 1 for prismatic."
+            )
+
+    @property
+    @abstractmethod
+    def T_previous_joint(self) -> NDArray[np.float64]:
+        """(4, 4) pose of the frame that joint j moves, in link frame j - 1 at q = 0; it moves about or along its z."""
+
+    @property
+    def kind(self) -> JointKind:
+        """The joint's kind."""
+        return "prismatic" if self.sigma else "revolute"
+
+    def in_radians(self) -> Self:
+        """The row whose angles were given in degrees."""
+        return replace(self, alpha=np.deg2rad(self.alpha), theta=np.deg2rad(self.theta))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DH(_Row):
+    """One joint in modified DH parameters; theta (or r, if prismatic) is the offset to which q is added.
+
+    Here alpha is measured about x_{j-1} and theta about z_j.
+    """
+
+    d: float = 0.0
+    """Distance from z_{j-1} to z_j along x_{j-1} [m]."""
+    r: float = 0.0
+    """Distance from x_{j-1} to x_j along z_j [m], at q = 0."""
+
+    @property
+    def T_previous_joint(self) -> NDArray[np.float64]:
+        # Rz(theta + q) Tz(r) = Tz(r) Rz(theta) Rz(q): the offset may stand before the motion
+        return _screw(_X, self.alpha, self.d) @ _screw(_Z, self.theta, self.r)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardDH(_Row):
+    """One joint in standard DH parameters; theta (or d, if prismatic) is the offset to which q is added.
+
+    Here alpha is measured about x_j and theta about z_{j-1}.
+    """
+
+    a: float = 0.0
+    """Distance from z_{j-1} to z_j along x_j [m]."""
+    d: float = 0.0
+    """Distance from x_{j-1} to x_j along z_{j-1} [m], at q = 0."""
+
+    @property
+    def T_previous_joint(self) -> NDArray[np.float64]:
+        return _screw(_Z, self.theta, self.d)
+
+    @property
+    def T_joint_link(self) -> NDArray[np.float64]:
+        """(4, 4) pose of link frame j in the frame that joint j moves."""
+        return _screw(_X, self.alpha, self.a)
+
+
+def from_dh(
+    rows: Sequence[DH] | Sequence[StandardDH],
+    *,
+    convention: Literal["modified", "standard"] = "modified",
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    name: str = "robot",
+    inertias: Sequence[Inertia] | None = None,
+    limits: Sequence[JointLimits] | None = None,
+    joint_models: Sequence[Sequence[JointModel]] | None = None,
+    degrees: bool = False,
+) -> Robot:
+    """Build a serial robot ``base, link1, ..., linkn`` with joints ``joint1, ..., jointn`` from a DH table.
+
+    In the modified convention body frame j is DH frame j. In the standard convention a joint does not turn about its
+    link frame's origin; a massless link ``axisj`` on the joint's axis moves, and ``linkj`` is fixed to it at the
+    standard frame and holds the inertia. The body's parameters are therefore reported in frame ``axisj``, which is the
+    modified DH frame; ``inertia.in_frame(row.T_joint_link)`` is the exact map.
+
+    Args:
+        rows: One `DH` (or `StandardDH`) per joint, from the base outwards.
+        convention: Which rows these are.
+        gravity: (3,) acceleration of free fall in frame 0 [m/s^2].
+        name: The robot's name.
+        inertias: One per link, in link frame j; no mass by default.
+        limits: One per joint; none by default.
+        joint_models: The models of each joint; none by default.
+        degrees: Whether alpha and theta are given in degrees.
+
+    Angles within 1e-12 rad of a multiple of 90 degrees give exact zeros and ones.
+    """
+    n = len(rows)
+    _check_rows(rows, convention)
+    inertias = _one_per_joint("inertias", inertias, [Inertia.zero()] * n)
+    limits = _one_per_joint("limits", limits, [JointLimits()] * n)
+    models = _one_per_joint("joint_models", joint_models, [()] * n)
+    links, joints = [Link(name="base")], []
+    for j, row in enumerate(rows, start=1):
+        row = row.in_radians() if degrees else row
+        moving = f"link{j}" if isinstance(row, DH) else f"axis{j}"
+        joints.append(
+            Joint(
+                name=f"joint{j}",
+                kind=row.kind,
+                parent=links[-1].name,
+                child=moving,
+                T_parent_joint=row.T_previous_joint,
+                limits=limits[j - 1],
+                models=tuple(models[j - 1]),
+            )
+        )
+        if isinstance(row, StandardDH):
+            links.append(Link(name=moving))
+            T = row.T_joint_link
+            joints.append(Joint(name=f"frame{j}", kind="fixed", parent=moving, child=f"link{j}", T_parent_joint=T))
+        links.append(Link(name=f"link{j}", inertia=inertias[j - 1]))
+    return Robot(name=name, links=tuple(links), joints=tuple(joints), gravity=np.asarray(gravity, dtype=float))
+
+
+def _check_rows(rows: Sequence[DH] | Sequence[StandardDH], convention: str) -> None:
+    row_types: dict[str, type[DH] | type[StandardDH]] = {"modified": DH, "standard": StandardDH}
+    expected = row_types.get(convention)
+    if expected is None:
+        raise ArgumentError(f"convention {convention!r} is not known", remedy="Use 'modified' or 'standard'.")
+    if not rows:
+        raise DescriptionError("the DH table has no row", remedy="Give one row per joint.")
+    for index, row in enumerate(rows):
+        if not isinstance(row, expected):
+            raise ArgumentError(
+                f"the {convention} convention needs {expected.__name__} rows, not {type(row).__name__}",
+                place=f"row {index + 1}",
+                remedy="Use DH rows with convention='modified', StandardDH rows with convention='standard'.",
+            )
+
+
+def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T]) -> Sequence[_T]:
+    if given is not None and len(given) != len(default):
+        raise ArgumentError(
+            f"{len(given)} {what} for {len(default)} joints",
+            remedy=f"Give one of the {what} per row, or leave them out.",
+        )
+    return default if given is None else given
+
+
+def _screw(axis: NDArray[np.float64], angle: float, length: float) -> NDArray[np.float64]:
+    """Turn about an axis through the origin and shift along it (4, 4), exact at multiples of 90 degrees."""
+    quarter_turns = round(angle / (np.pi / 2))
+    if abs(angle - quarter_turns * (np.pi / 2)) <= 1e-12 * max(1, abs(quarter_turns)):
+        cosine, sine = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarter_turns % 4]
+    else:
+        cosine, sine = float(np.cos(angle)), float(np.sin(angle))
+    return transform(turn_about(axis, cosine, sine), length * axis)

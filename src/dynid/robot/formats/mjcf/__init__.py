@@ -1,0 +1,1 @@
+"""MuJoCo's MJCF: reading a robot and writing identified parameters back."""

@@ -1,0 +1,237 @@
+"""Mass properties of the bodies of MJCF: stated in ``<inertial>``, or left to the primitive shapes of their geoms.
+
+Hinge and slide joints of MJCF: axis and anchor, zero position, range, friction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.robot.formats.mjcf.settings import ORIENTATIONS, MjcfSettings, rotation_to_z_axis
+from dynid.robot.formats.xml import Element
+from dynid.robot.inertia import Inertia
+from dynid.robot.parts import Joint, JointKind, JointLimits
+from dynid.spatial import rotation_about, transform
+from dynid.terms.joint_models import Coulomb, JointModel, RotorInertia, Viscous
+
+__all__ = ["JOINT_MODELS", "geom_inertia", "read_joint", "stated_inertia"]
+
+_WATER = 1000.0  # kg/m^3, MuJoCo's default density
+
+Shape = tuple[float, NDArray[np.float64]]
+"""Volume [m^3] and principal moments per unit mass (3,) [m^2]."""
+
+
+def _ellipsoid(size: NDArray[np.float64]) -> Shape:
+    a, b, c = size**2
+    return 4.0 / 3.0 * np.pi * float(np.prod(size)), np.array([b + c, a + c, a + b]) / 5.0
+
+
+def _sphere(size: NDArray[np.float64]) -> Shape:
+    return _ellipsoid(np.repeat(size[0], 3))
+
+
+def _box(size: NDArray[np.float64]) -> Shape:
+    a, b, c = size**2
+    return 8.0 * float(np.prod(size)), np.array([b + c, a + c, a + b]) / 3.0
+
+
+def _cylinder(size: NDArray[np.float64]) -> Shape:
+    r, h = size
+    across = r**2 / 4.0 + h**2 / 3.0
+    return 2.0 * np.pi * r**2 * h, np.array([across, across, r**2 / 2.0])
+
+
+def _capsule(size: NDArray[np.float64]) -> Shape:
+    r, h = size
+    tube, tube_moments = _cylinder(size)
+    caps, _ = _sphere(size)
+    across = 0.4 * r**2 + h**2 + 0.75 * h * r
+    moments = tube * tube_moments + caps * np.array([across, across, 0.4 * r**2])
+    return tube + caps, moments / (tube + caps)
+
+
+# type -> how many sizes it has, and its shape
+_SHAPES: dict[str, tuple[int, Callable[[NDArray[np.float64]], Shape]]] = {
+    "sphere": (1, _sphere),
+    "capsule": (2, _capsule),
+    "cylinder": (2, _cylinder),
+    "ellipsoid": (3, _ellipsoid),
+    "box": (3, _box),
+}
+_WEIGHTLESS = ("plane", "hfield")
+
+
+def stated_inertia(settings: MjcfSettings, inertial: Element) -> Inertia:
+    """Mass properties in an ``<inertial>``, in the body frame."""
+    document = settings.document
+    full = "fullinertia" in inertial.attributes
+    if full and not inertial.attributes.keys().isdisjoint((*ORIENTATIONS, "diaginertia")):
+        raise document.error(
+            inertial, "'fullinertia' cannot stand with an orientation or 'diaginertia'", "Keep one of the forms."
+        )
+    if full:
+        xx, yy, zz, xy, xz, yz = document.numbers(inertial, "fullinertia", 6)
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    else:
+        tensor = np.diag(document.numbers(inertial, "diaginertia", 3, np.zeros(3)))
+    R = settings.rotation(inertial)
+    mass, com = document.number(inertial, "mass"), document.numbers(inertial, "pos", 3)
+    with document.at(inertial):
+        return Inertia.from_com(mass, com, R @ tensor @ R.T)
+
+
+def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Inertia:
+    """Mass properties of one geom in the frame it stands in.
+
+    Args:
+        settings: Options of the file.
+        geom: The element with its defaults filled in.
+        moving: Whether its body can move. A mesh on a body that cannot is skipped, for its mass plays no role.
+
+    Raises:
+        DescriptionError: The mass would depend on a mesh, or a number is wrong.
+    """
+    document = settings.document
+    kind = geom.attributes.get("type", "mesh" if "mesh" in geom.attributes else "sphere")
+    mass = document.number(geom, "mass") if "mass" in geom.attributes else None
+    density = document.number(geom, "density", _WATER)
+    low, high = settings.inertia_groups
+    if kind in _WEIGHTLESS or not low <= document.number(geom, "group", 0.0) <= high:
+        return Inertia.zero()
+    if mass == 0.0 or (mass is None and density == 0.0):
+        return Inertia.zero()
+    if kind not in _SHAPES or "mesh" in geom.attributes or geom.attributes.get("shellinertia") == "true":
+        if not moving:
+            return Inertia.zero()
+        what = "a shell" if kind in _SHAPES and "mesh" not in geom.attributes else f"of type '{kind[:60]}'"
+        remedy = 'Give the body an <inertial>, or the geom mass="0"; meshes are never opened.'
+        raise document.error(geom, f"the body's inertia would come from a geom {what}", remedy)
+    size, T_frame_geom = _size_and_pose(settings, geom, kind)
+    if np.any(size <= 0.0) or density < 0.0 or (mass is not None and mass < 0.0):
+        raise document.error(geom, "size, density and mass must be positive", "Correct the geom.")
+    volume, moments = _SHAPES[kind][1](size)
+    mass = density * volume if mass is None else mass
+    R = T_frame_geom[:3, :3]
+    with document.at(geom):
+        return Inertia.from_com(mass, T_frame_geom[:3, 3], R @ np.diag(mass * moments) @ R.T)
+
+
+def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    document, count = settings.document, _SHAPES[kind][0]
+    size = document.number_list(geom, "size")
+    if "fromto" not in geom.attributes or kind == "sphere":
+        if size.size < count:
+            raise document.error(geom, f"a {kind} needs {count} sizes, not {size.size}", "Complete 'size'.")
+        return size[:count], settings.pose(geom)
+    ends = document.numbers(geom, "fromto", 6)
+    along, middle = ends[3:] - ends[:3], (ends[:3] + ends[3:]) / 2.0
+    half = np.linalg.norm(along) / 2.0
+    if not half > 1e-14 or not size.size:
+        raise document.error(geom, "'fromto' has no length or 'size' is empty", "Give two different points and a size.")
+    # a box or ellipsoid drawn between two points is as deep as it is wide
+    sizes = np.array([*np.repeat(size[0], count - 1), half])
+    return sizes, transform(rotation_to_z_axis(along / (2.0 * half)), middle)
+
+
+JOINT_MODELS: dict[str, type[RotorInertia] | type[Viscous] | type[Coulomb]] = {
+    "armature": RotorInertia,
+    "damping": Viscous,
+    "frictionloss": Coulomb,
+}
+"""Attribute of ``<joint>`` -> the joint model it becomes; the units are the same."""
+
+
+def read_joint(
+    settings: MjcfSettings, element: Element, name: str, kind: str, T_body_frame: NDArray[np.float64], effort: float
+) -> tuple[Joint, NDArray[np.float64]]:
+    """Read a joint that is not connected yet.
+
+    Args:
+        settings: Options of the file.
+        element: The joint with its defaults filled in.
+        name: Name of the joint.
+        kind: Its type in the file; only hinge and slide are supported.
+        T_body_frame: (4, 4) pose of the frame element it stands in, in the body.
+        effort: What its actuators can give [N m or N].
+
+    Returns:
+        The joint, whose placement is only the motion from its zero to the pose drawn in the file, and its anchor (3,)
+        in the body.
+
+    Raises:
+        DescriptionError: The joint is wrong or not supported.
+    """
+    document = settings.document
+    _check_supported(settings, element, name, kind)
+    R = T_body_frame[:3, :3]
+    anchor = R @ document.numbers(element, "pos", 3, np.zeros(3)) + T_body_frame[:3, 3]
+    axis = R @ document.numbers(element, "axis", 3, [0.0, 0.0, 1.0])
+    limits = _limits(settings, element, kind, effort)
+    turning: JointKind = "revolute" if np.isfinite([limits.lower, limits.upper]).any() else "continuous"
+    with document.at(element):
+        joint = Joint(
+            name=name,
+            kind="prismatic" if kind == "slide" else turning,
+            parent="",
+            child="",
+            axis=axis,
+            limits=limits,
+            models=_joint_models(settings, element),
+        )
+    zero = -document.number(element, "ref", 0.0)
+    if kind == "slide":  # where a slide is anchored makes no difference
+        return replace(joint, T_parent_joint=transform(np.eye(3), zero * joint.axis)), np.zeros(3)
+    turned = transform(rotation_about(joint.axis, settings.radians(zero)), np.zeros(3))
+    return replace(joint, T_parent_joint=turned), anchor
+
+
+def _check_supported(settings: MjcfSettings, element: Element, name: str, kind: str) -> None:
+    document = settings.document
+    if kind in ("ball", "free"):
+        remedy = f"Hold the joint: read_mjcf(path, locked={{{name!r}: 0.0}})."
+        raise document.error(element, f"{kind} joints are not supported", remedy)
+    if kind not in ("hinge", "slide"):
+        raise document.error(element, f"the joint type '{kind[:60]}' is not known", "Use hinge or slide.")
+    for spring in ("stiffness", "springdamper"):
+        if spring in element.attributes and document.number_list(element, spring).any():
+            remedy = f"Remove '{spring}' and model it elsewhere."
+            raise document.error(element, f"joint springs ('{spring}') are not supported", remedy)
+
+
+def _joint_models(settings: MjcfSettings, element: Element) -> tuple[JointModel, ...]:
+    models = []
+    for attribute, model in JOINT_MODELS.items():
+        if attribute in element.attributes:
+            first, *higher = settings.document.number_list(element, attribute)
+            if any(higher):
+                raise settings.document.error(
+                    element,
+                    f"'{attribute}' is a polynomial, which is not supported",
+                    "Give its first coefficient only.",
+                )
+            models += [model(float(first))] if first else []
+    return tuple(models)
+
+
+def _limits(settings: MjcfSettings, element: Element, kind: str, effort: float) -> JointLimits:
+    lower, upper = _range(settings, element, "range", "limited") or (-np.inf, np.inf)
+    if kind == "hinge":
+        lower, upper = settings.radians(lower), settings.radians(upper)
+    force = _range(settings, element, "actuatorfrcrange", "actuatorfrclimited")
+    with settings.document.at(element):
+        return JointLimits(lower=lower, upper=upper, effort=min(map(abs, force)) if force else effort)
+
+
+def _range(settings: MjcfSettings, element: Element, attribute: str, switch: str) -> tuple[float, float] | None:
+    """The range, if the file gives one and it is switched on."""
+    if attribute not in element.attributes:
+        return None
+    lower, upper = settings.document.numbers(element, attribute, 2)
+    limited = element.attributes.get(switch, "auto")
+    applies = limited == "true" or (limited == "auto" and settings.autolimits)
+    return (float(lower), float(upper)) if applies else None

@@ -1,0 +1,213 @@
+"""Reading MJCF, the model format of MuJoCo: bodies with hinge and slide joints, their inertias, friction and limits.
+
+A body becomes a link whose frame is the body's frame. A joint that does not pass through that frame's origin, and every
+joint but the last of a body with several, gets a massless link of its own, ``<joint>_frame``. What changes the dynamics
+and is not supported is refused by name; everything else (assets, sensors, keyframes, contacts, ...) is skipped. Nothing
+but the given file is opened: neither meshes nor includes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.robot.formats.mjcf.bodies import geom_inertia, read_joint, stated_inertia
+from dynid.robot.formats.mjcf.settings import MjcfSettings, check_scope, effort_limits, read_settings
+from dynid.robot.formats.xml import Element, XmlDocument, parse_document, read_document
+from dynid.robot.inertia import Inertia
+from dynid.robot.locking import check_locked, lock
+from dynid.robot.model import ModelFile, Robot
+from dynid.robot.parts import Joint, Link
+from dynid.spatial import transform
+
+__all__ = ["MjcfModel", "parse_mjcf", "read_mjcf", "read_model"]
+
+
+@dataclass(slots=True, eq=False)
+class MjcfModel:
+    """A file as read: its links and joints with the elements they came from."""
+
+    document: XmlDocument
+    settings: MjcfSettings
+    links: list[Link] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    bodies: dict[str, Element] = field(default_factory=dict)
+    """Link -> ``<body>``."""
+    frames: dict[str, list[str]] = field(default_factory=dict)
+    """Link of a body -> the massless links of its joints."""
+    joint_elements: dict[str, Element] = field(default_factory=dict)
+    """Joint -> ``<joint>`` with its defaults filled in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """Something in a body, with the frame elements around it taken into account."""
+
+    element: Element
+    T_body_frame: NDArray[np.float64]
+    childclass: str
+
+
+def read_mjcf(path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None) -> Robot:
+    """Read a robot from an MJCF file; gravity comes from the file.
+
+    Args:
+        path: The file; nothing else is opened.
+        locked: Joint name -> position [rad or m] at which the joint is held; needed for joints under an equality
+            constraint, and possible for ball and free joints at 0.
+
+    Raises:
+        DescriptionError: The file is wrong or uses what is not supported; the error says where and what to do.
+    """
+    return _robot(read_document(path), locked or {})
+
+
+def parse_mjcf(text: str, name: str = "<text>", *, locked: Mapping[str, float] | None = None) -> Robot:
+    """Read a robot from the text of an MJCF; ``name`` stands for the file in messages. See `read_mjcf`."""
+    return _robot(parse_document(text, name), locked or {})
+
+
+def _robot(document: XmlDocument, locked: Mapping[str, float]) -> Robot:
+    model = read_model(document, locked)
+    check_locked(locked, [joint.name for joint in model.joints])
+    name = document.root.attributes.get("model") or "robot"
+    source = ModelFile(path=document.path, format="mjcf", text=document.data.decode("utf-8"))
+    with document.at(document.root):
+        return Robot(
+            name=name,
+            links=tuple(model.links),
+            joints=tuple(model.joints),
+            gravity=model.settings.gravity,
+            source=source,
+        )
+
+
+def read_model(document: XmlDocument, locked: Mapping[str, float]) -> MjcfModel:
+    """Read links and joints together with the elements they came from."""
+    if document.root.tag != "mujoco":
+        remedy = (
+            "Use read_urdf." if document.root.tag == "robot" else "Give a file whose outermost element is <mujoco>."
+        )
+        raise document.error(document.root, f"this is not an MJCF: it starts with <{document.root.tag[:60]}>", remedy)
+    check_scope(document, locked)
+    return _Reader(document, locked).read()
+
+
+class _Reader:
+    """Walks the tree of bodies, depth first as MuJoCo numbers them."""
+
+    def __init__(self, document: XmlDocument, locked: Mapping[str, float]) -> None:
+        self._document = document
+        self._locked = locked
+        self._settings = read_settings(document)
+        self._model = MjcfModel(document, self._settings)
+        self._efforts = effort_limits(self._settings)
+        self._taken = {element.name for element in document.root.walk() if element.tag in ("body", "joint")}
+        self._count = 0
+
+    def read(self) -> MjcfModel:
+        self._model.links.append(Link(name="world"))
+        for world in self._document.root.all("worldbody"):
+            self._read_children(world, "world", world.attributes.get("childclass", "main"), moving=False)
+        if len(self._model.links) == 1:
+            raise self._document.error(self._document.root, "the model has no body", "Add a <body> to <worldbody>.")
+        return self._model
+
+    def _read_children(self, body: Element, link: str, childclass: str, *, moving: bool) -> None:
+        for member in self._members(body, np.eye(4), childclass):
+            if member.element.tag == "body":
+                self._read_body(member, link, moving=moving)
+
+    def _members(self, holder: Element, T_body_frame: NDArray[np.float64], childclass: str) -> Iterator[_Member]:
+        for child in holder.children:
+            if child.tag == "frame":
+                T_body_child = T_body_frame @ self._settings.pose(child)
+                yield from self._members(child, T_body_child, child.attributes.get("childclass", childclass))
+            else:
+                yield _Member(element=child, T_body_frame=T_body_frame, childclass=childclass)
+
+    def _read_body(self, member: _Member, parent: str, *, moving: bool) -> None:
+        body = member.element
+        self._count += 1
+        name = body.name or self._unused(f"body{self._count}")
+        if name == "world":
+            raise self._document.error(body, "the name 'world' belongs to the world", "Rename the body.")
+        childclass = body.attributes.get("childclass", member.childclass)
+        members = list(self._members(body, np.eye(4), childclass))
+        joints = [self._joint(m, name, k) for k, m in enumerate(m for m in members if m.element.tag in _JOINTS)]
+        moving = moving or any(joint.moves and joint.name not in self._locked for joint, _ in joints)
+        self._model.bodies[name] = body
+        self._model.frames[name] = []
+        self._chain(name, parent, member.T_body_frame @ self._settings.pose(body), joints)
+        self._model.links.append(Link(name=name, inertia=self._inertia(body, members, moving=moving)))
+        self._read_children(body, name, childclass, moving=moving)
+
+    # --- joints ----------------------------------------------------------------------------------------------------
+
+    def _chain(
+        self,
+        link: str,
+        parent: str,
+        T_parent_body: NDArray[np.float64],
+        joints: list[tuple[Joint, NDArray[np.float64]]],
+    ) -> None:
+        """Connect a body to its parent through its joints, each given with its anchor (3,) in the body frame."""
+        T_parent_next = T_parent_body
+        for index, (joint, anchor) in enumerate(joints):
+            last = index == len(joints) - 1 and not anchor.any()
+            child = link if last else self._unused(f"{joint.name}_frame")
+            T_at_zero = T_parent_next @ _shift(anchor) @ joint.T_parent_joint
+            placed = replace(joint, parent=parent, child=child, T_parent_joint=T_at_zero)
+            self._model.joints.append(lock(placed, self._locked[joint.name]) if joint.name in self._locked else placed)
+            if not last:
+                self._model.links.append(Link(name=child))
+                self._model.frames[link].append(child)
+            parent, T_parent_next = child, _shift(-anchor)
+        if parent != link:
+            name = self._unused(f"{link}_fixed")
+            joint = Joint(name=name, kind="fixed", parent=parent, child=link, T_parent_joint=T_parent_next)
+            self._model.joints.append(joint)
+
+    def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, NDArray[np.float64]]:
+        """A joint of the body, unconnected, and its anchor in the body frame."""
+        element = self._settings.resolve(member.element, member.childclass)
+        name = element.name or self._unused(f"{body}_joint{index + 1}")
+        self._model.joint_elements[name] = element
+        kind = "free" if element.tag == "freejoint" else element.attributes.get("type", "hinge")
+        if kind in ("ball", "free") and self._locked.get(name) == 0.0:
+            return Joint(name=name, kind="fixed", parent="", child=""), np.zeros(3)
+        return read_joint(self._settings, element, name, kind, member.T_body_frame, self._efforts.get(name, np.inf))
+
+    # --- inertias --------------------------------------------------------------------------------------------------
+
+    def _inertia(self, body: Element, members: list[_Member], *, moving: bool) -> Inertia:
+        inertial = self._document.only(body, "inertial")
+        source = self._settings.inertia_from_geom
+        if inertial is not None and source != "true":
+            return stated_inertia(self._settings, inertial)
+        if source == "false":
+            return Inertia.zero()
+        total = Inertia.zero()
+        for member in members:
+            if member.element.tag == "geom":
+                geom = self._settings.resolve(member.element, member.childclass)
+                total += geom_inertia(self._settings, geom, moving=moving).in_frame(member.T_body_frame)
+        return total
+
+    def _unused(self, name: str) -> str:
+        """The name, with underscores behind it until no body or joint has it."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+_JOINTS = ("joint", "freejoint")
+
+
+def _shift(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    return transform(np.eye(3), p)

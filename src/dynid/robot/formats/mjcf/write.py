@@ -1,0 +1,232 @@
+"""Writing MJCF: new numbers in the text a robot came from, or a fresh file for a robot that came from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ExportError
+from dynid.files import write_atomically
+from dynid.robot.formats.mjcf.bodies import JOINT_MODELS
+from dynid.robot.formats.mjcf.read import MjcfModel, read_model
+from dynid.robot.formats.mjcf.settings import ORIENTATIONS, MjcfSettings
+from dynid.robot.formats.xml import Element, TextEdits, format_numbers, parse_document, start_tag
+from dynid.robot.inertia import Inertia, centre_of_mass, same_inertia
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint
+from dynid.spatial import inverse_transform
+
+__all__ = ["mjcf_text", "write_mjcf"]
+
+_UPPER = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])  # MuJoCo's order: M11 M22 M33 M12 M13 M23
+
+
+def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a robot as an MJCF file; see `mjcf_text`.
+
+    MJCF has no place for offsets and couplings: they are not in the file. Keep them with `dynid.write_result`.
+
+    Args:
+        robot: The robot.
+        path: The file to write; it appears complete or not at all.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        ExportError: The file exists, cannot be written, or the robot has numbers an MJCF cannot hold.
+    """
+    write_atomically(path, mjcf_text(robot).encode("utf-8"), force=force)
+
+
+def mjcf_text(robot: Robot) -> str:
+    """The robot as the text of an MJCF.
+
+    A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses and
+    gravity put in and everything else left byte for byte. Any other robot gets a fresh text. MJCF has no place for
+    offsets, couplings, and limits of velocity and acceleration.
+    """
+    if robot.source is not None and robot.source.format == "mjcf":
+        held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
+        model = read_model(parse_document(robot.source.text, robot.source.path), held)
+        if {link.name for link in model.links} == {link.name for link in robot.links}:
+            return _updated(robot, model)
+    return "\n".join(_fresh(robot)) + "\n"
+
+
+def _updated(robot: Robot, model: MjcfModel) -> str:
+    edits = TextEdits(model.document)
+    present = {link.name: link.inertia for link in model.links}
+    for name, body in model.bodies.items():
+        inertia = _with_frames(robot, name, model.frames[name])
+        if not same_inertia(inertia, present[name]):
+            _set_inertial(edits, model.settings, body, name, inertia)
+    for joint in robot.moving_joints:
+        element = model.joint_elements[joint.name]
+        for attribute, value in _friction(joint).items():
+            given = model.document.number_list(element, attribute) if attribute in element.attributes else [0.0]
+            edits.set_numbers(element, attribute, [value], given[:1])
+    if not np.array_equal(robot.gravity, model.settings.gravity):
+        _set_gravity(edits, model, robot.gravity)
+    return edits.apply().decode("utf-8")
+
+
+def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: NDArray[np.float64]) -> None:
+    options = model.document.root.all("option")
+    if any(flag.attributes.get("gravity") == "disable" for option in options for flag in option.all("flag")):
+        raise ExportError("the file switches gravity off by a flag", remedy="Take the flag out of the MJCF file first.")
+    if options:
+        edits.set_attribute(options[-1], "gravity", format_numbers(gravity))
+    else:
+        edits.insert_first(model.document.root, [start_tag("option", {"gravity": format_numbers(gravity)}) + "/>"])
+
+
+def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
+    """Inertia of a body's link with what has been given to the massless links of its joints."""
+    total = robot.link(link).inertia
+    index, T_body_link = robot.link_body(link)
+    for frame in frames:
+        part = robot.link(frame).inertia
+        own, T_body_frame = robot.link_body(frame)
+        if own == index:
+            total += part.in_frame(inverse_transform(T_body_link) @ T_body_frame)
+        elif not same_inertia(total + part, total):
+            raise ExportError(
+                "a body with several joints has inertia between them, which MJCF cannot hold",
+                place=f"link '{frame}'",
+                remedy="Move that inertia to the body, or write a URDF.",
+            )
+    return total
+
+
+def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name: str, inertia: Inertia) -> None:
+    """Put an inertia in place, in the form the file already uses for it."""
+    document = settings.document
+    if settings.inertia_from_geom == "true":
+        remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
+        raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=document.path, remedy=remedy)
+    com, tensor = centre_of_mass(inertia, name), inertia.about_com
+    inertial = document.only(body, "inertial")
+    if inertial is None:
+        edits.insert_first(body, [start_tag("inertial", _inertial_attributes(inertia, com)) + "/>"])
+        return
+    edits.set_numbers(inertial, "pos", com, document.numbers(inertial, "pos", 3))
+    edits.set_numbers(inertial, "mass", [inertia.mass], [document.number(inertial, "mass")])
+    if "fullinertia" in inertial.attributes:
+        present = document.numbers(inertial, "fullinertia", 6)
+        edits.set_numbers(inertial, "fullinertia", tensor[_UPPER], present)
+        return
+    R = settings.rotation(inertial)
+    moments = R.T @ tensor @ R
+    if np.linalg.norm(moments - np.diag(np.diag(moments))) > 1e-15 * np.linalg.norm(moments):
+        moments, R = _principal(tensor)
+        for orientation in ORIENTATIONS:
+            if orientation != "quat":
+                edits.remove_attribute(inertial, orientation)
+        edits.set_attribute(inertial, "quat", format_numbers(_quaternion(R)))
+    present = document.numbers(inertial, "diaginertia", 3, np.zeros(3))
+    edits.set_numbers(inertial, "diaginertia", np.diag(moments), present)
+
+
+def _inertial_attributes(inertia: Inertia, com: NDArray[np.float64]) -> dict[str, str]:
+    numbers: dict[str, Iterable[float]] = {"pos": com, "mass": [inertia.mass], "fullinertia": inertia.about_com[_UPPER]}
+    return {name: format_numbers(values) for name, values in numbers.items()}
+
+
+def _principal(tensor: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Principal moments (3, 3), largest first, and the axes (3, 3) as columns of a rotation."""
+    moments, axes = np.linalg.eigh(tensor)
+    axes = axes[:, ::-1] * [1.0, 1.0, 1.0]
+    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+    return np.diag(moments[::-1]), axes
+
+
+def _quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quaternion w, x, y, z of a rotation: the best eigenvector of Bar-Itzhack's matrix, right for every rotation."""
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R.ravel()
+    K = np.array(
+        [
+            [xx + yy + zz, zy - yz, xz - zx, yx - xy],
+            [zy - yz, xx - yy - zz, yx + xy, xz + zx],
+            [xz - zx, yx + xy, yy - xx - zz, zy + yz],
+            [yx - xy, xz + zx, zy + yz, zz - xx - yy],
+        ]
+    )
+    q: NDArray[np.float64] = np.linalg.eigh(K)[1][:, -1]
+    return q if q[0] >= 0.0 else -q
+
+
+def _friction(joint: Joint) -> dict[str, float]:
+    """Attribute of ``<joint>`` -> value, for the models the joint has."""
+    return {name: m.values[0] for name, kind in JOINT_MODELS.items() for m in joint.models if isinstance(m, kind)}
+
+
+def _fresh(robot: Robot) -> Iterator[str]:
+    yield start_tag("mujoco", {"model": robot.name}) + ">"
+    yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>'
+    yield "  " + start_tag("option", {"gravity": format_numbers(robot.gravity)}) + "/>"
+    yield "  <worldbody>"
+    outgoing: dict[str, list[Joint]] = defaultdict(list)
+    for joint in robot.joints:
+        outgoing[joint.parent].append(joint)
+    # a stack of bodies to open (depth) and to close (-depth): chains may be longer than the call stack
+    waiting: list[tuple[int, str, list[Joint]]] = [(2, robot.root, [])]
+    if robot.root == "world":
+        waiting = [(2, *_joints_to_body(robot, outgoing, joint)) for joint in reversed(outgoing["world"])]
+    while waiting:
+        depth, link, joints = waiting.pop()
+        if depth < 0:
+            yield "  " * -depth + "</body>"
+            continue
+        yield from ("  " * depth + line for line in _body_lines(robot, link, joints))
+        waiting.append((-depth, link, []))
+        waiting += [(depth + 1, *_joints_to_body(robot, outgoing, joint)) for joint in reversed(outgoing[link])]
+    yield "  </worldbody>"
+    yield "</mujoco>"
+
+
+def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint) -> tuple[str, list[Joint]]:
+    """The next link that becomes a body, and the joints to it.
+
+    MuJoCo refuses a moving body without mass; a massless link between two moving joints is left out, and its joints go
+    to the body behind it.
+    """
+    joints = [first]
+    while joints[-1].moves and not robot.link(joints[-1].child).inertia.vector.any():
+        following = outgoing[joints[-1].child]
+        if len(following) != 1 or not following[0].moves:
+            break
+        joints.append(following[0])
+    return joints[-1].child, joints
+
+
+def _body_lines(robot: Robot, link: str, joints: list[Joint]) -> Iterator[str]:
+    """Start of a body: its tag, inertial and joints."""
+    T_body_joint, attributes = np.eye(4), []
+    for joint in reversed(joints):
+        attributes.append(_joint_attributes(joint, T_body_joint))
+        T_body_joint = T_body_joint @ inverse_transform(joint.T_parent_joint)
+    T_parent_body = inverse_transform(T_body_joint)
+    pose = {"pos": T_parent_body[:3, 3], "quat": _quaternion(T_parent_body[:3, :3])} if joints else {}
+    yield start_tag("body", {"name": link} | {name: format_numbers(values) for name, values in pose.items()}) + ">"
+    inertia = robot.link(link).inertia
+    if inertia.vector.any():
+        yield "  " + start_tag("inertial", _inertial_attributes(inertia, centre_of_mass(inertia, link))) + "/>"
+    moving = [values for joint, values in zip(joints, reversed(attributes), strict=True) if joint.moves]
+    yield from ("  " + start_tag("joint", values) + "/>" for values in moving)
+
+
+def _joint_attributes(joint: Joint, T_body_joint: NDArray[np.float64]) -> dict[str, str]:
+    limits = joint.limits
+    kind = "slide" if joint.kind == "prismatic" else "hinge"
+    numbers: dict[str, Iterable[float]] = {"axis": T_body_joint[:3, :3] @ joint.axis}
+    if T_body_joint[:3, 3].any():
+        numbers["pos"] = T_body_joint[:3, 3]
+    if np.isfinite([limits.lower, limits.upper]).all() and joint.kind != "continuous":
+        numbers["range"] = [limits.lower, limits.upper]
+    if np.isfinite(limits.effort) and limits.effort > 0.0:
+        numbers["actuatorfrcrange"] = [-limits.effort, limits.effort]
+    numbers |= {name: [value] for name, value in _friction(joint).items()}
+    return {"name": joint.name, "type": kind} | {name: format_numbers(values) for name, values in numbers.items()}

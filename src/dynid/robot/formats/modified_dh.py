@@ -1,0 +1,202 @@
+"""Any serial robot in modified DH frames.
+
+The axes decide: z_j lies on joint axis j and points along it (so q is unchanged), x_j along the common perpendicular
+of axes j and j + 1, the origin where the two meet. What the axes leave free is chosen so that table entries vanish:
+frame 0 is frame 1 at q = 0, the last frame has theta = r = 0, parallel axes have r = 0, and a prismatic axis, of which
+only the direction matters, is moved sideways to meet its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.robot.formats.dh import DH, from_dh
+from dynid.robot.model import Robot
+from dynid.spatial import inverse_transform, transform
+
+__all__ = ["ModifiedDH", "modified_dh"]
+
+_Vector = NDArray[np.float64]
+_Line = tuple[_Vector, _Vector]
+"""A point and a unit direction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModifiedDH:
+    """A serial robot re-expressed in modified DH frames; joint positions, limits and models are unchanged."""
+
+    rows: tuple[DH, ...]
+    """One per moving joint [rad, m]."""
+    T_base_0: NDArray[np.float64]
+    """(4, 4) frame 0 in the original robot's root frame."""
+    T_body_mdh: tuple[NDArray[np.float64], ...]
+    """(4, 4) each: modified DH frame j in the original body frame j."""
+    robot: Robot
+    """The robot of `rows`: inertias mapped to the new frames, gravity to frame 0; one link per body."""
+    deviation: float
+    """Largest entry by which the frames of `rows` miss the original axes at q = 0 [1 or m]: rounding, unless axes were
+    taken as parallel that are not quite."""
+
+
+def modified_dh(robot: Robot, *, tolerance: float = 1e-5) -> ModifiedDH:
+    """Find modified DH parameters of a serial robot with any axes and frames.
+
+    Args:
+        robot: A chain of revolute and prismatic joints; links fixed to a body are merged into it.
+        tolerance: Axes within this angle [rad] of parallel are taken as parallel. Their common perpendicular would lie
+            kilometres away; 1.5708 for a right angle is off by 4e-6. `Robot.snapped` mends such a file beforehand.
+
+    Raises:
+        ArgumentError: The robot branches or has no moving joint.
+    """
+    if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
+        raise ArgumentError(
+            f"robot '{robot.name}' is not a serial chain of moving joints",
+            remedy="DH tables describe chains; lock the joints of the other branches.",
+        )
+    poses = _poses_at_zero(robot)
+    axes = [(T[:3, 3], T[:3, :3] @ body.axis) for T, body in zip(poses, robot.bodies, strict=True)]
+    sigmas = [int(body.prismatic) for body in robot.bodies]
+    frames = _frames(axes, sigmas, tolerance)
+    rows = _rows(frames, sigmas, tolerance)
+    T_body_mdh = tuple(inverse_transform(T_base_body) @ T for T_base_body, T in zip(poses, frames, strict=True))
+    return ModifiedDH(
+        rows=rows,
+        T_base_0=frames[0],
+        T_body_mdh=T_body_mdh,
+        robot=_in_new_frames(robot, rows, frames[0], T_body_mdh),
+        deviation=_deviation(rows, frames),
+    )
+
+
+def _poses_at_zero(robot: Robot) -> list[NDArray[np.float64]]:
+    poses: list[NDArray[np.float64]] = []
+    for body in robot.bodies:
+        before = poses[-1] if poses else np.eye(4)
+        poses.append(before @ transform(body.R_parent_joint, body.p_parent_joint))
+    return poses
+
+
+def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vector, tolerance: float) -> _Line:
+    """Axis j; a prismatic one moved sideways to meet the axis before, the next revolute one, then ``foot``."""
+    point, u = lines[j]
+    if not sigmas[j]:
+        return lines[j]
+    neighbours = [lines[j - 1]] if j else []
+    neighbours += [line for line, sigma in zip(lines[j + 1 :], sigmas[j + 1 :], strict=True) if not sigma][:1]
+    free = np.eye(3) - np.outer(u, u)  # projector on the directions in which the line may still be moved
+    for other, v in neighbours:
+        gap = np.cross(v, u)
+        if np.linalg.norm(gap) <= tolerance:
+            return point + free @ (other - point), u
+        way = free @ gap
+        if np.linalg.norm(way) > 0.2 * np.linalg.norm(gap):  # else the two would meet far away
+            point = point + way * (gap @ (other - point)) / (way @ way)
+            free = free - np.outer(way, way) / (way @ way)
+    return point + free @ (foot - point), u
+
+
+def _closest_points(first: _Line, second: _Line, tolerance: float) -> tuple[_Vector, _Vector]:
+    """Points of two lines that are nearest to each other; of parallel lines, those beside the first line's point."""
+    (p, u), (o, v) = first, second
+    across, cosine = np.cross(u, v), u @ v
+    if np.linalg.norm(across) <= tolerance:
+        return p, o + v * (v @ (p - o))
+    s = (u - cosine * v) @ (o - p) / (across @ across)
+    t = (cosine * u - v) @ (o - p) / (across @ across)
+    return p + s * u, o + t * v
+
+
+def _frames(axes: Sequence[_Line], sigmas: Sequence[int], tolerance: float) -> list[NDArray[np.float64]]:
+    """Modified DH frames in the root frame at q = 0."""
+    lines, root = list(axes), np.zeros(3)
+    lines[0] = _axis_line(0, lines, sigmas, root, tolerance)
+    p, z = lines[0]
+    foot, x = p - z * (z @ p), _perpendicular(z)  # where the axes leave the choice: beside the root's origin
+    frames = []
+    for j in range(len(lines)):
+        z, origin = lines[j][1], foot
+        if j + 1 < len(lines):
+            lines[j + 1] = _axis_line(j + 1, lines, sigmas, foot, tolerance)
+            origin, foot = _closest_points((foot, z), lines[j + 1], tolerance)
+            x = _common_perpendicular(origin, z, foot, lines[j + 1][1], x, tolerance)
+        frames.append(transform(np.column_stack([x, np.cross(z, x), z]), origin))
+    return frames
+
+
+def _common_perpendicular(
+    a: _Vector, z: _Vector, b: _Vector, z_next: _Vector, x_before: _Vector, tolerance: float
+) -> _Vector:
+    """Unit x axis from the foot a on axis z to the foot b on the next axis, on the side of the x axis before."""
+    across, way = np.cross(z, z_next), b - a
+    if np.linalg.norm(across) > tolerance:
+        x = across
+    elif np.linalg.norm(way) > 1e-9:
+        x = way
+    else:
+        x = x_before
+    x = x - z * (z @ x)
+    x = x / np.linalg.norm(x)
+    side = x @ x_before
+    if abs(side) <= 1e-9:  # a right angle to both sides: let d be positive
+        side = way @ x
+    return x if side >= -1e-9 else -x
+
+
+def _perpendicular(z: _Vector) -> _Vector:
+    """The root's x axis turned perpendicular to z, or its y axis when z is along x."""
+    x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    x -= z * (z @ x)
+    x /= np.linalg.norm(x)
+    return x
+
+
+def _rows(frames: Sequence[NDArray[np.float64]], sigmas: Sequence[int], tolerance: float) -> tuple[DH, ...]:
+    rows = [DH(sigma=sigmas[0])]
+    for T_before, T, sigma in zip(frames[:-1], frames[1:], sigmas[1:], strict=True):
+        R, p = (inverse_transform(T_before) @ T)[:3, :3], (inverse_transform(T_before) @ T)[:3, 3]
+        alpha = float(np.arctan2(-R[1, 2], R[2, 2]))
+        parallel = abs(np.sin(alpha)) <= tolerance
+        alpha = (0.0 if R[2, 2] > 0 else np.pi) if parallel else _quarter(alpha)
+        theta = _quarter(float(np.arctan2(-R[0, 1], R[0, 0])))
+        rows.append(DH(alpha=alpha, d=_clean(p[0]), theta=theta, r=_clean(np.float64(p @ R[:, 2])), sigma=sigma))
+    return tuple(rows)
+
+
+def _quarter(angle: float) -> float:
+    """The angle, made an exact multiple of 90 degrees when it is one within 1e-9 rad."""
+    nearest = round(angle / (np.pi / 2)) * (np.pi / 2)
+    return nearest if abs(angle - nearest) <= 1e-9 else angle
+
+
+def _clean(length: np.float64) -> float:
+    return 0.0 if abs(length) <= 1e-9 else float(length)
+
+
+def _in_new_frames(
+    robot: Robot, rows: Sequence[DH], T_base_0: NDArray[np.float64], T_body_mdh: Sequence[NDArray[np.float64]]
+) -> Robot:
+    bodies = robot.bodies
+    inertias = [b.inertia.in_frame(inverse_transform(T)) for b, T in zip(bodies, T_body_mdh, strict=True)]
+    plain = from_dh(rows, inertias=inertias, gravity=T_base_0[:3, :3].T @ robot.gravity, name=robot.name)
+    names = {f"link{j}": body.joint.child for j, body in enumerate(bodies, start=1)} | {"base": robot.root}
+    joints = []
+    for joint, body in zip(plain.joints, bodies, strict=True):
+        parent, child = names[joint.parent], names[joint.child]
+        T, axis = joint.T_parent_joint, joint.axis
+        joints.append(replace(body.joint, parent=parent, child=child, T_parent_joint=T, axis=axis))
+    links = tuple(replace(link, name=names[link.name]) for link in plain.links)
+    return replace(plain, links=links, joints=tuple(joints), couplings=robot.couplings)
+
+
+def _deviation(rows: Sequence[DH], frames: Sequence[NDArray[np.float64]]) -> float:
+    T, worst = frames[0], 0.0
+    for row, frame in zip(rows[1:], frames[1:], strict=True):
+        T = T @ row.T_previous_joint
+        worst = max(worst, float(np.abs(T - frame).max()))
+    return worst

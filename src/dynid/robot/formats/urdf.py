@@ -1,0 +1,340 @@
+"""Reading URDF: links and joints with their inertials, limits and friction.
+
+What the dynamics do not depend on (visuals, collisions, materials, transmissions, simulator extensions) is skipped,
+and meshes are never opened. Conventions (REP-103): SI units; ``rpy`` turns about the fixed axes x, y, z; an
+``<inertial>`` has its own frame at the centre of mass, which may be turned against the link.
+
+Writing URDF: new numbers in the text a robot came from, or a fresh file for a robot that came from elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.files import write_atomically
+from dynid.robot.formats.xml import (
+    Element,
+    TextEdits,
+    XmlDocument,
+    format_numbers,
+    parse_document,
+    read_document,
+    start_tag,
+)
+from dynid.robot.inertia import Inertia, centre_of_mass, same_inertia
+from dynid.robot.locking import check_locked, lock
+from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
+from dynid.robot.parts import Joint, JointKind, JointLimits, Link
+from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
+from dynid.terms.joint_models import Coulomb, JointModel, Viscous
+
+__all__ = [
+    "DYNAMICS",
+    "TENSOR_ATTRIBUTES",
+    "UNBOUNDED",
+    "inertial_tensor",
+    "parse_urdf",
+    "read_dynamics",
+    "read_inertia",
+    "read_origin",
+    "read_urdf",
+    "urdf_text",
+    "write_urdf",
+]
+
+TENSOR_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+"""Attribute of ``<inertia>`` -> row and column of the tensor."""
+DYNAMICS: dict[str, type[Viscous] | type[Coulomb]] = {"damping": Viscous, "friction": Coulomb}
+"""Attribute of ``<dynamics>`` -> the joint model it becomes."""
+UNBOUNDED = 1e9
+"""A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
+
+_KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
+
+
+def read_urdf(
+    path: str | os.PathLike[str],
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    locked: Mapping[str, float] | None = None,
+) -> Robot:
+    """Read a robot from a URDF file.
+
+    ``<dynamics>`` becomes `Viscous` and `Coulomb` on those joints where damping and friction are not zero.
+
+    Args:
+        path: The file; nothing else is opened.
+        gravity: (3,) acceleration of free fall in the root link's frame [m/s^2].
+        locked: Joint name -> position [rad or m] at which the joint is held; mimic joints need it, and floating and
+            planar joints can be held at 0.
+
+    Raises:
+        DescriptionError: The file is wrong or uses what is not supported; the error says where and what to do.
+    """
+    return _robot(read_document(path), gravity, locked or {})
+
+
+def parse_urdf(
+    text: str,
+    name: str = "<text>",
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    locked: Mapping[str, float] | None = None,
+) -> Robot:
+    """Read a robot from the text of a URDF; ``name`` stands for the file in messages. See `read_urdf`."""
+    return _robot(parse_document(text, name), gravity, locked or {})
+
+
+def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float]) -> Robot:
+    root = document.root
+    if root.tag != "robot":
+        remedy = "Use read_mjcf." if root.tag == "mujoco" else "Give a file whose outermost element is <robot>."
+        raise document.error(root, f"this is not a URDF: it starts with <{root.tag[:60]}>", remedy)
+    for child in root.children:
+        if child.tag.startswith("xacro:"):
+            raise document.error(child, "this is a xacro file, not yet a URDF", "Expand it: xacro in.xacro > out.urdf.")
+    if not root.all("link"):
+        raise document.error(root, "the robot has no links", "Expand macros first; give at least one <link>.")
+    check_locked(locked, [joint.name for joint in root.all("joint")])
+    links = tuple(_link(document, element) for element in root.all("link"))
+    joints = tuple(_joint(document, element, locked) for element in root.all("joint"))
+    source = ModelFile(path=document.path, format="urdf", text=document.data.decode("utf-8"))
+    with document.at(root):
+        return Robot(name=root.name or "robot", links=links, joints=joints, gravity=np.array(gravity), source=source)
+
+
+def _link(document: XmlDocument, element: Element) -> Link:
+    return Link(name=document.required(element, "name"), inertia=read_inertia(document, element))
+
+
+def read_inertia(document: XmlDocument, link: Element) -> Inertia:
+    """Mass properties of a ``<link>`` in its own frame; nothing without ``<inertial>``."""
+    inertial = document.only(link, "inertial")
+    if inertial is None:
+        return Inertia.zero()
+    T_link_inertial = read_origin(document, inertial)
+    R = T_link_inertial[:3, :3]
+    mass = document.number(document.needed(inertial, "mass"), "value")
+    tensor = inertial_tensor(document, inertial)
+    with document.at(inertial):
+        return Inertia.from_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
+
+
+def read_origin(document: XmlDocument, element: Element) -> NDArray[np.float64]:
+    """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one."""
+    origin = document.only(element, "origin")
+    if origin is None:
+        return np.eye(4)
+    rpy = document.numbers(origin, "rpy", 3, np.zeros(3))
+    return transform(rotation_from_rpy(rpy), document.numbers(origin, "xyz", 3, np.zeros(3)))
+
+
+def inertial_tensor(document: XmlDocument, inertial: Element) -> NDArray[np.float64]:
+    """Tensor (3, 3) [kg m^2] about the centre of mass, in the axes of the ``<inertial>``'s own frame."""
+    values = document.needed(inertial, "inertia")
+    tensor = np.zeros((3, 3))
+    for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
+        tensor[row, column] = tensor[column, row] = document.number(values, attribute)
+    return tensor
+
+
+def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> Joint:
+    name = document.required(element, "name")
+    kind = _kind(document, element, locked)
+    axis = document.only(element, "axis")
+    moves = kind != "fixed"
+    with document.at(element):
+        joint = Joint(
+            name=name,
+            kind=kind,
+            parent=document.required(document.needed(element, "parent"), "link"),
+            child=document.required(document.needed(element, "child"), "link"),
+            T_parent_joint=read_origin(document, element),
+            axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
+            limits=_limits(document, element, kind) if moves else JointLimits(),
+            models=_joint_models(document, element) if moves else (),
+        )
+        return lock(joint, locked[name]) if name in locked else joint
+
+
+def _kind(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> JointKind:
+    kind = document.required(element, "type")
+    remedy = f"Hold the joint: read_urdf(path, locked={{{element.name!r}: 0.0}})."
+    if kind in ("floating", "planar"):
+        if locked.get(element.name) != 0.0:
+            raise document.error(element, f"{kind} joints are not supported", remedy)
+        return "fixed"
+    if kind not in _KINDS:
+        known = ", ".join(_KINDS)
+        raise document.error(element, f"the joint type '{kind[:60]}' is not known", f"Use one of {known}.")
+    if element.all("mimic") and kind != "fixed" and element.name not in locked:
+        raise document.error(element, "mimic joints are not supported: their coordinate is not free", remedy)
+    return _KINDS[kind]
+
+
+def _limits(document: XmlDocument, element: Element, kind: JointKind) -> JointLimits:
+    """Limits of a moving joint; a bound the file does not give is infinite."""
+    limit = document.only(element, "limit")
+    if limit is None:
+        return JointLimits()
+    bounds = {
+        name: document.number(limit, name, np.inf, infinite=True) for name in ("velocity", "acceleration", "effort")
+    }
+    if kind != "continuous" and not limit.attributes.keys().isdisjoint(("lower", "upper")):
+        # the URDF specification: a bound that is left out is 0
+        bounds |= {name: document.number(limit, name, 0.0, infinite=True) for name in ("lower", "upper")}
+    unbounded = {name: np.copysign(np.inf, bound) for name, bound in bounds.items() if abs(bound) >= UNBOUNDED}
+    with document.at(limit):
+        return JointLimits(**(bounds | unbounded))
+
+
+def _joint_models(document: XmlDocument, element: Element) -> tuple[JointModel, ...]:
+    values = read_dynamics(document, element)
+    return tuple(model(values[attribute]) for attribute, model in DYNAMICS.items() if values[attribute] != 0.0)
+
+
+def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
+    """Damping and friction of a ``<joint>``; 0 where the file gives none."""
+    dynamics = document.only(joint, "dynamics")
+    return {name: 0.0 if dynamics is None else document.number(dynamics, name, 0.0) for name in DYNAMICS}
+
+
+def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a robot as a URDF file; see `urdf_text`.
+
+    URDF has no place for rotor inertias, offsets, couplings and gravity: they are not in the file. Keep them with
+    `dynid.write_result`, or write an MJCF.
+
+    Args:
+        robot: The robot.
+        path: The file to write; it appears complete or not at all.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        ExportError: The file exists, cannot be written, or the robot has numbers a URDF cannot hold.
+    """
+    write_atomically(path, urdf_text(robot).encode("utf-8"), force=force)
+
+
+def urdf_text(robot: Robot) -> str:
+    """The robot as the text of a URDF.
+
+    A robot read from a URDF gets that text back, with changed inertials and frictions put in and everything else left
+    byte for byte. Any other robot gets a fresh text. URDF has no place for rotor inertias, offsets, couplings and
+    gravity; friction goes into ``<dynamics>`` where the robot has `Viscous` or `Coulomb` for the joint.
+    """
+    if robot.source is not None and robot.source.format == "urdf":
+        document = parse_document(robot.source.text, robot.source.path)
+        links = {element.name: element for element in document.root.all("link")}
+        joints = {element.name: element for element in document.root.all("joint")}
+        if links.keys() == {link.name for link in robot.links} and joints.keys() == {j.name for j in robot.joints}:
+            return _updated(robot, document, links, joints)
+    return "\n".join(_fresh(robot)) + "\n"
+
+
+def _updated(robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element]) -> str:
+    edits = TextEdits(document)
+    for link in robot.links:
+        element = links[link.name]
+        if not same_inertia(link.inertia, read_inertia(document, element)):
+            _set_inertial(edits, document, element, link.inertia)
+    for joint in robot.moving_joints:
+        _set_dynamics(edits, document, joints[joint.name], joint)
+    return edits.apply().decode("utf-8")
+
+
+def _set_inertial(edits: TextEdits, document: XmlDocument, link: Element, inertia: Inertia) -> None:
+    """Put an inertia in place, in the axes the file already uses for it."""
+    inertial = document.only(link, "inertial")
+    com = centre_of_mass(inertia, link.name)
+    if inertial is None:
+        edits.insert_first(link, _inertial_lines(inertia, com))
+        return
+    T_link_inertial = read_origin(document, inertial)
+    R = T_link_inertial[:3, :3]
+    origin = document.only(inertial, "origin")
+    if origin is not None:
+        edits.set_numbers(origin, "xyz", com, T_link_inertial[:3, 3])
+    elif com.any():
+        edits.insert_first(inertial, [start_tag("origin", {"xyz": format_numbers(com), "rpy": "0 0 0"}) + "/>"])
+    mass = document.needed(inertial, "mass")
+    edits.set_numbers(mass, "value", [inertia.mass], [document.number(mass, "value")])
+    present, tensor = inertial_tensor(document, inertial), R.T @ inertia.about_com @ R
+    for name, place in TENSOR_ATTRIBUTES.items():
+        edits.set_numbers(document.needed(inertial, "inertia"), name, [tensor[place]], [present[place]])
+
+
+def _set_dynamics(edits: TextEdits, document: XmlDocument, element: Element, joint: Joint) -> None:
+    present = read_dynamics(document, element)
+    wanted = {name: value for name, value in _friction(joint).items() if value != present[name]}
+    dynamics = document.only(element, "dynamics")
+    if dynamics is not None:
+        for name, value in wanted.items():
+            edits.set_attribute(dynamics, name, format_numbers([value]))
+    elif wanted:
+        edits.insert_first(element, [_dynamics_tag(wanted)])
+
+
+def _friction(joint: Joint) -> dict[str, float]:
+    """Attribute of ``<dynamics>`` -> value, for the models the joint has."""
+    return {name: m.values[0] for name, kind in DYNAMICS.items() for m in joint.models if isinstance(m, kind)}
+
+
+def _dynamics_tag(friction: dict[str, float]) -> str:
+    return start_tag("dynamics", {name: format_numbers([value]) for name, value in friction.items()}) + "/>"
+
+
+def _fresh(robot: Robot) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="utf-8"?>'
+    yield start_tag("robot", {"name": robot.name}) + ">"
+    for link in robot.links:
+        tag = start_tag("link", {"name": link.name})
+        if link.inertia.vector.any():
+            lines = _inertial_lines(link.inertia, centre_of_mass(link.inertia, link.name))
+            yield from (f"  {tag}>", *(f"    {line}" for line in lines), "  </link>")
+        else:
+            yield f"  {tag}/>"
+    for joint in robot.joints:
+        yield from (f"  {line}" for line in _joint_lines(joint))
+    yield "</robot>"
+
+
+def _inertial_lines(inertia: Inertia, com: NDArray[np.float64]) -> list[str]:
+    tensor = inertia.about_com
+    values = {name: format_numbers([tensor[place]]) for name, place in TENSOR_ATTRIBUTES.items()}
+    return [
+        "<inertial>",
+        "  " + start_tag("origin", {"xyz": format_numbers(com), "rpy": "0 0 0"}) + "/>",
+        "  " + start_tag("mass", {"value": format_numbers([inertia.mass])}) + "/>",
+        "  " + start_tag("inertia", values) + "/>",
+        "</inertial>",
+    ]
+
+
+def _joint_lines(joint: Joint) -> Iterator[str]:
+    T, limits = joint.T_parent_joint, joint.limits
+    unlimited = joint.kind == "revolute" and np.isinf([limits.lower, limits.upper]).all()
+    kind = "continuous" if unlimited else joint.kind
+    yield start_tag("joint", {"name": joint.name, "type": kind}) + ">"
+    placement = {"xyz": format_numbers(T[:3, 3]), "rpy": format_numbers(rpy_from_rotation(T[:3, :3]))}
+    yield "  " + start_tag("origin", placement) + "/>"
+    yield "  " + start_tag("parent", {"link": joint.parent}) + "/>"
+    yield "  " + start_tag("child", {"link": joint.child}) + "/>"
+    if joint.moves:
+        yield "  " + start_tag("axis", {"xyz": format_numbers(joint.axis)}) + "/>"
+        if kind != "continuous" or limits != JointLimits():
+            yield "  " + start_tag("limit", _limit_attributes(limits, kind)) + "/>"
+        if _friction(joint):
+            yield "  " + _dynamics_tag(_friction(joint))
+    yield "</joint>"
+
+
+def _limit_attributes(limits: JointLimits, kind: str) -> dict[str, str]:
+    names = ["effort", "velocity"] if kind == "continuous" else ["lower", "upper", "effort", "velocity"]
+    names += ["acceleration"] if np.isfinite(limits.acceleration) else []
+    return {name: format_numbers([np.clip(getattr(limits, name), -UNBOUNDED, UNBOUNDED)]) for name in names}

@@ -1,0 +1,38 @@
+"""``python -m dynid.studies.benchmark [--json FILE]``: the table of ratios."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(prog="dynid.studies.benchmark", description="Our kernels beside those of others.")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--samples", type=float, default=1e6, help="samples of the log that is reduced to R")
+    parser.add_argument("--few", type=int, default=1000, help="samples for peers that take microseconds for each")
+    parser.add_argument("--repeats", type=int, default=7, help="of each measurement; the fastest counts")
+    parser.add_argument("--robots", nargs="+", default=["puma560", "panda"], help="names in the zoo")
+    options = parser.parse_args()
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"  # one core for everyone; read when the libraries are loaded, so before they are
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+
+    from dynid.robot import zoo
+    from dynid.studies.benchmark.case import Case
+    from dynid.studies.benchmark.suite import compare, document, table
+
+    rows = []
+    for name in options.robots:
+        case = Case(zoo.get(name), samples=int(options.samples), few=options.few, repeats=options.repeats)
+        rows += compare(case)
+    print(table(rows))
+    if options.json is not None:
+        options.json.write_text(json.dumps(document(rows), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""What is measured, on what, and how."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.kernels import kernel
+from dynid.parameters.base import base_parameters, base_vector
+from dynid.robot.model import Robot
+from dynid.tape import Tape
+from dynid.terms.joint_models import Coulomb, Offset, Viscous
+
+__all__ = ["Case", "Floats", "NotInstalled", "Peer", "Workload", "best_time", "load"]
+
+Floats = NDArray[np.float64]
+
+Workload = Literal[
+    "regressor streamed",
+    "regressor dense",
+    "logs to R",
+    "logs to R, Gram",
+    "inverse dynamics, batch",
+    "inverse dynamics, one call",
+    "base regressor",
+    "base regressor VJP",
+    "first use",
+    "first use, from cache",
+]
+"""Seconds per sample, per call, or altogether for the first use."""
+
+
+class NotInstalled(Exception):  # noqa: N818 (not an error, a finding)
+    """A peer cannot run here; the message says what is missing."""
+
+
+def load(module: str, package: str) -> Any:
+    """A peer's module.
+
+    Args:
+        module: What to import.
+        package: What to install for it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise NotInstalled(package) from error
+
+
+class Peer(Protocol):
+    """One way to compute the workloads."""
+
+    name: str
+
+    def measure(self, case: Case) -> dict[Workload, float]:
+        """Seconds of each workload it has an answer for."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One robot with its samples."""
+
+    robot: Robot
+    """Without joint models."""
+    samples: int
+    """Of the log that is reduced to R."""
+    few: int
+    """Samples for peers that take microseconds for each."""
+    repeats: int
+    """Of each measurement; the fastest counts."""
+
+    def __post_init__(self) -> None:
+        """Take the joint models away: peers have none of ours."""
+        object.__setattr__(self, "robot", self.robot.with_joint_models())
+
+    @cached_property
+    def with_friction(self) -> Robot:
+        """The robot with viscous and dry friction and an offset in each joint."""
+        return self.robot.with_joint_models(Viscous(), Coulomb(), Offset())
+
+    @cached_property
+    def base_columns(self) -> tuple[int, ...]:
+        """A base set among the inertial columns."""
+        return base_parameters(self.robot).columns
+
+    @cached_property
+    def base_regressor(self) -> Tape:
+        """The elements of the base regressor that are not zero, as a vector."""
+        tape = kernel(self.robot, "regressor", columns=self.base_columns).tape
+        return tape.select({"output": tape.sparsity("output")})
+
+    @cached_property
+    def regrouped(self) -> Robot:
+        """The robot with its parameters regrouped to the base set, as in a controller: same torques, fewer steps."""
+        base = base_parameters(self.robot)
+        return self.robot.with_parameters(base_vector(base, self.robot.parameter_vector))
+
+    @cached_property
+    def friction_columns(self) -> tuple[int, ...]:
+        """The base set and the columns of the joint models."""
+        first = 10 * self.robot.dof
+        return (*self.base_columns, *range(first, first + 3 * self.robot.dof))
+
+    def states(self, samples: int) -> list[Floats]:
+        """q, dq, ddq, each (samples, n)."""
+        q, dq, ddq = np.random.default_rng(0).normal(size=(3, samples, self.robot.dof))
+        return [q, dq, ddq]
+
+    def best(self, function: Callable[[], object], count: int = 1) -> float:
+        """Seconds of processor time for one of ``count`` things that a function does."""
+        return best_time(function, self.repeats) / count
+
+
+def best_time(function: Callable[[], object], repeats: int) -> float:
+    """The least processor time of this thread that a function took [s]; other processes hardly disturb it."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.thread_time()
+        function()
+        times.append(time.thread_time() - start)
+    return min(times)

@@ -1,0 +1,68 @@
+"""MuJoCo: inverse dynamics."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from dynid.robot.model import Robot
+from dynid.studies.benchmark.case import Case, Workload, load
+
+__all__ = ["Mujoco"]
+
+
+class Mujoco:
+    """``mj_inverse``, with writing the state."""
+
+    name = "MuJoCo"
+
+    def measure(self, case: Case) -> dict[Workload, float]:
+        """Seconds per sample or call."""
+        mujoco = load("mujoco", "mujoco")
+        model = mujoco.MjModel.from_xml_string(_mjcf(case.robot))
+        data = mujoco.MjData(model)
+        q, v, a = case.states(case.few)
+        torques = np.zeros_like(q)
+
+        def batch() -> None:
+            for i in range(case.few):
+                data.qpos[:], data.qvel[:], data.qacc[:] = q[i], v[i], a[i]
+                mujoco.mj_inverse(model, data)
+                torques[i] = data.qfrc_inverse
+
+        batch()
+        return {
+            "inverse dynamics, batch": case.best(batch, case.few),
+            "inverse dynamics, one call": case.best(
+                lambda: [mujoco.mj_inverse(model, data) for _ in range(case.few)], case.few
+            ),
+        }
+
+
+def _mjcf(robot: Robot) -> str:
+    """A model file with nothing but bodies, joints and gravity."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for index, body in enumerate(robot.bodies):
+        children[body.parent].append(index)
+
+    def text(*values: float) -> str:
+        return " ".join(f"{value:.17g}" for value in values)
+
+    def body_text(index: int) -> str:
+        body = robot.bodies[index]
+        x, y, inertia = body.R_parent_joint[:, 0], body.R_parent_joint[:, 1], body.inertia
+        I = inertia.about_com  # noqa: E741
+        moments = text(I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+        kind = "slide" if body.prismatic else "hinge"
+        return (
+            f'<body pos="{text(*body.p_parent_joint)}" xyaxes="{text(*x, *y)}"><joint type="{kind}"'
+            f' axis="{text(*body.axis)}"/><inertial mass="{inertia.mass:.17g}" pos="{text(*inertia.com)}"'
+            f' fullinertia="{moments}"/>{"".join(map(body_text, children[index]))}</body>'
+        )
+
+    bodies = "".join(map(body_text, children[-1]))
+    return (
+        f'<mujoco><compiler angle="radian" balanceinertia="true" boundmass="1e-6" boundinertia="1e-9"/>'
+        f'<option gravity="{text(*robot.gravity)}"/><worldbody>{bodies}</worldbody></mujoco>'
+    )

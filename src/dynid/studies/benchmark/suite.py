@@ -1,0 +1,147 @@
+"""All of them on all cases, and the table of ratios."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dynid.studies.benchmark.casadi_peer import Casadi
+from dynid.studies.benchmark.case import Case, NotInstalled, Peer, Workload
+from dynid.studies.benchmark.figaroh_peer import Figaroh
+from dynid.studies.benchmark.jax_peer import Jax
+from dynid.studies.benchmark.mujoco_peer import Mujoco
+from dynid.studies.benchmark.ours import Ours
+from dynid.studies.benchmark.pinocchio_cpp import PinocchioCpp
+from dynid.studies.benchmark.pinocchio_python import PinocchioPython
+from dynid.tables import Table
+
+__all__ = ["PEERS", "Row", "compare", "document", "table"]
+
+PEERS: tuple[Callable[[], Peer], ...] = (PinocchioCpp, PinocchioPython, Figaroh, Casadi, Mujoco, Jax)
+
+TARGETS: dict[tuple[Workload, str], float] = {
+    ("regressor streamed", PinocchioCpp.name): 14.0,
+    ("regressor streamed", PinocchioPython.name): 25.0,
+    ("regressor streamed", Figaroh.name): 60.0,
+    ("regressor dense", PinocchioPython.name): 14.0,
+    ("logs to R, Gram", PinocchioPython.name): 45.0,
+    ("logs to R", PinocchioPython.name): 25.0,
+    ("inverse dynamics, batch", PinocchioCpp.name): 8.0,
+    ("inverse dynamics, one call", PinocchioPython.name): 4.0,
+    ("base regressor VJP", Casadi.name): 40.0,
+}
+"""At least so many times as fast as the peer."""
+
+LIMITS: dict[Workload, float] = {"first use": 0.3, "first use, from cache": 0.03}
+"""At most so many seconds."""
+
+VJP_RATIO = 2.6
+"""The gradient of the base regressor costs at most so many times the base regressor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One comparison."""
+
+    robot: str
+    workload: str
+    ours_s: float
+    """Seconds per sample, per call, or altogether for the first use."""
+    peer: str
+    peer_s: float | None
+    """None where the peer is not installed."""
+    ratio: float | None
+    """How many times as long the peer takes."""
+    target: str
+    met: bool | None
+    """None where there is no target or no peer."""
+
+
+def compare(case: Case, peers: Sequence[Callable[[], Peer]] = PEERS) -> list[Row]:
+    """Measure everything for one robot."""
+    ours = Ours().measure(case)
+    rows = _alone(case, ours)
+    for make in peers:
+        peer = make()
+        try:
+            theirs = peer.measure(case)
+        except NotInstalled as missing:
+            rows += [_absent(case, ours, peer, workload, str(missing)) for workload in _targets(peer)]
+            continue
+        for workload, seconds in ours.items():
+            other = theirs.get("logs to R" if workload == "logs to R, Gram" else workload)
+            if other is not None:
+                rows.append(_compared(case, workload, seconds, peer.name, other))
+    return sorted(rows, key=lambda row: list(ours).index(row.workload))  # type: ignore[arg-type]
+
+
+def _targets(peer: Peer) -> list[Workload]:
+    named: list[Workload] = [workload for workload, name in TARGETS if name == peer.name]
+    return named or ["regressor streamed"]
+
+
+def _compared(case: Case, workload: Workload, ours: float, peer: str, theirs: float) -> Row:
+    ratio, target = theirs / ours, TARGETS.get((workload, peer))
+    met = None if target is None else ratio >= target
+    wanted = "" if target is None else f"at least {target:g}"
+    return Row(case.robot.name, workload, ours, peer, theirs, ratio, wanted, met)
+
+
+def _absent(case: Case, ours: dict[Workload, float], peer: Peer, workload: Workload, what: str) -> Row:
+    return Row(case.robot.name, workload, ours[workload], f"{peer.name}: not installed ({what})", None, None, "", None)
+
+
+def _alone(case: Case, ours: dict[Workload, float]) -> list[Row]:
+    """What is held against a number of our own."""
+    name = case.robot.name
+    rows = [
+        Row(name, workload, ours[workload], "", None, None, f"at most {limit:g} s", ours[workload] <= limit)
+        for workload, limit in LIMITS.items()
+    ]
+    forward, backward = ours["base regressor"], ours["base regressor VJP"]
+    met = backward <= VJP_RATIO * forward
+    wanted = f"at least 1/{VJP_RATIO:g}"
+    return [
+        *rows,
+        Row(name, "base regressor VJP", backward, "our base regressor", forward, forward / backward, wanted, met),
+    ]
+
+
+LABELS: dict[str, str] = {
+    "inverse dynamics, batch": "inverse dynamics, batch (ours with base parameters)",
+    "base regressor": "base regressor (its non-zero elements, ours in blocks)",
+    "base regressor VJP": "base regressor VJP (of its non-zero elements, ours in blocks)",
+}
+"""What people should know of a workload."""
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """For people."""
+    header = ("robot", "workload", "dynid [us]", "peer", "peer [us]", "times as fast", "target", "met")
+    cells = [
+        (
+            row.robot,
+            LABELS.get(row.workload, row.workload),
+            row.ours_s * 1e6,
+            row.peer,
+            None if row.peer_s is None else row.peer_s * 1e6,
+            row.ratio,
+            row.target,
+            "" if row.met is None else ("yes" if row.met else "NO"),
+        )
+        for row in rows
+    ]
+    return Table.of(header, cells, digits=3)
+
+
+def document(rows: Sequence[Row]) -> dict[str, Any]:
+    """For other programs: the rows, and where they were measured."""
+    return {
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "clock": "processor time of the thread, the least of several repeats",
+        "rows": [asdict(row) for row in rows],
+    }

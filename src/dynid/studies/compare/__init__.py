@@ -1,0 +1,1 @@
+"""All estimators held against each other on simulated loops of known truth."""

@@ -1,0 +1,190 @@
+"""A finished comparison as a table, as a page and as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynid.report.chart import PALETTE, Chart, Line, grid
+from dynid.report.html_blocks import Block, Bullets, Heading, Plot, Rows, Text
+from dynid.report.page import Page, Section
+from dynid.studies.compare.compared_methods import method
+from dynid.studies.compare.condition import Condition
+from dynid.studies.compare.study import Study, Summary
+from dynid.tables import Cell, Table
+
+__all__ = ["comparison_table", "study_page", "study_pictures"]
+
+FIGURES: tuple[tuple[str, Callable[[Summary], float]], ...] = (
+    ("parameter error [%]", lambda s: s.error),
+    ("torque error on another motion [%]", lambda s: s.torque_error),
+    ("position error on another motion [rad or m]", lambda s: s.position_error),
+    ("time over least squares", lambda s: s.relative_time),
+)
+AXES = (
+    ("position_std", "log10 noise of positions"),
+    ("torque_std", "log10 noise of torques"),
+    ("rate_hz", "log10 rate [Hz]"),
+    ("quantisation", "log10 steps of the encoders"),
+    ("gain_error", "error of the law's gains"),
+    ("start_error", "error of the start"),
+)
+"""What conditions may differ in, and the axis that it is drawn along."""
+SHOWN = 1e9
+"""Larger figures are not drawn: the robot found runs away."""
+
+
+def comparison_table(study: Study, conditions: Sequence[Condition] | None = None) -> Table:
+    """One row per condition and method."""
+    rows: list[tuple[Cell, ...]] = []
+    for condition in conditions or study.conditions:
+        for name in study.methods:
+            s = study.of(condition, name)
+            rows.append(
+                (
+                    condition.label,
+                    name,
+                    _finite(s.error),
+                    _finite(s.torque_error),
+                    _finite(s.position_error),
+                    _finite(s.bias),
+                    _finite(s.coverage),
+                    _finite(s.relative_time),
+                    _whole(s.iterations),
+                    _whole(s.simulations),
+                    _remark(s),
+                )
+            )
+    heads = [
+        "condition",
+        "method",
+        "parameters %",
+        "torque %",
+        "position rad",
+        "bias / std",
+        "covered %",
+        "time",
+        "iter.",
+        "sim.",
+        "remarks",
+    ]
+    return Table.of(heads, rows, digits=3)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _whole(value: float) -> int | None:
+    return round(value) if np.isfinite(value) else None
+
+
+def _remark(s: Summary) -> str:
+    parts = [f"refused {s.refused} of {s.runs}"] if s.refused else []
+    if s.refused < s.runs and not np.isfinite(s.position_error):
+        parts.append("runs away")
+    return ", ".join([*parts, *([f"doubts the law in {s.warned}"] if s.warned else [])])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Overview(Section):
+    study: Study
+
+    @property
+    def title(self) -> str:
+        return "What was compared"
+
+    def blocks(self) -> Sequence[Block]:
+        study = self.study
+        text = (
+            f"{study.robot}, {study.parameters} base parameters, {study.runs} logs of {study.duration_s:g} s per "
+            "condition; medians over the logs. Times are over that of ordinary least squares on the same log, both "
+            "without compilation. Bias is the largest mean error of a parameter over its stated standard deviation."
+        )
+        return [Text(text), Bullets(tuple((name, method(name).title) for name in study.methods))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Results(Section):
+    study: Study
+
+    @property
+    def title(self) -> str:
+        return "Figures"
+
+    def blocks(self) -> Sequence[Block]:
+        table = comparison_table(self.study)
+        said = [(f"{s.method}, {s.condition.label}", _remark(s) + (f": {s.reason}" if s.reason else ""))
+                for s in self.study.summaries if _remark(s)]  # fmt: skip
+        rows = tuple(row[:-1] for row in table.rows)  # remarks stand below, with their reasons: the table is wide
+        return [Rows(table.header[:-1], rows), *([Heading("Remarks"), Bullets(tuple(said))] if said else [])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curves(Section):
+    study: Study
+
+    @property
+    def title(self) -> str:
+        return "What the figures depend on"
+
+    def blocks(self) -> Sequence[Block]:
+        found: list[Block] = []
+        later = _dashed(self.study)
+        for axis, label, x, lines in _curves(self.study):
+            found += [Heading(label), Plot.of(label, axis, "log10", x, lines, dashed=later)]
+        return found
+
+
+def study_page(study: Study) -> Page:
+    """The comparison as one page."""
+    return Page.of(f"Estimators compared: {study.robot}", [_Overview(study), _Results(study), _Curves(study)])
+
+
+def study_pictures(study: Study) -> str:
+    """The curves as one SVG picture; empty where only one condition was tried."""
+    later = _dashed(study)
+    charts = [
+        Chart(label, tuple(Line.of(name, x, y, dashed=name in later) for name, y in lines), axis, "log10")
+        for axis, label, x, lines in _curves(study)
+    ]
+    return grid(charts) if charts else ""
+
+
+def _dashed(study: Study) -> tuple[str, ...]:
+    """Methods whose colour another one has already; their curves are dashed."""
+    return study.methods[len(PALETTE) :]
+
+
+def _series(study: Study, field: str, logarithmic: bool) -> list[list[Condition]]:
+    """Conditions that differ in one thing only, at least two each, in its order."""
+    groups: dict[Condition, list[Condition]] = {}
+    for condition in study.conditions:
+        if getattr(condition, field) > 0.0 or not logarithmic:
+            groups.setdefault(replace(condition, **{field: getattr(study.conditions[0], field)}), []).append(condition)
+    return [sorted(group, key=lambda c: float(getattr(c, field))) for group in groups.values() if len(group) > 1]
+
+
+Curves = list[tuple[str, str, list[float], list[tuple[str, list[float]]]]]
+"""Axis, title, places, and one curve per method; it may be empty, so that a method keeps its colour."""
+
+
+def _curves(study: Study) -> Curves:
+    """For everything that conditions differ in, and for each figure of merit, its curves."""
+    found: Curves = []
+    for field, axis in AXES:
+        logarithmic = axis.startswith("log10")
+        for series in _series(study, field, logarithmic):
+            places = [float(getattr(condition, field)) for condition in series]
+            x = [float(np.log10(place)) for place in places] if logarithmic else places
+            shared = [part for part in series[0].label.split(", ") if all(part in c.label.split(", ") for c in series)]
+            for title, figure in FIGURES:
+                lines = []
+                for name in study.methods:
+                    values = [figure(study.of(condition, name)) for condition in series]
+                    y = [float(np.log10(v)) if 0.0 < v < SHOWN else float("nan") for v in values]
+                    lines.append((name, y))
+                found.append((axis, ", ".join([title, *shared]), x, lines))
+    return found

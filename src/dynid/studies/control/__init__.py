@@ -1,0 +1,1 @@
+"""Simulated control with an identified model."""

@@ -1,0 +1,155 @@
+"""Controllers that use a model of the robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.errors import ArgumentError
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.kernels import kernel
+from dynid.robot.model import Robot
+from dynid.studies.control.control_arguments import as_number, as_row
+from dynid.tape import compile_single, record
+
+__all__ = ["ComputedTorque", "FeedForward", "GravityCompensation", "OpenLoopTorque"]
+
+Floats = NDArray[np.float64]
+
+BLOCK = 256
+"""How many control periods of a trajectory are evaluated at once."""
+
+
+class _Follower:
+    """A controller that follows a trajectory with a model."""
+
+    def __init__(self, model: Robot, trajectory: Trajectory) -> None:
+        joints = len(trajectory.evaluate(0.0)[0])
+        if joints != model.dof:
+            raise ArgumentError(
+                f"the trajectory has {joints} joints, the model {model.dof}",
+                remedy="Give a trajectory of this model's joints.",
+            )
+        self.model, self.trajectory = model, trajectory
+        self._block: dict[float, tuple[Floats, Floats, Floats]] = {}
+        self._last = 0.0
+
+    def reference(self, time: float) -> tuple[Floats, Floats, Floats]:
+        """Positions, velocities, accelerations (n,) wanted at a time [s]; at rest once the motion is over."""
+        if time not in self._block:  # times come at a fixed rate: look ahead, many at once are much cheaper
+            step = time - self._last if 0.0 < time - self._last < 0.1 else 1e-3
+            ticks = round(time / step) + np.arange(1, BLOCK)
+            self._block = dict(self._evaluated(np.concatenate([[time], ticks * step, ticks / round(1.0 / step)])))
+        self._last = time
+        return self._block[time]
+
+    def _evaluated(self, times: Floats) -> Iterator[tuple[float, tuple[Floats, Floats, Floats]]]:
+        q, dq, ddq = self.trajectory.evaluate(np.minimum(times, self.trajectory.duration))
+        over = times > self.trajectory.duration
+        dq[over], ddq[over] = 0.0, 0.0
+        return zip(times.tolist(), zip(q, dq, ddq, strict=True), strict=True)
+
+    @cached_property
+    def _feed_forward(self) -> Any:
+        return compile_single(kernel(self.model, "inverse_dynamics").tape)
+
+    @cached_property
+    def _gravity(self) -> Any:
+        return compile_single(kernel(self.model, "gravity_torque").tape)
+
+
+class GravityCompensation:
+    """Holds the arm against gravity and damps its motion; the arm can be moved by hand."""
+
+    def __init__(self, model: Robot, damping: ArrayLike = 0.0) -> None:
+        """Compensate with a model and a damping (n,) [N m s/rad or N s/m]."""
+        self._gravity = compile_single(kernel(model, "gravity_torque").tape)
+        self._damping = as_row("damping", damping, model.dof, same=True, least=0.0)
+
+    def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
+        """Torques (n,)."""
+        return np.asarray(self._gravity(q) - self._damping * dq)
+
+
+class ComputedTorque(_Follower):
+    """``M(q) (ddq_r + kd de + kp e) + velocity(q, dq) + gravity(q) + friction(dq_r)``: linear and decoupled errors."""
+
+    def __init__(
+        self,
+        model: Robot,
+        trajectory: Trajectory,
+        *,
+        kp: float = 400.0,
+        kd: float = 40.0,
+        velocity_age_s: float = 0.0,
+    ) -> None:
+        """Follow a trajectory.
+
+        Args:
+            model: What the controller knows of the robot.
+            trajectory: What is wanted.
+            kp: Gain of the position's error [1/s^2], the same for every joint.
+            kd: Gain of the velocity's error [1/s].
+            velocity_age_s: How old measured velocities are [s]: half a control period where they are differences of
+                positions; they are brought up to now by the wanted acceleration.
+        """
+        super().__init__(model, trajectory)
+        self.kp, self.kd = as_number("kp", kp, least=0.0), as_number("kd", kd, least=0.0)
+        self.velocity_age_s = as_number("velocity_age_s", velocity_age_s, least=0.0)
+
+    @cached_property
+    def _law(self) -> Any:
+        model, theta, shape = self.model, self.model.parameter_vector, (self.model.dof,)
+
+        def law(q: Any, dq: Any, dq_wanted: Any, ddq: Any) -> Any:
+            # dry friction follows the wanted velocity: the measured one changes sign with the encoder's noise
+            return rigid_body_torque(model, theta, q, dq, ddq) + joint_model_torque(model, theta, q, dq_wanted, ddq)
+
+        return compile_single(record(law, q=shape, dq=shape, dq_wanted=shape, ddq=shape))
+
+    def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
+        """Torques (n,)."""
+        q_wanted, dq_wanted, ddq = self.reference(time)
+        dq = dq + self.velocity_age_s * ddq
+        corrected = ddq + self.kd * (dq_wanted - dq) + self.kp * (q_wanted - q)
+        return np.asarray(self._law(q, np.ascontiguousarray(dq), dq_wanted, corrected))
+
+
+class FeedForward(_Follower):
+    """The model's torque along the trajectory, and a PD controller for what remains."""
+
+    def __init__(self, model: Robot, trajectory: Trajectory, *, kp: ArrayLike, kd: ArrayLike) -> None:
+        """Follow with gains (n,): ``kp`` [N m/rad or N/m], ``kd`` [N m s/rad or N s/m]."""
+        super().__init__(model, trajectory)
+        n = model.dof
+        self.kp, self.kd = as_row("kp", kp, n, same=True, least=0.0), as_row("kd", kd, n, same=True, least=0.0)
+
+    def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
+        """Torques (n,)."""
+        q_wanted, dq_wanted, ddq = self.reference(time)
+        feed_forward = self._feed_forward(q_wanted, dq_wanted, ddq)
+        return np.asarray(feed_forward + self.kd * (dq_wanted - dq) + self.kp * (q_wanted - q))
+
+
+class OpenLoopTorque(_Follower):
+    """The model's torque along the trajectory and nothing else ([Izaguirre1992] section 7.2).
+
+    With on-line gravity compensation the gravity torque is that of the measured positions: "an elementary form of
+    feedback".
+    """
+
+    def __init__(self, model: Robot, trajectory: Trajectory, *, online_gravity: bool = False) -> None:
+        """Drive a robot by a model, with or without on-line gravity compensation."""
+        super().__init__(model, trajectory)
+        self.online_gravity = online_gravity
+
+    def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
+        """Torques (n,)."""
+        q_wanted, dq_wanted, ddq = self.reference(time)
+        torque = self._feed_forward(q_wanted, dq_wanted, ddq)
+        return np.asarray(torque + self._gravity(q) - self._gravity(q_wanted) if self.online_gravity else torque)

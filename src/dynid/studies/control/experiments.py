@@ -1,0 +1,153 @@
+"""Control experiments: how well a robot follows when its controller has a good or a bad model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import ArgumentError
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.robot.model import Robot
+from dynid.studies.control.control_arguments import as_number, as_whole
+from dynid.studies.control.control_simulation import Controller, Imperfections, Simulation, simulate
+from dynid.studies.control.controllers import ComputedTorque, GravityCompensation
+from dynid.studies.control.plant import Plant, RungeKuttaPlant
+from dynid.tables import Table
+
+__all__ = ["Tracking", "hold_still", "robustness", "track", "tracking_table", "with_wrong_parameters"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tracking:
+    """How a trajectory was followed."""
+
+    simulation: Simulation
+    error: Floats
+    """(N + 1, n) wanted minus true positions [rad or m]"""
+    stroke: Floats
+    """(n,) how far each joint was to move [rad or m]"""
+
+    @property
+    def rms(self) -> Floats:
+        """(n,) root mean square error [rad or m]."""
+        return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
+
+    @property
+    def largest(self) -> Floats:
+        """(n,) largest error [rad or m]."""
+        return np.asarray(np.abs(self.error).max(axis=0))
+
+    @property
+    def relative(self) -> Floats:
+        """(n,) largest error as a share of the stroke; zero for joints that were to stand still."""
+        return np.divide(self.largest, self.stroke, out=np.zeros_like(self.stroke), where=self.stroke > 1e-9)
+
+
+def track(
+    robot: Robot | Plant,
+    controller: Controller,
+    trajectory: Trajectory,
+    *,
+    rate_hz: float = 1000.0,
+    imperfections: Imperfections | None = None,
+    seed: int = 0,
+) -> Tracking:
+    """Let a robot follow a trajectory, starting on it.
+
+    Args:
+        robot: The true robot.
+        controller: With its own model.
+        trajectory: What is wanted.
+        rate_hz: Control rate.
+        imperfections: Of drives and sensors.
+        seed: Of the noise.
+    """
+    q0, dq0, _ = trajectory.evaluate(0.0)
+    run = simulate(
+        robot,
+        controller,
+        duration=trajectory.duration,
+        q0=q0,
+        dq0=dq0,
+        rate_hz=rate_hz,
+        imperfections=imperfections,
+        seed=seed,
+    )
+    wanted = trajectory.evaluate(np.minimum(run.time, trajectory.duration))[0]
+    return Tracking(simulation=run, error=wanted - run.q, stroke=np.asarray(np.ptp(wanted, axis=0)))
+
+
+def hold_still(
+    robot: Robot | Plant, model: Robot, q: ArrayLike, *, duration: float = 1.0, damping: float = 0.0
+) -> float:
+    """How far [rad or m] a robot drifts when it is released under gravity compensation.
+
+    Args:
+        robot: The true robot.
+        model: What the controller knows.
+        q: (n,) where it is released, at rest.
+        duration: For how long [s].
+        damping: Added by the controller [N m s/rad or N s/m].
+    """
+    run = simulate(robot, GravityCompensation(model, damping), duration=duration, q0=q)
+    return float(np.abs(run.q - run.q[0]).max())
+
+
+def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
+    """The robot with every parameter off by ``share`` of itself, up or down at random."""
+    as_number("share", share)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], robot.parameter_vector.size)
+    return robot.with_parameters(robot.parameter_vector * (1.0 + share * signs))
+
+
+def robustness(
+    robot: Robot,
+    trajectory: Trajectory,
+    shares: Sequence[float] = (0.0, 0.01, 0.05, 0.1, 0.2),
+    *,
+    controller: Callable[[Robot, Trajectory], Controller] = ComputedTorque,
+    seeds: int = 3,
+    imperfections: Imperfections | None = None,
+) -> Table:
+    """Tracking error against the error of the model's parameters ([Atkeson1986] section 4.2.2).
+
+    Args:
+        robot: The true robot.
+        trajectory: What is wanted.
+        shares: Relative errors of all parameters, signs at random.
+        controller: Made from a model and the trajectory.
+        seeds: Number of wrong models per share; the median is reported.
+        imperfections: Of drives and sensors.
+    """
+    plant, seeds = RungeKuttaPlant(robot), as_whole("seeds", seeds, least=1)
+    if not len(shares):
+        raise ArgumentError("shares is empty", remedy="Give at least one relative error, such as 0.1.")
+    rows = []
+    for share in shares:
+        runs = [
+            track(
+                plant,
+                controller(with_wrong_parameters(robot, share, seed), trajectory),
+                trajectory,
+                imperfections=imperfections,
+            )
+            for seed in range(seeds if share else 1)
+        ]
+        rms = float(np.median([np.sqrt(np.mean(run.error**2)) for run in runs]))
+        rows.append((100.0 * share, rms, float(np.median([run.largest.max() for run in runs]))))
+    return Table.of(["parameter error [%]", "rms error over all joints [rad or m]", "largest error of one joint"], rows)
+
+
+def tracking_table(runs: Mapping[str, Tracking]) -> Table:
+    """Errors of several experiments, joint by joint."""
+    rows = [
+        (name, j + 1, float(run.rms[j]), float(run.largest[j]), 100.0 * float(run.relative[j]))
+        for name, run in runs.items()
+        for j in range(run.error.shape[1])
+    ]
+    return Table.of(["experiment", "joint", "rms [rad or m]", "largest [rad or m]", "largest [% of stroke]"], rows)

@@ -1,0 +1,81 @@
+"""The simulated robot moved by MuJoCo's dynamics (extra ``sim``), as an independent alternative."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.dynamics.inertia_matrix import motor_inertia_matrix
+from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.errors import ArgumentError, EstimationError, ExportError
+from dynid.robot.formats.mjcf.write import mjcf_text
+from dynid.studies.control.plant import Plant, runge_kutta, smoothed
+from dynid.tape import compile_single, record
+
+__all__ = ["MujocoPlant"]
+
+Floats = NDArray[np.float64]
+
+
+class MujocoPlant(Plant):
+    """MuJoCo computes the accelerations of links and rotors; friction and offsets are those of the joint models.
+
+    Steps are those of `RungeKuttaPlant`, with friction in every stage: MuJoCo's own steps would hold it for a whole
+    step, which a light joint does not survive.
+    """
+
+    @cached_property
+    def _simulation(self) -> tuple[Any, Any, Any]:
+        try:
+            import mujoco
+        except ImportError as error:
+            raise ArgumentError(
+                "MuJoCo is not installed", remedy="Install the extra: pip install 'dynid[sim]'."
+            ) from error
+        rotors = np.asarray(motor_inertia_matrix(self.robot, self.robot.parameter_vector), dtype=float)
+        if np.any(rotors - np.diag(np.diag(rotors))):
+            raise ArgumentError("MuJoCo has no rotors that couple joints", remedy="Use RungeKuttaPlant.")
+        try:
+            model = mujoco.MjModel.from_xml_string(mjcf_text(self.robot.with_joint_models()))
+        except (ExportError, ValueError) as error:
+            reason = error.reason if isinstance(error, ExportError) else str(error)
+            raise ArgumentError(
+                f"MuJoCo cannot move robot '{self.robot.name}', it needs every body's mass and inertia: {reason}",
+                remedy="Use RungeKuttaPlant or AdaptivePlant: they need only what acts on the torques.",
+            ) from error
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+        model.dof_armature[:] = np.diag(rotors)
+        return mujoco, model, mujoco.MjData(model)
+
+    @cached_property
+    def _friction(self) -> Any:
+        robot, shape = self.robot, (self.robot.dof,)
+        rest, theta = np.zeros(robot.dof), robot.parameter_vector
+        tape = record(lambda q, dq: joint_model_torque(robot, theta, q, dq, rest), q=shape, dq=shape)
+        return compile_single(smoothed(tape, self.friction_speed))
+
+    def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
+        mujoco, model, data = self._simulation
+        n = self.robot.dof
+
+        def rate(now: Floats) -> Floats:
+            q, dq = now[:n].copy(), now[n : 2 * n].copy()
+            acting = torque - self._friction(q, dq)
+            data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, dq, acting
+            mujoco.mj_forward(model, data)
+            return np.concatenate([dq, data.qacc, [acting @ dq]])
+
+        warnings: list[str] = []
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(warnings.append)  # instead of a file in the user's folder
+        try:
+            for step in self.steps(duration):
+                state = runge_kutta(rate, state, step)
+        finally:
+            mujoco.set_mju_user_warning(before)
+        if warnings:
+            raise EstimationError(f"MuJoCo cannot go on: {warnings[0]}", remedy="Use RungeKuttaPlant to see why.")
+        return state

@@ -1,0 +1,147 @@
+"""The equations a simulated robot moves by, recorded once and compiled for single states."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from dynid.dynamics.inertia_matrix import composite_inertia_matrix
+from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.dynamics.symmetric_solve import solve_symmetric
+from dynid.errors import ArgumentError, EstimationError
+from dynid.kernels import inertia_matrix
+from dynid.loop.smooth_friction import with_signs
+from dynid.robot.model import Robot
+from dynid.studies.control.control_arguments import as_number
+from dynid.tape import Tape, compile_single, record
+
+__all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "runge_kutta", "smoothed"]
+
+Floats = NDArray[np.float64]
+
+STABLE = 1.5
+"""Step times decay rate that the fourth-order method takes with accuracy; beyond 2.78 it is unstable."""
+
+
+def motion_tape(robot: Robot) -> Tape:
+    """``(state, torque) -> rate``: state and rate (2 n + 1,) are positions, velocities and work done."""
+    n = robot.dof
+
+    def rate(state: Any, torque: Any) -> Any:
+        return _rate(robot, state, torque)
+
+    return record(rate, state=(2 * n + 1,), torque=(n,))
+
+
+def _rate(robot: Robot, state: Any, torque: Any) -> Any:
+    n, theta = robot.dof, robot.parameter_vector
+    q, dq, rest = state[:n], state[n : 2 * n], np.zeros(robot.dof)
+    acting = torque - joint_model_torque(robot, theta, q, dq, rest)
+    bias = rigid_body_torque(robot, theta, q, dq, rest)
+    ddq = solve_symmetric(composite_inertia_matrix(robot, theta, q), acting - bias)
+    return np.concatenate([dq, ddq, np.array([acting @ dq])])
+
+
+def smoothed(tape: Tape, speed: float) -> Tape:
+    """The same program with every ``sign(x)`` replaced by ``tanh(x / speed)``, which an integrator can follow."""
+    return with_signs(tape, lambda v, _: np.tanh(v / speed))
+
+
+def runge_kutta(rate: Callable[[Any], Any], state: Any, h: Any) -> Any:
+    """The state after a step of fourth order of length ``h``; scalar-agnostic."""
+    k1 = rate(state)
+    k2 = rate(state + k1 * (0.5 * h))
+    k3 = rate(state + k2 * (0.5 * h))
+    k4 = rate(state + k3 * h)
+    return state + (k1 + (k2 + k3) * 2.0 + k4) * (h * (1.0 / 6.0))
+
+
+class Plant(ABC):
+    """A robot that moves under torques held for a while."""
+
+    def __init__(self, robot: Robot, *, friction_speed: float = 0.05) -> None:
+        """Make the robot ready to move.
+
+        Args:
+            robot: With the true parameter values.
+            friction_speed: Below about this speed [rad/s or m/s] dry friction fades to zero; smaller values make
+                for smaller steps, because friction then stops a light joint within microseconds.
+        """
+        self.robot = robot
+        self.friction_speed = as_number("friction_speed", friction_speed, above=0.0)
+
+    @abstractmethod
+    def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
+        """State (2 n + 1,) after ``duration`` [s] under a constant torque (n,) [N m or N]."""
+
+    def steps(self, duration: float) -> list[float]:
+        """Equal steps [s] that make up ``duration``, short enough for a method of fourth order to follow friction."""
+        parts = max(1, int(np.ceil(duration * self._friction_rate / STABLE)))
+        return [duration / parts] * parts
+
+    @cached_property
+    def _friction_rate(self) -> float:
+        """Fastest rate [1/s] at which dry friction stops a joint: what bounds the step of an explicit integrator."""
+        robot, theta, rest = self.robot, self.robot.parameter_vector, np.zeros(self.robot.dof)
+        pushes = [np.asarray(joint_model_torque(robot, theta, rest, rest + v, rest), dtype=float) for v in (1.0, -1.0)]
+        slope = np.abs(pushes[0] - pushes[1]) / (2.0 * self.friction_speed)
+        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (16, robot.dof))
+        try:
+            mobility = np.linalg.inv(inertia_matrix(robot, q))
+        except np.linalg.LinAlgError as error:
+            raise ArgumentError(
+                f"robot '{robot.name}' has a joint that moves no inertia, so its motion is not defined",
+                remedy="Give its links mass, or its joints a RotorInertia.",
+            ) from error
+        return float(np.abs(np.linalg.eigvals(mobility * slope)).max())
+
+
+class RungeKuttaPlant(Plant):
+    """Fixed steps of fourth order: the whole step is one compiled program."""
+
+    @cached_property
+    def _step(self) -> Any:
+        robot, n = self.robot, self.robot.dof
+
+        def step(state: Any, torque: Any, duration: Any) -> Any:
+            return runge_kutta(lambda now: _rate(robot, now, torque), state, duration[0])
+
+        tape = record(step, state=(2 * n + 1,), torque=(n,), duration=(1,))
+        return compile_single(smoothed(tape, self.friction_speed))
+
+    def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
+        for step in self.steps(duration):
+            state = self._step(state, torque, np.array([step]))
+        return state
+
+
+class AdaptivePlant(Plant):
+    """Steps of variable size, chosen by error control (scipy's DOP853)."""
+
+    tolerance = 1e-10
+    """Of each step, relative and absolute."""
+
+    @cached_property
+    def _derivative(self) -> Any:
+        return compile_single(smoothed(motion_tape(self.robot), self.friction_speed))
+
+    def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
+        derivative = self._derivative
+        solution = solve_ivp(
+            lambda _, x: derivative(x, torque),
+            (0.0, duration),
+            state,
+            "DOP853",
+            rtol=self.tolerance,
+            atol=self.tolerance,
+        )
+        if not solution.success:
+            raise EstimationError(f"the simulation cannot go on: {solution.message}")
+        final: Floats = solution.y[:, -1].copy()
+        return final

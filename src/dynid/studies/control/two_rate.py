@@ -1,0 +1,140 @@
+"""What it costs to compute inertias and velocity torques seldom ([Izaguirre1992] section 3).
+
+The synchronous task multiplies the latest inertias by the accelerations of now; inertias, gravity and velocity torques
+come from background tasks and are old. The error this makes depends on how fast they change, that is, on bandwidths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.errors import ArgumentError
+from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.kernels import gravity_torque, inertia_matrix, inverse_dynamics, velocity_torque
+from dynid.robot.model import Robot
+from dynid.studies.control.control_arguments import as_number
+from dynid.tables import Table
+
+__all__ = ["TwoRateStudy", "bandwidths", "two_rate_study"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TwoRateStudy:
+    """Torque error of the two-rate structure for several background periods."""
+
+    periods: Floats
+    """(k,) [s]"""
+    rms: Floats
+    """(k, n) root mean square torque error [N m or N]"""
+    largest: Floats
+    """(k, n) largest torque error [N m or N]"""
+    largest_torque: Floats
+    """(n,) over the trajectory [N m or N]"""
+
+    def to_table(self) -> Table:
+        """Worst joint's errors as shares of its largest torque."""
+        scale = np.where(self.largest_torque > 0.0, self.largest_torque, 1.0)
+        rows = [
+            (1000.0 * float(T), 100.0 * float((rms / scale).max()), 100.0 * float((largest / scale).max()))
+            for T, rms, largest in zip(self.periods, self.rms, self.largest, strict=True)
+        ]
+        return Table.of(["background period [ms]", "rms error [%]", "largest error [%]"], rows)
+
+
+def two_rate_study(
+    robot: Robot,
+    trajectory: Trajectory,
+    periods: Sequence[float] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05),
+    *,
+    rate_hz: float = 1000.0,
+) -> TwoRateStudy:
+    """Simulate the scheduler: each background result belongs to the state when it was begun, one period earlier.
+
+    Args:
+        robot: With its parameter values.
+        trajectory: The motion.
+        periods: Background periods [s]; a result is used from the end of its period to the end of the next.
+        rate_hz: Rate of the synchronous task.
+    """
+    periods = [as_number("a background period", period, above=0.0) for period in periods]
+    if not periods:
+        raise ArgumentError("periods is empty", remedy="Give at least one background period [s].")
+    time = trajectory.times(as_number("rate_hz", rate_hz, above=0.0))
+    q, dq, ddq = trajectory.evaluate(time)
+    exact = inverse_dynamics(robot, q, dq, ddq)
+    rms, largest = [], []
+    for period in periods:
+        finished = np.floor(time / period + 1e-9) - 1.0  # number of the last background cycle that is complete
+        begun = np.maximum(finished, 0.0) * period
+        q_old, dq_old, _ = trajectory.evaluate(begun)
+        torque = np.einsum("nij,nj->ni", inertia_matrix(robot, q_old), ddq) + gravity_torque(robot, q_old)
+        torque += velocity_torque(robot, q_old, dq_old) + _friction(robot, q_old, dq_old)
+        error = torque - exact
+        rms.append(np.sqrt(np.mean(error**2, axis=0)))
+        largest.append(np.abs(error).max(axis=0))
+    return TwoRateStudy(
+        periods=np.asarray(periods, dtype=float),
+        rms=np.array(rms),
+        largest=np.array(largest),
+        largest_torque=np.abs(exact).max(axis=0),
+    )
+
+
+def _friction(robot: Robot, q: Floats, dq: Floats) -> Floats:
+    """Friction and offsets (N, n)."""
+    rest, theta = np.zeros(robot.dof), robot.parameter_vector
+    rows = [
+        np.asarray(joint_model_torque(robot, theta, *state, rest), dtype=float) for state in zip(q, dq, strict=True)
+    ]
+    return np.array(rows)
+
+
+def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0, share: float = 0.95) -> Table:
+    """Frequency below which ``share`` of each signal's power lies: what must be computed how often.
+
+    Positions, velocities and everything that depends on them alone stay below accelerations; that justifies two rates.
+
+    Args:
+        robot: With its parameter values.
+        trajectory: The motion.
+        rate_hz: Sampling rate of the analysis.
+        share: Of the power, the mean taken out.
+    """
+    if as_number("share", share, above=0.0) >= 1.0:
+        raise ArgumentError(f"share is {share}", remedy="Give a share between 0 and 1.")
+    time = trajectory.times(as_number("rate_hz", rate_hz, above=0.0))
+    q, dq, ddq = trajectory.evaluate(time)
+    signals = {
+        "positions": q,
+        "velocities": dq,
+        "accelerations": ddq,
+        "inertias": inertia_matrix(robot, q).reshape(len(q), -1),
+        "gravity torques": gravity_torque(robot, q),
+        "velocity torques": velocity_torque(robot, q, dq),
+        "torques": inverse_dynamics(robot, q, dq, ddq),
+    }
+    rows = [(name, float(_bandwidth(values, rate_hz, share))) for name, values in signals.items()]
+    return Table.of(["signal", f"{100 * share:g} % of the power below [Hz]"], rows)
+
+
+def _bandwidth(values: Floats, rate_hz: float, share: float) -> float:
+    """Of all columns (N, c) together, each weighted by its own power."""
+    varying = values - values.mean(axis=0)
+    size = np.sqrt(np.mean(varying**2, axis=0))
+    varying = varying[:, size > 1e-9 * max(float(np.abs(values).max()), 1e-300)]
+    if varying.shape[1] == 0:
+        return 0.0
+    window = np.hanning(len(varying))[:, None]
+    spectrum = (
+        np.abs(np.fft.rfft(varying / np.sqrt(np.mean(varying**2, axis=0)) * window, n=8 * len(varying), axis=0)) ** 2
+    )
+    power = np.cumsum(spectrum.sum(axis=1))
+    place = int(np.searchsorted(power, share * power[-1]))
+    return float(np.fft.rfftfreq(8 * len(varying), 1.0 / rate_hz)[place])

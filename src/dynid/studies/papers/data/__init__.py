@@ -1,0 +1,16 @@
+"""Numbers and formulas printed in the papers, with their sources."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["printed"]
+
+
+@cache
+def printed(paper: str) -> dict[str, Any]:
+    """What a paper prints, by table, equation or section."""
+    return tomllib.loads(files("dynid.studies.papers.data").joinpath(f"{paper}.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,30 @@
+"""Random serial robots of revolute and prismatic joints, for claims about every robot."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynid.robot.formats.dh import DH, from_dh
+from dynid.robot.model import Robot
+
+__all__ = ["random_robot"]
+
+_QUARTERS = (0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi)
+
+
+def random_robot(rng: np.random.Generator, joints: int, *, oblique: bool, upright: bool) -> Robot:
+    """A robot with many zero lengths and right angles, as real ones have.
+
+    Args:
+        rng: All randomness.
+        joints: Number of joints.
+        oblique: Whether twists may be any angle.
+        upright: Whether gravity is along the base's z axis; any direction otherwise.
+    """
+    rows = []
+    for _ in range(joints):
+        twist = float(rng.choice(_QUARTERS)) if not oblique or rng.random() < 0.4 else float(rng.uniform(-3, 3))
+        d, r = (0.0 if rng.random() < 0.35 else float(rng.uniform(-0.6, 0.6)) for _ in range(2))
+        rows.append(DH(alpha=twist, d=d, theta=float(rng.uniform(-3, 3)), r=r, sigma=int(rng.random() < 0.35)))
+    gravity = np.array([0.0, 0.0, -9.81]) if upright else rng.normal(size=3) * 5.0
+    return from_dh(rows, gravity=gravity, name="random")

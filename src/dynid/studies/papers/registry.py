@@ -1,0 +1,84 @@
+"""The papers by name, and the one function that reproduces them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+
+from dynid.errors import ArgumentError
+from dynid.studies.papers import atkeson1986, gautier1990, gautier1992, izaguirre1992, lin1995
+from dynid.studies.papers.reproduction import Part, Reproduction
+
+__all__ = ["REPRODUCTIONS", "Paper", "Progress", "documentation", "reproduce"]
+
+Progress = Callable[[int, int, str], None]
+"""Called before each part with the parts done, the parts in all and the title of the next."""
+Maker = Callable[[bool], Part]
+"""Makes a part; told whether to do it with reduced effort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper and the functions that regenerate its parts."""
+
+    title: str
+    makers: Mapping[str, Maker]
+    """By the name of the part."""
+
+
+REPRODUCTIONS: dict[str, Paper] = {
+    "atkeson1986": Paper(atkeson1986.TITLE, atkeson1986.PARTS),
+    "gautier1990": Paper(gautier1990.TITLE, gautier1990.PARTS),
+    "gautier1992": Paper(gautier1992.TITLE, gautier1992.PARTS),
+    "lin1995": Paper(lin1995.TITLE, lin1995.PARTS),
+    "izaguirre1992": Paper(izaguirre1992.TITLE, izaguirre1992.PARTS),
+}
+
+
+def reproduce(
+    name: str,
+    folder: str | PathLike[str] | None,
+    progress: Progress | None = None,
+    *,
+    quick: bool = False,
+) -> Reproduction:
+    """Regenerate a paper's tables and figures, or all five papers', and write them into a folder.
+
+    Args:
+        name: A key of `REPRODUCTIONS`, or ``all``.
+        folder: Where to write; None for nowhere.
+        progress: Told what is being done.
+        quick: Fewer random draws and optimiser steps, for a first look and for tests.
+
+    Raises:
+        ArgumentError: There is no such paper.
+    """
+    if name != "all" and name not in REPRODUCTIONS:
+        known = ", ".join([*REPRODUCTIONS, "all"])
+        raise ArgumentError(f"there is no paper '{name}' to reproduce", remedy=f"Choose one of {known}.")
+    papers = list(REPRODUCTIONS) if name == "all" else [name]
+    work = [(key, title, make) for key in papers for title, make in REPRODUCTIONS[key].makers.items()]
+    parts = []
+    for done, (key, title, make) in enumerate(work):
+        if progress is not None:
+            progress(done, len(work), f"{key}: {title}")
+        part = make(quick)
+        parts.append(replace(part, title=f"{key}: {part.title}") if name == "all" else part)
+    title = "The five papers, reproduced" if name == "all" else REPRODUCTIONS[name].title
+    result = Reproduction(name, title, tuple(parts))
+    if folder is not None:
+        result.write(folder)
+    return result
+
+
+def documentation(reproduction: Reproduction) -> str:
+    """The text of ``docs/papers.md``: every comparison with its verdict, without the long tables and figures."""
+    lean = tuple(replace(part, tables=(), figures=(), listings=()) for part in reproduction.parts)
+    head, _, rest = replace(reproduction, parts=lean).to_markdown().partition("\n")
+    origin = (
+        "This page is written by `dynid.studies.papers.documentation` from `dynid reproduce all`; do not edit it by "
+        "hand. Numbers printed in the papers are in `src/dynid/studies/papers/data/` with their sources; everything "
+        "else is computed."
+    )
+    return f"{head}\n\n{origin}\n{rest}"

@@ -1,0 +1,151 @@
+"""The fast executor: a tape compiled for this processor by LLVM."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynid.errors import ArgumentError
+from dynid.tape.llvm.blocks import BlockLayout, BlockPrinter
+from dynid.tape.llvm.engine import host, load_code
+from dynid.tape.tape import Tape
+
+__all__ = ["BlockKernel", "LlvmExecutor", "address", "pointer_table"]
+
+Floats = npt.NDArray[np.float64]
+
+STORE_BLOCK = 16
+"""Samples per block when rows are written: the block, and most of its rows, stay in the first-level cache."""
+
+REDUCE_BLOCK = 120
+"""Samples per block when a reduction consumes the block: long enough to hide the reduction's own overhead."""
+
+CHUNK = 2400
+"""Samples a thread takes at a time; fixed, so that the work is cut the same way for any number of threads."""
+
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p])
+
+
+class BlockKernel:
+    """A compiled tape that works block by block.
+
+    A block is an array [column][B] of the computed output elements; ``columns`` says which. The lanes of the last,
+    partial block that hold no sample are zero.
+
+    Attributes:
+        tape: the program.
+        block: samples per block (B).
+        columns: the computed value, an operand of the tape, in each column of a block.
+        work_size: numbers in the work area.
+        block_size: numbers in a block.
+        address: address of ``void run(void **table, int64_t start, int64_t stop, double *work, double *block)``, for
+            machine code that calls it; ``table`` holds the pointers to the row-major inputs.
+    """
+
+    def __init__(self, tape: Tape, block: int = REDUCE_BLOCK, dense: bool = False, tiled: Sequence[str] = ()) -> None:
+        """Compile, or load from the cache.
+
+        Args:
+            tape: the program.
+            block: samples per block, a multiple of 8; an odd multiple avoids conflicts in the cache.
+            dense: the kernel writes rows of every output instead of leaving the block to the caller.
+            tiled: names of the inputs that come in blocks, (N / B, size, B), the last one filled up with anything.
+        """
+        if block % 8:
+            raise ArgumentError(f"a block of {block} samples is not a multiple of 8")
+        layout = BlockLayout(tape, tiled)
+        self.tape, self.block = tape, block
+        self.columns = tuple(layout.outputs)
+        self.work_size, self.block_size = layout.work_columns * block, len(self.columns) * block
+        key = f"{tape.fingerprint}|block {block}|dense {dense}|tiled {tuple(tiled)}"
+        self._code = load_code(key, lambda: (BlockPrinter(layout, block, host()).text(dense), 0))
+        self.address = self._code.address("run")
+        self._entry = _ENTRY(self.address)
+        self._idle: list[tuple[Floats, Floats]] = []
+
+    def new_work(self) -> Floats:
+        """A work area for one thread."""
+        return _aligned(self.work_size)
+
+    def new_block(self) -> Floats:
+        """(columns, B) array for one block."""
+        return _aligned(self.block_size).reshape(-1, self.block)
+
+    @contextmanager
+    def memory(self) -> Iterator[tuple[Floats, Floats]]:
+        """A work area and a block for the time being: those of an earlier call, as fresh pages cost more than zeros."""
+        try:
+            areas = self._idle.pop()
+        except IndexError:
+            areas = self.new_work(), self.new_block()
+        try:
+            yield areas
+        finally:
+            self._idle.append(areas)
+
+    def run(self, arrays: Sequence[Floats], start: int, stop: int, work: Floats, block: Floats) -> None:
+        """Process samples start to stop; other threads may run meanwhile.
+
+        Args:
+            arrays: C-contiguous (N, size) inputs, or (N / B, size, B) where they are tiled; a dense kernel's outputs
+                follow them.
+            start: first sample, the first of a block where an input is tiled.
+            stop: the sample behind the last.
+            work: from :meth:`new_work`.
+            block: from :meth:`new_block`; afterwards it holds the last B (or fewer) samples.
+        """
+        self._entry(pointer_table(arrays), start, stop, address(work), address(block))
+
+
+class LlvmExecutor:
+    """Runs one tape on batches of samples."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._kernel = BlockKernel(tape, STORE_BLOCK, dense=True)
+
+    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
+        """Fill the outputs.
+
+        Args:
+            inputs: one C-contiguous (N, size) array per input of the tape.
+            outputs: one C-contiguous (N, size) array per output of the tape, written in place.
+            threads: how many threads share the samples.
+        """
+        arrays = [*inputs, *outputs]
+        samples = outputs[0].shape[0] if outputs else 0
+        if threads <= 1 or samples <= CHUNK:
+            self._chunk(arrays, 0, samples)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            starts = range(0, samples, CHUNK)
+            list(pool.map(lambda start: self._chunk(arrays, start, min(start + CHUNK, samples)), starts))
+
+    def _chunk(self, arrays: Sequence[Floats], start: int, stop: int) -> None:
+        with self._kernel.memory() as (work, block):
+            self._kernel.run(arrays, start, stop, work, block)
+
+
+def pointer_table(arrays: Sequence[Floats]) -> Any:
+    """The arrays' addresses, as machine code takes them."""
+    return (ctypes.c_void_p * len(arrays))(*map(address, arrays))
+
+
+def address(array: Any) -> int:
+    """Where an array's numbers are. NumPy's own answer takes microseconds, so it is the second choice."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):  # read-only, or empty
+        return int(array.ctypes.data)
+
+
+def _aligned(size: int) -> Floats:
+    """Zeros on a cache-line boundary."""
+    memory = np.zeros(size + 8)
+    shift = -(memory.ctypes.data // 8) % 8
+    return memory[shift : shift + size]

@@ -1,0 +1,246 @@
+"""The LLVM module that runs a tape over many samples, block after block.
+
+A block holds B samples as ``[column][B]``: the used input elements, the arguments and results of the functions, and
+apart from these the computed output elements. Strides are compile-time constants. Inputs are transposed from rows into
+the block, everything is computed within it while it stays in the first-level cache, then the result is copied out. An
+input that comes in such blocks itself, ``[block][element][B]``, is read where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dynid.tape.llvm.engine import Host
+from dynid.tape.llvm.functions import PASSES, pass_call
+from dynid.tape.llvm.ir import Writer, constant_table, declarations
+from dynid.tape.llvm.registers import print_allocated
+from dynid.tape.llvm.rows import print_clear, print_load, print_store, rows_of
+from dynid.tape.lower import FunctionPass, lower, stages
+from dynid.tape.operations import is_binary
+from dynid.tape.tape import Tape
+
+__all__ = ["BlockLayout", "BlockPrinter"]
+
+
+SPARE = 2
+"""Registers left to LLVM, for copies."""
+
+
+CACHE_LINE = 64
+"""Bytes."""
+
+PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+"""Declaration for modules with inputs that come in blocks."""
+
+
+class PlacedPass(NamedTuple):
+    """A function pass and its columns in the work area."""
+
+    entry: FunctionPass
+    arguments: int
+    results: int
+    in_place: bool
+
+
+class BlockLayout:
+    """Which column holds what.
+
+    Attributes:
+        tape: the program.
+        inputs: column, in the work area, of each used input element.
+        work: column, in the work area, of each used input element and each function result.
+        passes: the function passes in order, with their columns.
+        work_columns: number of columns of the work area.
+        outputs: column, in the output block, of each computed output element.
+        tiles: of each element of an input that comes in blocks, the input's number and the element's in it.
+    """
+
+    def __init__(self, tape: Tape, tiled: Sequence[str] = ()) -> None:
+        self.tape = tape
+        self.tiles = _tile_places(tape, tiled)
+        read = [value for value in _used_inputs(tape) if value not in self.tiles]
+        self.inputs = {value: column for column, value in enumerate(read)}
+        self.work = dict(self.inputs)
+        self.passes: list[PlacedPass] = []
+        self.work_columns = len(self.inputs)
+        for entry in stages(tape):
+            self._place(entry)
+        elements = (element for output in tape.outputs for element in output.elements.ravel().tolist())
+        computed = dict.fromkeys(element for element in elements if element >= 0)
+        self.outputs = {value: column for column, value in enumerate(computed)}
+
+    def _place(self, entry: FunctionPass) -> None:
+        """Give a pass its columns; arguments that already stand side by side are read where they are."""
+        size = len(entry.arguments)
+        columns = [self.work.get(argument, -1) for argument in entry.arguments]
+        in_place = columns[0] >= 0 and columns == list(range(columns[0], columns[0] + size))
+        arguments = columns[0] if in_place else self.work_columns
+        results = self.work_columns + (0 if in_place else size)
+        self.passes.append(PlacedPass(entry, arguments, results, in_place))
+        self.work_columns = results + len(entry.results) * size
+        for place, values in enumerate(entry.results):
+            for value, position in values.items():
+                self.work[value] = results + place * size + position
+
+
+class BlockPrinter:
+    """Prints the module of a tape.
+
+    Its entry is ``void run(ptr table, i64 start, i64 stop, ptr work, ptr block)``: samples start to stop of the
+    row-major inputs in ``table`` go through ``work`` into ``block``.
+    """
+
+    def __init__(self, layout: BlockLayout, block: int, host: Host) -> None:
+        self._layout, self._block, self._host = layout, block, host
+        self._calls: list[str] = []
+        self._tiles = {place: f"%tile{place}" for place, _ in layout.tiles.values()}
+
+    def text(self, dense: bool) -> str:
+        """The module.
+
+        Args:
+            dense: write each finished block as rows to the outputs, whose pointers follow the inputs' in the table.
+                Otherwise the block is the result (of the last samples, if they fill several); its lanes without a
+                sample are zero.
+        """
+        layout, block, lanes = self._layout, self._block, self._host.lanes
+        finish = print_clear(len(layout.outputs), block)
+        if dense:
+            finish = print_store(layout.tape, layout.outputs, block, lanes)
+        return "\n".join(
+            [
+                declarations(lanes),
+                PREFETCH,
+                PASSES,
+                constant_table(layout.tape.constants.tolist(), lanes),
+                print_load(layout.tape, layout.inputs, block, lanes),
+                *self._pieces(),
+                finish,
+                self._run(dense),
+            ]
+        )
+
+    def _pieces(self) -> list[str]:
+        """The straight-line pieces; notes the calls that run them and the function passes between them."""
+        pieces = []
+        for entry, arguments, results, in_place in self._layout.passes:
+            if not in_place:
+                pieces.append(self._piece(entry.arguments, "%work", arguments))
+            size = len(entry.arguments)
+            columns = [arguments, *(results + place * size for place in range(len(entry.results)))]
+            self._calls.append(pass_call(entry.name, columns, 8 * self._block, size * self._block))
+        pieces.append(self._piece(list(self._layout.outputs), "%block", 0))
+        return pieces
+
+    def _piece(self, targets: Sequence[int], base: str, first_column: int) -> str:
+        """A function that computes some operands for every lane of a block."""
+        name = f"piece{len(self._calls)}"
+        arrays = ["%work", "%block", *self._tiles.values()]
+        self._calls.append(f"call void @{name}({', '.join(f'ptr {array}' for array in arrays)}, ptr @constants)")
+        lanes, stride, w = self._host.lanes, 8 * self._block, Writer(self._host.lanes)
+        here = {p: w.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in arrays}
+
+        def source(value: int) -> tuple[str, int]:
+            if value < 0:
+                return "%constants", 8 * lanes * ~value
+            if value in self._layout.tiles:
+                place, element = self._layout.tiles[value]
+                return here[self._tiles[place]], stride * element
+            return here["%work"], stride * self._layout.work[value]
+
+        slots = print_allocated(
+            w,
+            lower(self._layout.tape, targets, self._host.fused),
+            source,
+            lambda slot: (here[base], stride * (first_column + slot)),
+            lambda slot: ("%spilled", 8 * lanes * slot),
+            self._host.registers - SPARE,
+        )
+        return f"""
+define internal void @{name}({", ".join(f"ptr noalias {array}" for array in arrays)}, ptr %constants) {{
+entry:
+%spilled = alloca [{max(slots, 1)} x {w.kind}], align 16
+br label %loop
+loop:
+%i = phi i64 [ 0, %entry ], [ %next, %loop ]
+{self._with_prefetches(w.text())}
+%next = add i64 %i, {lanes}
+%more = icmp ult i64 %next, {self._block}
+br i1 %more, label %loop, label %end
+end:
+ret void
+}}
+"""
+
+    def _with_prefetches(self, body: str) -> str:
+        """The body of a piece's loop with instructions that fetch the blocks after those which are being read.
+
+        The processor does not do so itself: it sees a few numbers read from every column, all far apart. Each turn of
+        the loop fetches a share, spread evenly over it, as only few lines can be on their way at a time.
+        """
+        w = Writer(self._host.lanes)
+        fetched: list[str] = []
+        for place, tile in self._tiles.items():
+            size = 8 * self._layout.tape.inputs[place].size  # bytes per sample
+            w.line(f"%share{place} = mul i64 %i, {size}")
+            w.line(f"%line{place} = getelementptr i8, ptr {tile}, i64 %share{place}")
+            for offset in range(0, size * w.lanes, CACHE_LINE):
+                address = f"%fetched{place}_{offset}"
+                fetched.append(f"{address} = getelementptr i8, ptr %line{place}, i64 {size * self._block + offset}")
+                fetched[-1] += f"\ncall void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)"
+        lines = body.splitlines()
+        step = max(1, len(lines) // max(1, len(fetched)))
+        for place, line in enumerate(lines):
+            if place % step == 0 and fetched:
+                w.line(fetched.pop(0))
+            w.line(line)
+        return "\n".join([w.text(), *fetched])
+
+    def _run(self, dense: bool) -> str:
+        """The function that goes from block to block."""
+        finish = "@store(ptr %table, i64 %start, i64 %count, ptr %block)" if dense else "@clear(i64 %count, ptr %block)"
+        calls = "\n".join(self._calls)
+        tiles = Writer(1)
+        for place, name in self._tiles.items():
+            tiles.line(f"{name} = bitcast ptr {rows_of(tiles, place, self._layout.tape.inputs[place].size)} to ptr")
+        return f"""
+define void @run(ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block) {{
+entry:
+%some = icmp ult i64 %first, %stop
+br i1 %some, label %loop, label %end
+loop:
+%start = phi i64 [ %first, %entry ], [ %next, %loop ]
+%left = sub i64 %stop, %start
+%whole = icmp uge i64 %left, {self._block}
+%count = select i1 %whole, i64 {self._block}, i64 %left
+call void @load(ptr %table, i64 %start, i64 %count, ptr %work)
+{tiles.text()}
+{calls}
+call void {finish}
+%next = add i64 %start, {self._block}
+%more = icmp ult i64 %next, %stop
+br i1 %more, label %loop, label %end
+end:
+ret void
+}}
+"""
+
+
+def _used_inputs(tape: Tape) -> list[int]:
+    """The input elements that some operation or output reads, in order."""
+    read = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
+    for _, code, left, right in tape.steps():
+        read.update((left, right) if is_binary(code) else (left,))
+    return [value for value in range(tape.input_size) if value in read]
+
+
+def _tile_places(tape: Tape, tiled: Sequence[str]) -> dict[int, tuple[int, int]]:
+    """Number of the input, and of the element in it, for each element of the named inputs."""
+    places: dict[int, tuple[int, int]] = {}
+    first = 0
+    for place, entry in enumerate(tape.inputs):
+        if entry.name in tiled:
+            places |= {first + element: (place, element) for element in range(entry.size)}
+        first += entry.size
+    return places

@@ -1,0 +1,155 @@
+"""From LLVM's text to machine code in this process: the only file that talks to llvmlite.
+
+What the printed code must know of the processor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from dynid.tape.llvm.functions import LIBRARY, functions_module
+from dynid.tape.llvm.object_cache import ObjectCache
+
+__all__ = ["Code", "Host", "host", "load_code", "provide"]
+
+PYTHON = (
+    "Py_IncRef",
+    "PyTuple_GetItem",
+    "PyObject_Vectorcall",
+)
+"""Functions of Python's C interface that the printed code may call, under the names ``dynid_Py_IncRef`` and so on."""
+
+
+class Code:
+    """Machine code loaded into this process; it lives as long as this object."""
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, *machine_code: bytes) -> None:
+        """Link object files in memory."""
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(0))
+        for part in machine_code:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Address of a function."""
+        return int(self._engine.get_function_address(name))
+
+
+@functools.cache
+def host() -> Host:
+    """This machine."""
+    _initialise()
+    features = llvm.get_host_cpu_features()
+    wide = {"avx512f": 8, "avx": 4}
+    lanes = next((lanes for name, lanes in wide.items() if features.get(name)), 2)
+    is_arm = llvm.get_process_triple().startswith(("aarch64", "arm64"))
+    return Host(
+        name=llvm.get_host_cpu_name(),
+        features=features.flatten(),
+        lanes=lanes,
+        registers=32 if is_arm or lanes == 8 else 16,
+        fused=is_arm or bool(features.get("fma")),
+    )
+
+
+def load_code(key: str, text: Callable[[], tuple[str, int]]) -> Code:
+    """Machine code of a module, from the cache on disk or compiled now.
+
+    Args:
+        key: names the module: equal keys mean equal text.
+        text: prints the module; returns its text and the optimisation level of the code generator (0 to 3). Called only
+            where the cache does not have the code.
+    """
+    return Code(_functions(), _object(key, text))
+
+
+@functools.cache
+def _functions() -> bytes:
+    """The passes of :mod:`~dynid.tape.llvm.functions`."""
+    return _object("functions", lambda: (functions_module(host().fused), 2))
+
+
+def _object(key: str, text: Callable[[], tuple[str, int]]) -> bytes:
+    cache = ObjectCache.default()
+    versions = f"{llvm.get_process_triple()}|{llvmlite.__version__} {llvm.llvm_version_info}"
+    name = hashlib.sha256(f"{_printers()}|{key}|{host()}|{versions}".encode()).hexdigest()
+    found = cache.read(name)
+    if found is None:
+        found = compile_text(*text())
+        cache.write(name, found)
+    return found
+
+
+@functools.cache
+def _printers() -> str:
+    """Digest of this folder's source: whoever changes how modules are printed need not think of old machine code."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def compile_text(text: str, level: int) -> bytes:
+    """Compile a module to an object file in memory."""
+    host()
+    module = llvm.parse_assembly(text)
+    module.triple = llvm.get_process_triple()
+    return bytes(_target_machine(level).emit_object(module))
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name in PYTHON:
+        provide(name, _address(getattr(ctypes.pythonapi, name)))
+    library = ctypes.CDLL(ctypes.util.find_library("m") if os.name != "nt" else "ucrtbase")
+    for name in LIBRARY:
+        provide(name, _address(getattr(library, name)))
+
+
+def provide(name: str, address: int | None) -> None:
+    """Let machine code call the function at an address as ``dynid_<name>``."""
+    llvm.add_symbol(f"dynid_{name}", address)
+
+
+def _address(function: Any) -> int | None:
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def _target_machine(level: int) -> Any:
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=host().name, features=host().features, opt=level, jit=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The processor that the code is made for."""
+
+    name: str
+    """LLVM's name of the processor."""
+
+    features: str
+    """LLVM's list of its features."""
+
+    lanes: int
+    """Doubles per vector register."""
+
+    registers: int
+    """Vector registers."""
+
+    fused: bool
+    """Whether it has fused multiply-add."""

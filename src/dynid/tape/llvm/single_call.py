@@ -1,0 +1,229 @@
+"""One sample, called from Python with as little overhead as CPython allows.
+
+The compiled code is itself a built-in function (METH_FASTCALL): it reads the fields of the NumPy arrays it is given
+where NumPy's own headers let every C extension read them, computes, and returns the result array. That these fields are
+where they should be is checked on a probe before any function is made. Arguments that are anything else than aligned,
+C-contiguous float64 arrays of the right shapes (lists, other types, views, batches) go to an ordinary Python function
+that converts or refuses them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynid.tape.llvm.engine import host, load_code, provide
+from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
+from dynid.tape.llvm.ir import Writer, constant_table, declarations, print_instructions
+from dynid.tape.lower import lower, stages
+from dynid.tape.tape import Tape
+
+__all__ = ["single_call"]
+
+_METH_FASTCALL = 0x0080
+_HEAD = object.__basicsize__
+_TYPE = _HEAD - 8  # byte offsets in a Python object, and in an array: type, data, dimensions, shape, dtype, flags
+_DATA, _DIMENSIONS, _SHAPE, _DTYPE, _FLAGS = _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 40, _HEAD + 48
+_READABLE, _WRITEABLE = 0x0101, 0x0501  # C-contiguous and aligned; and writeable
+
+OPTIMISED = 2000
+"""Tapes of up to this many operations are worth the optimising code generator."""
+
+_NUMPY_INTERFACES = (0x01000009, 0x02000000)  # versions of NumPy's binary interface in which slot 94 makes arrays
+_NEW_ARRAY = 94
+
+_PYTHON = """
+declare void @dynid_Py_IncRef(ptr)
+declare ptr @dynid_PyTuple_GetItem(ptr, i64)
+declare ptr @dynid_PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @dynid_PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
+
+
+class _MethodDefinition(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("documentation", ctypes.c_char_p),
+    )
+
+
+def single_call(tape: Tape, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a tape of one output into a built-in function of one sample.
+
+    Args:
+        tape: the program.
+        otherwise: called with the same arguments where they are not C-contiguous float64 arrays of the tape's shapes.
+
+    Returns:
+        Function of one array per input and optionally, last, the array to write to; returns the output array.
+    """
+    if not (_fields_are_known() and _provide_new_array()):
+        return otherwise
+    level = 2 if len(tape.opcodes) <= OPTIMISED else 0
+    code = load_code(f"{tape.fingerprint}|single", lambda: (_Printer(tape).text(), level))
+    definition = _MethodDefinition(b"dynid_program", code.address("call"), _METH_FASTCALL, None)
+    # The function keeps its first argument alive, and that everything the machine code needs.
+    owner = (otherwise, np.ndarray, np.dtype(np.float64), code, definition)
+    create = ctypes.pythonapi.PyCFunction_NewEx
+    create.restype = ctypes.py_object
+    create.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    function: Callable[..., Any] = create(ctypes.addressof(definition), owner, None)
+    return function
+
+
+@functools.cache
+def _provide_new_array() -> bool:
+    """Let machine code call NumPy's function that makes arrays; False if this NumPy's interface is not known."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype = ctypes.c_void_p
+    pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    package = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
+    interface = importlib.import_module(f"{package}._multiarray_umath")._ARRAY_API
+    slots = (ctypes.c_void_p * (_NEW_ARRAY + 1)).from_address(pointer(interface, None))
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(slots[0] or 0)()
+    if version not in _NUMPY_INTERFACES:
+        return False
+    provide("PyArray_NewFromDescr", slots[_NEW_ARRAY])
+    return True
+
+
+@functools.cache
+def _fields_are_known() -> bool:
+    """Whether arrays of this NumPy have their fields where the machine code reads them, tried on a few."""
+    return all(map(_probe, (np.empty((3, 5)), np.empty(7), np.empty((2, 4)).T, np.broadcast_to(np.zeros(3), (2, 3)))))
+
+
+def _probe(array: Any) -> bool:
+    place = id(array)
+    shape = (ctypes.c_ssize_t * array.ndim).from_address(ctypes.c_void_p.from_address(place + _SHAPE).value or 0)
+    flags = ctypes.c_int.from_address(place + _FLAGS).value
+    found = array.flags.c_contiguous | array.flags.aligned << 8 | array.flags.writeable << 10
+    return (
+        ctypes.c_void_p.from_address(place + _TYPE).value == id(np.ndarray)
+        and ctypes.c_void_p.from_address(place + _DATA).value == array.ctypes.data
+        and ctypes.c_int.from_address(place + _DIMENSIONS).value == array.ndim
+        and tuple(shape) == array.shape
+        and ctypes.c_void_p.from_address(place + _DTYPE).value == id(np.dtype(np.float64))
+        and flags & _WRITEABLE == found
+    )
+
+
+class _Printer:
+    """Prints the module of a built-in function."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._count = len(tape.inputs)
+        self._shapes = [*(entry.shape for entry in tape.inputs), tape.outputs[0].shape]
+        self._writer = Writer(1)
+
+    def text(self) -> str:
+        """The module; its entry is ``PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)``."""
+        w = self._writer
+        w.line("define ptr @call(ptr %self, ptr %args, i64 %count) {\nentry:")
+        w.line(f"%is_new = icmp eq i64 %count, {self._count}\n%is_given = icmp eq i64 %count, {self._count + 1}")
+        w.line("%is_fine = or i1 %is_new, %is_given\nbr i1 %is_fine, label %begin, label %otherwise\nbegin:")
+        w.line("%array_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 1)")
+        w.line("%double_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 2)")
+        for place in range(self._count):
+            self._checked(place)
+        w.line("br i1 %is_new, label %new, label %given\nnew:")
+        shape = self._shapes[-1]
+        w.line("call void @dynid_Py_IncRef(ptr %double_type)")  # the new array takes over this reference
+        arguments = (
+            f"ptr %array_type, ptr %double_type, i32 {len(shape)}, ptr @shape, ptr null, ptr null, i32 0, ptr null"
+        )
+        w.line(f"%made = call ptr @dynid_PyArray_NewFromDescr({arguments})\n%failed = icmp eq ptr %made, null")
+        w.line("br i1 %failed, label %error, label %compute\nerror:\nret ptr null\ngiven:")
+        self._checked(self._count)
+        w.line(f"call void @dynid_Py_IncRef(ptr %argument{self._count})\nbr label %compute\ncompute:")
+        w.line(f"%result = phi ptr [ %made, %new ], [ %argument{self._count}, %right{self._count} ]")
+        arrays = [*(f"%argument{place}" for place in range(self._count)), "%result"]
+        data = [w.value(f"load ptr, ptr {w.address(array, _DATA)}, align 8") for array in arrays]
+        w.line(f"call void @compute({', '.join(f'ptr {pointer}' for pointer in data)})\nret ptr %result\notherwise:")
+        w.line("%function = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 0)")
+        w.line("%converted = call ptr @dynid_PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr null)")
+        w.line("ret ptr %converted\n}\n")
+        sizes = ", ".join(f"i64 {size}" for size in [*shape, 0])
+        table = constant_table(self._tape.constants.tolist(), 1)
+        table += f"@shape = private constant [{len(shape) + 1} x i64] [{sizes}]\n"
+        return "\n".join([declarations(1), PASSES, _PYTHON, table, self._compute_function(), w.text()])
+
+    def _checked(self, place: int) -> None:
+        """Go on only if an argument is an array that can be used as it is."""
+        w = self._writer
+        argument, shape = f"%argument{place}", self._shapes[place]
+        w.line(f"{argument} = load ptr, ptr {w.address('%args', 8 * place)}, align 8")
+        found = w.value(f"load ptr, ptr {w.address(argument, _TYPE)}, align 8")
+        is_array = w.value(f"icmp eq ptr {found}, %array_type")
+        w.line(f"br i1 {is_array}, label %array{place}, label %otherwise\narray{place}:")
+        kind = w.value(f"load ptr, ptr {w.address(argument, _DTYPE)}, align 8")
+        dimensions = w.value(f"load i32, ptr {w.address(argument, _DIMENSIONS)}, align 4")
+        flags = w.value(f"load i32, ptr {w.address(argument, _FLAGS)}, align 4")
+        needed = _WRITEABLE if place == self._count else _READABLE
+        tests = [
+            w.value(f"icmp eq ptr {kind}, %double_type"),
+            w.value(f"icmp eq i32 {dimensions}, {len(shape)}"),
+            w.value(f"icmp eq i32 {w.value(f'and i32 {flags}, {needed}')}, {needed}"),
+        ]
+        w.line(f"br i1 {self._all(tests)}, label %kind{place}, label %otherwise\nkind{place}:")
+        sizes = w.value(f"load ptr, ptr {w.address(argument, _SHAPE)}, align 8")
+        axes = [w.value(f"load i64, ptr {w.address(sizes, 8 * axis)}, align 8") for axis in range(len(shape))]
+        tests = [w.value(f"icmp eq i64 {axis}, {size}") for axis, size in zip(axes, shape, strict=True)]
+        w.line(f"br i1 {self._all(tests or ['true'])}, label %right{place}, label %otherwise\nright{place}:")
+
+    def _all(self, tests: Sequence[str]) -> str:
+        result = tests[0]
+        for test in tests[1:]:
+            result = self._writer.value(f"and i1 {result}, {test}")
+        return result
+
+    def _compute_function(self) -> str:
+        """The function ``compute(input..., output)``; the output may be one of the inputs."""
+        tape = self._tape
+        w = Writer(1)
+        inputs = [f"%in{place}" for place in range(self._count)]
+        w.line(f"define internal void @compute({', '.join(f'ptr {name}' for name in [*inputs, '%out'])}) {{\nentry:")
+        locations: dict[int, tuple[str, int]] = {}
+        for name, declared in zip(inputs, tape.inputs, strict=True):
+            for position in range(declared.size):
+                locations[len(locations)] = (name, 8 * position)
+        passes = stages(tape)
+        padded = [len(entry.arguments) + -len(entry.arguments) % GROUP for entry in passes]
+        work_size = sum(size * (1 + len(entry.results)) for size, entry in zip(padded, passes, strict=True))
+        w.line(f"%work = alloca [{max(work_size, 1)} x double], align 64")
+        w.line(f"%local = alloca [{max(tape.outputs[0].size, 1)} x double], align 64")
+        w.line(f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * work_size}, i1 false)")
+
+        def source(operand: int) -> tuple[str, int]:
+            return ("@constants", 8 * ~operand) if operand < 0 else locations[operand]
+
+        base = 0
+        for entry, size in zip(passes, padded, strict=True):
+            _print_piece(w, tape, entry.arguments, source, "%work", base)
+            columns = [base + place * size for place in range(1 + len(entry.results))]
+            w.line(pass_call(entry.name, columns, 8, size))
+            for column, results in zip(columns[1:], entry.results, strict=True):
+                locations.update({value: ("%work", 8 * (column + k)) for value, k in results.items()})
+            base = columns[-1] + size
+        _print_piece(w, tape, tape.outputs[0].elements.ravel().tolist(), source, "%local", 0)
+        bytes_out = 8 * tape.outputs[0].size
+        w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %local, i64 {bytes_out}, i1 false)\nret void\n}}\n")
+        return w.text()
+
+
+def _print_piece(
+    w: Writer, tape: Tape, targets: Sequence[int], source: Callable[[int], tuple[str, int]], base: str, first: int
+) -> None:
+    """Print straight-line code that leaves some operands side by side, from number ``first`` behind a pointer."""
+    lowered = lower(tape, targets, host().fused)
+    print_instructions(w, lowered, source, lambda slot: (base, 8 * (first + slot)))

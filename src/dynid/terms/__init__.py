@@ -1,0 +1,1 @@
+"""What a joint adds to the rigid-body torque, linear in its parameters."""
