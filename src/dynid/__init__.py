@@ -24,7 +24,7 @@ _HOME = {
         "SavitzkyGolay",
         "SmoothingSpline",
     ],
-    "dynid.logs.drives": [
+    "dynid.processing.drives": [
         "CurrentGains",
         "GearMatrix",
         "ThreePhase",
@@ -40,7 +40,8 @@ _HOME = {
     "dynid.processing.process": ["Processing", "process"],
     "dynid.gate.quality": ["check_recording"],
     "dynid.logs.reading": ["read_recording", "read_stream"],
-    "dynid.logs.recording": ["Experiment", "Recording"],
+    "dynid.logs.recording": ["Recording"],
+    "dynid.processing.experiment": ["Experiment"],
     "dynid.processing.rest": ["Rest"],
     "dynid.processing.simulation": ["Noise", "simulate_experiment"],
     "dynid.gate.stream_check": ["StreamCheck"],

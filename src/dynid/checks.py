@@ -1,30 +1,77 @@
-"""Numbers that a caller gives: refused by name where nothing can be done with them."""
+"""Checks of arguments: a wrong one is refused by name, with the reason and the remedy."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 
-__all__ = ["check_number"]
+__all__ = ["as_number", "as_row", "as_whole", "check_number"]
 
 
 def check_number(
-    name: str, value: object, wanted: str, most: float = np.inf, *, zero: bool = False, signed: bool = False
+    name: str,
+    value: object,
+    wanted: str,
+    most: float = np.inf,
+    *,
+    zero: bool = False,
+    signed: bool = False,
+    auto: bool = False,
 ) -> None:
     """Refuse a value that is no finite number from zero to `most`.
 
     Args:
         name: The argument's name.
-        value: What was given. None passes, and so does "auto" where `wanted` names it.
+        value: What was given; None passes.
         wanted: What it should be, for the remedy.
         most: Largest number.
         zero: Whether zero will do.
         signed: Whether the number may as well be negative.
+        auto: Whether the word "auto" will do.
     """
-    if value is None or (value == "auto" and "'auto'" in wanted):
+    if value is None or (auto and value == "auto"):
         return
     number = float(value) if isinstance(value, int | float | np.floating | np.integer) else np.nan
     number = abs(number) if signed else number
     if not (np.isfinite(number) and (0.0 < number <= most or (zero and number == 0.0))):
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give {wanted}.")
+
+
+def as_number(name: str, value: object, *, above: float | None = None, least: float | None = None) -> float:
+    """A finite number, larger than ``above``, at least ``least``."""
+    bound = f"larger than {above:g}" if above is not None else f"{least:g} or larger" if least is not None else "finite"
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number) or (above is not None and number <= above) or (least is not None and number < least):
+        raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a number that is {bound}.")
+    return number
+
+
+def as_whole(name: str, value: object, *, least: int) -> int:
+    """A whole number, at least ``least``."""
+    number = as_number(name, value, least=least)
+    if number != int(number):
+        raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a whole number, {least} or larger.")
+    return int(number)
+
+
+def as_row(
+    name: str, values: ArrayLike | None, size: int, *, same: bool = False, least: float | None = None
+) -> NDArray[np.float64]:
+    """Finite numbers (size,), one per joint; with ``same`` a single one serves all joints."""
+    shapes = f"{size} numbers, one per joint" + (", or one for all" if same else "")
+    try:
+        row = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} is {values!r}", remedy=f"Give {shapes}.") from error
+    if row.shape != (size,) and not (same and row.shape == ()):
+        raise ArgumentError(f"{name} has the shape {row.shape}", remedy=f"Give {shapes}.")
+    if not np.isfinite(row).all():
+        raise ArgumentError(f"{name} is not finite: {row.tolist()}", remedy=f"Give {shapes}, all finite.")
+    if least is not None and row.min() < least:
+        raise ArgumentError(f"{name} has {row.min():g}", remedy=f"Give {shapes}, {least:g} or larger.")
+    return np.array(np.broadcast_to(row, size))

@@ -29,7 +29,8 @@ from dynid.estimation.closed_loop.measured_motion import SplinedMotion
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.problem import build_problem
 from dynid.files import write_atomically
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.tables import Table
 
 MOST_HZ = 500.0

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
 

@@ -16,7 +16,7 @@ import dynid
 from dynid.kernels import wrench_regressor
 from dynid.load.load import Load
 from dynid.load.wrist import Sensing, identify_load
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 

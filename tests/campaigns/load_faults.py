@@ -17,7 +17,7 @@ from campaigns.load_coverage import LINK, ROBOT, random_load, wrench_run
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrench_equations import acceleration_columns, frame_axes
 from dynid.load.wrist import Sensing, identify_load
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 

@@ -12,7 +12,7 @@ import numpy as np
 import dynid
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.load.payload import identify_payload
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

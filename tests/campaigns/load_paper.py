@@ -21,7 +21,8 @@ from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import wrench_regressor
 from dynid.load.load import Load
 from dynid.load.wrist import identify_load
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 

@@ -18,7 +18,7 @@ from dynid.load.arm_uncertainty import ArmUncertainty
 from dynid.load.drive_gains import identify_drive_gains
 from dynid.load.load import Load
 from dynid.load.payload import identify_payload
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

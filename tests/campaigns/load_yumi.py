@@ -25,7 +25,7 @@ from dynid.load.load import Load
 from dynid.load.load_study import study_load, study_payload
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrist import Sensing
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

@@ -29,7 +29,8 @@ from dynid.estimation.problem import build_problem
 from dynid.links.hold_out import hold_out, split_recording
 from dynid.links.identify import Identification
 from dynid.links.preparation import Preparation
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.robot.model import Robot
 from dynid.tables import Table

@@ -19,8 +19,9 @@ from scipy import signal
 import dynid
 from dynid.estimation.features import AngleHarmonic, Feature
 from dynid.logs.reading import read_recording
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
 from dynid.processing.differentiation import QuasiStatic
+from dynid.processing.experiment import Experiment
 from dynid.processing.rest import Rest
 from dynid.processing.source_clock import source_clock
 from dynid.processing.uniform import Cleaning

@@ -7,7 +7,7 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError, DataError
-from dynid.logs.drives import (
+from dynid.processing.drives import (
     CurrentGains,
     GearMatrix,
     ThreePhase,

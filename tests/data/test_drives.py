@@ -7,7 +7,8 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError, DataError
-from dynid.logs.drives import (
+from dynid.logs.recording import Recording
+from dynid.processing.drives import (
     CurrentGains,
     GearMatrix,
     ThreePhase,
@@ -15,7 +16,6 @@ from dynid.logs.drives import (
     gains_from_lever_arm,
     gains_from_static_load,
 )
-from dynid.logs.recording import Recording
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.joint_models import Coulomb, Viscous

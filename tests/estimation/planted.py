@@ -12,8 +12,8 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.problem import Problem, build_problem
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo
 from dynid.robot.model import Robot

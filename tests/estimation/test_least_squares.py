@@ -14,8 +14,8 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS
 from dynid.estimation.problem import build_problem
 from dynid.kernels import inverse_dynamics
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from estimation.planted import arm, planted_run

@@ -18,7 +18,8 @@ from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.stream_problem import stream_problem
 from dynid.links.identify import identify, identify_problem
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import Processing, process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.streaming import process_stream

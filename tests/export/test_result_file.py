@@ -16,7 +16,7 @@ from dynid.estimation.load_features import LoadFriction, Reference
 from dynid.export.result_file import read_result, write_result
 from dynid.links.identify import Identification, identify
 from dynid.links.validation import validate
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot

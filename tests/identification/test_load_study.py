@@ -17,7 +17,7 @@ from dynid.load.load import Load
 from dynid.load.load_motions import design_load_motion, inertia_advice, resonance_share, wrist_test_motion
 from dynid.load.load_study import study_load, study_payload
 from dynid.load.recognition import KnownObject
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 

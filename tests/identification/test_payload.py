@@ -18,7 +18,7 @@ from dynid.load.end_link import identify_end_link
 from dynid.load.load import Load
 from dynid.load.load_study import study_payload
 from dynid.load.payload import identify_payload
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

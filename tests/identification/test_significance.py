@@ -19,8 +19,8 @@ from dynid.links.significance import (
     restricted,
     significant_parameters,
 )
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo
 

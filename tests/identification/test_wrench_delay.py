@@ -15,7 +15,7 @@ from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrench_delay import find_wrench_delay
 from dynid.load.wrench_equations import undelayed_wrench
 from dynid.load.wrist import Sensing, identify_load
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
 

@@ -20,7 +20,7 @@ from dynid.load.load import Load
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrench_equations import WrenchData, frame_axes, pose_equations, robot_equations
 from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, solve_load, wrench_data
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 

@@ -14,7 +14,7 @@ from dynid.load.calibration import calibrate_sensor
 from dynid.load.load_solver import resolved
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, wrench_data
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
 
 

@@ -13,7 +13,7 @@ from dynid.load.end_link import identify_end_link
 from dynid.load.load_study import study_payload
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrist import Sensing, identify_load
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.terms.joint_models import Coulomb, Offset, Viscous
 
 pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"the real data set is not at {LOG}")

@@ -10,7 +10,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.load.load import Load
 from dynid.load.load_study import LoadStudy
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.load_sections import LoadBox, flange_pose
 from dynid.report.report import load_page
 from dynid.robot.inertia import Inertia

@@ -14,7 +14,7 @@ from dynid.errors import DataError, DynidError, ExportError
 from dynid.files import write_atomically
 
 if TYPE_CHECKING:
-    from dynid.logs.recording import Experiment
+    from dynid.processing.experiment import Experiment
 
 __all__ = ["load_experiment", "save_experiment"]
 
@@ -52,7 +52,7 @@ def load_experiment(path: Path) -> Experiment:
     """
     import numpy as np
 
-    from dynid.logs.recording import Experiment
+    from dynid.processing.experiment import Experiment
 
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:

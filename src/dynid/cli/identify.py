@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dynid.estimation.estimate import Estimator
     from dynid.estimation.features import Feature
     from dynid.links.identify import Identification
-    from dynid.logs.recording import Experiment
+    from dynid.processing.experiment import Experiment
     from dynid.robot.model import Robot
 
 __all__ = ["identify"]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dynid.load.sensor_checks import Proposal
     from dynid.load.wrench_equations import WrenchForm
     from dynid.load.wrist import Sensing
-    from dynid.logs.recording import Experiment
+    from dynid.processing.experiment import Experiment
     from dynid.robot.model import Robot
 
     Arm = ArmUncertainty | Literal["known", "unknown"]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from dynid.findings import Finding
     from dynid.links.hold_out import HoldOut
     from dynid.links.preparation import Preparation
-    from dynid.logs.recording import Experiment, Recording
+    from dynid.logs.recording import Recording
+    from dynid.processing.experiment import Experiment
     from dynid.robot.model import Robot
 
 __all__ = ["LogSource", "LogStream", "Seconds", "digest_of", "is_large", "read_experiments", "read_parts", "undelayed"]

@@ -26,7 +26,7 @@ from dynid.errors import DataError, ExportError
 from dynid.files import write_atomically
 
 if TYPE_CHECKING:
-    from dynid.logs.recording import Experiment
+    from dynid.processing.experiment import Experiment
     from dynid.report.page import Page
     from dynid.report.provenance import Settings
 

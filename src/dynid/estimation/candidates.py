@@ -25,7 +25,7 @@ from dynid.estimation.features import (
 )
 from dynid.estimation.load_features import BaseTilt, CrossTalk, DriveGain, LoadFriction, Reference, SensorCurvature
 from dynid.estimation.selection import Candidate
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["standard_candidates"]

@@ -13,8 +13,8 @@ from dynid.estimation.features import Feature
 from dynid.estimation.rows import feature_torque, reduce_rows
 from dynid.information import Information, Method, reduce_samples
 from dynid.kernels import kernel
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["BLOCKS", "Problem", "build_problem"]

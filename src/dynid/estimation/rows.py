@@ -19,8 +19,8 @@ from dynid.information import Information
 from dynid.information.joint_equations import equations
 from dynid.information.parts import Part
 from dynid.kernels import regressor
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 

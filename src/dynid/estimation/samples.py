@@ -13,7 +13,7 @@ from dynid.estimation.problem import Problem
 from dynid.estimation.rows import feature_columns, stretches
 from dynid.information.triangular import appended
 from dynid.kernels import regressor
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 
 __all__ = ["SampleBlock", "check_samples", "folded", "refuse_streamed", "sample_blocks"]
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.estimation.problem import BLOCKS, Problem
 from dynid.information import Information, reduce_stream
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["StreamedLog", "stream_problem"]

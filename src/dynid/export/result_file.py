@@ -21,8 +21,8 @@ from dynid.files import write_atomically
 from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, finite_or_none
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["SCHEMA", "SavedResult", "data_facts", "read_result", "result_json", "write_result"]

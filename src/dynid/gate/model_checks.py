@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.kernels import regressor
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
 from dynid.parameters.layout import parameters
 from dynid.processing.delay import model_delay
+from dynid.processing.experiment import Experiment
 from dynid.processing.quick_fit import (
     Samples,
     friction_bases,

@@ -17,7 +17,8 @@ from scipy.special import diric
 from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_recording, check_samples
-from dynid.logs.recording import Experiment, Recording, all_finite
+from dynid.logs.recording import Recording, all_finite
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples
 from dynid.processing.process import process

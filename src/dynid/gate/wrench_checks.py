@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dynid.findings import Finding
 from dynid.kernels import wrench_regressor
-from dynid.logs.recording import Experiment
 from dynid.processing.delay import orthonormal
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["check_drift"]

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 
 __all__ = ["EveryBlock", "HoldOut", "LastPart", "TimeRange", "hold_out", "kept_aside", "split_recording"]
 

@@ -23,8 +23,8 @@ from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import Candidate, ForwardSelection, Selection
 from dynid.kernels import inverse_dynamics, kernel
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters
+from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table

@@ -9,7 +9,8 @@ import numpy as np
 
 from dynid.errors import ArgumentError
 from dynid.links.hold_out import HoldOut, kept_aside, split_recording
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import (
     Processing,
     assemble,

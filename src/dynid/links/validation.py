@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.rows import stretches
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification, identify
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.tables import Table

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from dynid.kernels import regressor
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["coloured", "coloured_gram", "run_gram", "student"]

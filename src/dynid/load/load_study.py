@@ -19,7 +19,7 @@ from dynid.load.recognition import KnownObject, Recognition, recognise
 from dynid.load.sensor_checks import SURE, Proposal, check_wrench
 from dynid.load.wrench_equations import WrenchForm
 from dynid.load.wrist import Sensing, identify_load
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["LoadStudy", "Verdict", "study_load", "study_payload"]

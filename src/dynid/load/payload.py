@@ -25,9 +25,9 @@ from dynid.load.coloured_noise import coloured, run_gram, student
 from dynid.load.load import Load
 from dynid.load.load_solver import implausible_inertia, resolved
 from dynid.load.physical_load import possible_load
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.inertia_maps import transport
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["PayloadProblem", "Runs", "as_runs", "identify_payload", "payload_problem", "reduced_runs"]

@@ -20,7 +20,7 @@ from dynid.load.physical_load import possible_load
 from dynid.load.wrench_delay import find_wrench_delay
 from dynid.load.wrench_equations import WrenchData, WrenchForm
 from dynid.load.wrist import FAR, Sensing, solve_load, wrench_data
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["Proposal", "check_wrench"]

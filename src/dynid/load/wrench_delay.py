@@ -18,7 +18,7 @@ from dynid.load.load_solver import weighted_solution
 from dynid.load.sensor_pose import sensor_columns, turned_solution
 from dynid.load.wrench_equations import WrenchData, WrenchForm
 from dynid.load.wrist import Sensing, wrench_data
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["WrenchDelay", "find_wrench_delay"]

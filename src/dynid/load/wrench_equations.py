@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation, RotationSpline
 
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import wrench_regressor
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import rotation_from_quaternion
 

@@ -28,7 +28,7 @@ from dynid.load.wrench_equations import (
     robot_equations,
     undelayed_wrench,
 )
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
 __all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_solution", "solve_load", "wrench_data"]

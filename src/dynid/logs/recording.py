@@ -1,27 +1,21 @@
-"""What was measured, raw, and what identification works on, processed: two types, so that no stage can be skipped."""
+"""A raw log: what was measured, with names, units and the digest of its file. `process` turns it into an Experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DataError
-from dynid.processing.differentiation import Derivation
-from dynid.processing.filters import Smoothing
 
-if TYPE_CHECKING:
-    from dynid.loop.loop import Loop
-
-__all__ = ["Experiment", "Recording", "all_finite", "sealed"]
+__all__ = ["Recording", "all_finite", "as_signal", "frozen", "sealed"]
 
 Floats = NDArray[np.float64]
 
 
-def _frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
+def frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
     """A read-only array of the values: themselves where nobody can change them any more, a copy otherwise."""
     array = np.asarray(values)
     owner: object = array
@@ -49,11 +43,11 @@ def all_finite(x: Floats) -> bool:
         return bool(np.isfinite(flat @ flat)) or bool(np.isfinite(flat).all())
 
 
-def _signal(name: str, values: ArrayLike | None, rows: int, width: int | None) -> Floats | None:
+def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None) -> Floats | None:
     """Copy a channel as a read-only (rows, width) array, or refuse it by name."""
     if values is None:
         return None
-    array = _frozen(values)
+    array = frozen(values)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[0] != rows or (width is not None and array.shape[1] != width):
         wanted = f"({rows}, {'n' if width is None else width})"
@@ -97,21 +91,21 @@ class Recording:
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
-        time = _frozen(self.time).reshape(-1)
-        q = _signal("q", self.q, time.size, None)
+        time = frozen(self.time).reshape(-1)
+        q = as_signal("q", self.q, time.size, None)
         assert q is not None
         width = q.shape[1]
         clocks = {
-            name: time if clock is None else _frozen(clock).reshape(-1)
+            name: time if clock is None else frozen(clock).reshape(-1)
             for name, clock in (("effort_time", self.effort_time), ("wrench_time", self.wrench_time))
         }
         checked = {
             "time": time,
             "q": q,
-            "dq": _signal("dq", self.dq, time.size, width),
-            "effort": _signal("effort", self.effort, clocks["effort_time"].size, width),
-            "current": _signal("current", self.current, clocks["effort_time"].size, width),
-            "wrench": _signal("wrench", self.wrench, clocks["wrench_time"].size, 6),
+            "dq": as_signal("dq", self.dq, time.size, width),
+            "effort": as_signal("effort", self.effort, clocks["effort_time"].size, width),
+            "current": as_signal("current", self.current, clocks["effort_time"].size, width),
+            "wrench": as_signal("wrench", self.wrench, clocks["wrench_time"].size, 6),
             "effort_time": None if self.effort_time is None else clocks["effort_time"],
             "wrench_time": None if self.wrench_time is None else clocks["wrench_time"],
             "joint_names": tuple(self.joint_names) or tuple(f"joint{j + 1}" for j in range(width)),
@@ -132,73 +126,3 @@ class Recording:
         parts: dict[str, Any] = {name: getattr(self, name) for name in channels}
         cut: dict[str, Any] = {name: None if x is None else x[rows] for name, x in parts.items()}
         return replace(self, **cut)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Experiment:
-    """A processed log: uniformly sampled, filtered, differentiated, masked; ready for the regressor."""
-
-    time: Floats
-    """(N,) [s], uniform within a segment."""
-    q: Floats
-    """(N, n) [rad or m]"""
-    dq: Floats
-    """(N, n)"""
-    ddq: Floats
-    """(N, n)"""
-    effort: Floats
-    """(N, n) joint torques [N m or N]; NaN only where `valid` is False."""
-    valid: NDArray[np.bool_]
-    """(N, n) whether joint j's equation at this sample may be used."""
-    segment: NDArray[np.int64]
-    """(N,) number of the gap-free stretch each sample belongs to."""
-    rate_hz: float
-    """Sampling rate [Hz]."""
-    wrench: Floats | None = None
-    """(N, 6) force [N] and moment [N m], sensor frame."""
-    joint_names: tuple[str, ...] = ()
-    recipe: tuple[str, ...] = ()
-    """What was done to the recording, step by step, in words."""
-    dropped: dict[str, int] = field(default_factory=dict)
-    """Reason -> number of joint samples left out."""
-    source: str = "arrays"
-    sha256: str = ""
-    smoothing: Smoothing | None = None
-    """The low-pass that the torques went through, for columns that must go through the same."""
-    derivation: Derivation | None = None
-    """How the motion was made from measured positions; None where it is exact, or not known."""
-    loop: Loop | None = None
-    """The control loop that made the motion, where it is known; its clock is that of `time`."""
-
-    def __post_init__(self) -> None:
-        """Check shapes and freeze the arrays."""
-        rows, width = np.shape(self.q)
-        for name in ("q", "dq", "ddq", "effort", "valid"):
-            value = _frozen(getattr(self, name), bool if name == "valid" else float)
-            if value.shape != (rows, width):
-                raise DataError(f"experiment channel '{name}' has shape {value.shape}, expected {(rows, width)}")
-            object.__setattr__(self, name, value)
-        if not all(all_finite(getattr(self, name)) for name in ("q", "dq", "ddq")):
-            raise DataError("an experiment holds finite motion only", remedy="Drop the samples concerned before.")
-
-    @property
-    def samples(self) -> int:
-        """Number of samples N."""
-        return int(self.q.shape[0])
-
-    def rows(self, rows: slice | NDArray[np.int64]) -> Experiment:
-        """Some samples, in order."""
-        names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
-        wrench = None if self.wrench is None else self.wrench[rows]
-        return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
-
-    def smooth(self, columns: Floats) -> Floats:
-        """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
-        if self.smoothing is None or self.smoothing.cutoff_hz is None:
-            return columns
-        return self.by_segment(self.smoothing.apply, columns)
-
-    def by_segment(self, change: Callable[[Floats], Floats], columns: Floats) -> Floats:
-        """Columns (N, k), each gap-free stretch of them changed by itself."""
-        borders = np.flatnonzero(np.diff(self.segment)) + 1
-        return np.concatenate([change(part) for part in np.split(columns, borders)])

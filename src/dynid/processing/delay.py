@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.kernels import regressor
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, Smoothing, follow
 from dynid.processing.quick_fit import with_friction, with_smooth_sign
 from dynid.robot.model import Robot

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 
 __all__ = ["PeriodAverage", "average_periods"]
 

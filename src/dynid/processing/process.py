@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
-from dynid.logs.recording import Experiment, Recording, all_finite, sealed
+from dynid.logs.recording import Recording, all_finite, sealed
 from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.delay import model_delay
 from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, LowPass, Smoothing
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
@@ -61,12 +62,14 @@ class Processing:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no log can be processed with."""
-        check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None")
+        check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
         check_number("rate_hz", self.rate_hz, "a rate above zero [Hz]")
         check_number("max_gap_s", self.cleaning.max_gap_s, "a time above zero [s], or None")
-        check_number("trim_s", self.trim_s, "a time from zero up [s], or 'auto'", zero=True)
+        check_number("trim_s", self.trim_s, "a time from zero up [s], or 'auto'", zero=True, auto=True)
         check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
-        check_number("effort_delay_s", self.effort_delay_s, "at most 10 s, or 'auto'", 10.0, zero=True, signed=True)
+        check_number(
+            "effort_delay_s", self.effort_delay_s, "at most 10 s, or 'auto'", 10.0, zero=True, signed=True, auto=True
+        )
 
     @property
     def delay_s(self) -> float:

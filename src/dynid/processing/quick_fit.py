@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 

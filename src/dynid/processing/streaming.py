@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.gate.stream_check import StreamCheck
-from dynid.logs.recording import Experiment, Recording, sealed
+from dynid.logs.recording import Recording, sealed
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import (
     Processing,
     assemble,
@@ -22,6 +22,9 @@ from dynid.processing.process import (
     rest_thresholds,
     uniform_recording,
 )
+
+if TYPE_CHECKING:
+    from dynid.gate.stream_check import StreamCheck
 
 __all__ = ["process_stream"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.logs.recording import Experiment
 from dynid.processing.delay import known_stretches
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 
 __all__ = ["filtered_noise", "noise_through"]

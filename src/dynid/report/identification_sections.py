@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Section
 from dynid.report.series import (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.links.identify import Identification
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Heading, Rows, Text
 from dynid.report.page import Section
 

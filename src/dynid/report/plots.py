@@ -11,7 +11,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.series import FEWEST, autocorrelation, histogram, joint_torques, over_speed
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.dynamics.kinematics import body_poses
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Player, Text, packed
 from dynid.report.page import Section
 from dynid.robot.model import Robot

@@ -12,7 +12,7 @@ from dynid.export.result_file import data_facts
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.load.load_study import LoadStudy
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.identification_sections import Residuals, Torques, Verdict
 from dynid.report.joint_coverage import Coverage
 from dynid.report.load_sections import LoadBox

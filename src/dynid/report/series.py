@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 
 __all__ = ["JointTorque", "autocorrelation", "histogram", "joint_torques", "over_speed", "relative_error", "thinned"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, grid
 
 __all__ = ["torque_picture"]

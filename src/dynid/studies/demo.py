@@ -19,8 +19,9 @@ from dynid.gate.quality import check_recording
 from dynid.links.identify import Identification, identify
 from dynid.links.validation import Validation, validate
 from dynid.load.load_study import LoadStudy, study_payload
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
 from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.report.load_sections import LoadBox

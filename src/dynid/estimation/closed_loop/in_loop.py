@@ -29,9 +29,9 @@ from dynid.estimation.closed_loop.output_error import CLIE, CLOE, DIDIM
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.problem import Problem, build_problem
-from dynid.logs.recording import Experiment
 from dynid.loop.laws import PD, PID, ControlLaw, following_law, refuse_idle
 from dynid.loop.loop import Loop, Reference, TimeFunction, refuse_no_law
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["InLoop", "with_loop"]

@@ -34,11 +34,11 @@ from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, S
 from dynid.estimation.problem import Problem
 from dynid.estimation.scores import scaled_solution
 from dynid.kernels import kernel
-from dynid.logs.recording import Experiment
 from dynid.loop.arm import Arm
 from dynid.loop.loop import GENTLE
 from dynid.loop.sensitivity import bias_slopes, differentiate_loop
 from dynid.processing.differentiation import CentralDifferences, two_differences
+from dynid.processing.experiment import Experiment
 
 __all__ = [
     "ACCURACY",

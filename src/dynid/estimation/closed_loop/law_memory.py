@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.logs.recording import Experiment
 from dynid.loop.arm import control_tape
 from dynid.loop.laws import ControlLaw
 from dynid.loop.loop import Reference
 from dynid.loop.sensitivity import law_program
+from dynid.processing.experiment import Experiment
 from dynid.tape import compile_tape
 
 __all__ = ["acting_on", "carried", "starting_memory"]

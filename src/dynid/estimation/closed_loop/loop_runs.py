@@ -16,11 +16,11 @@ from dynid.estimation.closed_loop.loop_stability import LoopStability, checked_p
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
 from dynid.kernels import kernel
-from dynid.logs.recording import Experiment
 from dynid.loop.arm import Arm
 from dynid.loop.integrator.rollout import Runs
 from dynid.loop.loop import Loop
 from dynid.loop.simulator import LoopSimulator
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.tape import Program, compile_tape
 

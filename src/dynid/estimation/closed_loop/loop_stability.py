@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.estimation.problem import Problem
 from dynid.kernels import inertia_matrix
-from dynid.logs.recording import Experiment
 from dynid.loop.arm import Arm, control_tape
 from dynid.loop.laws import ControlLaw
 from dynid.loop.loop import Loop
@@ -25,6 +24,7 @@ from dynid.loop.pace import paced
 from dynid.loop.sensitivity import law_program
 from dynid.loop.simulator import LoopSimulator
 from dynid.parameters.layout import parameters
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import Program, Tape
 

@@ -24,9 +24,9 @@ from dynid.estimation.closed_loop.loop_survey import SHORTEST_S, LogSurvey, Stre
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
 from dynid.kernels import kernel
-from dynid.logs.recording import Experiment
 from dynid.loop.integrator.rollout import Runs
 from dynid.loop.simulator import LoopSimulator
+from dynid.processing.experiment import Experiment
 
 __all__ = ["StreamSearch", "Sums", "Window"]
 

@@ -13,9 +13,9 @@ from dynid.estimation.closed_loop.loop_blocks import BESIDE
 from dynid.estimation.closed_loop.loop_runs import ALIGNED, FORGOTTEN, loop_of, stability_of
 from dynid.estimation.closed_loop.loop_stability import LoopStability, loop_simulator
 from dynid.estimation.problem import Problem
-from dynid.logs.recording import Experiment
 from dynid.loop.loop import Loop, Reference
 from dynid.loop.simulator import LoopSimulator
+from dynid.processing.experiment import Experiment
 
 __all__ = ["SHORTEST_S", "LogSurvey", "Stretch", "survey"]
 

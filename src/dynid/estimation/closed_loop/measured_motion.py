@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.loop_stability import dry_joints
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["SplinedMotion", "clear_of_reversals", "refuse_other_motion"]

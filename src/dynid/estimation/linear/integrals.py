@@ -14,7 +14,7 @@ from dynid.estimation.problem import Problem
 from dynid.estimation.rows import feature_columns, stretches
 from dynid.estimation.samples import refuse_streamed
 from dynid.kernels import regressor
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 
 __all__ = ["Intervals", "intervals", "model_rows", "model_momentum", "split_columns"]
 

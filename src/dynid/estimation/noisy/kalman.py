@@ -32,9 +32,9 @@ from dynid.estimation.noisy.motion_noise import (
 )
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed
-from dynid.logs.recording import Experiment
 from dynid.loop.loop import counted
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = ["Kalman", "OnlineFilter"]

@@ -34,9 +34,9 @@ from dynid.estimation.noisy.position_errors import NoisyStretch, Solution
 from dynid.estimation.problem import Problem
 from dynid.estimation.samples import refuse_streamed, sample_blocks
 from dynid.kernels import regressor
-from dynid.logs.recording import Experiment
 from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.differentiation import CentralDifferences, Differentiation
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 
 __all__ = ["ML"]

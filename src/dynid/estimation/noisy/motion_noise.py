@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
-from dynid.logs.recording import Experiment
 from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.differentiation import CentralDifferences, Differentiation
+from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, Smoothing
 
 __all__ = [

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from dynid.checks import as_whole
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import check_code
@@ -29,7 +30,6 @@ from dynid.files import write_atomically
 from dynid.links.identify import Identification
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
-from dynid.studies.control.control_arguments import as_whole
 from dynid.tape import OperationCount, Tape, record
 
 __all__ = ["CPackage", "Identified", "generate_c"]

@@ -21,7 +21,7 @@ from dynid.estimation.noisy.likelihood import ML
 from dynid.estimation.noisy.total_least_squares import TLS
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.problem import build_problem
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.studies.compare.trial import Trial
 
 __all__ = ["DEFAULT", "Method", "method", "names"]

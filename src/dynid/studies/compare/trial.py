@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.kernels import kernel
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
 from dynid.loop.arm import Arm
 from dynid.loop.laws import PD, assumed_law
 from dynid.loop.loop import Loop, Reference
 from dynid.loop.simulator import LoopSimulation, LoopSimulator, simulate_loop
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.model import Robot

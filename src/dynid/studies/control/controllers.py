@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_number, as_row
 from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import kernel
 from dynid.robot.model import Robot
-from dynid.studies.control.control_arguments import as_number, as_row
 from dynid.tape import compile_single, record
 
 __all__ = ["ComputedTorque", "FeedForward", "GravityCompensation", "OpenLoopTorque"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.robot.model import Robot
-from dynid.studies.control.control_arguments import as_number, as_whole
 from dynid.studies.control.control_simulation import Controller, Imperfections, Simulation, simulate
 from dynid.studies.control.controllers import ComputedTorque, GravityCompensation
 from dynid.studies.control.plant import Plant, RungeKuttaPlant

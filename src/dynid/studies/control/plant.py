@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dynid.checks import as_number
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
@@ -18,7 +19,6 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import inertia_matrix
 from dynid.loop.smooth_friction import with_signs
 from dynid.robot.model import Robot
-from dynid.studies.control.control_arguments import as_number
 from dynid.tape import Tape, compile_single, record
 
 __all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "runge_kutta", "smoothed"]

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import as_number
 from dynid.dynamics.inverse_dynamics import joint_model_torque
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import gravity_torque, inertia_matrix, inverse_dynamics, velocity_torque
 from dynid.robot.model import Robot
-from dynid.studies.control.control_arguments import as_number
 from dynid.tables import Table
 
 __all__ = ["TwoRateStudy", "bandwidths", "two_rate_study"]

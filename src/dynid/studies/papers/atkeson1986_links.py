@@ -14,9 +14,9 @@ from dynid.estimation.linear.truncated_svd import TruncatedSVD
 from dynid.estimation.problem import Problem, build_problem
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
 from dynid.parameters.layout import parameters
+from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, grid
 from dynid.robot import zoo
 from dynid.studies.papers.data import printed

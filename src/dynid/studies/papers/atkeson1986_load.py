@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jerk
 from dynid.kernels import wrench_regressor
 from dynid.load.wrist import Sensing, identify_load
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, grid
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia

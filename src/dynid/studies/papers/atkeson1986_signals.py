@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from dynid.load.wrist import Sensing, identify_load
-from dynid.logs.recording import Experiment
+from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, grid
 from dynid.robot import zoo
 from dynid.robot.model import Robot

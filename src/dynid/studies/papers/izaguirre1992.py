@@ -13,12 +13,12 @@ from dynid.estimation.problem import Problem, build_problem
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.kernels import gravity_torque, inverse_dynamics, regressor
 from dynid.links.significance import Significance, significant_parameters
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import parameters
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.parameters.row_space import row_space, successive_columns
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.report.chart import Chart, Line, grid
 from dynid.robot import zoo

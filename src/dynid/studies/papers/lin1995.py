@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from dynid.estimation.linear.link_by_link import LinkByLink
 from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import inverse_dynamics
-from dynid.logs.recording import Experiment
 from dynid.parameters.base import base_parameters
 from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
 from dynid.parameters.minimal_dynamics import SYMMETRIC_STANFORD, count_inverse_dynamics, general_robot
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.parameters.row_space import row_space
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.report.chart import Chart, Line
 from dynid.robot import zoo

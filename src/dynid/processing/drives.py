@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import gravity_torque, inverse_dynamics
-from dynid.logs.recording import Experiment, Recording
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 

@@ -1,0 +1,89 @@
+"""A processed log: uniformly sampled, filtered, differentiated, masked. Identification works on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import DataError
+from dynid.logs.recording import all_finite, frozen
+from dynid.loop.loop import Loop
+from dynid.processing.differentiation import Derivation
+from dynid.processing.filters import Smoothing
+
+__all__ = ["Experiment"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Experiment:
+    """A processed log: uniformly sampled, filtered, differentiated, masked; ready for the regressor."""
+
+    time: Floats
+    """(N,) [s], uniform within a segment."""
+    q: Floats
+    """(N, n) [rad or m]"""
+    dq: Floats
+    """(N, n)"""
+    ddq: Floats
+    """(N, n)"""
+    effort: Floats
+    """(N, n) joint torques [N m or N]; NaN only where `valid` is False."""
+    valid: NDArray[np.bool_]
+    """(N, n) whether joint j's equation at this sample may be used."""
+    segment: NDArray[np.int64]
+    """(N,) number of the gap-free stretch each sample belongs to."""
+    rate_hz: float
+    """Sampling rate [Hz]."""
+    wrench: Floats | None = None
+    """(N, 6) force [N] and moment [N m], sensor frame."""
+    joint_names: tuple[str, ...] = ()
+    recipe: tuple[str, ...] = ()
+    """What was done to the recording, step by step, in words."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Reason -> number of joint samples left out."""
+    source: str = "arrays"
+    sha256: str = ""
+    smoothing: Smoothing | None = None
+    """The low-pass that the torques went through, for columns that must go through the same."""
+    derivation: Derivation | None = None
+    """How the motion was made from measured positions; None where it is exact, or not known."""
+    loop: Loop | None = None
+    """The control loop that made the motion, where it is known; its clock is that of `time`."""
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        rows, width = np.shape(self.q)
+        for name in ("q", "dq", "ddq", "effort", "valid"):
+            value = frozen(getattr(self, name), bool if name == "valid" else float)
+            if value.shape != (rows, width):
+                raise DataError(f"experiment channel '{name}' has shape {value.shape}, expected {(rows, width)}")
+            object.__setattr__(self, name, value)
+        if not all(all_finite(getattr(self, name)) for name in ("q", "dq", "ddq")):
+            raise DataError("an experiment holds finite motion only", remedy="Drop the samples concerned before.")
+
+    @property
+    def samples(self) -> int:
+        """Number of samples N."""
+        return int(self.q.shape[0])
+
+    def rows(self, rows: slice | NDArray[np.int64]) -> Experiment:
+        """Some samples, in order."""
+        names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
+        wrench = None if self.wrench is None else self.wrench[rows]
+        return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
+
+    def smooth(self, columns: Floats) -> Floats:
+        """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
+        if self.smoothing is None or self.smoothing.cutoff_hz is None:
+            return columns
+        return self.by_segment(self.smoothing.apply, columns)
+
+    def by_segment(self, change: Callable[[Floats], Floats], columns: Floats) -> Floats:
+        """Columns (N, k), each gap-free stretch of them changed by itself."""
+        borders = np.flatnonzero(np.diff(self.segment)) + 1
+        return np.concatenate([change(part) for part in np.split(columns, borders)])
