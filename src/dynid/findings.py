@@ -1,4 +1,9 @@
-"""What a check found: severity, where, evidence in numbers, remedy."""
+"""What a check or an estimator found: a code that programs decide on, and a sentence that people read.
+
+Every part of dynid that has something to say about a robot, a log, a control law, an estimate or a load says it as a
+`Finding`. Decisions read `code`, `severity`, `where`, `joint` and `evidence`; nobody reads `message` but a person.
+`CODES` lists every code with its meaning; docs/findings.md is written from it.
+"""
 
 from __future__ import annotations
 
@@ -7,47 +12,88 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["Finding", "QualityReport", "Severity"]
+__all__ = ["CODES", "Finding", "QualityReport", "Severity"]
 
 Severity = Literal["error", "warning", "note"]
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 
+CODES: Mapping[str, str] = MappingProxyType(
+    {
+        # logs and motion, from gate/
+        "backward-time": "Time stamps run backwards.",
+        "change": "The robot or its load changed during the log.",
+        "drift": "The zero of a force sensor drifts.",
+        "flipped": "A position or torque has the opposite sign.",
+        "frozen": "A signal stays at one value while others move.",
+        "gap": "Samples are further apart than the sampling period allows.",
+        "gravity-compensated": "The torques lack the weight of the links.",
+        "gravity-direction": "Gravity points another way than the robot model says.",
+        "inconsistent": "Measured velocities are not the derivatives of the positions.",
+        "jitter": "Sampling periods vary.",
+        "limits": "Positions, velocities or torques exceed the limits of the robot model.",
+        "low-excitation": "The motion leaves parameters open that other motions would reveal.",
+        "missing": "Samples or whole stretches are missing.",
+        "no-acceleration": "Accelerations are unknown, so no inertia can be identified.",
+        "noise": "The torques are mostly noise.",
+        "not-finite": "A signal holds values that are not finite numbers.",
+        "offset": "A position has a constant error.",
+        "quantised": "A signal has coarse steps.",
+        "repeated-stamp": "A time stamp occurs twice.",
+        "rest": "Joints stand still for long.",
+        "salvaged": "Parts of a damaged file were left out.",
+        "saturated": "A signal stays at its limit.",
+        "spikes": "A signal has single outliers.",
+        "stamp-order": "Single time stamps are out of order.",
+        "swapped": "Two joints are exchanged.",
+        "time-unit": "Time stamps are in another unit than seconds.",
+        "unexplained": "The model explains the torques badly, and no known fault explains why.",
+        "unit": "A signal is in another unit than stated.",
+        "unsynchronised": "Torques and motion are stamped at different times.",
+        "unusable": "Nothing can be computed from the log.",
+        "wrapped": "A position jumps by a whole turn.",
+        # control laws, from estimation/closed_loop/
+        "controller": "The stated control law does not make the measured torques.",
+    }
+)
+"""Every code with its meaning, one sentence each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing found in a recording."""
+    """One thing that a person should know."""
 
     code: str
-    """Kind of fault: spikes, gap, flipped, unit, ..."""
+    """A key of `CODES`."""
     severity: Severity
-    """error: do not use the log so; warning: look before you trust; note: dealt with, or harmless."""
-    channel: str
-    """file, time, q, dq, effort, wrench or model."""
+    """error: do not use it so; warning: look before you trust; note: dealt with, or harmless."""
+    where: str
+    """The part concerned: file, time, q, dq, effort, wrench, model, law, a link, a parameter."""
     message: str
-    """What is the matter, as a clause."""
-    remedy: str
+    """What is the matter, as a clause with subject and verb."""
+    remedy: str = ""
     """What can be done, as a sentence."""
     joint: str | None = None
     """Name of the joint concerned, if it is one."""
     evidence: Mapping[str, float] = field(default_factory=dict)
-    """The numbers behind it, by name."""
+    """The numbers behind it, by name with unit."""
 
     def __post_init__(self) -> None:
-        """Freeze the evidence."""
+        """Freeze the evidence; an unknown code is a mistake of the programmer."""
+        if self.code not in CODES:
+            raise KeyError(f"finding code '{self.code}' is not listed in dynid.findings.CODES")
         object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
 
     def __str__(self) -> str:
         """One line."""
-        where = self.channel if self.joint is None else f"{self.channel} of {self.joint}"
+        where = self.where if self.joint is None else f"{self.where} of {self.joint}"
         numbers = ", ".join(f"{name} {value:.4g}" for name, value in self.evidence.items())
-        return (
-            f"{self.severity} [{self.code}]: {where}: {self.message}{f' ({numbers})' if numbers else ''}. {self.remedy}"
-        )
+        shown = f"{self.message} ({numbers})" if numbers else self.message
+        return f"{self.severity} [{self.code}]: {where}: {shown}. {self.remedy}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class QualityReport:
-    """All findings about one recording, gravest first."""
+    """All findings about one recording, the gravest first."""
 
     source: str
     findings: tuple[Finding, ...]
@@ -69,14 +115,14 @@ class QualityReport:
 
     @property
     def codes(self) -> frozenset[str]:
-        """The kinds of fault found."""
+        """The codes of the findings."""
         return frozenset(f.code for f in self.findings)
 
     def about(self, code: str) -> tuple[Finding, ...]:
-        """The findings of one kind."""
+        """The findings with one code."""
         return tuple(f for f in self.findings if f.code == code)
 
     def __str__(self) -> str:
         """Verdict, then one line per finding."""
-        verdict = "nothing to object to" if self.clean else ("usable with care" if self.ok else "not usable as it is")
+        verdict = "no objections" if self.clean else ("usable with care" if self.ok else "not usable as it is")
         return "\n".join([f"{self.source}: {verdict}", *(f"  {finding}" for finding in self.findings)])

@@ -135,7 +135,7 @@ def _late(log: RealLog, rng: Rng) -> Recording:
 
 WHOLE: dict[str, Callable[[RealLog, Rng], Recording]] = {
     "nothing": lambda log, rng: log.recording,
-    "gravity compensated": _compensated,
+    "gravity-compensated": _compensated,
     "wall mounted": _wall,
     "late torque": _late,
 }
@@ -169,14 +169,14 @@ def run_case(log: RealLog, fault: str, seed: int) -> tuple[bool, bool]:
     """Whether the fault was named, and whether it got through in silence."""
     wanted = planted.FAULTS[fault].names
     before = {str(finding) for finding in log.report.findings}
-    known = {(f.code, f.channel, f.joint) for f in log.report.findings}
+    known = {(f.code, f.where, f.joint) for f in log.report.findings}
     try:
         faulty = plant(log, fault, np.random.default_rng(seed))
         report = check_recording(faulty, log.robot)
     except DynidError as error:
         return any(word in str(error) for word in wanted), False
     news = [f for f in report.findings if str(f) not in before]
-    graver = [f for f in news if f.severity != "note" and (f.code, f.channel, f.joint) not in known]
+    graver = [f for f in news if f.severity != "note" and (f.code, f.where, f.joint) not in known]
     named = not graver if fault == "nothing" else any(f.code in wanted for f in news)
     return named, not named and not graver and log.off(faulty)
 

@@ -72,7 +72,7 @@ def test_simulation_refuses_what_is_no_motion_and_what_ends_too_soon():
         simulate_experiment(ARM, None, rate_hz=100.0)
     with pytest.raises(ArgumentError, match="ends after 1 s"):
         simulate_experiment(ARM, still, rate_hz=100.0, duration_s=50.0)
-    with pytest.raises(ArgumentError, match="not finite"):
+    with pytest.raises(ArgumentError, match="not-finite"):
         simulate_experiment(ARM, (np.full((9, 6), NAN),) * 3, rate_hz=100.0)
 
 

@@ -148,13 +148,13 @@ def test_one_absurd_torque_is_a_spike_and_clips_nothing(log):
     report = check_recording(replace(log, effort=effort, q=q))
     assert report.ok
     assert "saturated" not in report.codes
-    assert {f.channel for f in report.about("spikes")} == {"q", "effort"}
+    assert {f.where for f in report.about("spikes")} == {"q", "effort"}
 
 
 def test_a_clock_that_stands_still_is_named(log):
     report = check_recording(replace(log, time=np.full_like(log.time, 5.0)), ARM)
     assert not report.ok
-    assert "time" in {f.channel for f in report.findings}
+    assert "time" in {f.where for f in report.findings}
 
 
 def test_noise_that_a_fit_of_two_halves_takes_in_is_no_change():
@@ -180,7 +180,7 @@ def test_a_unit_is_seen_where_a_counterbalance_carries_most_of_gravity(log):
 def test_a_part_of_gravity_that_points_elsewhere_is_not_passed_over(log):
     moved = log.effort + 0.45 * _gravity(log, (0.7, 0.7, 0.0)) - _gravity(log, (0.0, 0.0, -1.0))
     found = check_recording(replace(log, effort=moved), ARM)
-    assert {"gravity direction", "gravity compensated"} & found.codes
+    assert {"gravity-direction", "gravity-compensated"} & found.codes
 
 
 def test_what_the_reader_gave_up_is_a_finding(log):

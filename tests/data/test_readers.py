@@ -368,7 +368,7 @@ def test_interrupt_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dynid.logs.readers.text_table.sniff", interrupt)
+    monkeypatch.setattr("dynid.logs.readers.text.sniff", interrupt)
     with pytest.raises(KeyboardInterrupt):
         read_table(path)
 

@@ -180,7 +180,7 @@ def test_the_gate_of_a_stream_counts_and_names(log: Recording) -> None:
     report = check.report()
     assert [f.evidence["count"] for f in report.about("spikes")] == [3]
     assert report.about("spikes")[0].joint == "joint3"
-    assert [(f.joint, f.evidence["count"]) for f in report.about("not finite")] == [("joint5", 7)]
+    assert [(f.joint, f.evidence["count"]) for f in report.about("not-finite")] == [("joint5", 7)]
     assert "flipped" in report.codes
     with pytest.raises(DataError, match="no piece"):
         StreamCheck().report()

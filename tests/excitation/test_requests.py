@@ -118,7 +118,7 @@ def test_workspaces_that_say_nothing_are_refused(robot: Robot) -> None:
     for lower in ([1, -1, -1], [np.nan, -1, -1], [-1, -1]):
         with pytest.raises(ArgumentError, match="box"):
             Workspace.box("tool", lower, [0.5, 1, 1])
-    with pytest.raises(ArgumentError, match="not finite"):
+    with pytest.raises(ArgumentError, match="not-finite"):
         HalfSpace(normal=np.array([0, 0, 1.0]), offset=np.nan)
 
 

@@ -146,7 +146,7 @@ def _judge(path: str, findings: Sequence[Finding]) -> None:
     wrong = [finding for finding in findings if finding.severity == "error"]
     if wrong:
         first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        where = first.channel if first.joint is None else f"{first.channel} of {first.joint}"
+        where = first.where if first.joint is None else f"{first.where} of {first.joint}"
         remedy = f"{first.remedy} dynid check lists everything; --no-check uses the log all the same."
         raise errors.DataError(f"{first.message}{more}", path=path, place=where, remedy=remedy)
     for finding in findings:

@@ -63,7 +63,7 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
         yield Finding(
             code="unexplained",
             severity="warning",
-            channel="model",
+            where="model",
             message="the robot's equations explain little of the torque, and no simple cause was found",
             evidence={"free residual": free, "prior residual": prior},
             remedy="Check geometry, units, joint order and gears; look for contact or a changed load.",
@@ -88,7 +88,7 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
     return Finding(
         code=best.code,
         severity="error" if sure else "warning",
-        channel="model",
+        where="model",
         joint=best.joint,
         message=f"the log fits {'' if sure else 'somewhat '}better if {best.says}",
         evidence={
@@ -114,7 +114,7 @@ def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) ->
             yield Finding(
                 code="flipped",
                 severity="error",
-                channel="model",
+                where="model",
                 joint=name,
                 message=f"friction would drive {name}; flip its torque or its motion",
                 evidence={
@@ -176,8 +176,8 @@ def _gravities(samples: Samples) -> Iterator[_Hypothesis]:
             if np.allclose(gravity, samples.gravity, atol=0.1 * strength):
                 continue
             says = f"gravity points along {'+' if sign > 0 else '-'}{name} of the base"
-            yield _Hypothesis("gravity direction", None, says, remedy, replace(samples, gravity=gravity))
+            yield _Hypothesis("gravity-direction", None, says, remedy, replace(samples, gravity=gravity))
     none = replace(samples, gravity=np.zeros(3))
     says = "the torques are already compensated for gravity"
     remedy = "Log the full torque, or identify with gravity (0, 0, 0) and add the compensation's model afterwards."
-    yield _Hypothesis("gravity compensated", None, says, remedy, none)
+    yield _Hypothesis("gravity-compensated", None, says, remedy, none)

@@ -69,7 +69,7 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
             yield Finding(
                 code="unit",
                 severity="error",
-                channel="q",
+                where="q",
                 joint=joint.name,
                 message="positions lie far beyond the joint's range; degrees taken for radians?",
                 evidence={"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))},
@@ -85,7 +85,7 @@ def check_noise(robot: Robot, samples: Samples) -> Iterator[Finding]:
         yield Finding(
             code="noise",
             severity="warning" if dead else "note",
-            channel="effort",
+            where="effort",
             joint=robot.joint_names[j],
             message="its torque is below its noise" + (", though that of the model's masses is not" if dead else ""),
             evidence={
@@ -123,7 +123,7 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
         yield Finding(
             code="unit",
             severity="error",
-            channel="effort",
+            where="effort",
             message=f"torques are {inertial:.3g} times those of the model{_likely_unit(inertial)}",
             evidence=evidence,
             remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map.",
@@ -142,9 +142,9 @@ def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]
     elsewhere = max(across if across > abs(along) else 0.0, -along)
     if elsewhere > max(COMPENSATED, ELSEWHERE_SIGMAS * error):
         yield Finding(
-            code="gravity direction",
+            code="gravity-direction",
             severity="warning",
-            channel="model",
+            where="model",
             message=f"by the model's masses gravity points along ({', '.join(f'{x:.2f}' for x in found)}) of the base",
             evidence={"along the model's gravity": along, "across": across, "standard error": error},
             remedy="Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`.",
@@ -160,9 +160,9 @@ def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
     left, error = float(np.linalg.norm(estimate[0])) / strength, float(np.max(estimate[2])) / strength
     if left < COMPENSATED and error < COMPENSATED / 3.0:
         yield Finding(
-            code="gravity compensated",
+            code="gravity-compensated",
             severity="warning",
-            channel="effort",
+            where="effort",
             message="the torques hold little of the gravity of the model's masses",
             evidence={"gravity / expected": left, "standard error": error},
             remedy="Does the controller subtract it, or a counterbalance carry it? Log the full torque, or model both.",
@@ -217,7 +217,7 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
         yield Finding(
             code="unsynchronised",
             severity="warning" if delay.clear else "note",
-            channel="effort",
+            where="effort",
             message=f"torques {verb} stamped {1e3 * told.seconds:.4g} ms late",
             evidence={
                 "delay [s]": told.seconds,
@@ -246,7 +246,7 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
         yield Finding(
             code="change",
             severity="warning",
-            channel="model",
+            where="model",
             message="two sets of parameters, before and after an instant, explain the log much better than one",
             evidence={"at share of the log": cut / BLOCKS, "residual": whole, "residual ratio": ratio},
             remedy="Was a load taken up or an obstacle touched? Cut the log there.",
@@ -273,9 +273,9 @@ def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
     if lost.size:
         names = parameters(model).names
         yield Finding(
-            code="low excitation",
+            code="low-excitation",
             severity="warning",
-            channel="model",
+            where="model",
             message=f"the motion hardly excites {', '.join(names[k] for k in sorted(lost))}",
             evidence={"parameters": int(lost.size), "of": rank},
             remedy="They will keep their prior values; use `design_excitation` or dynid excite for a better motion.",

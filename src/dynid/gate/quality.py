@@ -75,9 +75,9 @@ def check_recording(
 
 
 _NO_ACCELERATION = Finding(
-    code="no acceleration",
+    code="no-acceleration",
     severity="warning",
-    channel="q",
+    where="q",
     message="rows are isolated samples, so accelerations are unknown: inertia not identifiable from these rows",
     remedy="Gravity and friction parameters can be identified; for inertia record without gaps.",
 )
@@ -90,7 +90,7 @@ def _salvaged(recording: Recording) -> Iterator[Finding]:
             yield Finding(
                 code="salvaged",
                 severity="warning",
-                channel="file",
+                where="file",
                 message=note.replace("salvaged: ", "").rstrip("."),
                 remedy="The rest was read; copy or export the file again if more of it is needed.",
             )
@@ -98,7 +98,7 @@ def _salvaged(recording: Recording) -> Iterator[Finding]:
 
 def _unusable(error: DataError) -> Finding:
     return Finding(
-        code="unusable", severity="error", channel="time", message=error.reason, remedy=error.remedy or "See above."
+        code="unusable", severity="error", where="time", message=error.reason, remedy=error.remedy or "See above."
     )
 
 
@@ -110,7 +110,7 @@ def _processed(recording: Recording, experiment: Experiment) -> Iterator[Finding
         yield Finding(
             code="rest",
             severity="note",
-            channel="q",
+            where="q",
             message="joints stand still for long",
             evidence={"joint samples": resting, "seconds, mean over joints": seconds},
             remedy="Left out: at rest dry friction is undetermined.",
@@ -123,7 +123,7 @@ def _against_model(
     if robot is None:
         yield from _delay_without_model(recording, experiment)
         return
-    if any(f.code in ("unit", "time unit") for f in known):
+    if any(f.code in ("unit", "time-unit") for f in known):
         return  # nothing the equations say would be to the point
     measured = None if recording.isolated else _unfiltered(recording, experiment)
     noise = None if measured is None else filtered_noise(measured, experiment.smoothing)
@@ -186,7 +186,7 @@ def _delay_without_model(recording: Recording, experiment: Experiment) -> Iterat
         yield Finding(
             code="unsynchronised",
             severity="note",
-            channel="effort",
+            where="effort",
             message=f"torques seem to be stamped {1e3 * delay.seconds:.4g} ms late; a model is needed to be sure",
             evidence={"delay [s]": delay.seconds, "standard error [s]": delay.stderr_s},
             remedy="Check again with the robot.",

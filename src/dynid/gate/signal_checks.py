@@ -32,23 +32,23 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
             clock = read_clock(stamps)
         except DataError as error:
             yield Finding(
-                code="backward time", severity="error", channel=name, message=error.reason, remedy=error.remedy or ""
+                code="backward-time", severity="error", where=name, message=error.reason, remedy=error.remedy or ""
             )
             continue
         if not 5.0 <= clock.rate_hz <= 1e5:
             yield Finding(
-                code="time unit",
+                code="time-unit",
                 severity="error",
-                channel=name,
+                where=name,
                 message=f"a sampling rate of {clock.rate_hz:.3g} Hz is not that of a robot log",
                 evidence={"period [s]": clock.period_s},
                 remedy="Declare the unit of time (ms, us, ns) in the channel map.",
             )
         for fault, count in clock.faults.items():
             yield Finding(
-                code=_CLOCK_CODES[fault],
+                code=CLOCK_CODES[fault],
                 severity="warning" if fault != "stamp out of order" else "note",
-                channel=name,
+                where=name,
                 message=f"{fault}: {count} times",
                 evidence={
                     "count": count,
@@ -63,7 +63,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
             yield Finding(
                 code="jitter",
                 severity="note",
-                channel=name,
+                where=name,
                 message="the sampling period scatters",
                 evidence={"share of a period": jitter},
                 remedy="Handled: samples are interpolated to a uniform clock.",
@@ -74,11 +74,11 @@ _CLOCK_REMEDIES = {
     "gap": "Handled: nothing is filtered across. Gaps far below a period of the motion may be bridged with max_gap_s.",
     "backward jump": "Handled: a new stretch begins there; look for the cause in the logger's clock.",
 }
-_CLOCK_CODES = {
-    "time not finite": "not finite",
-    "repeated stamp": "repeated stamp",
-    "stamp out of order": "stamp out of order",
-    "backward jump": "backward time",
+CLOCK_CODES = {
+    "time not finite": "not-finite",
+    "repeated stamp": "repeated-stamp",
+    "stamp out of order": "stamp-order",
+    "backward jump": "backward-time",
     "gap": "gap",
 }
 
@@ -93,7 +93,7 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
         yield Finding(
             code="missing",
             severity="warning" if recording.wrench is not None else "error",
-            channel="effort",
+            where="effort",
             message="there are no joint torques",
             remedy="Map a torque channel, or give [current] a torque_constant (in Python: `CurrentGains`).",
         )
@@ -108,7 +108,7 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
         yield Finding(
             code="wrapped",
             severity="note",
-            channel="q",
+            where="q",
             joint=recording.joint_names[j],
             message="the angle jumps by whole turns",
             evidence={"jumps": int(jumps[j])},
@@ -126,9 +126,9 @@ def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> I
     missing = 1.0 - finite.mean() if x.size else 1.0
     if missing > 0.0:
         yield Finding(
-            code="not finite",
+            code="not-finite",
             severity="error" if missing > 0.05 else "warning",
-            channel=channel,
+            where=channel,
             joint=joint,
             message="samples are missing or not finite",
             evidence={"share": missing, "count": int(np.count_nonzero(~finite))},
@@ -147,7 +147,7 @@ def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> I
         yield Finding(
             code="spikes",
             severity="error" if share > 0.05 else "warning",
-            channel=channel,
+            where=channel,
             joint=joint,
             message="values leave the signal for a few samples, or are absurd",
             evidence={"count": int(spikes.sum()), "share": share, "largest": float(np.abs(y[spikes]).max())},
@@ -162,7 +162,7 @@ def _check_position(joint: str, y: Floats) -> Iterator[Finding]:
         yield Finding(
             code="frozen",
             severity="warning",
-            channel="q",
+            where="q",
             joint=joint,
             message="the joint does not move",
             evidence={"range [rad or m]": span},
@@ -172,7 +172,7 @@ def _check_position(joint: str, y: Floats) -> Iterator[Finding]:
         yield Finding(
             code="quantised",
             severity="warning" if step > 2e-3 * span else "note",
-            channel="q",
+            where="q",
             joint=joint,
             message="positions come in steps",
             evidence={"step [rad or m]": step, "share of range": step / span},
@@ -196,7 +196,7 @@ def _check_torque(joint: str, y: Floats) -> Iterator[Finding]:
         yield Finding(
             code="frozen",
             severity="error",
-            channel="effort",
+            where="effort",
             joint=joint,
             message="the torque never changes",
             evidence={"value [N m or N]": float(y[0])},
@@ -209,7 +209,7 @@ def _check_torque(joint: str, y: Floats) -> Iterator[Finding]:
         yield Finding(
             code="saturated",
             severity="error" if share > 0.20 else "warning",
-            channel="effort",
+            where="effort",
             joint=joint,
             message="the torque stands at its largest or smallest value",
             evidence={"share": share, "at [N m or N]": float(np.abs(y[clipped]).max())},
@@ -259,7 +259,7 @@ def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
             yield Finding(
                 code="frozen",
                 severity="error",
-                channel="q",
+                where="q",
                 joint=name,
                 message="its position stands still while its velocity goes on",
                 evidence={
@@ -288,7 +288,7 @@ def _compare_velocity(
         yield Finding(
             code="swapped",
             severity="error",
-            channel="dq",
+            where="dq",
             joint=name,
             message=f"its velocities are those of {names[best]}'s positions",
             evidence={**evidence, f"correlation with {names[best]}": float(correlation[best])},
@@ -298,7 +298,7 @@ def _compare_velocity(
         yield Finding(
             code="flipped",
             severity="error",
-            channel="dq",
+            where="dq",
             joint=name,
             message="velocities have the opposite sign of the positions' derivative",
             evidence=evidence,
@@ -309,7 +309,7 @@ def _compare_velocity(
         yield Finding(
             code="unit",
             severity="error",
-            channel="dq",
+            where="dq",
             joint=name,
             message=f"velocities and positions differ in unit{'; one of them is in degrees' if degrees else ''}",
             evidence=evidence,
@@ -319,7 +319,7 @@ def _compare_velocity(
         yield Finding(
             code="inconsistent",
             severity="warning",
-            channel="dq",
+            where="dq",
             joint=name,
             message="velocities do not follow the positions",
             evidence=evidence,

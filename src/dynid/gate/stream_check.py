@@ -17,6 +17,7 @@ from scipy.special import diric
 from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_recording, check_samples
+from dynid.gate.signal_checks import CLOCK_CODES
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
@@ -39,7 +40,7 @@ FIRST_ROWS = 20_000
 """Rows of the first piece that are checked like a whole log."""
 THIN = 64
 """Every how-many-th row tells the range of a joint."""
-_OF_ALL = ("frozen", "low excitation", "rest", "unexplained", "change", "noise")
+_OF_ALL = ("frozen", "low-excitation", "rest", "unexplained", "change", "noise")
 """Findings about the log as a whole, which its beginning cannot give."""
 
 
@@ -92,7 +93,7 @@ class StreamCheck:
             if values is None:
                 continue
             if not all_finite(values):
-                self._count("not finite", channel, ~np.isfinite(values))
+                self._count("not-finite", channel, ~np.isfinite(values))
             if suspect:
                 spikes = absurd_samples(values, longest)
                 self._count("spikes", channel, spikes)
@@ -127,8 +128,8 @@ class StreamCheck:
         if self._first is None:
             raise DataError("no piece of the log was seen", remedy="Exhaust the stream before asking for the report.")
         first = self._first.result()
-        findings = [f for f in first.findings if (f.code, f.channel, f.joint or "") not in self._counts]
-        findings = [f for f in findings if f.code not in _OF_ALL and f.channel != "time"]
+        findings = [f for f in first.findings if (f.code, f.where, f.joint or "") not in self._counts]
+        findings = [f for f in findings if f.code not in _OF_ALL and f.where != "time"]
         findings += [self._counted(*key, count) for key, count in self._counts.items()]
         findings += self._frozen()
         samples = self._samples()
@@ -157,9 +158,9 @@ class StreamCheck:
     def _counted(self, code: str, channel: str, joint: str, count: int) -> Finding:
         share = count / max(self._rows, 1)
         return Finding(
-            code={"time not finite": "not finite", "backward jump": "backward time"}.get(code, code),
+            code=CLOCK_CODES.get(code, code),
             severity="error" if share > 0.05 else "note" if code == "stamp out of order" else "warning",
-            channel=channel,
+            where=channel,
             joint=joint or None,
             message=f"{code}: {count} times",
             evidence={"count": count, "share": share},
@@ -173,7 +174,7 @@ class StreamCheck:
             Finding(
                 code="frozen",
                 severity="warning",
-                channel="q",
+                where="q",
                 joint=name,
                 message="the joint does not move",
                 evidence={"range [rad or m]": float(span)},

@@ -55,7 +55,7 @@ def check_drift(robot: Robot, experiment: Experiment) -> Iterator[Finding]:
         yield Finding(
             code="drift",
             severity="warning",
-            channel="wrench",
+            where="wrench",
             joint=COMPONENTS[k],
             message="the zero of the sensor moves along the log",
             evidence={"drift [N or N m]": float(drift[k]), "standard error": float(stderr[k]), "range": float(span[k])},

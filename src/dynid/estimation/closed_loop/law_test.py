@@ -258,7 +258,7 @@ def _finding(what: str, remedy: str, share: _Share) -> Finding:
     return Finding(
         code="controller",
         severity="error",
-        channel="effort",
+        where="effort",
         joint=share.joint,
         message=f"the simulated control law does not explain the measured torque: {what}",
         remedy=remedy,

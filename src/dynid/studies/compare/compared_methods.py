@@ -60,7 +60,7 @@ def _imported(module: str, name: str, **options: Any) -> Callable[[Trial], Estim
     """An estimator of the loop, loaded when it is asked for."""
 
     def make(trial: Trial) -> Estimator:
-        estimator: Estimator = getattr(import_module(f"dynid.estimation.{module}"), name)(**options)
+        estimator: Estimator = getattr(import_module(f"dynid.estimation.closed_loop.{module}"), name)(**options)
         return estimator
 
     return make
