@@ -19,7 +19,12 @@ from support.api_reference import reference
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
-LONG = {"bench": "minutes", "demo": "run by make demo", "compare": "a Monte-Carlo study", "reproduce": "tests/papers"}
+LONG = {
+    "bench": "minutes",
+    "demo": "run by make demo",
+    "compare": "a Monte-Carlo study",
+    "reproduce": "tests/studies/papers",
+}
 """Commands not run here, and why."""
 CAMPAIGNS = {"real-data.md": ("yumi_ft",)}
 """Pages whose commands a make target runs, and which of them run here too."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "dynid.loop.laws": ["PD", "PID", "ComputedTorqueLaw", "UserLaw", "assumed_law", "read_law"],

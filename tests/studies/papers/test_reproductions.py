@@ -111,7 +111,7 @@ def test_documentation(everything: Reproduction) -> None:
     assert text.startswith("# The five papers, reproduced")
     assert "do not edit" in text
     assert all(part.title in text for part in everything.parts)
-    page = Path(__file__).parents[2] / "docs" / "papers.md"
+    page = Path(__file__).parents[3] / "docs" / "papers.md"
     assert all(f"## {part.title}" in page.read_text() for part in everything.parts)
 
 
