@@ -40,6 +40,9 @@ ALL = [
     GeometricCost(((0.7, ConditionNumber(8.0)), (0.2, Equilibrium(4.0)))),
 ]
 
+ROUNDING = 1e-12
+"""Relative difference that may be rounding: high orders equal their limit up to the last digits."""
+
 
 def matrix(seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
@@ -86,8 +89,8 @@ def test_scaled_criteria_do_not_depend_on_units() -> None:
 def test_stages_tend_to_the_criterion_from_above() -> None:
     W = matrix(5)
     for criterion in (ConditionNumber(), Equilibrium(), ColumnScaled(ConditionNumber())):
-        values = [stage.value(W) for stage in criterion.stages()]
-        assert values == sorted(values, reverse=True)
+        values = np.array([stage.value(W) for stage in criterion.stages()])
+        assert np.all(np.diff(values) <= ROUNDING * values[-1])
         assert values[-1] == criterion.value(W)
     cost = WeightedCost(((1.0, ConditionNumber()), (0.1, DOptimality())))
     assert len(cost.stages()) == len(ConditionNumber().stages())

@@ -23,7 +23,7 @@ from dynid.excitation.arguments import (
     started_from,
     whole,
 )
-from dynid.excitation.constraints import Margin, build_constraints, margins
+from dynid.excitation.constraints import Margin, build_constraints, margins, unchecked
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, InformationCriterion
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
@@ -33,7 +33,6 @@ from dynid.excitation.observation import speed_coverage as speed_coverage_of
 from dynid.excitation.search import DesignTask, SearchSettings, Step, search
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
-from dynid.excitation.unchecked import unchecked
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot

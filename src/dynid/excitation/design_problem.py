@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.constraint import Constraint
+from dynid.excitation.base import Constraint
 from dynid.excitation.criteria import InformationCriterion
 from dynid.excitation.observation import Observation
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.dynamics.energy import energy_rows
 from dynid.errors import ArgumentError
+from dynid.excitation.base import Differentiable
 from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium
-from dynid.excitation.differentiable import Differentiable
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dynid.excitation.constraints import Margin
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.sampled_motion import Samples
 from dynid.excitation.search import Step
+from dynid.excitation.trajectories.sampled_motion import Samples
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
 from dynid.tables import Table
 

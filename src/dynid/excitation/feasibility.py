@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ExcitationError
-from dynid.excitation.constraint import Constraint
+from dynid.excitation.base import Constraint
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
-from dynid.excitation.constraint import Constraint
+from dynid.excitation.base import Constraint
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.information.cross_products import CrossProducts
 from dynid.robot.model import Robot

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.constraint import Constraint
+from dynid.excitation.base import Constraint
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import Criterion, InformationCriterion
 from dynid.excitation.design_problem import DesignProblem

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.excitation.base import Constraint, RecordedConstraint
 from dynid.excitation.collision.capsules import random_positions
 from dynid.excitation.collision.self_collision import pose_function
-from dynid.excitation.constraint import Constraint, RecordedConstraint
 from dynid.excitation.limits import Cell
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.dynamics.kinematics import body_poses
+from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
 from dynid.excitation.collision.capsules import Closest, closest_points, collision_pairs
 from dynid.excitation.collision.hull_distance import Polytope, Witness, hull_distances
 from dynid.excitation.collision.hulls import hull_capsules, hull_pairs
-from dynid.excitation.constraint import Constraint, RecordedConstraint
-from dynid.excitation.differentiable import Differentiable
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot

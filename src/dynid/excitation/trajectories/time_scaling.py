@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.constraint import Constraint
+from dynid.excitation.base import Constraint
 from dynid.excitation.constraints import build_constraints, margins
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.limits import MotionLimits

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
-from dynid.excitation.sampled_motion import Samples
+from dynid.excitation.trajectories.sampled_motion import Samples
 
 __all__ = ["LinearTrajectory", "Motion", "TimeScaled", "Trajectory"]
 
