@@ -19,10 +19,9 @@ import numpy as np
 import dynid
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.payload_dialogs import payload_dialogs
-from dynid.load.arm_uncertainty import ArmUncertainty
-from dynid.load.end_link import identify_end_link
 from dynid.load.load import Load
 from dynid.load.load_study import study_load, study_payload
+from dynid.load.payload import ArmUncertainty, identify_end_link
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrist import Sensing
 from dynid.processing.experiment import Experiment

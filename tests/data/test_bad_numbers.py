@@ -7,14 +7,8 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError, DataError
-from dynid.processing.drives import (
-    CurrentGains,
-    GearMatrix,
-    ThreePhase,
-    gains_from_added_mass,
-    gains_from_lever_arm,
-    gains_from_static_load,
-)
+from dynid.load.drive_gains import gains_from_added_mass, gains_from_lever_arm, gains_from_static_load
+from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.joint_models import Coulomb, Viscous
@@ -72,7 +66,7 @@ def test_simulation_refuses_what_is_no_motion_and_what_ends_too_soon():
         simulate_experiment(ARM, None, rate_hz=100.0)
     with pytest.raises(ArgumentError, match="ends after 1 s"):
         simulate_experiment(ARM, still, rate_hz=100.0, duration_s=50.0)
-    with pytest.raises(ArgumentError, match="not-finite"):
+    with pytest.raises(ArgumentError, match="not finite"):
         simulate_experiment(ARM, (np.full((9, 6), NAN),) * 3, rate_hz=100.0)
 
 
@@ -100,7 +94,7 @@ def test_offsets_of_a_calibration_reach_the_torques():
     current = rng.uniform(-5.0, 5.0, 60)
     found = gains_from_lever_arm(current, (4.0 * current + 1.5) / 0.5, 0.5)
     assert found.offset[0] == pytest.approx(1.5)
-    np.testing.assert_allclose(found.gains.effort(current[:, None])[:, 0], 4.0 * current + 1.5)
+    np.testing.assert_allclose(found.conversion.effort(current[:, None])[:, 0], 4.0 * current + 1.5)
     poses = rng.uniform(-1.0, 1.0, size=(60, 6))
     held = (dynid.gravity_torque(ARM, poses) - 0.7) / 3.0
     known = gains_from_static_load(ARM, poses, held)

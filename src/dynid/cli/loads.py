@@ -30,8 +30,8 @@ from dynid.cli.reading import LogSource, Seconds, read_experiments
 from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
-    from dynid.load.arm_uncertainty import ArmUncertainty
     from dynid.load.load_study import LoadStudy
+    from dynid.load.payload import ArmUncertainty
     from dynid.load.sensor_checks import Proposal
     from dynid.load.wrench_equations import WrenchForm
     from dynid.load.wrist import Sensing
@@ -45,7 +45,7 @@ __all__ = ["load"]
 
 def _stated(arm: str) -> Arm:
     """What is known of the arm: a word as it is, two numbers as an `ArmUncertainty`."""
-    from dynid.load.arm_uncertainty import ArmUncertainty
+    from dynid.load.payload import ArmUncertainty
 
     if arm == "known":
         return "known"
@@ -204,7 +204,7 @@ def _delayed(
     sensing: Sensing, robot: Robot, held: Sequence[Experiment], sensor: str, form: WrenchForm | None, delay: Seconds
 ) -> Sensing:
     """The settings with the delay of the wrench, given or found."""
-    from dynid.load.wrench_delay import find_wrench_delay
+    from dynid.load.sensor_checks import find_wrench_delay
 
     if delay != "auto":
         return replace(sensing, delay_s=delay)

@@ -1,7 +1,10 @@
-"""Drive gains [N m/A or N/A] from a known load: how much torque a motor current stands for.
+"""Drive gains [N m/A or N/A]: how much joint torque a motor current stands for, calibrated with known loads.
 
-Joint by joint, ``current = Y beta' + (1 / gain) Y_load phi`` with the arm's parameters beta' (in units of current) free
-and the load phi known: linear, with no noise among the regressors. The unloaded run tells beta' from the load.
+Three static or simple calibrations fit a line joint by joint: a lever on a force sensor, poses held against gravity,
+and one motion with and without a known mass. `identify_drive_gains` needs no common motion: joint by joint it solves
+``current = Y beta' + (1 / gain) Y_load phi`` with the arm's base parameters beta' (in units of current) free and the
+load phi known. The equations are linear and their regressor is free of noise; the unloaded run separates beta' from the
+load.
 """
 
 from __future__ import annotations
@@ -9,38 +12,174 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import ArgumentError
-from dynid.load.coloured_noise import coloured, run_gram, student
-from dynid.load.load_solver import resolved
-from dynid.load.payload import PayloadProblem, Runs, payload_problem
+from dynid.errors import ArgumentError, DataError
+from dynid.kernels import gravity_torque, inverse_dynamics
+from dynid.load.load_solver import inflate_covariance, solve_minimum_norm, student_factor
+from dynid.load.payload import PayloadProblem, Runs, payload_problem, run_spectral_gram
+from dynid.logs.drives import CurrentGains
+from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["DriveGains", "identify_drive_gains"]
+__all__ = [
+    "DriveGains",
+    "gains_from_added_mass",
+    "gains_from_lever_arm",
+    "gains_from_static_load",
+    "identify_drive_gains",
+]
 
 Floats = NDArray[np.float64]
+MOST_SHIFT = 25
+"""Largest shift [samples] that is tried between two runs of one motion; convention."""
+LARGEST_DISTANCE = 0.05
+"""Largest distance [rad or m] between two runs that count as one motion; convention."""
+CLEAR = 3.0
+"""Standard deviations by which a slope must differ from zero to count as a gain; convention."""
+RESOLUTION = 1e-9
+"""Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DriveGains:
-    """Torque per unit of what was recorded as effort."""
+    """Calibrated gains with their uncertainty: ``torque = gain * current + offset``."""
 
-    joint_names: tuple[str, ...]
     gain: Floats
-    """(n,) [N m/A or N/A]; NaN where the known load does not act on the joint"""
+    """(n,) [N m/A or N/A]; NaN for a joint on which the known load does not act"""
     stderr: Floats
-    """(n,) infinite there"""
+    """(n,) [N m/A or N/A]; infinite for such a joint"""
+    offset: Floats
+    """(n,) torque at zero current [N m or N]; zero where it was not estimated"""
+    joint_names: tuple[str, ...] = ()
+    """(n,) names of the joints; empty where the calibration does not know them"""
+
+    @property
+    def conversion(self) -> CurrentGains:
+        """The gains and offsets as a conversion of recordings."""
+        return CurrentGains(self.gain, self.offset)
 
     def summary(self) -> str:
-        """A table to read."""
-        rows = list(zip(self.joint_names, self.gain.tolist(), self.stderr.tolist(), strict=True))
+        """A table of the gains."""
+        names = self.joint_names or tuple(f"joint {k + 1}" for k in range(len(self.gain)))
+        rows = list(zip(names, self.gain.tolist(), self.stderr.tolist(), strict=True))
         return Table.of(["joint", "gain [N m/A]", "std"], rows).to_text()
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _line(x: Floats, y: Floats, intercept: bool) -> tuple[float, float, float]:
+    """Slope, its standard error and offset of y = slope x + offset."""
+    A = np.column_stack([x, np.ones_like(x)]) if intercept else x[:, None]
+    if np.linalg.matrix_rank(A) < A.shape[1] or x.size <= A.shape[1]:
+        return np.nan, np.inf, 0.0
+    solution = np.linalg.lstsq(A, y, rcond=None)[0]
+    variance = float(np.sum((y - A @ solution) ** 2)) / (x.size - A.shape[1])
+    stderr = float(np.sqrt(variance * np.linalg.inv(A.T @ A)[0, 0]))
+    return float(solution[0]), stderr, float(solution[1]) if intercept else 0.0
+
+
+def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -> DriveGains:
+    """Calibrate one joint that presses on a force sensor at the end of a lever ([Atkeson1986] section 3.3).
+
+    Args:
+        current: (N,) motor current [A].
+        force: (N,) force at the sensor, across the lever [N].
+        lever_m: Distance from the joint axis to the sensor [m].
+    """
+    x, y = np.asarray(current, dtype=float), np.asarray(force, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ArgumentError(f"{x.shape} currents and {y.shape} forces", remedy="Give (N,) of both, sample for sample.")
+    if not 0.0 < lever_m < np.inf:
+        raise ArgumentError(f"a lever of {lever_m} m", remedy="Give its length, above zero [m].")
+    known = np.isfinite(x) & np.isfinite(y)
+    slope, stderr, offset = _line(x[known], lever_m * y[known], intercept=True)
+    if not np.isfinite(slope):
+        raise DataError("the current never changes", remedy="Press with at least three different currents.")
+    if abs(slope) <= CLEAR * stderr:  # noise alone has no gain
+        slope, stderr, offset = np.nan, np.inf, 0.0
+    return DriveGains(gain=np.array([slope]), stderr=np.array([stderr]), offset=np.array([offset]))
+
+
+def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> DriveGains:
+    """Calibrate drives from poses held against gravity, with a robot whose masses are known.
+
+    Dry friction hides in the holding currents: approach every pose from both sides and give the mean current.
+
+    Args:
+        robot: The robot with the known load attached (`Robot.with_body`).
+        q: (N, n) poses [rad or m].
+        current: (N, n) currents that hold them [A].
+    """
+    poses, currents = np.asarray(q, dtype=float), np.asarray(current, dtype=float)
+    if poses.ndim != 2 or poses.shape[1] != robot.dof or currents.shape != poses.shape:
+        raise ArgumentError(
+            f"poses of shape {poses.shape}, currents of shape {currents.shape}",
+            remedy=f"Give (N, {robot.dof}) of both, pose for pose.",
+        )
+    torque = gravity_torque(robot, np.ascontiguousarray(poses))
+    return _gains(currents, torque, intercept=True)
+
+
+def gains_from_added_mass(
+    robot: Robot, loaded: Experiment, unloaded: Experiment, *, link: str, load: Inertia
+) -> DriveGains:
+    """Calibrate drives from one motion with and without a known load: friction and the robot's own mass cancel.
+
+    Args:
+        robot: Geometry; its own parameters do not matter.
+        loaded: Processed run with the load; `effort` holds currents [A].
+        unloaded: The same motion without the load, sample for sample.
+        link: Name of the link that carries the load.
+        load: Mass properties of the load in that link's frame.
+    """
+    samples = min(loaded.samples, unloaded.samples)
+    apart = np.abs(loaded.q[:samples] - unloaded.q[:samples]).max()
+    if apart > LARGEST_DISTANCE:
+        raise DataError(
+            f"the two runs differ by up to {apart:.3g} rad or m",
+            remedy="Run the same trajectory twice and start both recordings at the same instant of it.",
+        )
+    shift = _shift(loaded.q[:samples], unloaded.q[:samples])
+    if shift:
+        raise DataError(
+            f"the loaded run is {shift} samples later than the unloaded one",
+            remedy="Start both recordings at the same instant of the trajectory, or drop the first samples of one.",
+        )
+    own = robot.with_joint_models()
+    motion = (loaded.q[:samples], loaded.dq[:samples], loaded.ddq[:samples])
+    heavier = own.with_body("calibration_load", parent=link, inertia=load)
+    torque = inverse_dynamics(heavier, *motion) - inverse_dynamics(own, *motion)
+    difference = loaded.effort[:samples] - unloaded.effort[:samples]
+    usable = loaded.valid[:samples] & unloaded.valid[:samples]
+    return _gains(np.where(usable, difference, np.nan), torque, intercept=False)
+
+
+def _shift(a: Floats, b: Floats) -> int:
+    """Delay [samples] of motion a (N, n) against motion b (N, n); 0 unless a shift at least halves their distance."""
+    most = min(MOST_SHIFT, len(a) // 4)
+
+    def apart(k: int) -> float:
+        return float(np.sqrt(np.mean((a[max(k, 0) : len(a) + min(k, 0)] - b[max(-k, 0) : len(b) + min(-k, 0)]) ** 2)))
+
+    best = min(range(-most, most + 1), key=lambda k: (apart(k), abs(k)))
+    return best if apart(best) < 0.5 * apart(0) else 0
+
+
+def _gains(current: Floats, torque: Floats, *, intercept: bool) -> DriveGains:
+    """Fit ``current = torque / gain + constant`` per joint: the torque is exact, the current is measured."""
+    gain, stderr, offset = [], [], []
+    for i, t in zip(current.T, torque.T, strict=True):
+        ok = np.isfinite(i) & np.isfinite(t)
+        slope, error, zero = _line(t[ok], i[ok], intercept)
+        seen = np.isfinite(slope) and abs(slope) > CLEAR * error
+        gain.append(1.0 / slope if seen else np.nan)
+        stderr.append(error / slope**2 if seen else np.inf)
+        offset.append(-zero / slope if seen else 0.0)
+    return DriveGains(gain=np.array(gain), stderr=np.array(stderr), offset=np.array(offset))
 
 
 def identify_drive_gains(
@@ -51,9 +190,9 @@ def identify_drive_gains(
     Args:
         robot: Geometry and joint models.
         loaded: Experiments with the known load; `effort` holds currents [A], or torques of doubtful scale.
-        unloaded: Experiments without it.
-        known: Weighed mass properties in the link's frame.
-        link: Link that carries the load; the last body's by default.
+        unloaded: Experiments without the load.
+        known: Mass properties of the load in the link's frame.
+        link: Link that carries the load; by default the link of the last body.
     """
     if unloaded is None or unloaded == []:
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
@@ -62,11 +201,11 @@ def identify_drive_gains(
     problem = payload_problem(robot, loaded, unloaded, link=link)
     found = [_joint_gain(problem, joint, known.vector) for joint in range(robot.dof)]
     gain, stderr = np.array(found).T
-    return DriveGains(joint_names=robot.joint_names, gain=gain, stderr=stderr)
+    return DriveGains(gain=gain, stderr=stderr, offset=np.zeros(robot.dof), joint_names=robot.joint_names)
 
 
 def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[float, float]:
-    """Gain of one joint and its standard deviation; the arm's base parameters are the other unknowns."""
+    """Gain of one joint and its standard deviation; the arm's base parameters are estimated with it."""
     assert problem.unloaded is not None
     alone = np.eye(problem.robot.dof)[joint]
     k = len(problem.prior)
@@ -77,17 +216,17 @@ def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[floa
     designs = [problem.design(is_loaded) @ known for _, is_loaded in parts]
     rows = np.vstack([f.R @ problem.base.grouping @ design for f, design in zip(factors, designs, strict=True)])
     target = np.concatenate([factor.z for factor in factors])
-    values, covariance, undetermined = resolved(rows, target, 1e-9)
+    values, covariance, undetermined = solve_minimum_norm(rows, target, RESOLUTION)
     squares = np.sum((target - rows @ values) ** 2) + sum(factor.residual for factor in factors)
     spare = max(1.0, float(problem.samples[joint]) - len(values) + np.count_nonzero(undetermined))
     std = max(float(np.sqrt(squares / spare)), 1e-150)
     noise = np.where(alone > 0.0, std, np.inf)
     grams = [
-        run_gram(problem.robot, run, designs[is_loaded], values, covariance * std**2, noise)
+        run_spectral_gram(problem.robot, run, designs[is_loaded], values, covariance * std**2, noise)
         for run, is_loaded in problem.runs
     ]
-    grown, growth = coloured(covariance * std**2, np.sum(grams, axis=0))
-    inverse, spread = float(values[-1]), float(np.sqrt(grown[-1, -1])) * student(spare / growth)
-    if undetermined[-1] or abs(inverse) < 3.0 * spread:
+    grown, growth = inflate_covariance(covariance * std**2, np.sum(grams, axis=0))
+    inverse, spread = float(values[-1]), float(np.sqrt(grown[-1, -1])) * student_factor(spare / growth)
+    if undetermined[-1] or abs(inverse) < CLEAR * spread:
         return float("nan"), float("inf")
     return 1.0 / inverse, spread / inverse**2

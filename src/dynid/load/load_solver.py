@@ -1,4 +1,13 @@
-"""Weighted least squares for the equations of a load: one small triangle per channel, then everything from those."""
+"""Least squares for the equations of a load, and its uncertainty when the noise is correlated in time.
+
+Every channel is reduced to one small triangle; weights, solution and residuals follow from the triangles. The
+covariance of the solution under noise that is correlated in time is
+
+    covariance = C (W^H S W) C        C = (W^T W)^-1, S the spectrum of the residuals over that of white noise
+
+S is smoothed over neighbouring frequencies and corrected, frequency by frequency, for what the fit has removed from the
+residuals. Every unknown so gets its own factor, since slow and fast columns see different noise.
+"""
 
 from __future__ import annotations
 
@@ -7,87 +16,103 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import stdtrit
 
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import from_preconditioned, guarded, preconditioned
-from dynid.load.coloured_noise import coloured, coloured_gram, student
 
-__all__ = ["LinearSolution", "implausible_inertia", "resolved", "weighted_solution"]
+__all__ = [
+    "LinearSolution",
+    "find_implausible_inertia",
+    "inflate_covariance",
+    "solve_minimum_norm",
+    "solve_weighted",
+    "spectral_gram",
+    "student_factor",
+]
 
 Floats = NDArray[np.float64]
 RESOLUTION = 1e-7
-"""Smallest singular value of the scaled equations that counts as seen."""
+"""Smallest relative singular value of the scaled equations that counts as determined; convention."""
 ROUNDS = 4
+"""Rounds of weighting by the residuals of the round before; convention: the weights change little after two."""
 PLAUSIBLE_RADIUS = 0.15
-"""Moments of inertia less certain than those of the mass on this radius [m] are as good as unknown."""
-SHARED = 10.0
-"""Samples' worth of the mean variance of its kind that a channel's own variance is drawn to."""
+"""Radius [m]: moments of inertia that are less certain than those of the whole mass on this radius count as unknown;
+convention, the size of a load in a hand."""
+SHARED_SAMPLES = 10.0
+"""Weight [samples] of the mean variance of a kind of channels in the variance of each of them; convention."""
 REPRESENTATIVE = 500
-"""Samples that the preconditioner is made from."""
+"""Number of samples that the preconditioner is made from; convention, ten times the unknowns."""
+FEW = 32
+"""Number of samples below which nothing is said about correlation in time; convention."""
+LEAST_WHITE_SHARE = 0.1
+"""Smallest share of the noise power that the fit is taken to leave at a frequency; guards a division."""
+NEGLIGIBLE = 1e-12
+"""Ratio of a column's length, or of a channel's noise, to the largest one that rounding alone can make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearSolution:
-    """What a linear least-squares problem says of its k unknowns."""
+    """The solution of a linear least-squares problem with k unknowns."""
 
     values: Floats
     """(k,) of the smallest norm where the data leave directions open"""
     covariance: Floats
-    """(k, k) within what the data determine; 1.96 standard deviations hold 95 %, few samples or many"""
+    """(k, k) within what the data determine; 1.96 standard deviations hold 95 % for few samples and for many"""
     undetermined: NDArray[np.bool_]
-    """(k,)"""
+    """(k,) whether the data leave the unknown open"""
     noise_std: Floats
     """(c,) standard deviation of the residual of each channel"""
-    inflation: float
-    """Samples per independent sample."""
+    autocorrelation_factor: float
+    """Mean growth of the variances by correlation in time, at least one"""
 
 
-def weighted_solution(W: Floats, y: Floats, noise_std: Floats | None = None) -> LinearSolution:
+def solve_weighted(W: Floats, y: Floats, noise_std: Floats | None = None) -> LinearSolution:
     """Solve ``W x = y`` with every channel weighted by its own residual.
 
     Args:
         W: (N, c, k) equations of c channels.
         y: (N, c) measurements.
-        noise_std: (c,) standard deviations of the channels where they are known; from the residuals otherwise, of which
-            channels of a kind (forces, moments) share what few samples cannot tell apart.
+        noise_std: (c,) standard deviations of the channels where they are known. By default they come from the
+            residuals; channels of one kind (forces, moments) share what few samples cannot tell apart.
 
     Raises:
-        IdentifiabilityError: The noise is not known, and as many unknowns as equations leave nothing to judge it by.
+        IdentifiabilityError: The noise is not known, and there are as many unknowns as equations.
     """
     count, channels, _ = W.shape
     triangles = [_triangle(np.column_stack([W[:, c], y[:, c]])) for c in range(channels)]
-    smallest = 1e-12 * max(float(np.abs(y).max()), 1e-150)
+    smallest = NEGLIGIBLE * max(float(np.abs(y).max()), 1e-150)
     std = np.ones(channels) if noise_std is None else np.maximum(noise_std, smallest)
     spare = np.full(channels, np.inf)
     for _ in range(ROUNDS if noise_std is None else 1):  # weights from the residuals of the round before
         rows = np.concatenate([triangle / s for triangle, s in zip(triangles, std, strict=True)])
-        values, covariance, undetermined = resolved(rows[:, :-1], rows[:, -1])
+        values, covariance, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1])
         if noise_std is None:
             squares = np.array([np.sum((triangle @ np.append(values, -1.0)) ** 2) for triangle in triangles])
             used = [np.sum((t[:, :-1] @ covariance) * t[:, :-1]) / s**2 for t, s in zip(triangles, std, strict=True)]
-            variance, spare = _shared(squares, count - np.array(used))
+            variance, spare = _shared_variance(squares, count - np.array(used))
             std = np.maximum(np.sqrt(variance), smallest)
     residual = y - W @ values
-    grown, inflation = coloured(covariance, coloured_gram(W / std[:, None], residual / std, covariance))
+    grown, factor = inflate_covariance(covariance, spectral_gram(W / std[:, None], residual / std, covariance))
     return LinearSolution(
         values=values,
-        covariance=grown * student(float(spare.min()) / inflation) ** 2,
+        covariance=grown * student_factor(float(spare.min()) / factor) ** 2,
         undetermined=undetermined,
         noise_std=std,
-        inflation=inflation,
+        autocorrelation_factor=factor,
     )
 
 
-def _shared(squares: Floats, spare: Floats) -> tuple[Floats, Floats]:
-    """Variance (c,) of each channel and degrees of freedom of its kind: three channels that share `SHARED` samples."""
+def _shared_variance(squares: Floats, spare: Floats) -> tuple[Floats, Floats]:
+    """Variance (c,) of each channel, and degrees of freedom (c,) of its kind: three channels make a kind."""
     kind = np.arange(len(squares)) // 3
     total, freedom = (np.asarray(np.bincount(kind, x)[kind], dtype=float) for x in (squares, spare))
     if freedom.min() < 0.5:
         raise IdentifiabilityError(
-            "there are no more equations than unknowns: nothing is left to judge the noise by",
+            "there are no more equations than unknowns, so that the noise cannot be estimated",
             remedy="Give more poses or samples, or noise_std.",
         )
-    return (squares + SHARED * total / freedom) / (np.maximum(spare, 0.0) + SHARED), freedom
+    return (squares + SHARED_SAMPLES * total / freedom) / (np.maximum(spare, 0.0) + SHARED_SAMPLES), freedom
 
 
 def _triangle(rows: Floats) -> Floats:
@@ -100,10 +125,12 @@ def _triangle(rows: Floats) -> Floats:
     return from_preconditioned(Z @ Z.T, R0)
 
 
-def resolved(W: Floats, y: Floats, resolution: float = RESOLUTION) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Solution (k,) of the smallest norm, its covariance for unit noise, and which unknowns are left open."""
+def solve_minimum_norm(
+    W: Floats, y: Floats, resolution: float = RESOLUTION
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Solution (k,) of the smallest norm, its covariance (k, k) for unit noise, and which unknowns are undetermined."""
     length = np.linalg.norm(W, axis=0)
-    seen = length > 1e-12 * length.max(initial=0.0)
+    seen = length > NEGLIGIBLE * length.max(initial=0.0)
     scale = np.where(seen, length, 1.0)
     triangle = np.asarray(np.linalg.qr(np.column_stack([W / scale, y]), mode="r"))
     R, z = triangle[: len(scale), :-1], triangle[: len(scale), -1]
@@ -128,13 +155,66 @@ def _inverse(R: Floats, resolution: float) -> Floats | None:
     return inverse if np.abs(inverse).sum(axis=0).max(initial=0.0) * 10.0 * k * resolution < 1.0 else None
 
 
-def implausible_inertia(vector: Floats, covariance: Floats) -> NDArray[np.bool_]:
+def find_implausible_inertia(vector: Floats, covariance: Floats) -> NDArray[np.bool_]:
     """(6,) which of XX XY XZ YY YZ ZZ are less certain than any plausible value of them.
 
     Args:
-        vector: (10,) a load's parameters.
-        covariance: (10, 10)
+        vector: (10,) parameters of a load.
+        covariance: (10, 10) their covariance.
     """
     mass = max(abs(float(vector[9])), 1e-300)
     reach = min(max(PLAUSIBLE_RADIUS, float(np.linalg.norm(vector[6:9])) / mass), 1.0)
     return np.asarray(np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)) > mass * reach**2)
+
+
+# --- noise that is correlated in time ---
+
+
+def spectral_gram(W: Floats, residual: Floats, covariance: Floats) -> Floats:
+    """(k, k) ``W^H S W``, with one spectrum S common to all channels; ``W^T W`` for few samples.
+
+    Args:
+        W: (N, c, k) equations of c channels, each divided by the channel's standard deviation.
+        residual: (N, c) divided by the same; a sample that does not count has zero residual and zero equations.
+        covariance: (k, k) of the unknowns under white noise.
+    """
+    seen = np.flatnonzero(np.any(W, axis=(0, 1)))
+    whole = np.zeros_like(covariance)
+    whole[np.ix_(seen, seen)] = _gram(W[:, :, seen], residual, covariance[np.ix_(seen, seen)])
+    return whole
+
+
+def _gram(W: Floats, residual: Floats, covariance: Floats) -> Floats:
+    count, counted = len(W), float(np.count_nonzero(np.any(W, axis=2)))
+    if count < FEW or not np.any(residual):
+        return np.asarray(np.einsum("ncj,nck->jk", W, W))
+    spectra = np.fft.rfft(W, axis=0)
+    noise = (np.abs(np.fft.rfft(residual, axis=0)) ** 2).sum(axis=1)
+    removed = np.real(np.einsum("fck,fck->f", spectra @ covariance, spectra.conj()))  # by the fit
+    white = np.maximum(_smooth(counted - removed, count), LEAST_WHITE_SHARE * counted)
+    shape = _smooth(noise, count) / white
+    twice = np.full(len(shape), 2.0)  # positive and negative frequencies
+    twice[0], twice[-1] = 1.0, 1.0 if count % 2 == 0 else 2.0
+    flat_spectra = (spectra * np.sqrt(twice * shape / count)[:, None, None]).reshape(-1, W.shape[2])
+    return np.asarray(np.real(flat_spectra.conj().T @ flat_spectra))
+
+
+def _smooth(power: Floats, count: int) -> Floats:
+    """Means over neighbouring frequencies, mirrored at both ends."""
+    reach = max(4, int(np.sqrt(count) / 4))
+    mirrored = np.concatenate([power[reach:0:-1], power, power[-2 : -reach - 2 : -1]])
+    return np.convolve(mirrored, np.full(2 * reach + 1, 1.0 / (2 * reach + 1)), mode="valid")
+
+
+def inflate_covariance(covariance: Floats, gram: Floats) -> tuple[Floats, float]:
+    """Covariance (k, k) under the noise of a `spectral_gram`, and its mean growth over white noise, at least one."""
+    grown = np.asarray(covariance @ gram @ covariance)
+    spread = np.diag(covariance)
+    scale = np.sqrt(np.where(spread > 0.0, spread, 1.0))
+    growth = float(np.trace(grown / np.outer(scale, scale)) / max(1, np.count_nonzero(spread)))
+    return (grown, growth) if growth > 1.0 else (covariance, 1.0)
+
+
+def student_factor(spare: float) -> float:
+    """Factor for standard deviations that were estimated with few degrees of freedom: 1.96 of them then hold 95 %."""
+    return max(1.0, float(stdtrit(max(spare, 1.0), 0.975)) / 1.96) if np.isfinite(spare) else 1.0

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.load.arm_uncertainty import ArmUncertainty
-from dynid.load.end_link import identify_end_link
 from dynid.load.load import CHANNELS, NAMES, Load
 from dynid.load.load_motions import inertia_advice
-from dynid.load.payload import Runs, identify_payload
+from dynid.load.payload import ArmUncertainty, Runs, identify_end_link, identify_payload
 from dynid.load.recognition import KnownObject, Recognition, recognise
 from dynid.load.sensor_checks import SURE, Proposal, check_wrench
 from dynid.load.wrench_equations import WrenchForm

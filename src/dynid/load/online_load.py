@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.load.coloured_noise import coloured_gram
 from dynid.load.load import Load
-from dynid.load.load_solver import LinearSolution, resolved
+from dynid.load.load_solver import LinearSolution, solve_minimum_norm, spectral_gram
 from dynid.load.wrist import Sensing, load_from_solution
 from dynid.tape import compile_single, record
 
@@ -47,9 +46,9 @@ class OnlineLoad:
         "_scale",
         "_state",
         "_wrenches",
+        "autocorrelation_factor",
         "equations",
         "frame",
-        "noise_inflation",
         "samples",
         "sensing",
     )
@@ -61,7 +60,7 @@ class OnlineLoad:
         noise_std: ArrayLike = 1.0,
         bias: bool = True,
         forgetting: float = 1.0,
-        noise_inflation: float | None = None,
+        autocorrelation_factor: float | None = None,
     ) -> None:
         """Start knowing nothing.
 
@@ -70,18 +69,20 @@ class OnlineLoad:
             noise_std: (6,) standard deviations of the channels [N, N m]; one number where all count alike.
             bias: Estimate a constant wrench of the sensor with the load.
             forgetting: Weight of a sample relative to the next one: 1 forgets nothing.
-            noise_inflation: Samples per independent sample, where it is known; of a filtered wrench some ten or twenty
-                count as one. By default it is estimated, for each parameter, from the residuals of the last 1024.
+            autocorrelation_factor: Growth of the variances by correlation in time, where it is known; ten or twenty
+                for a filtered wrench. By default it is estimated, for each parameter, from the last 1024 residuals.
         """
-        if noise_inflation is not None and not 1.0 <= noise_inflation < np.inf:
-            raise ArgumentError(f"noise_inflation is {noise_inflation}", remedy="Give a number from 1 up.")
+        if autocorrelation_factor is not None and not 1.0 <= autocorrelation_factor < np.inf:
+            raise ArgumentError(
+                f"autocorrelation_factor is {autocorrelation_factor}", remedy="Give a number from 1 up."
+            )
         if not 0.0 < forgetting <= 1.0:
             raise ArgumentError(f"forgetting is {forgetting}", remedy="Give a number in (0, 1].")
         std = np.broadcast_to(np.asarray(noise_std, dtype=float), (6,))
         if not (np.isfinite(std).all() and (std > 0.0).all()):
             raise ArgumentError(f"standard deviations must be positive, not {std}")
         self.frame, self.sensing = frame, Sensing(bias=bias)
-        self.samples, self.equations, self.noise_inflation = 0, 0.0, noise_inflation
+        self.samples, self.equations, self.autocorrelation_factor = 0, 0.0, autocorrelation_factor
         self._scale = 1.0 / std
         self._keep = np.array([np.sqrt(forgetting)])
         size = 11 + 6 * bias
@@ -121,35 +122,35 @@ class OnlineLoad:
         if self.samples == 0 or not np.isfinite(R).all():
             raise DataError("there is no sample yet" if self.samples == 0 else "a sample was not finite")
         unseen = np.linalg.norm(R[:-1, :-1], axis=0) <= 2.0 * START
-        values, covariance, undetermined = resolved(np.where(unseen, 0.0, R[:-1, :-1]), R[:-1, -1])
+        values, covariance, undetermined = solve_minimum_norm(np.where(unseen, 0.0, R[:-1, :-1]), R[:-1, -1])
         spare = self.equations - np.count_nonzero(~undetermined)
         if spare < 1.0:
             raise IdentifiabilityError(
                 f"{self.samples} samples leave nothing to judge the noise by", remedy="Take in more samples first."
             )
         noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
-        grown, inflation = self._grown(values, covariance * noise**2, noise)
+        grown, factor = self._grown(values, covariance * noise**2, noise)
         solution = LinearSolution(
             values=values,
             covariance=grown,
             undetermined=undetermined,
             noise_std=noise / self._scale,
-            inflation=inflation,
+            autocorrelation_factor=factor,
         )
         return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
 
     def _grown(self, values: Floats, covariance: Floats, noise: float) -> tuple[Floats, float]:
         """Covariance under noise correlated in time, as the samples remembered show it, and its mean growth."""
-        if self.noise_inflation is not None:
-            return covariance * self.noise_inflation, self.noise_inflation
+        if self.autocorrelation_factor is not None:
+            return covariance * self.autocorrelation_factor, self.autocorrelation_factor
         count = min(self.samples, REMEMBERED)
         order = np.arange(self.samples - count, self.samples) % REMEMBERED
         sides = [np.broadcast_to(np.eye(6), (count, 6, 6))] * self.sensing.bias
         W = np.concatenate([self._matrices[order], *sides], axis=2) * (self._scale / noise)[:, None]
         residual = self._wrenches[order] * (self._scale / noise) - W @ values
-        coloured_part = np.diag(covariance @ coloured_gram(W, residual, covariance) @ covariance)
+        correlated_part = np.diag(covariance @ spectral_gram(W, residual, covariance) @ covariance)
         white_part = np.diag(covariance @ np.einsum("ncj,nck->jk", W, W) @ covariance)
-        growth = np.divide(coloured_part, white_part, out=np.ones_like(white_part), where=white_part > 0.0)
+        growth = np.divide(correlated_part, white_part, out=np.ones_like(white_part), where=white_part > 0.0)
         if growth.mean() <= 1.0:
             return covariance, 1.0
         return covariance * np.sqrt(np.outer(growth, growth)), float(growth.mean())

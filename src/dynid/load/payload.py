@@ -3,10 +3,11 @@
     unloaded:  tau = Y theta                  the arm's own parameters, friction included
     loaded:    tau = Y (theta + E phi)        the same, and the load's ten parameters on the link that carries it
 
-With the base parameters beta = G theta both are one small least-squares problem on the triangles of the runs. What is
-unknown of theta depends on what is given: with an unloaded run all of beta, which then cancels with its uncertainty
-(runs in the order loaded, unloaded, unloaded, loaded cancel slow drifts as well); with a model of the arm nothing; with
-a model and a statement of how well it is known, as much as that, and friction.
+With the base parameters beta = G theta both are one small least-squares problem on the triangles of the runs. Which
+part of theta is unknown depends on the data: with an unloaded run all of beta, which then cancels with its uncertainty
+(the order loaded, unloaded, unloaded, loaded cancels slow drifts as well); with a model of the arm nothing; with a
+model and an `ArmUncertainty` the links within that uncertainty, and friction. With nothing known about the arm only the
+last body together with its load can be identified (`identify_end_link`).
 """
 
 from __future__ import annotations
@@ -20,26 +21,93 @@ from scipy.special import chdtri
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.information import Information, reduce_samples
-from dynid.load.arm_uncertainty import ArmUncertainty
-from dynid.load.coloured_noise import coloured, run_gram, student
+from dynid.kernels import regressor
 from dynid.load.load import Load
-from dynid.load.load_solver import implausible_inertia, resolved
+from dynid.load.load_solver import (
+    find_implausible_inertia,
+    inflate_covariance,
+    solve_minimum_norm,
+    spectral_gram,
+    student_factor,
+)
 from dynid.load.physical_load import possible_load
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.processing.experiment import Experiment
+from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
+from dynid.spatial import inverse_transform, skew
 
-__all__ = ["PayloadProblem", "Runs", "as_runs", "identify_payload", "payload_problem", "reduced_runs"]
+__all__ = [
+    "ArmUncertainty",
+    "PayloadProblem",
+    "Runs",
+    "identify_end_link",
+    "identify_payload",
+    "payload_problem",
+    "run_spectral_gram",
+]
 
 Floats = NDArray[np.float64]
-Runs = Experiment | Sequence[Experiment]
+_UPPER = np.triu_indices(3)
 ROUNDS = 4
+"""Rounds of weighting by the residuals of the round before; convention: the weights change little after two."""
 RESOLUTION = 1e-9
-SHARE_WORTH_SAYING = 0.1
-"""Of the mass's variance that the arm's uncertainty must make up to be mentioned."""
+"""Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
+NOTEWORTHY_SHARE = 0.1
+"""Share of the variance of the mass above which the arm's uncertainty is mentioned; convention."""
 CHANCE = 1e-4
-"""Probability below which an arm's departure from its model is no chance."""
+"""Probability below which an arm's departure from its model is not taken for chance; convention."""
+STRETCH = 1 << 14
+"""Number of samples whose spectrum is computed at once: memory stays bounded, and noise forgets sooner."""
+Runs = Experiment | Sequence[Experiment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmUncertainty:
+    """Standard deviations of the links of an arm's model, independent of one another.
+
+    Friction, offsets and rotor inertias are not part of it: they are estimated together with the load.
+    """
+
+    mass: float
+    """Of each link's mass, relative: 0.1 for ten percent. Its moments of inertia count alike."""
+    com: float
+    """Of each link's centre of mass along each axis [m]."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no standard deviation."""
+        if not (0.0 <= self.mass < np.inf and 0.0 <= self.com < np.inf):
+            raise ArgumentError(
+                f"the arm's uncertainty is {self.mass} of masses and {self.com} m of centres of mass",
+                remedy="Give two finite numbers from 0 up, such as 0.1 and 0.01.",
+            )
+
+    def directions(self, robot: Robot) -> Floats:
+        """(p, 10 n) changes of the robot's parameters, each by one standard deviation of one cause.
+
+        For each body its mass, three coordinates of its centre of mass and six moments about that.
+        """
+        changes = np.zeros((len(robot.parameter_vector), 10 * robot.dof))
+        for k, body in enumerate(robot.bodies):
+            own = slice(10 * k, 10 * k + 10)
+            changes[own, own] = self._body_directions(body.inertia)
+        return changes
+
+    def _body_directions(self, inertia: Inertia) -> Floats:
+        """(10, 10) of one body, to first order."""
+        changes = np.zeros((10, 10))
+        changes[:, 0] = self.mass * inertia.vector  # a heavier or lighter body of the same shape
+        c = skew(inertia.com)
+        for axis, unit in enumerate(np.eye(3)):
+            e = skew(unit)
+            changes[:6, 1 + axis] = -inertia.mass * self.com * (c @ e + e @ c)[_UPPER]
+            changes[6 + axis, 1 + axis] = inertia.mass * self.com
+        changes[:6, 4:] = self.mass * abs(np.trace(inertia.about_com)) / 3.0 * np.eye(6)
+        return changes
+
+    def __str__(self) -> str:
+        return f"masses within {100 * self.mass:.3g} %, centres of mass within {1e3 * self.com:.3g} mm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -133,7 +201,7 @@ class PayloadProblem:
     def noise_gram(self, values: Floats, covariance: Floats, std: Floats) -> Floats:
         """(k + 10, k + 10) what the noise of all runs, correlated in time, does to the equations."""
         grams = [
-            run_gram(self.robot, run, self.design(is_loaded), values, covariance, std, known=self.known)
+            run_spectral_gram(self.robot, run, self.design(is_loaded), values, covariance, std, known=self.known)
             for run, is_loaded in self.runs
         ]
         return np.asarray(np.sum(grams, axis=0))
@@ -149,8 +217,8 @@ def payload_problem(
     threads: int = 1,
 ) -> PayloadProblem:
     """Reduce loaded and unloaded runs to a problem; see `identify_payload`."""
-    after = as_runs(robot, loaded)
-    before = () if unloaded is None else as_runs(robot, unloaded)
+    after = _as_runs(robot, loaded)
+    before = () if unloaded is None else _as_runs(robot, unloaded)
     if before and arm is not None:
         raise ArgumentError(
             "with an unloaded run the arm's model does not matter", remedy="Give unloaded or arm, not both."
@@ -164,8 +232,8 @@ def payload_problem(
         robot=robot,
         link=name,
         base=base,
-        loaded=reduced_runs(robot, after, base.columns, threads),
-        unloaded=reduced_runs(robot, before, base.columns, threads) if before else None,
+        loaded=_reduce_runs(robot, after, base.columns, threads),
+        unloaded=_reduce_runs(robot, before, base.columns, threads) if before else None,
         runs=(*((run, True) for run in after), *((run, False) for run in before)),
         known=known,
         arm=unknown,
@@ -230,17 +298,17 @@ def _solved(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
     std = np.ones(problem.robot.dof)
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows, target = problem.equations(1.0 / std**2)
-        values, covariance, undetermined = resolved(rows, target, RESOLUTION)
+        values, covariance, undetermined = solve_minimum_norm(rows, target, RESOLUTION)
         squares = problem.residual_squares(values)
         share = 1.0 - min(0.9, rows.shape[1] / max(problem.samples.sum(), 1.0))
         std = np.sqrt(squares / np.maximum(problem.samples * share, 1.0))
         std = np.maximum(std, 1e-10 * max(float(std.max()), 1e-140))
     beforehand = np.diag(np.append(problem.prior, np.zeros(10)) ** 2)
-    grown, growth = coloured(covariance, problem.noise_gram(values, covariance, std) + beforehand)
-    spread = (grown * student(float(problem.samples.min()) * share / growth) ** 2)[-10:, -10:]
+    grown, growth = inflate_covariance(covariance, problem.noise_gram(values, covariance, std) + beforehand)
+    spread = (grown * student_factor(float(problem.samples.min()) * share / growth) ** 2)[-10:, -10:]
     open_ones = undetermined[-10:].copy()
     if not open_ones[9]:
-        open_ones[:6] |= implausible_inertia(values[-10:], spread)
+        open_ones[:6] |= find_implausible_inertia(values[-10:], spread)
     if open_ones.all():
         raise IdentifiabilityError(
             "the joint torques reveal nothing of the load", remedy="Move the joints that carry it."
@@ -272,7 +340,7 @@ def _foundation(
     from_arm = float(np.sum((covariance[-1, :-10] * problem.prior) ** 2))
     share = from_arm / max(float(spread[-1, -1]), 1e-300)
     notes = [f"this rests on the arm's model: {arm} (one standard deviation); friction was estimated with the load"]
-    if share > SHARE_WORTH_SAYING:
+    if share > NOTEWORTHY_SHARE:
         notes.append(f"{100 * share:.0f} % of the variance of the mass comes from what is not known of the arm")
     stated = np.flatnonzero(problem.prior)
     off = _surprise(values[stated], covariance[np.ix_(stated, stated)])
@@ -294,7 +362,7 @@ def _surprise(change: Floats, covariance: Floats) -> float:
     return float(np.sqrt(distance / count)) if distance > float(chdtri(count, CHANCE)) else 0.0
 
 
-def as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
+def _as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
     """Experiments as a tuple, of the right robot."""
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if not runs or any(run.q.shape[1] != robot.dof for run in runs):
@@ -302,7 +370,7 @@ def as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
     return runs
 
 
-def reduced_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int], threads: int) -> Information:
+def _reduce_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int], threads: int) -> Information:
     """The runs' equations on some columns."""
     total: Information | None = None
     for run in runs:
@@ -311,4 +379,99 @@ def reduced_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int
         )
         total = part if total is None else total.merge(part.renumbered(max(total.segments) + 1))
     assert total is not None
+    return total
+
+
+def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = None, threads: int = 1) -> Load:
+    """What joint torques say of the last body with all that it carries, when nothing is known of the arm.
+
+    Only base parameters that lump together nothing but this body's own parameters are told; the mass never is. With a
+    known or unloaded arm use `identify_payload`.
+
+    Args:
+        robot: Geometry and joint models.
+        experiments: One or several, all with the same load.
+        link: A link of the last body, in whose frame the result is given; the body's own by default.
+        threads: How many threads reduce the samples.
+    """
+    runs = _as_runs(robot, experiments)
+    body = robot.dof - 1
+    moving = [np.concatenate([getattr(run, name) for run in runs]) for name in ("q", "dq", "ddq")]
+    some = max(1, len(moving[0]) // 400)
+    base = base_parameters(robot, states=tuple(values[::some] for values in moving))
+    kept = _trusted(base, quasi_static=not np.any(moving[2]))
+    information = _reduce_runs(robot, runs, [base.columns[k] for k in kept], threads)
+    std = np.ones(robot.dof)
+    for _ in range(ROUNDS):
+        factor = information.weight(1.0 / std**2)
+        values, covariance, undetermined = solve_minimum_norm(factor.R, factor.z, RESOLUTION)
+        squares = information.per_joint_residual(values).sum(axis=0)
+        std = np.sqrt(squares / np.maximum(information.samples.sum(axis=0), 1))
+        std = np.maximum(std, 1e-10 * max(float(std.max()), 1e-140))  # joints without a sample do not divide by zero
+    own = range(10 * body, 10 * body + 10)
+    alone = [c in own and np.count_nonzero(base.grouping[k]) == 1 for k, c in zip(kept, information.columns)]
+    known = np.flatnonzero(np.array(alone) & ~undetermined)
+    places = [information.columns[k] - 10 * body for k in known]
+    vector, spread, open_ones = np.zeros(10), np.zeros((10, 10)), np.ones(10, dtype=bool)
+    vector[places], open_ones[places] = values[known], False
+    design = np.eye(len(base.layout))[:, list(information.columns)]
+    grams = [run_spectral_gram(robot, run, design, values, covariance, std) for run in runs]
+    grown, _ = inflate_covariance(covariance, np.sum(grams, axis=0))
+    spread[np.ix_(places, places)] = grown[np.ix_(known, known)]
+    load = Load(
+        frame=robot.bodies[-1].joint.child,
+        vector=vector,
+        covariance=spread,
+        undetermined=open_ones,
+        residual_std=std,
+        method="joint torques, arm unknown: last body and load together",
+        notes=(
+            "a load on the last body acts as that body does: joint torques tell the two together, and nothing of the "
+            "mass; give a run without the load, or say how well the arm's model is known",
+        ),
+    )
+    if link is None or link == load.frame:
+        return load
+    T = robot.link_body(link)[1]
+    return load.in_frame(inverse_transform(T), link)
+
+
+def _trusted(base: BaseParameters, quasi_static: bool) -> list[int]:
+    """Base parameters to estimate; runs without accelerations say nothing of inertias, whatever the velocities."""
+    kinds = [base.layout[column].kind for column in base.columns]
+    return [k for k, kind in enumerate(kinds) if not (quasi_static and kind == "inertia")]
+
+
+def run_spectral_gram(
+    robot: Robot,
+    run: Experiment,
+    design: Floats,
+    values: Floats,
+    covariance: Floats,
+    std: Floats,
+    *,
+    known: Floats | None = None,
+) -> Floats:
+    """(k, k) the gram of a run's joint torques, every joint with a spectrum of its own.
+
+    Args:
+        robot: Geometry and joint models.
+        run: Its samples and torques.
+        design: (p, k) from the unknowns to the robot's parameters in this run.
+        values: (k,) the unknowns as estimated.
+        covariance: (k, k) of them under white noise.
+        std: (n,) of each joint's noise; infinite for joints that do not count.
+        known: (p,) parameters that are not estimated; none by default.
+    """
+    theta = design @ values + (0.0 if known is None else known)
+    needed = np.flatnonzero(np.any(design, axis=1) | (theta != 0.0))
+    total = np.zeros_like(covariance)
+    for first in range(0, run.samples, STRETCH):
+        rows = slice(first, first + STRETCH)
+        Y = regressor(robot, run.q[rows], run.dq[rows], run.ddq[rows], columns=needed.tolist())
+        residual = np.where(run.valid[rows], run.effort[rows] - Y @ theta[needed], 0.0) / std
+        for joint in np.flatnonzero(np.isfinite(std)):
+            counts = run.valid[rows, joint, None] / std[joint]
+            W = (Y[:, joint] * counts) @ design[needed]
+            total += spectral_gram(W[:, None, :], residual[:, [joint]], covariance)
     return total

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.load.load_solver import LinearSolution, weighted_solution
+from dynid.load.load_solver import LinearSolution, solve_weighted
 from dynid.load.wrench_equations import WrenchData, acceleration_columns
 
 __all__ = ["SensorPose", "SensorUnknowns", "sensor_columns", "turn_angle", "turned_solution"]
@@ -99,9 +99,9 @@ def _settled(pose: SensorPose, data: WrenchData, sensing: SensorUnknowns) -> tup
         turn = np.asarray(np.kron(np.eye(2), pose.R_frame_sensor.T), dtype=float)
         W = pose.sign * (turn @ seen.matrix)
         if values is None:
-            values = weighted_solution(np.concatenate([W, *sides], axis=2), data.wrench).values
+            values = solve_weighted(np.concatenate([W, *sides], axis=2), data.wrench).values
         extra = _pose_columns(pose, seen, W, values[:10], turn)
-        solution = weighted_solution(np.concatenate([W, *sides, *extra], axis=2), data.wrench)
+        solution = solve_weighted(np.concatenate([W, *sides, *extra], axis=2), data.wrench)
         values = solution.values
         pose = _moved(pose, values[first:])
         if np.linalg.norm(values[first:]) < SETTLED:

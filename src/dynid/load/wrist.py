@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.load.calibration import SensorCalibration
 from dynid.load.load import Load
-from dynid.load.load_solver import LinearSolution, implausible_inertia, weighted_solution
+from dynid.load.load_solver import LinearSolution, find_implausible_inertia, solve_weighted
 from dynid.load.physical_load import possible_load
+from dynid.load.sensor_calibration import SensorCalibration
 from dynid.load.sensor_pose import sensor_columns, turn_angle, turned_solution
 from dynid.load.wrench_equations import (
     WrenchData,
@@ -230,7 +230,7 @@ def solve_load(
     if std is not None and (std.shape != (6,) or not (np.isfinite(std).all() and (std > 0.0).all())):
         raise ArgumentError(f"noise_std is six positive standard deviations, not {std}")
     W = np.concatenate([data.matrix, *sensor_columns(data, sensing)], axis=2)
-    return load_from_solution(weighted_solution(W, data.wrench, std), frame, sensing)
+    return load_from_solution(solve_weighted(W, data.wrench, std), frame, sensing)
 
 
 def load_from_solution(
@@ -266,7 +266,7 @@ def load_from_solution(
 def _judged(solution: LinearSolution) -> NDArray[np.bool_]:
     """Which of the ten parameters are open, moments of inertia less certain than any plausible value among them."""
     undetermined = solution.undetermined[:10].copy()
-    if (undetermined[:6] | implausible_inertia(solution.values[:10], solution.covariance)).any():
+    if (undetermined[:6] | find_implausible_inertia(solution.values[:10], solution.covariance)).any():
         undetermined[:6] = True
     return undetermined
 

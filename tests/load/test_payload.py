@@ -12,12 +12,10 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.load.arm_uncertainty import ArmUncertainty
 from dynid.load.drive_gains import identify_drive_gains
-from dynid.load.end_link import identify_end_link
 from dynid.load.load import Load
 from dynid.load.load_study import study_payload
-from dynid.load.payload import identify_payload
+from dynid.load.payload import ArmUncertainty, identify_end_link, identify_payload
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia

@@ -11,12 +11,11 @@ from scipy.spatial.transform import Rotation
 
 import dynid
 from dynid.errors import ArgumentError, EstimationError
-from dynid.load.sensor_checks import check_wrench
-from dynid.load.wrench_delay import find_wrench_delay
+from dynid.load.sensor_checks import check_wrench, find_wrench_delay
 from dynid.load.wrench_equations import undelayed_wrench
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
-from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
+from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
 
 def late_run(delay_s: float, noise: float = 0.1, R: np.ndarray | None = None) -> Experiment:

@@ -7,15 +7,9 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError, DataError
+from dynid.load.drive_gains import gains_from_added_mass, gains_from_lever_arm, gains_from_static_load
+from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
 from dynid.logs.recording import Recording
-from dynid.processing.drives import (
-    CurrentGains,
-    GearMatrix,
-    ThreePhase,
-    gains_from_added_mass,
-    gains_from_lever_arm,
-    gains_from_static_load,
-)
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.joint_models import Coulomb, Viscous

@@ -15,8 +15,8 @@ import dynid
 from dynid.dynamics.sensor import sensor_momentum_regressor
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.kernels import wrench_regressor
-from dynid.load.calibration import calibrate_sensor
 from dynid.load.load import Load
+from dynid.load.sensor_calibration import calibrate_sensor
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrench_equations import WrenchData, frame_axes, pose_equations, robot_equations
 from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, solve_load, wrench_data

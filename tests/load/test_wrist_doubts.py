@@ -10,12 +10,12 @@ from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.kernels import wrench_regressor
-from dynid.load.calibration import calibrate_sensor
-from dynid.load.load_solver import resolved
+from dynid.load.load_solver import solve_minimum_norm
+from dynid.load.sensor_calibration import calibrate_sensor
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, wrench_data
 from dynid.processing.experiment import Experiment
-from identification.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
+from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
 
 
 def test_a_drift_and_a_zero_between_logs_are_proposed() -> None:
@@ -55,7 +55,7 @@ def poses_of(count: int, seed: int, noise: float) -> tuple[Floats, Floats]:
 
 
 def test_fewer_equations_than_unknowns_leave_them_open() -> None:
-    assert resolved(np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), np.array([1.0, 2.0]))[2].all()
+    assert solve_minimum_norm(np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), np.array([1.0, 2.0]))[2].all()
     R, wrench = poses_of(1, 0, 0.1)
     with pytest.raises(IdentifiabilityError):
         identify_load_from_poses(R, wrench)

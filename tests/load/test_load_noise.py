@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import toeplitz
 from scipy.signal import lfilter
 
-from dynid.load.coloured_noise import coloured, coloured_gram, student
+from dynid.load.load_solver import inflate_covariance, spectral_gram, student_factor
 
 RHO = 0.9
 COUNT = 3000
@@ -32,7 +32,7 @@ def test_slow_and_quick_columns_see_different_noise() -> None:
     for seed in range(10):
         noise = remembered(np.random.default_rng(seed))
         residual = noise - W @ (white @ W.T @ noise)
-        grown, growth = coloured(white, coloured_gram(W[:, None, :], residual[:, None], white))
+        grown, growth = inflate_covariance(white, spectral_gram(W[:, None, :], residual[:, None], white))
         assert growth > 1.0
         found.append(np.diag(grown))
     assert exact[0, 0] > 10 * white[0, 0]
@@ -45,12 +45,14 @@ def test_samples_that_do_not_count_change_nothing() -> None:
     W, residual = rng.normal(size=(4000, 1, 2)), rng.normal(size=(4000, 1))
     counts = (np.arange(4000) % 4 == 0)[:, None]
     white = np.linalg.inv((W * counts[..., None])[:, 0].T @ (W * counts[..., None])[:, 0])
-    gram = coloured_gram(W * counts[..., None], residual * counts, white)
+    gram = spectral_gram(W * counts[..., None], residual * counts, white)
     np.testing.assert_allclose(gram @ white, np.eye(2), atol=0.15)
 
 
 def test_few_samples_say_nothing_of_correlation_but_widen_intervals() -> None:
     W = np.random.default_rng(1).normal(size=(10, 1, 2))
-    np.testing.assert_allclose(coloured_gram(W, np.ones((10, 1)), np.eye(2)), W[:, 0].T @ W[:, 0])
-    assert student(5.0) == pytest.approx(2.5706 / 1.96, rel=1e-4)  # Student's table, 5 degrees of freedom, 97.5 %
-    assert student(np.inf) == 1.0
+    np.testing.assert_allclose(spectral_gram(W, np.ones((10, 1)), np.eye(2)), W[:, 0].T @ W[:, 0])
+    assert student_factor(5.0) == pytest.approx(
+        2.5706 / 1.96, rel=1e-4
+    )  # Student's table, 5 degrees of freedom, 97.5 %
+    assert student_factor(np.inf) == 1.0

@@ -53,7 +53,7 @@ def test_filtered_noise_widens_the_intervals_as_in_the_batch_result(samples: int
     clean = data.matrix @ TRUTH.vector + BIAS
     noise = lfilter([0.3], [1.0, -0.9], np.random.default_rng(7).normal(size=(samples, 6)), axis=0) * STD
     online = OnlineLoad(frame=LINK, noise_std=STD)
-    counted = OnlineLoad(frame=LINK, noise_std=STD, noise_inflation=1.0)
+    counted = OnlineLoad(frame=LINK, noise_std=STD, autocorrelation_factor=1.0)
     for matrix, sample in zip(data.matrix, clean + noise, strict=True):
         online.update(matrix, sample)
         counted.update(matrix, sample)

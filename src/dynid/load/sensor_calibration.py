@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError, IdentifiabilityError
-from dynid.load.coloured_noise import coloured, coloured_gram
-from dynid.load.load_solver import resolved
+from dynid.load.load_solver import inflate_covariance, solve_minimum_norm, spectral_gram
 from dynid.load.wrench_equations import WrenchData
 from dynid.robot.inertia import Inertia
 
@@ -67,11 +66,11 @@ def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibr
     gain, stderr, bias, std = np.eye(6), np.full((6, 6), np.inf), np.zeros(6), np.zeros(6)
     for channel in range(6):
         target = measured[:, channel] - true[:, channel]
-        values, covariance, undetermined = resolved(W, target, 1e-6)
+        values, covariance, undetermined = solve_minimum_norm(W, target, 1e-6)
         residual = target - W @ values
         std[channel] = np.sqrt((residual**2).sum() / max(1, len(target) - 7))
         noise = residual[:, None] / std[channel] if std[channel] > 0.0 else residual[:, None]
-        grown, _ = coloured(covariance, coloured_gram(W[:, None], noise, covariance))
+        grown, _ = inflate_covariance(covariance, spectral_gram(W[:, None], noise, covariance))
         spread = std[channel] * np.sqrt(np.diag(grown))
         gain[channel] += np.where(undetermined[:6], 0.0, values[:6])
         stderr[channel] = np.where(undetermined[:6], np.inf, spread[:6])

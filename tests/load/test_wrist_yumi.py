@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from campaigns.load_yumi import FRAME, LOG, TRUSTED, WEIGHED, guessed_arm, log, yumi
-from dynid.load.arm_uncertainty import ArmUncertainty
-from dynid.load.end_link import identify_end_link
 from dynid.load.load_study import study_payload
+from dynid.load.payload import ArmUncertainty, identify_end_link
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
