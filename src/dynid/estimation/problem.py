@@ -121,7 +121,7 @@ def build_problem(
         base: The base parameters; of every motion by default.
         features: What acts on the torques besides links and joint models.
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
-        method: How samples are reduced; see `dynid.information`.
+        method: How samples are reduced without features and band; see `dynid.information`.
         blocks: Into how many blocks of time each experiment is cut, for cross-validation and robust weights.
         threads: How many threads reduce.
 

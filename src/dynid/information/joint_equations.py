@@ -15,32 +15,38 @@ from dynid.robot.model import Robot, require_robot
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
 
-__all__ = ["Equations", "equations"]
+__all__ = ["Equations", "RowShape", "equations"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Equations:
+class RowShape:
+    """Which columns the rows of each joint have."""
+
+    fingerprint: str
+    """Identifies the equations; `Robot.fingerprint` for those of a robot alone."""
+    columns: tuple[int, ...]
+    """(p,) columns of the regressor; further ones have numbers beyond those of the robot's parameters."""
+    supports: tuple[tuple[int, ...], ...]
+    """For each joint, the positions in `columns` that are not structurally zero in its row."""
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """For each joint the number of its columns, the torque among them."""
+        return tuple(len(support) + 1 for support in self.supports)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equations(RowShape):
     """The rows of the torque regressor and of the torques, recorded.
 
     Both tapes have one output per joint: its columns, then its torque. Their inputs are q, dq, ddq, tau, all (n,), and
     a last one that is zero where there is no sample, so that a block's empty lanes are zero even in constant columns.
     """
 
-    fingerprint: str
-    """Of the robot."""
-    columns: tuple[int, ...]
-    """(p,) columns of the regressor."""
-    supports: tuple[tuple[int, ...], ...]
-    """For each joint, the positions in `columns` that are not structurally zero in its row."""
     plain: Tape
     """Last input: (1,) one for a sample."""
     masked: Tape
     """Last input: (n,) one where a joint's equation counts, zero where it does not."""
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """For each joint the number of its columns, the torque among them."""
-        return tuple(len(support) + 1 for support in self.supports)
 
 
 def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:

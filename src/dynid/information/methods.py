@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.information.chunks import Chunk
-from dynid.information.joint_equations import Equations
+from dynid.information.joint_equations import Equations, RowShape
 from dynid.information.numpy_gram import NumpyGram
 from dynid.information.parts import Part
 from dynid.information.triangular import appended, from_preconditioned, guarded, is_well_resolved
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
-__all__ = ["METHODS", "Method", "Preconditioner", "Reducer"]
+__all__ = ["METHODS", "Method", "Preconditioner", "Reducer", "tape_gram"]
 
 Floats = NDArray[np.float64]
 Method = Literal["preconditioned", "gram", "qr"]
@@ -49,7 +49,7 @@ class Preconditioner:
     columns: tuple[int, ...]
     """(p,) columns of the regressor it was made for."""
 
-    def check(self, equations: Equations) -> None:
+    def check(self, equations: RowShape) -> None:
         """Refuse equations that it was not made for: compiled code trusts its shapes."""
         if (self.fingerprint, self.columns) != (equations.fingerprint, equations.columns):
             raise ArgumentError(
@@ -77,17 +77,29 @@ class Gram(Protocol):
 
 
 class Reducer:
-    """Reduces chunks of a robot's equations."""
+    """Reduces chunks of equations."""
 
     def __init__(
-        self, equations: Equations, method: Method, backend: Backend, preconditioner: Preconditioner | None
+        self,
+        equations: RowShape,
+        method: Method,
+        preconditioner: Preconditioner | None,
+        gram: Callable[[Chunk], Gram],
     ) -> None:
+        """Check the arguments.
+
+        Args:
+            equations: Which columns the rows have.
+            method: One of `METHODS`.
+            preconditioner: See `prepare`.
+            gram: What forms rows and cross products from the inputs of a checked chunk.
+        """
         if method not in METHODS:
             raise ArgumentError(f"there is no method '{method}'", remedy=f"Choose one of {', '.join(METHODS)}.")
         if preconditioner is not None:
             preconditioner.check(equations)
         self._equations, self._method, self._preconditioner = equations, method, preconditioner
-        self._backend: Literal["llvm", "numpy"] = "llvm" if compiles(backend) else "numpy"
+        self._gram = gram
 
     def prepare(self, sample: Callable[[], Chunk]) -> None:
         """Make the preconditioner from representative samples, unless it was given or is not needed."""
@@ -126,7 +138,7 @@ class Reducer:
             return self._gram(chunk).grams(chunk.inputs())
         if self._method == "qr":
             return self._reflected(chunk)
-        assert self._preconditioner is not None
+        assert self._preconditioner is not None, "prepare comes first"
         found = self._through(self._preconditioner, chunk)
         if any(R is None for R in found) and chunk.length > REPRESENTATIVE:
             # The log as a whole says little about this stretch of it.
@@ -153,8 +165,11 @@ class Reducer:
                 factors = [appended(R, W[first : first + REFLECTED]) for R, W in zip(factors, rows, strict=True)]
         return factors
 
-    def _gram(self, chunk: Chunk) -> Gram:
-        return _gram(self._equations.plain if chunk.valid is None else self._equations.masked, self._backend)
+
+def tape_gram(equations: Equations, backend: Backend) -> Callable[[Chunk], Gram]:
+    """Rows and cross products from a robot's tapes."""
+    chosen: Literal["llvm", "numpy"] = "llvm" if compiles(backend) else "numpy"
+    return lambda chunk: _gram(equations.plain if chunk.valid is None else equations.masked, chosen)
 
 
 @lru_cache(maxsize=64)

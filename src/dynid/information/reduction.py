@@ -13,14 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError
 from dynid.information.chunks import Chunk, Piece, Run, cut, piece
+from dynid.information.extension import Extension, TableReducer, extend, table_chunks
 from dynid.information.information import Information, Kind, combination
-from dynid.information.joint_equations import Equations, equations
-from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer
+from dynid.information.joint_equations import RowShape, equations
+from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer, tape_gram
 from dynid.information.parts import Forest
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend, check_threads
 
-__all__ = ["precondition", "reduce_samples", "reduce_stream"]
+__all__ = ["precondition", "reduce_extended", "reduce_samples", "reduce_stream"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -66,7 +67,7 @@ def reduce_samples(
     """
     setup = equations(robot, columns)
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
-    reducer = Reducer(setup, method, backend, preconditioner)
+    reducer = Reducer(setup, method, preconditioner, tape_gram(setup, backend))
     if len(whole.segment):
         reducer.prepare(lambda: _spread(whole))
     return _reduced(robot, setup, method, reducer, cut([whole], first_chunk), threads)
@@ -99,13 +100,53 @@ def reduce_stream(
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
     """
     setup = equations(robot, columns)
-    reducer = Reducer(setup, method, backend, preconditioner)
+    reducer = Reducer(setup, method, preconditioner, tape_gram(setup, backend))
     check_threads(threads)
     rest = cut(_pieces(robot.dof, chunks, copy=threads > 1))
     first = list(islice(rest, 1))
     if first:
         reducer.prepare(lambda: first[0])
     return _reduced(robot, setup, method, reducer, chain(first, rest), threads)
+
+
+def reduce_extended(
+    robot: Robot,
+    run: Run,
+    extension: Extension,
+    *,
+    columns: Sequence[int] | None = None,
+    segments: ArrayLike | None = None,
+    method: Method = "qr",
+    threads: int = 1,
+    backend: Backend = "auto",
+) -> Information:
+    """Reduce a run whose equations have further columns, or go through a filter.
+
+    Args:
+        robot: The robot; its parameter values do not matter.
+        run: Samples in memory; its `segment` numbers the gap-free stretches that the filter runs along.
+        extension: Further columns and filter. Further column k has the number ``p + k`` in the result, p parameters of
+            the robot.
+        columns: Columns of the regressor; all by default.
+        segments: (N,) number of the block of time of each sample; the run's `segment` by default.
+        method: See `reduce_samples`; rows that are in memory anyway are reflected as fast as the others reduce them.
+        threads: How many threads share the chunks; the result does not depend on it.
+        backend: See `reduce_samples`.
+
+    Raises:
+        DataError: if a number that counts is NaN or infinite, or a shape is wrong.
+    """
+    setup = equations(robot, columns)
+    shape = extend(setup, extension, robot.parameter_vector.size)
+    numbers = run.segment if segments is None else segments
+    whole = piece(robot.dof, (run.q, run.dq, run.ddq, run.effort), run.valid, numbers)
+    gram = tape_gram(setup, backend)
+    chunks = table_chunks(whole, run.segment, extension, lambda chunk: gram(chunk).rows(chunk.inputs()))
+    reducer = TableReducer(shape, method)
+    first = list(islice(chunks, 1))
+    if first:
+        reducer.prepare(lambda: first[0])
+    return _reduced(robot, shape, method, reducer, chain(first, chunks), threads)
 
 
 def precondition(
@@ -135,7 +176,7 @@ def precondition(
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, None)
     if not len(whole.segment):
         raise ArgumentError("a preconditioner needs samples")
-    made = Reducer(setup, "preconditioned", backend, None).precondition(_spread(whole).checked())
+    made = Reducer(setup, "preconditioned", None, tape_gram(setup, backend)).precondition(_spread(whole).checked())
     if not all(np.isfinite(matrix).all() for matrix in made.matrices):
         raise Chunk(0, 0, 0, whole.arrays, whole.valid).checked().overflow()
     return made
@@ -179,7 +220,7 @@ def _spread(whole: Piece) -> Chunk:
 
 
 def _reduced(
-    robot: Robot, setup: Equations, method: Method, reducer: Reducer, chunks: Iterable[Chunk], threads: int
+    robot: Robot, setup: RowShape, method: Method, reducer: Reducer, chunks: Iterable[Chunk], threads: int
 ) -> Information:
     check_threads(threads)
     kind: Kind = "gram" if method == "gram" else "factor"
@@ -188,7 +229,7 @@ def _reduced(
         forest.add(part)
     return Information(
         robot=robot.name,
-        fingerprint=robot.fingerprint,
+        fingerprint=setup.fingerprint,
         columns=setup.columns,
         supports=setup.supports,
         kind=kind,

@@ -1,0 +1,187 @@
+"""Equations beyond the tape: further columns from precomputed arrays, and a linear filter on both sides.
+
+The tape gives the rows of every joint; here they get further columns, go through the filter and become `TableChunk`s,
+which are reduced by the same methods as all others. When both sides of ``tau = Y theta`` go through the same linear
+filter, theta stays the same while the noise above the band goes ("parallel filtering", Gautier). An equation that does
+not count is set to zero on both sides before the filter, so that it cannot act on its neighbours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import DataError
+from dynid.information.chunks import Chunk, Piece
+from dynid.information.joint_equations import Equations, RowShape
+from dynid.information.methods import Gram, Method, Preconditioner, Reducer
+from dynid.information.triangular import preconditioned
+
+__all__ = ["Extension", "TableReducer", "extend", "table_chunks"]
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.bool_]
+Rows = Callable[[Chunk], list[Floats]]
+"""From a checked chunk to the rows (N, w) of each joint."""
+
+BLOCK = 8192
+"""Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Extension:
+    """What the equations of a run have besides the tape's columns."""
+
+    key: str
+    """Identifies columns and filter: information with different keys cannot be merged."""
+    further: tuple[Mapping[int, Floats], ...] = ()
+    """For each further column: joint index -> (N,) torque per unit of its parameter; the other joints have zeros."""
+    low_pass: Callable[[Floats], Floats] | None = None
+    """A linear filter (N, k) -> (N, k) for the rows of a gap-free stretch; None for no filter."""
+    step: int = 1
+    """Every step-th filtered row is kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableChunk(Chunk):
+    """Consecutive rows of one segment; `arrays` holds for each joint its table (N, w), the torque last."""
+
+    def checked(self) -> TableChunk:
+        """The chunk itself: `table_chunks` has checked its numbers."""
+        return self
+
+    def overflow(self) -> DataError:
+        """The error for finite numbers too large to be squared."""
+        return DataError(
+            f"the squares of the equations from sample {self.first} on overflow",
+            remedy="Check units; mark samples that cannot be used in `valid`, or cut them out.",
+        )
+
+    def inputs(self, rows: slice = slice(None)) -> list[Floats]:
+        """The tables of some rows."""
+        return [np.asarray(table[rows], dtype=np.float64) for table in self.arrays]
+
+
+class TableGram:
+    """Cross products of rows that are in memory."""
+
+    def rows(self, inputs: Sequence[Floats]) -> list[Floats]:
+        """The tables themselves."""
+        return list(inputs)
+
+    def grams(self, inputs: Sequence[Floats], preconditioners: Sequence[Floats] | None = None) -> list[Floats]:
+        """For each table ``W.T @ W``, or that of ``W @ inv(R0)``."""
+        if preconditioners is None:
+            return [W.T @ W for W in inputs]
+        columns = [preconditioned(W, R0) for W, R0 in zip(inputs, preconditioners, strict=True)]
+        return [Z @ Z.T for Z in columns]
+
+
+class TableReducer(Reducer):
+    """Reduces chunks whose rows are in memory."""
+
+    def __init__(self, shape: RowShape, method: Method, preconditioner: Preconditioner | None = None) -> None:
+        super().__init__(shape, method, preconditioner, lambda _: _TABLE_GRAM)
+
+
+_TABLE_GRAM: Gram = TableGram()
+
+
+def extend(equations: Equations, extension: Extension, parameters: int) -> RowShape:
+    """Columns and supports of the tape's columns followed by the further ones.
+
+    Args:
+        equations: The tape's.
+        extension: The further columns; the k-th gets the number ``parameters + k``.
+        parameters: Number of all parameters of the robot.
+    """
+    count = len(extension.further)
+    supports = tuple(
+        (*support, *(len(equations.columns) + k for k in _acting(extension, joint)))
+        for joint, support in enumerate(equations.supports)
+    )
+    digest = hashlib.sha256(f"{equations.fingerprint}|{extension.key}".encode()).hexdigest()
+    return RowShape(digest, (*equations.columns, *(parameters + k for k in range(count))), supports)
+
+
+def _acting(extension: Extension, joint: int) -> list[int]:
+    """The further columns that act on a joint."""
+    return [k for k, column in enumerate(extension.further) if joint in column]
+
+
+def table_chunks(whole: Piece, stretch: NDArray[np.int64], extension: Extension, rows: Rows) -> Iterator[TableChunk]:
+    """The extended rows of a run, block of time after block of time.
+
+    Args:
+        whole: All samples of the run, with the number of each one's block.
+        stretch: (N,) number of the gap-free stretch of each sample; the filter never runs across a gap.
+        extension: Further columns and filter.
+        rows: Forms the tape's rows.
+
+    Raises:
+        DataError: if a number that counts is NaN or infinite; names the sample.
+    """
+    numbers: Counter[int] = Counter()
+    for span in _spans(stretch, filtered=extension.low_pass is not None):
+        valid = np.ones((span.stop - span.start, whole.arrays[0].shape[1]), dtype=bool)
+        if whole.valid is not None:
+            valid = whole.valid[span]
+        tables = _tables(whole, span, valid, extension, rows)
+        valid, blocks = valid[:: extension.step], whole.segment[span][:: extension.step]
+        edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
+        for start, stop in pairwise(edges):
+            segment, first = int(blocks[start]), span.start + start * extension.step
+            arrays = tuple(table[start:stop] for table in tables)
+            yield TableChunk(segment, numbers[segment], first, arrays, valid[start:stop])
+            numbers[segment] += 1
+
+
+def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
+    """What is formed at a time: whole stretches for a filter, else some thousand samples."""
+    edges = [0, *((np.flatnonzero(np.diff(stretch)) + 1).tolist() if filtered else range(BLOCK, len(stretch), BLOCK))]
+    for start, stop in zip(edges, [*edges[1:], len(stretch)], strict=True):
+        if stop > start:
+            yield slice(start, stop)
+
+
+def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
+    """For each joint the table of a span: the tape's columns, the further ones, the torque; filtered."""
+    pieces = []
+    for start in range(span.start, span.stop, BLOCK):
+        part = slice(start, min(start + BLOCK, span.stop))
+        mask = None if whole.valid is None else whole.valid[part]
+        pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in whole.arrays), mask).checked()))
+    result = []
+    for joint, parts in enumerate(zip(*pieces, strict=True)):
+        acting = _acting(extension, joint)
+        rigid = parts[0].shape[1] - 1
+        table = np.empty((span.stop - span.start, rigid + len(acting) + 1))
+        np.concatenate([part[:, :rigid] for part in parts], out=table[:, :rigid])
+        np.concatenate([part[:, rigid] for part in parts], out=table[:, -1])
+        for place, k in enumerate(acting, start=rigid):
+            np.copyto(table[:, place], np.where(valid[:, joint], extension.further[k][joint][span], 0.0))
+            _check_finite(table[:, place], k, joint, span.start)
+        result.append(table if extension.low_pass is None else _filtered(table, valid[:, joint], extension))
+    return result
+
+
+def _check_finite(column: Floats, number: int, joint: int, first: int) -> None:
+    strange = np.flatnonzero(~np.isfinite(column))
+    if len(strange):
+        raise DataError(
+            f"further column {number + 1} of joint {joint + 1} is not finite at sample {first + int(strange[0])}",
+            remedy="Mark the samples that cannot be used in `valid`, or cut them out.",
+        )
+
+
+def _filtered(table: Floats, valid: Masks, extension: Extension) -> Floats:
+    """The kept rows of a filtered table; zero where the equation does not count."""
+    assert extension.low_pass is not None
+    kept = extension.low_pass(table)[:: extension.step]
+    return np.where(valid[:: extension.step, None], kept, 0.0)
