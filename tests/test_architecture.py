@@ -18,6 +18,7 @@ LAYERS = [
     ["findings"],
     ["tables"],
     ["files"],
+    ["plain_data"],
     ["spatial"],
     ["checks"],
     ["terms"],

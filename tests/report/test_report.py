@@ -80,7 +80,9 @@ def test_the_page_comes_back_from_its_json(result: tuple[Identification, Validat
     assert again.to_html() == page.to_html()
     assert json.loads(page.to_json())["chapters"][0]["title"] == "Verdict"
     with pytest.raises(DataError, match="not a block of a report"):
-        Page.from_json('{"schema": 1, "title": "x", "chapters": [{"title": "y", "blocks": [{"block": "Player"}]}]}')
+        Page.from_json(
+            '{"schema": 2, "title": "x", "chapters": [{"title": "y", "kind": "z", "blocks": [{"block": "Player"}]}]}'
+        )
 
 
 def test_mutated_pages_are_refused_or_shown(result: tuple[Identification, Validation]) -> None:

@@ -1,16 +1,15 @@
-"""Experiments on disk, for runs that go on where they were interrupted."""
+"""Experiments on disk, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
 import io
 import json
 import zipfile
-from dataclasses import fields, is_dataclass
-from importlib import import_module
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynid.errors import DataError, DynidError, ExportError
+from dynid.errors import DataError, DynidError
 from dynid.files import write_atomically
 
 if TYPE_CHECKING:
@@ -18,29 +17,25 @@ if TYPE_CHECKING:
 
 __all__ = ["load_experiment", "save_experiment"]
 
-ARRAYS = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
-MODULES = ("dynid.processing.filters", "dynid.processing.differentiation")
-"""Of the classes that a file may name."""
-FACTS = ("rate_hz", "joint_names", "recipe", "dropped", "source", "sha256")
+ARRAYS = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "wrench")
+"""Fields of an `Experiment` that stand in the file as binary arrays; ``wrench`` may be missing."""
 
 
 def save_experiment(run: Experiment, path: Path) -> None:
     """Write an experiment.
 
     Raises:
-        ExportError: It cannot be written, or holds more than a file keeps (the low-pass of its torques, say).
+        ExportError: The file cannot be written, or the experiment holds more than a file keeps (a control loop).
     """
     import numpy as np
 
-    known = (*ARRAYS, *FACTS, "wrench", "derivation")
-    if any(getattr(run, field.name) is not None for field in fields(run) if field.name not in known):
-        raise ExportError("the experiment holds more than a file keeps", path=path)
-    arrays = {name: getattr(run, name) for name in ARRAYS}
-    if run.wrench is not None:
-        arrays["wrench"] = run.wrench
-    facts = json.dumps({name: getattr(run, name) for name in FACTS} | {"derivation": _written(run.derivation, path)})
+    from dynid.plain_data import to_plain
+
+    arrays = {name: getattr(run, name) for name in ARRAYS if getattr(run, name) is not None}
+    facts = {field.name: getattr(run, field.name) for field in fields(run) if field.name not in ARRAYS}
+    text = json.dumps(to_plain(facts, _types()), allow_nan=False)
     stream = io.BytesIO()
-    np.savez(stream, facts=np.array(facts), **arrays)
+    np.savez(stream, facts=np.array(text), **arrays)
     write_atomically(path, stream.getvalue(), force=True)
 
 
@@ -48,42 +43,26 @@ def load_experiment(path: Path) -> Experiment:
     """Read an experiment.
 
     Raises:
-        DataError: There is none, or it is damaged.
+        DataError: The file is missing or damaged.
     """
     import numpy as np
 
+    from dynid.plain_data import build_dataclass, from_plain
     from dynid.processing.experiment import Experiment
 
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:
-            facts = json.loads(str(content["facts"]))
             arrays = {name: content[name] for name in content.files if name != "facts"}
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            facts = from_plain(json.loads(str(content["facts"])), _types())
+        return build_dataclass(Experiment, {**facts, **arrays})
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile, DynidError) as error:
         raise DataError(f"no experiment can be read: {error}", path=path) from error
-    names, recipe = tuple(facts.pop("joint_names")), tuple(facts.pop("recipe"))
-    try:
-        derivation = _read(facts.pop("derivation"))
-    except (KeyError, TypeError, AttributeError, DynidError) as error:
-        raise DataError(f"how its motion was made cannot be read: {error}", path=path) from error
-    return Experiment(joint_names=names, recipe=recipe, derivation=derivation, **facts, **arrays)
 
 
-def _written(value: Any, path: Path) -> Any:
-    """Settings of filters and differentiation as JSON: the names of their classes, and their fields."""
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    kind = type(value)
-    if not is_dataclass(value) or kind.__module__ not in MODULES:
-        raise ExportError(f"the experiment was made by a {kind.__name__}, which no file keeps", path=path)
-    return {"class": [kind.__module__, kind.__name__]} | {
-        field.name: _written(getattr(value, field.name), path) for field in fields(value) if field.init
-    }
+def _types() -> list[type[Any]]:
+    """List the dataclasses that describe how the motion of an experiment was derived."""
+    from dynid.plain_data import subclasses
+    from dynid.processing.differentiation import Derivation, Differentiation
+    from dynid.processing.filters import LowPass, Smoothing
 
-
-def _read(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    module, name = value.pop("class")
-    if module not in MODULES:
-        raise KeyError(module)
-    return getattr(import_module(module), name)(**{key: _read(part) for key, part in value.items()})
+    return [Derivation, Smoothing, *subclasses(Differentiation), *subclasses(LowPass)]

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +15,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.features import Feature
+from dynid.estimation.load_features import Reference
 from dynid.estimation.problem import Problem
-from dynid.export.plain_data import from_plain, to_plain
 from dynid.files import write_atomically
+from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, finite_or_none
 from dynid.parameters.base import base_parameters
+from dynid.plain_data import from_plain, subclasses, to_plain
 from dynid.processing.experiment import Experiment
+from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.terms.joint_models import Coupling, JointModel
 
 __all__ = ["SCHEMA", "SavedResult", "data_facts", "read_result", "result_json", "write_result"]
 
 SCHEMA = 2
 """Version of the file's layout."""
 LARGEST = 64 * 2**20
-"""Size of the largest file that is read [bytes]."""
+"""Size of the largest file that is read [bytes]; a convention, a hundred times the result of a seven-joint arm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,9 +63,10 @@ class SavedResult:
             return self._restored()
 
     def _restored(self) -> Identification:
-        robot = from_plain(self.content["model"])
-        estimate = from_plain(self.content["estimate"])
-        features = from_plain(self.content["features"])
+        types = _types()
+        robot = from_plain(self.content["model"], types)
+        estimate = from_plain(self.content["estimate"], types)
+        features = from_plain(self.content["features"], types)
         base = base_parameters(robot)
         if (*base.names, *(feature.name for feature in features)) != tuple(estimate.names):
             raise DataError("the result's base parameters are not the robot's own", remedy="Run dynid identify again.")
@@ -78,6 +86,12 @@ class SavedResult:
         error = self.content["training_error_percent"]
         vars(fit)["training_error"] = np.array([*error.values()], dtype=float)  # known, and the data are not here
         return fit
+
+
+def _types() -> list[type[Any]]:
+    """List the dataclasses that a result file may hold; the user's own terms count once they are imported."""
+    fixed = [Robot, Link, Joint, JointLimits, Inertia, Coupling, Reference, Estimate, Finding]
+    return [*fixed, *subclasses(JointModel), *subclasses(Feature)]
 
 
 def _emptied(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
@@ -107,6 +121,7 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
     estimate, base = fit.estimate, fit.base
     stderr = [finite_or_none(value) for value in estimate.stderr]
     error = [finite_or_none(value) for value in fit.training_error]
+    types = _types()
     return {
         "schema": SCHEMA,
         "robot": fit.robot.name,
@@ -136,9 +151,9 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
         "data": [data_facts(run) for run in fit.problem.experiments],
         "validation": None if check is None else check.to_json(),
         "band_hz": fit.problem.band_hz,
-        "model": to_plain(fit.robot),
-        "features": to_plain(fit.features),
-        "estimate": to_plain(fit.estimate),
+        "model": to_plain(replace(fit.robot, source=None), types),  # the equations need no description file
+        "features": to_plain(fit.features, types),
+        "estimate": to_plain(estimate, types),
     }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.errors import DataError
+from dynid.plain_data import build_dataclass
 from dynid.tables import Cell, Table
 
 __all__ = ["Block", "Bullets", "Cards", "Code", "Curve", "Heading", "Player", "Plot", "Rows", "Text", "packed"]
@@ -41,17 +42,17 @@ class Block(ABC):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Block:
-        """What `to_json` gave."""
+        """Turn the output of `to_json` back into the block."""
         kinds: dict[str, type[Block]] = {kind.__name__: kind for kind in Block.__subclasses__()}
         try:
-            return kinds[data["block"]].restored({name: value for name, value in data.items() if name != "block"})
-        except (KeyError, TypeError, ValueError) as error:
+            return kinds[data["block"]].from_fields({name: value for name, value in data.items() if name != "block"})
+        except (DataError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"not a block of a report: {error}", remedy="Run the verb again.") from error
 
     @classmethod
-    def restored(cls, data: dict[str, Any]) -> Self:
-        """The block from its data."""
-        return cls(**{name: _tuples(value) for name, value in data.items()})
+    def from_fields(cls, data: dict[str, Any]) -> Self:
+        """Build the block from its fields."""
+        return build_dataclass(cls, {name: _tuples(value) for name, value in data.items()})
 
 
 def _tuples(value: Any) -> Any:
@@ -187,8 +188,9 @@ class Plot(Block):
         return cls(label, x_label, y_label, packed(x), lines, small)
 
     @classmethod
-    def restored(cls, data: dict[str, Any]) -> Plot:
-        return cls(**{**data, "curves": tuple(Curve(**curve) for curve in data["curves"])})
+    def from_fields(cls, data: dict[str, Any]) -> Plot:
+        curves = tuple(build_dataclass(Curve, curve) for curve in data["curves"])
+        return build_dataclass(cls, {**data, "curves": curves})
 
     def to_html(self) -> str:
         data = {
@@ -212,8 +214,8 @@ class Player(Block):
     """What the page's script plays; arrays `packed`."""
 
     @classmethod
-    def restored(cls, data: dict[str, Any]) -> Player:
-        return cls(**data)
+    def from_fields(cls, data: dict[str, Any]) -> Player:
+        return build_dataclass(cls, data)
 
     def to_html(self) -> str:
         return _widget("robot", self.label, self.data, 380)

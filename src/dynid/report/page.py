@@ -14,12 +14,13 @@ from typing import Any
 
 from dynid.errors import ArgumentError, DataError
 from dynid.files import write_atomically
+from dynid.plain_data import build_dataclass
 from dynid.report.html_blocks import Block, Plot
 
 __all__ = ["Chapter", "Page", "Section"]
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON form."""
 
 
@@ -45,7 +46,10 @@ class Chapter:
 
     title: str
     blocks: tuple[Block, ...]
+    kind: str
+    """Name of the section's class, by which programs find a chapter."""
     listed: bool = True
+    """Whether the links at the top name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,10 @@ class Page:
     @classmethod
     def of(cls, title: str, sections: Sequence[Section]) -> Page:
         """Make every section; those without content are left out."""
-        made = [Chapter(section.title, tuple(section.blocks()), section.listed) for section in sections]
+        made = [
+            Chapter(section.title, tuple(section.blocks()), type(section).__name__, section.listed)
+            for section in sections
+        ]
         return cls(title, tuple(chapter for chapter in made if chapter.blocks))
 
     def to_html(self) -> str:
@@ -88,7 +95,10 @@ class Page:
 
     def to_json(self) -> str:
         """Everything, to be shown again later; arrays as base64 of little-endian float32."""
-        chapters = [{"title": c.title, "blocks": [block.to_json() for block in c.blocks]} for c in self.chapters]
+        chapters = [
+            {"title": c.title, "kind": c.kind, "listed": c.listed, "blocks": [block.to_json() for block in c.blocks]}
+            for c in self.chapters
+        ]
         content = {"schema": SCHEMA, "title": self.title, "chapters": chapters}
         return json.dumps(content, separators=(",", ":"), allow_nan=False) + "\n"
 
@@ -104,7 +114,7 @@ class Page:
             if content["schema"] != SCHEMA:
                 raise ValueError(f"version {content['schema']}, this dynid reads {SCHEMA}")
             chapters = [
-                Chapter(chapter["title"], tuple(Block.from_json(block) for block in chapter["blocks"]))
+                build_dataclass(Chapter, {**chapter, "blocks": tuple(map(Block.from_json, chapter["blocks"]))})
                 for chapter in content["chapters"]
             ]
             page = cls(str(content["title"]), tuple(chapters))

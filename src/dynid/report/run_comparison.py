@@ -9,6 +9,7 @@ from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.report.html_blocks import Block, Heading, Plot, Rows, Text
+from dynid.report.identification_sections import Torques
 from dynid.report.page import Page, Section
 from dynid.tables import Cell
 
@@ -182,7 +183,7 @@ class Curves(_Pair):
 
 def _torque_plots(side: Side) -> list[Plot]:
     chapters = () if side.page is None else side.page.chapters
-    return [b for c in chapters if c.title.startswith("Torques") for b in c.blocks if isinstance(b, Plot)]
+    return [b for c in chapters if c.kind == Torques.__name__ for b in c.blocks if isinstance(b, Plot)]
 
 
 class Origins(_Pair):
