@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 import dynid
 from dynid.errors import DynidError
 from dynid.gate.quality import check_recording
+from dynid.gate.quick_fit import Samples, with_friction, with_smooth_sign
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
-from dynid.processing.quick_fit import Samples, with_friction, with_smooth_sign
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
 from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous

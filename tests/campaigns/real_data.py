@@ -32,6 +32,7 @@ from dynid.links.preparation import Preparation
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
+from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -162,7 +163,7 @@ def judged_motion(data: DataSet, recordings: list[Recording], cutoff: float | No
     if cutoff is None:
         return data.processed(held, None, training=False)
     hz = Preparation(band_hz=cutoff, max_gap_s=data.max_gap_s).chosen_cutoff(fitted)
-    return process(held, cutoff_hz=hz, trim_s=0.0, rest=None, max_gap_s=data.max_gap_s)
+    return process(held, cutoff_hz=hz, trim_s=0.0, rest=None, cleaning=Cleaning(max_gap_s=data.max_gap_s))
 
 
 def evaluate(data: DataSet) -> list[Result]:

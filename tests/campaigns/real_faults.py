@@ -26,10 +26,10 @@ import dynid
 from dynid.errors import DynidError
 from dynid.findings import QualityReport
 from dynid.gate.quality import check_recording
+from dynid.gate.quick_fit import Samples, with_friction, with_smooth_sign
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
-from dynid.processing.quick_fit import Samples, with_friction, with_smooth_sign
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator

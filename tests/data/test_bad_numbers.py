@@ -11,6 +11,7 @@ from dynid.load.drive_gains import gains_from_added_mass, gains_from_lever_arm, 
 from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.processing.uniform import Cleaning
 from dynid.terms.joint_models import Coulomb, Viscous
 
 ARM = dynid.robots.puma560()
@@ -23,6 +24,7 @@ NAN = float("nan")
     ("name", "value"),
     [
         *(("cutoff_hz", x) for x in (0, NAN, -5.0, "10")),
+        *(("band_hz", x) for x in (0, NAN, -1.0)),
         *(("rate_hz", x) for x in (0, NAN, -1.0)),
         *(("trim_s", x) for x in (NAN, -1.0)),
         *(("dead_band", x) for x in (NAN, -1.0)),
@@ -32,7 +34,7 @@ NAN = float("nan")
 )
 def test_processing_refuses_by_name(name, value):
     with pytest.raises(ArgumentError, match=name) as caught:
-        process(LOG, **{name: value})
+        process(LOG, **({"cleaning": Cleaning(max_gap_s=value)} if name == "max_gap_s" else {name: value}))
     assert caught.value.remedy
 
 

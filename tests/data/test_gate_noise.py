@@ -9,14 +9,14 @@ import pytest
 
 import dynid
 from dynid.gate.quality import check_recording
+from dynid.gate.quick_fit import Samples, block_losses, residuals
 from dynid.gate.stream_check import StreamCheck
+from dynid.gate.torque_noise import filtered_noise
 from dynid.logs.recording import Recording
 from dynid.processing.filters import Butterworth, Smoothing
 from dynid.processing.process import process
-from dynid.processing.quick_fit import Samples, block_losses, residuals
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.streaming import process_stream
-from dynid.processing.torque_noise import filtered_noise
 from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 
 ARM = dynid.robots.ur10()

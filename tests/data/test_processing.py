@@ -123,8 +123,8 @@ def test_without_torques_every_row_is_invalid_but_motion_is_there():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"q": np.full((2400, 2), np.nan)}, "not-finite"),
-        ({"effort": np.full((2400, 2), np.inf)}, "not-finite"),
+        ({"q": np.full((2400, 2), np.nan)}, "not finite"),
+        ({"effort": np.full((2400, 2), np.inf)}, "not finite"),
         ({"time": np.zeros(2400)}, "never increase"),
     ],
 )

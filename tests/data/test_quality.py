@@ -16,6 +16,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.processing.uniform import Cleaning
 from dynid.terms.joint_models import Coulomb, Viscous
 
 ROOT = Path(__file__).parents[2]
@@ -150,7 +151,7 @@ def test_panda_gaz_jitter_is_handled():
     report = check_recording(log, dynid.robots.panda())
     assert report.ok
     assert "jitter" in report.codes
-    experiment = process(log, max_gap_s=0.02)
+    experiment = process(log, cleaning=Cleaning(max_gap_s=0.02))
     assert len(set(experiment.segment)) == 1
     np.testing.assert_allclose(np.diff(experiment.time), 1.0 / experiment.rate_hz, rtol=1e-6)
 

@@ -8,9 +8,9 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.gate.quick_fit import Samples, with_smooth_sign
 from dynid.kernels import regressor
 from dynid.processing.process import process
-from dynid.processing.quick_fit import Samples, with_smooth_sign
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 

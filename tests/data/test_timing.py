@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import dynid
 from dynid.errors import DataError, DynidError
+from dynid.gate.model_delay import model_delay
+from dynid.gate.quick_fit import with_friction, with_smooth_sign
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
-from dynid.processing.delay import delay_rows, estimate_delay, model_delay, timed_samples
+from dynid.processing.delay import delay_rows, estimate_delay, timed_samples
 from dynid.processing.process import process
-from dynid.processing.quick_fit import with_friction, with_smooth_sign
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.timing import read_clock, resample, uniform_grid
 from dynid.terms.joint_models import Coulomb, Viscous

@@ -197,7 +197,8 @@ def is_large(path: str) -> bool:
 
 def undelayed(recording: Recording, delay: Seconds, robot: Robot | None) -> Recording:
     """The recording with its torques moved back in time, as processing will do it: for the gate."""
-    from dynid.processing.process import Processing, resolve_delay
+    from dynid.gate.model_delay import resolve_delay
+    from dynid.processing.process import Processing
 
     if delay == 0.0 or recording.effort is None or recording.isolated:
         return recording

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from dynid.findings import Finding
-from dynid.processing.quick_fit import Samples, block_losses, dissipation, residuals
+from dynid.gate.quick_fit import Samples, block_losses, dissipation, residuals
 from dynid.robot.model import Robot
 
 __all__ = ["check_hypotheses"]

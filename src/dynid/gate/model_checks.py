@@ -9,12 +9,8 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding
-from dynid.kernels import regressor
-from dynid.logs.recording import Recording
-from dynid.parameters.layout import parameters
-from dynid.processing.delay import model_delay
-from dynid.processing.experiment import Experiment
-from dynid.processing.quick_fit import (
+from dynid.gate.model_delay import model_delay
+from dynid.gate.quick_fit import (
     Samples,
     friction_bases,
     gravity_torques,
@@ -25,6 +21,10 @@ from dynid.processing.quick_fit import (
     rest_of_fit,
     with_friction,
 )
+from dynid.kernels import regressor
+from dynid.logs.recording import Recording
+from dynid.parameters.layout import parameters
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
 __all__ = [

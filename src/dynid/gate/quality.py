@@ -23,14 +23,14 @@ from dynid.gate.model_checks import (
     check_limits,
     check_noise,
 )
+from dynid.gate.quick_fit import Samples
 from dynid.gate.signal_checks import check_clock, check_signals, check_velocities
+from dynid.gate.torque_noise import filtered_noise
 from dynid.gate.wrench_checks import check_drift
 from dynid.logs.recording import Recording
 from dynid.processing.delay import estimate_delay
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
-from dynid.processing.quick_fit import Samples
-from dynid.processing.torque_noise import filtered_noise
 from dynid.robot.model import Robot
 
 __all__ = ["Finding", "QualityReport", "check_recording", "check_samples"]

@@ -17,15 +17,15 @@ from scipy.special import diric
 from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_recording, check_samples
+from dynid.gate.quick_fit import Samples
 from dynid.gate.signal_checks import CLOCK_CODES
+from dynid.gate.torque_noise import noise_through
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples
 from dynid.processing.process import process
-from dynid.processing.quick_fit import Samples
 from dynid.processing.timing import read_clock
-from dynid.processing.torque_noise import noise_through
 from dynid.robot.model import Robot
 
 __all__ = ["StreamCheck"]
@@ -78,7 +78,7 @@ class StreamCheck:
         self._every = 1
         self._pieces = 0
 
-    def raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
+    def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
         """Look at the next raw piece; `suspect` where cleaning it found spikes or clipped torques."""
         if self._first is None:
             beside = ThreadPoolExecutor(1, "dynid StreamCheck")  # takes a second, and nothing waits for it
@@ -104,7 +104,7 @@ class StreamCheck:
         self._low = low if self._low is None else np.fmin(low, self._low)
         self._high = high if self._high is None else np.fmax(high, self._high)
 
-    def processed(self, experiment: Experiment, cutoff_hz: float | None) -> None:
+    def observe_processed(self, experiment: Experiment, cutoff_hz: float | None) -> None:
         """Take samples of the next processed piece, each the mean over a quarter of the shortest period in it."""
         self._pieces += 1
         if self._pieces % self._every:

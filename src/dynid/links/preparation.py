@@ -8,26 +8,16 @@ from typing import Literal
 import numpy as np
 
 from dynid.errors import ArgumentError
+from dynid.gate.model_delay import resolve_delay
 from dynid.links.hold_out import HoldOut, kept_aside, split_recording
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import (
-    Processing,
-    assemble,
-    isolated_rows,
-    resolve_cutoff,
-    resolve_delay,
-    uniform_recording,
-)
+from dynid.processing.process import Chain, Processing, process
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 
 __all__ = ["Preparation"]
-
-FLAT, FAR = 1.5, 3.0
-"""Cutoffs of the positions as multiples of the band: low-passed motion is flat in it from the first on, and noise far
-beyond it is of no use from the second on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,18 +84,11 @@ class Preparation:
         """The experiment, and the choices made for it; a share of the torques may have been taken out on purpose."""
         options = self.options(taken_out)
         if recording.isolated:
-            return isolated_rows(recording, options), options
+            return process(recording, options), options
         options, delay = resolve_delay(recording, options, self.robot)
-        uniform = uniform_recording(recording, options)
-        resolved, reason = resolve_cutoff(uniform, options)
-        if self.band_hz is not None and self.cutoff_hz == "auto" and resolved.cutoff_hz is not None:
-            highest = 0.45 * uniform.rate_hz
-            hz = min(float(np.clip(resolved.cutoff_hz, FLAT * self.band_hz, FAR * self.band_hz)), highest)
-            if hz != resolved.cutoff_hz:
-                reason = f"cutoff {hz:.4g} Hz for a band of {self.band_hz:g} Hz; by itself: {reason}"
-            resolved = replace(resolved, cutoff_hz=hz)
-        experiment = assemble(recording, uniform, resolved, reason)
-        return (replace(experiment, recipe=(delay, *experiment.recipe)) if delay else experiment), resolved
+        chain = Chain.start(recording, options)
+        experiment = chain.experiment()
+        return (replace(experiment, recipe=(delay, *experiment.recipe)) if delay else experiment), chain.options
 
     def options(self, taken_out: float = 0.0) -> Processing:
         """The choices as `process` and `process_stream` know them, cutoff and delay still to be found.
@@ -113,15 +96,15 @@ class Preparation:
         Args:
             taken_out: Share of the torques that was taken out on purpose.
         """
-        cleaning = Cleaning(max_gap_s=self.max_gap_s)
         return Processing(
             cutoff_hz=self.cutoff_hz,
+            band_hz=self.band_hz,
             dead_band=self.dead_band,
             effort_delay_s=self.delay_s,
             rest=self.rest,
             trim_s=self.trim_s,
-            cleaning=replace(cleaning, most_missing=min(1.0, taken_out + cleaning.most_missing)),
-        )
+            cleaning=Cleaning(max_gap_s=self.max_gap_s),
+        ).allowing_missing(taken_out)
 
 
 def _taken_out(whole: Recording, part: Recording) -> float:

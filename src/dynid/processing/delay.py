@@ -14,21 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError
-from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import Butterworth, Smoothing, follow
-from dynid.processing.quick_fit import with_friction, with_smooth_sign
-from dynid.robot.model import Robot
+from dynid.processing.filters import Butterworth, Smoothing
 
 __all__ = [
     "Delay",
+    "DelayTrials",
     "delay_rows",
     "estimate_delay",
     "known_stretches",
-    "model_delay",
     "motion_basis",
     "orthonormal",
     "timed_samples",
+    "unexplained_part",
 ]
 
 Floats = NDArray[np.float64]
@@ -42,8 +40,6 @@ STEPS = (25, 100)
 """Shifts tried either way, at least and at most: a sampling period may be too coarse or needlessly fine."""
 FEWEST_ROWS = 50
 """Samples that a gap-free stretch must have, and that must be judged."""
-LAGS_S = (0.02, 0.05, 0.1)
-"""Times in which dry friction may follow a change of direction [s]."""
 WORTH = 0.97
 """What leaves less than this share unexplained is worth having."""
 LIGHT = 0.05
@@ -115,40 +111,13 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     Raises:
         DataError: The experiment is too short.
     """
-    trials = _Trials.of(timed_samples(experiment), max_delay_s)
+    trials = DelayTrials.of(timed_samples(experiment), max_delay_s)
     bases = bases or motion_basis(trials.part, trials.rows)
-    return trials.judged([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints])
-
-
-def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> tuple[Delay, Delay]:
-    """The same with a robot's own equations, friction added: surer than functions that only about span the torque.
-
-    Dry friction that follows a reversal slowly looks like a torque that is late.
-
-    Returns:
-        The delay under the friction that explains the torque better, at once or following with a lag (of `LAGS_S` the
-        best), and the delay under the other one. Without a robot, twice that of `estimate_delay`.
-    """
-    if robot is None:
-        return (estimate_delay(experiment, max_delay_s=max_delay_s),) * 2
-    trials = _Trials.of(timed_samples(experiment), max_delay_s)
-    part, rows, valid, joints = trials.part, trials.rows, trials.valid, trials.joints
-    motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
-    sign = np.sign(part.dq)
-    Y = with_smooth_sign(regressor(with_friction(robot), *motion), part.smooth(sign)[rows])
-    spanned = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
-    sharp = trials.judged(spanned)
-
-    def with_lag(lag_s: float) -> Delay:
-        late = part.smooth(part.by_segment(lambda x: follow(x, lag_s, part.rate_hz), sign))[rows] * valid
-        return trials.judged([_extended(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
-
-    lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)
-    return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
+    return trials.best_shift([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints])
 
 
 @dataclass(frozen=True, eq=False)
-class _Trials:
+class DelayTrials:
     """The torques of an experiment at every trial shift, and what functions of the motion leave of them."""
 
     part: Experiment
@@ -162,10 +131,10 @@ class _Trials:
     """(S,) shifts [s]."""
     moved: list[Floats]
     """For each of the joints (M, S) its torques at each shift, zero where they do not count."""
-    torque: _Interpolated
+    torque: _TorqueAtTime
 
     @classmethod
-    def of(cls, part: Experiment, max_delay_s: float) -> _Trials:
+    def of(cls, part: Experiment, max_delay_s: float) -> DelayTrials:
         rows = delay_rows(part, max_delay_s)
         valid = part.valid[rows]
         joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS).tolist()
@@ -176,18 +145,20 @@ class _Trials:
             )
         count = int(np.clip(max_delay_s * part.rate_hz, *STEPS))
         steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
-        torque = _Interpolated(part, rows)
+        torque = _TorqueAtTime(part, rows)
         moved = np.stack([torque(shift) * valid for shift in steps])
         return cls(part, rows, valid, joints, steps, [np.ascontiguousarray(moved[:, :, j].T) for j in joints], torque)
 
-    def judged(self, spanned: Sequence[Floats]) -> Delay:
+    def best_shift(self, spanned: Sequence[Floats]) -> Delay:
         """The best shift where orthonormal functions (M, m) of each of the joints span its torque."""
         starts = np.linspace(0, self.rows.size, BLOCKS + 1).astype(int)[:-1]
 
         def unexplained(shift: float) -> Floats:
-            return np.array([np.sum(_left(y, Q) ** 2) for y, Q in zip(self._at(shift), spanned, strict=True)])
+            return np.array(
+                [np.sum(unexplained_part(y, Q) ** 2) for y, Q in zip(self._at(shift), spanned, strict=True)]
+            )
 
-        squares = (_left(y, Q) ** 2 for y, Q in zip(self.moved, spanned, strict=True))
+        squares = (unexplained_part(y, Q) ** 2 for y, Q in zip(self.moved, spanned, strict=True))
         table = np.stack([np.add.reduceat(left, starts, axis=0) for left in squares])  # (k, BLOCKS, S)
         counted = zip(self._at(0.0), self.joints, strict=True)
         total = np.array([y[self.valid[:, j]].var() * self.valid[:, j].sum() for y, j in counted])
@@ -209,16 +180,9 @@ class _Trials:
         return (values[:, j] for j in self.joints)
 
 
-def _left(y: Floats, Q: Floats) -> Floats:
+def unexplained_part(y: Floats, Q: Floats) -> Floats:
     """What orthonormal columns do not span."""
     return np.asarray(y - Q @ (Q.T @ y))
-
-
-def _extended(Q: Floats, column: Floats) -> Floats:
-    """Orthonormal columns and one more, unless they span it already."""
-    new, size = _left(_left(column, Q), Q), float(np.linalg.norm(column))
-    length = float(np.linalg.norm(new))
-    return np.column_stack([Q, new / length]) if length > 1e-9 * size else Q
 
 
 def _scatter(costs: Floats, steps: Floats) -> float:
@@ -279,7 +243,7 @@ def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
     return before, count[inverse] - 1 - before
 
 
-class _Interpolated:
+class _TorqueAtTime:
     """The torque of an experiment as a function of time, at some of its rows."""
 
     def __init__(self, part: Experiment, rows: NDArray[np.int64]) -> None:

@@ -1,7 +1,17 @@
 """From a recording to an experiment: clean, bring to one clock, smooth, differentiate, mask, trim.
 
-Positions and torques go through the same zero-phase low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7
-describe the chain. Every step writes a line into the experiment's recipe and counts what it leaves out.
+The stages, each of which stands once in this file or the file named:
+
+1. the delay of the torques (`Processing.effort_delay_s`; "auto" estimates it, delay.py),
+2. faults are removed and all channels are put on one uniform clock (uniform.py),
+3. the cutoff of the low-pass (`Processing.cutoff_hz`; "auto" chooses it from the spectrum, cutoff.py),
+4. positions are smoothed and differentiated (filters.py, differentiation.py),
+5. torques are smoothed if wanted, rest and slow rows are masked, both ends are trimmed, samples are thinned out.
+
+`Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost: the gate needs filtered and
+unfiltered torques of the same motion. `process` runs all stages. Positions and torques go through the same zero-phase
+low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7 describe the chain. Every stage adds a line to the
+experiment's recipe and counts the samples that it leaves out.
 """
 
 from __future__ import annotations
@@ -9,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +28,34 @@ from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, sealed
 from dynid.processing.cutoff import choose_cutoff
-from dynid.processing.delay import model_delay
+from dynid.processing.delay import Delay, estimate_delay
 from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, LowPass, Smoothing
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
-from dynid.robot.model import Robot
 
-__all__ = ["Processing", "process"]
+__all__ = ["Chain", "Processing", "apply_delay", "process"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Progress = Callable[[float, str], None]
 
-LONG_REST = Rest()
-"""Standstill of half a second or more."""
+LOWEST_IN_BAND, HIGHEST_IN_BAND = 1.5, 3.0
+"""Limits of an automatic cutoff as multiples of `Processing.band_hz`. Convention: from 1.5 times the band on, a
+Butterworth low-pass of order 4 run forwards and backwards is flat in it; beyond 3 times, only noise is added."""
+HIGHEST_CUTOFF = 0.45
+"""Highest automatic cutoff as a share of the sampling rate; convention, just below the Nyquist frequency."""
+ACCURACY_SHARE = 0.5
+"""Share of the predicted acceleration error that filter transients may reach at the ends of a stretch; convention."""
+ACCURACY_RANGE = (1e-6, 1e-2)
+"""Smallest and largest accuracy that an automatic cutoff asks for; convention."""
+LONGEST_DELAY_S = 10.0
+"""Largest delay of the torques that is accepted [s]; convention, against numbers in another unit."""
+SHORTEST_STRETCH = 4
+"""Samples that a stretch must have beside its trimmed ends; convention."""
+RATE_TOLERANCE = 0.02
+"""Largest relative difference between the wanted rate and a whole part of the recording's rate; convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,40 +63,47 @@ class Processing:
     """All choices of `process` in one object, so that many recordings can be treated alike."""
 
     cutoff_hz: float | Literal["auto"] | None = "auto"
-    """Where the low-pass has halved a signal [Hz]; "auto" finds the best for the accelerations; None for no filter."""
+    """Frequency at which the low-pass has halved a signal [Hz]; "auto" chooses the best one for the accelerations; None
+    for no filter."""
+    band_hz: float | None = None
+    """Upper end of the band in which torques are to be explained [Hz]: an automatic cutoff stays within 1.5 and 3 times
+    it. None for no such limit."""
     rate_hz: float | None = None
-    """Rate of the experiment [Hz], at most the recording's; None keeps that."""
+    """Rate of the experiment [Hz], at most the recording's; None keeps the recording's rate."""
     low_pass: LowPass = field(default_factory=Butterworth)
+    """`Butterworth` (order 4, forwards and backwards) or `Fir`."""
     differentiation: Differentiation = field(default_factory=CentralDifferences)
+    """`CentralDifferences`, `SavitzkyGolay`, `SmoothingSpline`, `Fourier`, `MeasuredVelocity` or `QuasiStatic`."""
     trim_s: float | Literal["auto"] = "auto"
     """Time cut off at both ends of every stretch [s]; "auto" is the settling time of the filter."""
     rest: Rest | None = field(default_factory=Rest)
-    """Which standstill is left out; None keeps it."""
+    """Which standstill is left out; None keeps all of it."""
     dead_band: float = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
     filter_effort: bool = False
-    """Low-pass torques like positions. Least squares averages their noise anyway, while a filter would smear what dry
-    friction does at reversals; thinning out filters them in any case."""
+    """Whether torques are low-passed like positions. Least squares averages their noise anyway, while a filter would
+    smear what dry friction does at reversals; thinning out filters them in any case."""
     effort_delay_s: float | Literal["auto"] = 0.0
-    """How late torques are stamped [s]; "auto" estimates it. See `dynid.check_recording`."""
+    """Delay of the torques [s]; they are moved back by it. "auto" estimates it from the log alone and moves nothing
+    unless it is sure; `dynid.gate.model_delay.resolve_delay` estimates it with the robot's equations."""
     accuracy: float = 1e-3
     """Relative accuracy of the accelerations that transients must not spoil; decides how much "auto" trims."""
     cleaning: Cleaning = field(default_factory=Cleaning)
+    """Which faults are removed from the signals, and when a log is refused."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no log can be processed with."""
         check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
+        check_number("band_hz", self.band_hz, "the upper end of the band [Hz], or None")
         check_number("rate_hz", self.rate_hz, "a rate above zero [Hz]")
-        check_number("max_gap_s", self.cleaning.max_gap_s, "a time above zero [s], or None")
         check_number("trim_s", self.trim_s, "a time from zero up [s], or 'auto'", zero=True, auto=True)
         check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
-        check_number(
-            "effort_delay_s", self.effort_delay_s, "at most 10 s, or 'auto'", 10.0, zero=True, signed=True, auto=True
-        )
+        wanted = f"at most {LONGEST_DELAY_S:g} s, or 'auto'"
+        check_number("effort_delay_s", self.effort_delay_s, wanted, LONGEST_DELAY_S, zero=True, signed=True, auto=True)
 
     @property
     def delay_s(self) -> float:
-        """How late torques are stamped [s], once it is a number."""
+        """Delay of the torques [s], once it is a number."""
         if isinstance(self.effort_delay_s, str):
             raise ArgumentError(f"effort_delay_s is {self.effort_delay_s!r}", remedy="Give a number [s] or 'auto'.")
         return self.effort_delay_s
@@ -84,134 +114,209 @@ class Processing:
             raise ArgumentError(f"cutoff_hz is {self.cutoff_hz!r}", remedy="Give a number [Hz], 'auto' or None.")
         return Smoothing(rate_hz=rate_hz, cutoff_hz=self.cutoff_hz, low_pass=self.low_pass, accuracy=self.accuracy)
 
+    def with_choices_of(self, other: Processing) -> Processing:
+        """The same options with the cutoff and the delay of another log, as held-out data need them.
+
+        Args:
+            other: `Chain.options` of the log that the choices were made for.
+        """
+        return replace(self, cutoff_hz=other.cutoff_hz, effort_delay_s=other.effort_delay_s)
+
+    def allowing_missing(self, share: float) -> Processing:
+        """The same options for a log from which a share of the torques (0 to 1) was removed on purpose."""
+        most = min(1.0, share + self.cleaning.most_missing)
+        return replace(self, cleaning=replace(self.cleaning, most_missing=most))
+
 
 def process(
-    recording: Recording,
-    *,
-    cutoff_hz: float | Literal["auto"] | None = "auto",
-    rate_hz: float | None = None,
-    low_pass: LowPass | None = None,
-    differentiation: Differentiation | None = None,
-    trim_s: float | Literal["auto"] = "auto",
-    rest: Rest | None = LONG_REST,
-    dead_band: float = 0.0,
-    filter_effort: bool = False,
-    effort_delay_s: float | Literal["auto"] = 0.0,
-    max_gap_s: float | None = None,
-    repair_time: bool = False,
-    cleaning: Cleaning | None = None,
-    progress: Callable[[float, str], None] | None = None,
+    recording: Recording, options: Processing | None = None, *, progress: Progress | None = None, **changes: Any
 ) -> Experiment:
     """Turn a raw log into an experiment.
 
     Args:
         recording: The raw log.
-        cutoff_hz: Where the low-pass has halved a signal [Hz]; "auto" finds the best for the accelerations and says
-            why; None filters nothing.
-        rate_hz: Rate of the result [Hz]; the recording's own by default.
-        low_pass: `Butterworth` (order 4, forwards and backwards) or `Fir`.
-        differentiation: `CentralDifferences`, `SavitzkyGolay`, `SmoothingSpline`, `Fourier`, `MeasuredVelocity` or
-            `QuasiStatic`.
-        trim_s: Time cut off at both ends of every gap-free stretch [s]; "auto" is the filter's settling time.
-        rest: Which standstill is masked; None keeps it.
-        dead_band: Rows of a joint slower than this are masked [rad/s or m/s].
-        filter_effort: Low-pass torques like positions; otherwise only where samples are thinned out.
-        effort_delay_s: How late torques are stamped [s]; they are moved back by it. "auto" estimates it from the log
-            alone, says so in the recipe, and moves nothing unless it is sure; `check_recording` knows more.
-        max_gap_s: Longest step that is no gap [s]; three sampling periods by default.
-        repair_time: Accept and sort a clock of which more than 1 % runs backwards.
-        cleaning: What is taken out of the signals; replaces `max_gap_s` and `repair_time`.
-        progress: Told the share that is done, 0 to 1, and what comes next.
+        options: How the log is processed; `Processing()` by default.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+        **changes: Fields of `Processing` that replace those of `options`: ``process(log, cutoff_hz=10)``.
 
     Raises:
         DataError: The log is too faulty or too short to be used; the message says what to do.
     """
-    options = Processing(
-        cutoff_hz=cutoff_hz,
-        rate_hz=rate_hz,
-        low_pass=low_pass or Butterworth(),
-        differentiation=differentiation or CentralDifferences(),
-        trim_s=trim_s,
-        rest=rest,
-        dead_band=dead_band,
-        filter_effort=filter_effort,
-        effort_delay_s=effort_delay_s,
-        cleaning=cleaning or Cleaning(max_gap_s=max_gap_s, repair_time=repair_time),
-    )
+    options = replace(options or Processing(), **changes)
     if recording.isolated:
         return isolated_rows(recording, options)
-    tell = progress or (lambda share, note: None)
-    tell(0.0, "cleaning")
-    options, delay = resolve_delay(recording, options)
-    uniform = uniform_recording(recording, options)
-    tell(0.4, "choosing the cutoff")
-    resolved, reason = resolve_cutoff(uniform, options)
-    tell(0.6, "filtering and differentiating")
-    experiment = assemble(recording, uniform, resolved, reason)
-    tell(1.0, "processed")
-    return replace(experiment, recipe=(delay, *experiment.recipe)) if delay else experiment
+    report = progress or (lambda share, note: None)
+    experiment = Chain.start(recording, options, progress=report).experiment()
+    report(1.0, "processed")
+    return experiment
 
 
-def isolated_rows(recording: Recording, options: Processing) -> Experiment:
-    """Rows picked from a log with unknown gaps: as they are, with measured velocities and no accelerations."""
-    velocity = np.zeros_like(recording.q) if recording.dq is None else recording.dq
-    effort = np.full_like(recording.q, np.nan) if recording.effort is None else recording.effort
-    moving = np.flatnonzero(np.isfinite(recording.q).all(axis=1) & np.isfinite(velocity).all(axis=1))
-    if moving.size < 2:
-        raise DataError("fewer than two rows have finite positions", remedy="Check the log and its channel map.")
-    valid = np.isfinite(effort[moving])
-    slow = valid & (np.abs(velocity[moving]) < options.dead_band)
-    dropped = {
-        "position not finite": (recording.q.shape[0] - moving.size) * recording.q.shape[1],
-        "torque not finite": int(np.count_nonzero(~valid)),
-        "velocity dead band": int(np.count_nonzero(slow)),
-    }
-    return Experiment(
-        time=recording.time[moving],
-        q=recording.q[moving],
-        dq=velocity[moving],
-        ddq=np.zeros((moving.size, recording.q.shape[1])),
-        effort=effort[moving],
-        valid=valid & ~slow,
-        segment=np.arange(moving.size),
-        rate_hz=1.0 / float(np.median(np.diff(recording.time[moving]))),
-        wrench=None if recording.wrench is None else recording.wrench[moving],
-        joint_names=recording.joint_names,
-        recipe=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
-        dropped={name: count for name, count in dropped.items() if count},
-        source=recording.source,
-        sha256=recording.sha256,
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """One gap-free stretch with its motion, before anything is trimmed."""
+
+    stretch: Stretch
+    q: Floats
+    dq: Floats
+    ddq: Floats
 
 
-def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
-    """The same options with a number for the delay of the torques, by a robot's equations, and what to say of it."""
-    if options.effort_delay_s != "auto":
-        return options, ""
-    plain = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
-    uniform = uniform_recording(recording, plain)
-    delay, _ = model_delay(robot, assemble(recording, uniform, *resolve_cutoff(uniform, plain)))
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chain:
+    """A log on one uniform clock with its motion differentiated: all that `experiment` needs, every choice made."""
+
+    recording: Recording
+    requested: Processing
+    """The options as they were given."""
+    options: Processing
+    """The same with numbers for the cutoff and the delay."""
+    uniform: UniformRecording
+    notes: tuple[str, ...]
+    """Reasons for the choices, in words."""
+    pieces: tuple[_Piece, ...]
+    trim: int
+    """Samples cut off at both ends of every piece."""
+    dropped: dict[str, int]
+    """Reason -> joint samples left out so far."""
+
+    @classmethod
+    def start(
+        cls,
+        recording: Recording,
+        options: Processing,
+        *,
+        period_s: float | None = None,
+        origin_s: float | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Run the stages from the delay to the accelerations.
+
+        Args:
+            recording: A log that is not `Recording.isolated`.
+            options: How it is processed.
+            period_s: Sampling period [s] where known, as in a stream of chunks.
+            origin_s: An instant of the uniform clock [s] where known, as in a stream of chunks.
+            progress: Called with the finished share (0 to 1) and a short description of the current step.
+        """
+        report = progress or (lambda share, note: None)
+        report(0.0, "cleaning")
+        resolved, late = _resolve_delay(recording, options)
+        uniform = make_uniform(
+            recording,
+            resolved.cleaning,
+            effort_delay_s=resolved.delay_s,
+            with_velocity=resolved.differentiation.source == "dq",
+            period_s=period_s,
+            origin_s=origin_s,
+        )
+        report(0.4, "choosing the cutoff")
+        resolved, reason = _resolve_cutoff(uniform, resolved)
+        report(0.6, "filtering and differentiating")
+        smoothing = resolved.smoothing(uniform.rate_hz)
+        trim = _trim_samples(resolved, smoothing)
+        shortest = 2 * trim + max(SHORTEST_STRETCH, 2 * resolved.differentiation.margin() + 2)
+        long = [stretch for stretch in uniform.stretches if stretch.time.size >= shortest]
+        dropped = Counter(uniform.dropped)
+        dropped["stretch too short"] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
+        if not long:
+            raise DataError(
+                f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
+                remedy="Raise the cutoff (cutoff_hz, --cutoff), trim less (trim_s, --trim), or allow longer gaps "
+                "(Cleaning.max_gap_s, --max-gap).",
+            )
+        pieces = tuple(_Piece(s, *resolved.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
+        return cls(
+            recording=recording,
+            requested=options,
+            options=resolved,
+            uniform=uniform,
+            notes=(*late, *uniform.notes, reason),
+            pieces=pieces,
+            trim=trim,
+            dropped=dict(dropped),
+        )
+
+    def rest_thresholds(self) -> Floats | None:
+        """Speed (n,) below which each joint counts as resting, over all stretches; None where rest is kept."""
+        if self.options.rest is None:
+            return None
+        dq = np.concatenate([piece.dq[self._inner(piece)] for piece in self.pieces])
+        return self.options.rest.thresholds(dq, [s.q for s in self.uniform.stretches], self.uniform.rate_hz)
+
+    def experiment(self, *, filter_effort: bool | None = None, thresholds: Floats | None = None) -> Experiment:
+        """Run the last stage: smooth torques if wanted, mask, trim, thin out.
+
+        Args:
+            filter_effort: Whether torques are low-passed; as the options say by default.
+            thresholds: `rest_thresholds` that hold for more than this part of a log; its own by default.
+        """
+        rate = self.uniform.rate_hz
+        options, step = self.options, _thinning(self.options, rate)
+        wanted = options.filter_effort if filter_effort is None else filter_effort
+        options = replace(options, filter_effort=wanted or step > 1)
+        smoothing = options.smoothing(rate)
+        limits = self.rest_thresholds() if thresholds is None else thresholds
+        dropped: Counter[str] = Counter(self.dropped)
+        parts = [self._part(piece, options, smoothing, limits, step, dropped) for piece in self.pieces]
+        final = replace(smoothing, rate_hz=rate / step)
+        return _join_parts(
+            self.recording,
+            parts,
+            rate_hz=final.rate_hz,
+            recipe=(*self.notes, *_steps(options, smoothing, self.trim, step, rate)),
+            dropped={name: count for name, count in dropped.items() if count},
+            derivation=Derivation(smoothing, options.differentiation),
+            smoothing=final if options.filter_effort else None,
+        )
+
+    def _inner(self, piece: _Piece) -> slice:
+        """The rows of a piece that are not trimmed."""
+        return slice(self.trim, piece.dq.shape[0] - self.trim)
+
+    def _part(
+        self,
+        piece: _Piece,
+        options: Processing,
+        smoothing: Smoothing,
+        thresholds: Floats | None,
+        step: int,
+        dropped: Counter[str],
+    ) -> dict[str, NDArray[Any]]:
+        """The channels of an experiment that one piece gives."""
+        effort, known = _torques(piece.stretch, smoothing, options.filter_effort, dropped)
+        channels: dict[str, NDArray[Any]] = {
+            "time": piece.stretch.time, "q": piece.q, "dq": piece.dq, "ddq": piece.ddq, "effort": effort, "valid": known
+        }  # fmt: skip
+        if piece.stretch.wrench is not None:
+            wrench, present = smoothing.apply(piece.stretch.wrench), piece.stretch.wrench_known
+            channels["wrench"] = wrench if present is None else np.where(present.all(1, keepdims=True), wrench, np.nan)
+        dropped["filter transient"] += 2 * self.trim * piece.q.shape[1]
+        channels = {name: values[self._inner(piece)] for name, values in channels.items()}
+        channels["valid"] = _mask_slow(
+            channels["dq"], channels["valid"], options, smoothing.rate_hz, thresholds, dropped
+        )
+        return {name: values[::step] for name, values in channels.items()}
+
+
+def apply_delay(options: Processing, delay: Delay) -> tuple[Processing, str]:
+    """The options with a delay as a number, zero unless it is sure, and a line for the recipe."""
     verdict = "moved back" if delay.sure else "left as they are"
-    note = f"torques {1e3 * delay.seconds:.4g} ms late (standard error {1e3 * delay.stderr_s:.2g} ms): {verdict}"
+    error = f"standard error {1e3 * delay.stderr_s:.2g} ms"
+    note = f"torques {1e3 * delay.seconds:.4g} ms late ({error}): {verdict}"
     return replace(options, effort_delay_s=delay.seconds if delay.sure else 0.0), note
 
 
-def uniform_recording(
-    recording: Recording, options: Processing, period_s: float | None = None, origin_s: float | None = None
-) -> UniformRecording:
-    """The first stage: cleaned, on one uniform clock."""
-    return make_uniform(
-        recording,
-        options.cleaning,
-        effort_delay_s=options.delay_s,
-        with_velocity=options.differentiation.source == "dq",
-        period_s=period_s,
-        origin_s=origin_s,
-    )
+def _resolve_delay(recording: Recording, options: Processing) -> tuple[Processing, tuple[str, ...]]:
+    """The options with a number for the delay, estimated from the log alone, and a line for the recipe."""
+    if options.effort_delay_s != "auto":
+        return options, ()
+    unmoved = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
+    resolved, note = apply_delay(options, estimate_delay(process(recording, unmoved)))
+    return resolved, (note,)
 
 
-def resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Processing, str]:
-    """The same options with a number for the cutoff, and the reason for it."""
+def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Processing, str]:
+    """The options with a number for the cutoff, and the reason for it."""
     if options.cutoff_hz is None:
         return options, "no low-pass"
     if options.cutoff_hz != "auto":
@@ -225,83 +330,25 @@ def resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Proc
         differentiation=options.differentiation,
         low_pass=options.low_pass,
     )
-    accuracy = float(np.clip(0.5 * choice.relative_error, 1e-6, 1e-2))
-    return replace(options, cutoff_hz=choice.hz, accuracy=accuracy), choice.reason
+    accuracy = float(np.clip(ACCURACY_SHARE * choice.relative_error, *ACCURACY_RANGE))
+    hz, reason = choice.hz, choice.reason
+    if (band := options.band_hz) is not None:
+        hz = float(np.clip(hz, LOWEST_IN_BAND * band, HIGHEST_IN_BAND * band))
+        hz = min(hz, HIGHEST_CUTOFF * uniform.rate_hz)
+        if hz != choice.hz:
+            reason = f"cutoff {hz:.4g} Hz for a band of {band:g} Hz; without the band: {reason}"
+    return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
-    """One processed stretch; fields as in Experiment."""
-
-    time: Floats
-    q: Floats
-    dq: Floats
-    ddq: Floats
-    effort: Floats
-    valid: Mask
-    wrench: Floats | None
-
-    def take(self, rows: slice) -> _Piece:
-        wrench = None if self.wrench is None else self.wrench[rows]
-        motion = (self.time[rows], self.q[rows], self.dq[rows], self.ddq[rows])
-        return _Piece(*motion, self.effort[rows], self.valid[rows], wrench)
-
-
-def assemble(
-    recording: Recording,
-    uniform: UniformRecording,
-    options: Processing,
-    reason: str,
-    thresholds: Floats | None = None,
-) -> Experiment:
-    """The later stages: smooth, differentiate, mask, trim, thin out. Needs a cutoff that is a number or None."""
-    smoothing = options.smoothing(uniform.rate_hz)
-    step = _thinning(options, uniform.rate_hz)
-    options = replace(options, filter_effort=options.filter_effort or step > 1)
-    dropped: Counter[str] = Counter(uniform.dropped)
-    trim = _trim_samples(options, smoothing)
-    pieces: list[_Piece] = []
-    for stretch in uniform.stretches:
-        if stretch.time.size < 2 * trim + max(4, 2 * options.differentiation.margin() + 2):
-            dropped["stretch too short"] += stretch.q.size
-            continue
-        piece = _smooth(stretch, smoothing, options, dropped)
-        dropped["filter transient"] += 2 * trim * piece.q.shape[1]
-        pieces.append(piece.take(slice(trim, piece.time.size - trim)))
-    if not pieces:
-        raise DataError(
-            f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
-            remedy="Raise the cutoff (cutoff_hz, --cutoff), trim less (trim_s, --trim), or allow longer gaps "
-            "(max_gap_s, --max-gap).",
-        )
-    if thresholds is None and options.rest:
-        thresholds = rest_thresholds(options.rest, uniform, np.concatenate([p.dq for p in pieces]))
-    pieces = [_mask_rest(p, options, uniform.rate_hz, thresholds, dropped) for p in pieces]
-    pieces = [p.take(slice(None, None, step)) for p in pieces]
-    recipe = [*uniform.notes, reason, *_steps(options, smoothing, trim, step, uniform.rate_hz)]
-    derivation = Derivation(smoothing, options.differentiation)
-    final = replace(smoothing, rate_hz=uniform.rate_hz / step)
-    experiment = _experiment(recording, pieces, final.rate_hz, tuple(recipe), dropped)
-    return Experiment(**experiment, derivation=derivation, smoothing=final if options.filter_effort else None)
-
-
-def rest_thresholds(rest: Rest, uniform: UniformRecording, dq: Floats) -> Floats:
-    """Speed (n,) below which each joint counts as resting, over all stretches."""
-    return rest.thresholds(dq, [stretch.q for stretch in uniform.stretches], uniform.rate_hz)
-
-
-def _smooth(stretch: Stretch, smoothing: Smoothing, options: Processing, dropped: Counter[str]) -> _Piece:
-    motion = options.differentiation.motion(stretch.q, stretch.dq, smoothing)
+def _torques(stretch: Stretch, smoothing: Smoothing, filtered: bool, dropped: Counter[str]) -> tuple[Floats, Mask]:
+    """Torques of a stretch (N, n), NaN where they are not known, and where they are known (N, n)."""
     known = _away_from_gaps(stretch.effort_known, int(0.5 * smoothing.settling_s * smoothing.rate_hz))
     has_effort = all_finite(stretch.effort)
-    effort = smoothing.apply(stretch.effort) if has_effort and options.filter_effort else stretch.effort
+    effort = smoothing.apply(stretch.effort) if has_effort and filtered else stretch.effort
     if not known.all():
         dropped["torque missing nearby"] += has_effort * int(np.count_nonzero(~known))
         effort = np.where(known, effort, np.nan)
-    wrench = None if stretch.wrench is None else smoothing.apply(stretch.wrench)
-    if wrench is not None and stretch.wrench_known is not None:
-        wrench = np.where(stretch.wrench_known.all(axis=1, keepdims=True), wrench, np.nan)
-    return _Piece(stretch.time, *motion, effort, known, wrench)
+    return effort, known
 
 
 def _away_from_gaps(known: Mask, reach: int) -> Mask:
@@ -314,20 +361,20 @@ def _away_from_gaps(known: Mask, reach: int) -> Mask:
     return np.asarray(missing[upper] - missing[lower] == 0)
 
 
-def _mask_rest(
-    piece: _Piece, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[str]
-) -> _Piece:
-    valid = piece.valid
+def _mask_slow(
+    dq: Floats, valid: Mask, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[str]
+) -> Mask:
+    """Which equations (N, n) are left where joints rest or are slower than the dead band."""
     if options.rest is not None and thresholds is not None:
-        resting = options.rest.mask(piece.dq, rate_hz, thresholds)
+        resting = options.rest.mask(dq, rate_hz, thresholds)
         if resting.any():
             dropped["at rest"] += int(np.count_nonzero(valid & resting))
             valid = valid & ~resting
     if options.dead_band > 0.0:
-        slow = np.abs(piece.dq) < options.dead_band
+        slow = np.abs(dq) < options.dead_band
         dropped["velocity dead band"] += int(np.count_nonzero(valid & slow))
         valid = valid & ~slow
-    return replace(piece, valid=valid)
+    return valid
 
 
 def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
@@ -342,7 +389,7 @@ def _thinning(options: Processing, rate_hz: float) -> int:
     if options.rate_hz is None:
         return 1
     step = round(rate_hz / options.rate_hz)
-    if step < 1 or abs(rate_hz / step - options.rate_hz) > 0.02 * options.rate_hz:
+    if step < 1 or abs(rate_hz / step - options.rate_hz) > RATE_TOLERANCE * options.rate_hz:
         nearest = rate_hz / max(step, 1)
         raise ArgumentError(
             f"rate_hz {options.rate_hz:g} is no whole part of the recording's {rate_hz:g} Hz",
@@ -373,27 +420,47 @@ def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate
     return lines
 
 
-def _experiment(
-    recording: Recording, pieces: list[_Piece], rate_hz: float, recipe: tuple[str, ...], dropped: Counter[str]
-) -> dict[str, Any]:
-    """What an experiment has of its pieces and its recording."""
-
-    def joined(name: str) -> NDArray[Any]:
-        parts = [getattr(piece, name) for piece in pieces]
-        return sealed(np.concatenate(parts) if len(parts) > 1 else parts[0])
-
-    return dict(
-        time=joined("time"),
-        q=joined("q"),
-        dq=joined("dq"),
-        ddq=joined("ddq"),
-        effort=joined("effort"),
-        valid=joined("valid"),
-        segment=np.concatenate([np.full(piece.time.size, k, dtype=np.int64) for k, piece in enumerate(pieces)]),
-        rate_hz=rate_hz,
-        wrench=None if recording.wrench is None else joined("wrench"),
+def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **facts: Any) -> Experiment:
+    """One experiment of the channels of its gap-free parts."""
+    channels = {name: [part[name] for part in parts] for name in parts[0]}
+    joined: dict[str, Any] = {name: sealed(np.concatenate(x) if len(x) > 1 else x[0]) for name, x in channels.items()}
+    sizes = [part["time"].size for part in parts]
+    return Experiment(
+        **joined,
+        segment=np.repeat(np.arange(len(parts), dtype=np.int64), sizes),
         joint_names=recording.joint_names,
-        recipe=recipe,
+        source=recording.source,
+        sha256=recording.sha256,
+        **facts,
+    )
+
+
+def isolated_rows(recording: Recording, options: Processing) -> Experiment:
+    """Rows picked from a log with unknown gaps: as they are, with measured velocities and no accelerations."""
+    velocity = np.zeros_like(recording.q) if recording.dq is None else recording.dq
+    effort = np.full_like(recording.q, np.nan) if recording.effort is None else recording.effort
+    moving = np.flatnonzero(np.isfinite(recording.q).all(axis=1) & np.isfinite(velocity).all(axis=1))
+    if moving.size < 2:
+        raise DataError("fewer than two rows have finite positions", remedy="Check the log and its channel map.")
+    valid = np.isfinite(effort[moving])
+    slow = valid & (np.abs(velocity[moving]) < options.dead_band)
+    dropped = {
+        "position not finite": (recording.q.shape[0] - moving.size) * recording.q.shape[1],
+        "torque not finite": int(np.count_nonzero(~valid)),
+        "velocity dead band": int(np.count_nonzero(slow)),
+    }
+    return Experiment(
+        time=recording.time[moving],
+        q=recording.q[moving],
+        dq=velocity[moving],
+        ddq=np.zeros((moving.size, recording.q.shape[1])),
+        effort=effort[moving],
+        valid=valid & ~slow,
+        segment=np.arange(moving.size),
+        rate_hz=1.0 / float(np.median(np.diff(recording.time[moving]))),
+        wrench=None if recording.wrench is None else recording.wrench[moving],
+        joint_names=recording.joint_names,
+        recipe=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
         dropped={name: count for name, count in dropped.items() if count},
         source=recording.source,
         sha256=recording.sha256,

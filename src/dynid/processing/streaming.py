@@ -1,4 +1,4 @@
-"""Logs larger than memory: process them chunk by chunk, with so much overlap that the borders do not show."""
+"""Logs larger than memory: they are processed chunk by chunk, with enough overlap that the borders leave no trace."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,24 +14,29 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, sealed
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import (
-    Processing,
-    assemble,
-    resolve_cutoff,
-    resolve_delay,
-    rest_thresholds,
-    uniform_recording,
-)
+from dynid.processing.process import Chain, Processing
 
-if TYPE_CHECKING:
-    from dynid.gate.stream_check import StreamCheck
-
-__all__ = ["process_stream"]
+__all__ = ["StreamObserver", "process_stream"]
 
 Floats = NDArray[np.float64]
 
 MEMORY = 8.0
-"""Periods of the cutoff after which a sample has no influence left (below 1e-8 for a Butterworth filter of order 4)."""
+"""Periods of the cutoff after which a sample has no influence left: below 1e-8 for a Butterworth filter of order 4, by
+its impulse response."""
+SHORTEST_OVERLAP = 20.0
+"""Smallest overlap [samples]; convention, more than the reach of any differentiation."""
+OVERLAPS_PER_CHUNK = 4.0
+"""Length of what is held before it is processed, in overlaps; convention: at most half of the work is done twice."""
+
+
+class StreamObserver(Protocol):
+    """Sees every piece of a stream on its way; `dynid.gate.stream_check.StreamCheck` is one."""
+
+    def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
+        """See the next raw piece, its sampling period [s], and whether cleaning found spikes or clipped torques."""
+
+    def observe_processed(self, experiment: Experiment, cutoff_hz: float | None) -> None:
+        """See the next processed piece, and the cutoff of its low-pass [Hz]."""
 
 
 def process_stream(
@@ -39,7 +44,7 @@ def process_stream(
     options: Processing | None = None,
     *,
     overlap_s: float | None = None,
-    check: StreamCheck | None = None,
+    check: StreamObserver | None = None,
     ahead: int = 0,
 ) -> Iterator[Experiment]:
     """Turn consecutive chunks of one log into consecutive experiments.
@@ -49,17 +54,17 @@ def process_stream(
 
     Args:
         chunks: Consecutive parts of a log, all channels on the clock of the positions; see `read_stream`.
-        options: As for `process`; the same defaults.
+        options: As for `process`, with the same defaults.
         overlap_s: Time on both sides of a border that is filtered twice [s]; eight periods of the cutoff by default.
-        check: Quality gate that looks at everything on the way.
-        ahead: So many experiments are made ahead, in a thread of their own, while the caller works on the last.
+        check: Sees every raw and every processed piece, as the quality gate for streams does.
+        ahead: Number of experiments that are made ahead in another thread while the caller works on the last one.
     """
-    stream = _processed(chunks, options or Processing(), overlap_s, check)
-    return stream if ahead < 1 else _made_ahead(stream, ahead)
+    stream = _experiments(chunks, options or Processing(), overlap_s, check)
+    return stream if ahead < 1 else _work_ahead(stream, ahead)
 
 
-def _processed(
-    chunks: Iterable[Recording], options: Processing, overlap_s: float | None, check: StreamCheck | None
+def _experiments(
+    chunks: Iterable[Recording], options: Processing, overlap_s: float | None, check: StreamObserver | None
 ) -> Iterator[Experiment]:
     state: _Stream | None = None
     held: Recording | None = None
@@ -71,19 +76,19 @@ def _processed(
             )
         held = chunk if held is None else _join(held, chunk)
         if state is None:
-            state = _Stream.start(held, options, overlap_s, check)
-        ready = held.duration > 4.0 * state.overlap_s
+            state = _Stream(Chain.start(held, options), overlap_s, check)
+        ready = held.duration > OVERLAPS_PER_CHUNK * state.overlap_s
         if ready:
             yield from state.emit(held, last=False)
             held = state.tail(held)
         if check is not None:
-            check.raw(chunk, state.period_s, suspect=state.suspect or not ready)
+            check.observe_raw(chunk, state.period_s, suspect=state.suspect or not ready)
     if held is not None and state is not None:
         yield from state.emit(held, last=True)
 
 
-def _made_ahead(stream: Iterator[Experiment], count: int) -> Iterator[Experiment]:
-    """The items of a stream, up to `count` of them made ahead in another thread; an error comes in its turn."""
+def _work_ahead(stream: Iterator[Experiment], count: int) -> Iterator[Experiment]:
+    """The items of a stream, up to `count` of them made ahead in another thread; errors are raised in their turn."""
     ready: Queue[Experiment | BaseException | None] = Queue(count)
     stopped = Event()
 
@@ -119,52 +124,37 @@ def _made_ahead(stream: Iterator[Experiment], count: int) -> Iterator[Experiment
 class _Stream:
     """What stays fixed along a stream, and how far it has come."""
 
-    def __init__(self, options: Processing, reason: str, period_s: float, origin_s: float, thresholds: Floats | None):
-        self.options, self.reason, self.period_s, self.origin_s = options, reason, period_s, origin_s
-        self.thresholds = thresholds
-        self.check: StreamCheck | None = None
+    def __init__(self, first: Chain, overlap_s: float | None, check: StreamObserver | None) -> None:
+        self.options, self.check = first.options, check
+        self.period_s, self.origin_s = 1.0 / first.uniform.rate_hz, float(first.recording.time[0])
+        self.notes = tuple(f"{note} (from the first chunk)" for note in first.notes)
+        self.thresholds = first.rest_thresholds()
         self.suspect = False
-        self.overlap_s = 0.0
         self.done_s = -np.inf
-
-    @classmethod
-    def start(
-        cls, first: Recording, options: Processing, overlap_s: float | None, check: StreamCheck | None
-    ) -> _Stream:
-        options, delay = resolve_delay(first, options)
-        uniform = uniform_recording(first, options)
-        resolved, reason = resolve_cutoff(uniform, options)
-        reason = f"{delay}; {reason}" if delay else reason
-        whole = assemble(first, uniform, replace(resolved, rest=None), reason)
-        thresholds = rest_thresholds(resolved.rest, uniform, whole.dq) if resolved.rest else None
-        stream = cls(
-            resolved, f"{reason} (from the first chunk)", 1.0 / uniform.rate_hz, float(first.time[0]), thresholds
-        )
-        memory = 0.0 if resolved.cutoff_hz is None else MEMORY / float(resolved.cutoff_hz)
-        rest = 0.0 if resolved.rest is None else resolved.rest.min_s
-        stream.overlap_s = max(memory, rest, 20.0 / uniform.rate_hz) if overlap_s is None else overlap_s
-        stream.check = check
-        return stream
+        cutoff, rest = self.options.cutoff_hz, self.options.rest
+        memory = MEMORY / cutoff if isinstance(cutoff, (int, float)) else 0.0
+        longest = max(memory, 0.0 if rest is None else rest.min_s, SHORTEST_OVERLAP * self.period_s)
+        self.overlap_s = longest if overlap_s is None else overlap_s
 
     def emit(self, held: Recording, *, last: bool) -> Iterator[Experiment]:
         """The samples of what is held that no border touches and that were not given before."""
-        uniform = uniform_recording(held, self.options, period_s=self.period_s, origin_s=self.origin_s)
-        self.suspect = any(uniform.dropped.get(kind) for kind in _SUSPECT)
-        if self.options.rest and self.thresholds is not None and np.isinf(self.thresholds).any():
-            whole = assemble(held, uniform, replace(self.options, rest=None), self.reason)
-            now = rest_thresholds(self.options.rest, uniform, whole.dq)  # some joint may move for the first time
-            self.thresholds = np.where(np.isinf(self.thresholds), now, self.thresholds)
-        experiment = assemble(held, uniform, self.options, self.reason, self.thresholds)
+        chain = Chain.start(held, self.options, period_s=self.period_s, origin_s=self.origin_s)
+        chain = replace(chain, notes=self.notes)
+        self.suspect = any(chain.uniform.dropped.get(kind) for kind in _SUSPECT)
+        if self.thresholds is not None and np.isinf(self.thresholds).any():
+            now = chain.rest_thresholds()  # some joint may move for the first time
+            self.thresholds = np.where(np.isinf(self.thresholds), np.inf if now is None else now, self.thresholds)
+        experiment = chain.experiment(thresholds=self.thresholds)
         end = np.inf if last else float(held.time[-1]) - self.overlap_s
         rows = (experiment.time > self.done_s + 0.5 * self.period_s) & (experiment.time <= end)
         if rows.any():
             chosen = np.flatnonzero(rows)
             self.done_s = float(experiment.time[chosen[-1]])
-            whole = chosen[-1] - chosen[0] == chosen.size - 1
-            part = experiment.rows(slice(int(chosen[0]), int(chosen[-1]) + 1) if whole else chosen)
+            adjacent = chosen[-1] - chosen[0] == chosen.size - 1
+            part = experiment.rows(slice(int(chosen[0]), int(chosen[-1]) + 1) if adjacent else chosen)
             if self.check is not None:
                 cutoff = self.options.cutoff_hz
-                self.check.processed(part, cutoff if isinstance(cutoff, (int, float)) else None)
+                self.check.observe_processed(part, cutoff if isinstance(cutoff, (int, float)) else None)
             yield part
 
     def tail(self, held: Recording) -> Recording:
@@ -174,6 +164,7 @@ class _Stream:
 
 
 _SUSPECT = ("position spike", "torque spike", "torque saturated")
+"""Reasons for dropped samples that make the raw piece worth a closer look."""
 _CHANNELS = ("time", "q", "dq", "effort", "current", "wrench")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import check_number
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.outliers import Extent, absurd_samples, longest_spike, saturated_samples, unwrap_angles
@@ -40,6 +41,10 @@ class Cleaning:
     """Refuse a joint of which a larger share of the samples is not finite."""
     most_saturated: float = 0.20
     """Refuse a joint whose torque is clipped for a larger share of the samples."""
+
+    def __post_init__(self) -> None:
+        """Refuse a gap that is no time."""
+        check_number("max_gap_s", self.max_gap_s, "a time above zero [s], or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,0 +1,75 @@
+"""The delay of the torques by a robot's own equations: surer than functions of the motion that suit any robot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.gate.quick_fit import with_friction, with_smooth_sign
+from dynid.kernels import regressor
+from dynid.logs.recording import Recording
+from dynid.processing.delay import Delay, DelayTrials, estimate_delay, orthonormal, timed_samples, unexplained_part
+from dynid.processing.experiment import Experiment
+from dynid.processing.filters import follow
+from dynid.processing.process import Processing, apply_delay, process
+from dynid.robot.model import Robot
+
+__all__ = ["model_delay", "resolve_delay"]
+
+Floats = NDArray[np.float64]
+
+LAGS_S = (0.02, 0.05, 0.1)
+"""Times in which dry friction may follow a change of direction [s]; convention, about those of presliding in gears."""
+
+
+def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
+    """The same options with a number for the delay of the torques, and a line for the experiment's recipe.
+
+    Whoever holds the robot and the log calls this before `process`, which knows no robot.
+
+    Args:
+        recording: The log.
+        options: With ``effort_delay_s="auto"``; any others are returned as they are.
+        robot: Robot whose equations tell the delay; without it, functions of the motion that suit any robot.
+    """
+    if options.effort_delay_s != "auto" or recording.isolated:
+        return options, ""
+    unmoved = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
+    delay, _ = model_delay(robot, process(recording, unmoved))
+    return apply_delay(options, delay)
+
+
+def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> tuple[Delay, Delay]:
+    """Estimate the delay of the torques with a robot's own equations, friction added.
+
+    Dry friction that follows a reversal slowly looks like a delayed torque.
+
+    Returns:
+        The delay under the friction that explains the torque better, at once or following with a lag (of `LAGS_S` the
+        best), and the delay under the other one. Without a robot, twice that of `estimate_delay`.
+    """
+    if robot is None:
+        return (estimate_delay(experiment, max_delay_s=max_delay_s),) * 2
+    trials = DelayTrials.of(timed_samples(experiment), max_delay_s)
+    part, rows, valid, joints = trials.part, trials.rows, trials.valid, trials.joints
+    motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
+    sign = np.sign(part.dq)
+    Y = with_smooth_sign(regressor(with_friction(robot), *motion), part.smooth(sign)[rows])
+    spanned = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
+    sharp = trials.best_shift(spanned)
+
+    def with_lag(lag_s: float) -> Delay:
+        late = part.smooth(part.by_segment(lambda x: follow(x, lag_s, part.rate_hz), sign))[rows] * valid
+        return trials.best_shift([_extended(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
+
+    lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)
+    return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
+
+
+def _extended(Q: Floats, column: Floats) -> Floats:
+    """Orthonormal columns and one more, unless they span it already."""
+    new, size = unexplained_part(unexplained_part(column, Q), Q), float(np.linalg.norm(column))
+    length = float(np.linalg.norm(new))
+    return np.column_stack([Q, new / length]) if length > 1e-9 * size else Q
