@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import dynid
 from support.public_stub import PATH, stub
 
 
@@ -18,12 +17,3 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = f"import sys, dynid, dynid.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_parameters_is_a_function_whatever_was_loaded_before() -> None:
-    robot = dynid.robots.puma560()
-    dynid.base_parameters(robot)
-    vars(dynid).pop("parameters", None)
-    assert dynid.parameters(robot).names[:2] == ("XX1", "XY1")
-    vars(dynid)["parameters"] = sys.modules["dynid.parameters"]
-    assert len(dynid.parameters(robot)) == 60

@@ -159,7 +159,7 @@ _HOME = {
         "wrench_regressor",
     ],
     "dynid.parameters.base": ["BaseParameters", "base_parameters"],
-    "dynid.parameters.layout": ["Parameter", "ParameterLayout", "parameters"],
+    "dynid.parameters.layout": ["Parameter", "ParameterLayout", "parameter_layout"],
     "dynid.report.plots": ["plot"],
     "dynid.report.report": ["write_report"],
     "dynid.robot.check": ["check_robot"],

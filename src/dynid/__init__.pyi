@@ -174,7 +174,7 @@ from dynid.parameters.base import BaseParameters as BaseParameters
 from dynid.parameters.base import base_parameters as base_parameters
 from dynid.parameters.layout import Parameter as Parameter
 from dynid.parameters.layout import ParameterLayout as ParameterLayout
-from dynid.parameters.layout import parameters as parameters
+from dynid.parameters.layout import parameter_layout as parameter_layout
 from dynid.processing.delay import Delay as Delay
 from dynid.processing.delay import estimate_delay as estimate_delay
 from dynid.processing.differentiation import CentralDifferences as CentralDifferences

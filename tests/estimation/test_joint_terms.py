@@ -44,7 +44,7 @@ def test_kernels_carry_every_shape() -> None:
     values = np.linspace(0.5, 1.5, len(SHAPES))
     robot, left = with_joint_terms(ROBOT, SHAPES, values.tolist())
     assert left == ()
-    assert len(dynid.parameters(robot).names) == len(dynid.parameters(ROBOT).names) + len(SHAPES)
+    assert len(dynid.parameter_layout(robot).names) == len(dynid.parameter_layout(ROBOT).names) + len(SHAPES)
     expected = inverse_dynamics(ROBOT, run.q, run.dq, run.ddq) + feature_torque(ROBOT, SHAPES, values, run)
     np.testing.assert_allclose(inverse_dynamics(robot, run.q, run.dq, run.ddq), expected, atol=1e-10)
 

@@ -36,7 +36,7 @@ def test_sharp_friction_is_not_taken_for_more_of_it(sharp: Scene) -> None:
 
 def test_friction_that_the_prior_does_not_know_is_simulated_as_sharply(sharp: Scene) -> None:
     theta = sharp.prior.parameter_vector.copy()
-    theta[[k for k, name in enumerate(dynid.parameters(sharp.prior).names) if name.startswith("FC")]] = 0.0
+    theta[[k for k, name in enumerate(dynid.parameter_layout(sharp.prior).names) if name.startswith("FC")]] = 0.0
     assert off(sharp, sharp.prior.with_parameters(theta), None).max() < 2.5
 
 
@@ -51,7 +51,7 @@ def test_light_joints_get_gentler_friction_than_heavy_ones() -> None:
 def test_every_joint_fades_at_its_own_speed() -> None:
     robot = dynid.robots.gautier_khalil_3r().with_joint_models(dynid.Coulomb(1.0))
     speeds = (0.1, 0.01, 0.001, 1.0)
-    columns = tuple(k for k, name in enumerate(dynid.parameters(robot).names) if name.startswith("FC"))
+    columns = tuple(k for k, name in enumerate(dynid.parameter_layout(robot).names) if name.startswith("FC"))
     evaluate = dynid.tape.compile_tape(Arm(robot, columns, speeds).motion_columns())
     rest = np.zeros((1, 3))
     for v in (0.0005, 0.005, 0.05, 0.5):

@@ -12,8 +12,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters, base_vector
-from dynid.parameters.layout import parameters
-from dynid.parameters.load import load_base_parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.robot import zoo
 from dynid.robot.model import Robot
@@ -45,7 +44,7 @@ class Cubic(JointModel):
 
 def test_layout_follows_the_parameter_vector():
     robot = zoo.puma560().with_joint_models(RotorInertia(1.0), Viscous(2.0), Coupling({"joint5": 1.0, "joint6": 1.0}))
-    layout = parameters(robot)
+    layout = parameter_layout(robot)
     assert layout.names[:10] == ("XX1", "XY1", "XZ1", "YY1", "YZ1", "ZZ1", "MX1", "MY1", "MZ1", "M1")
     assert layout.names[60:64] == ("IA1", "FV1", "IA2", "FV2")
     assert layout.names[-3:] == ("IAM6", "FVM6", "FCM6")
@@ -62,7 +61,7 @@ def test_layout_follows_the_parameter_vector():
 
 
 def test_prismatic_joint_models_have_linear_units():
-    layout = parameters(zoo.stanford().with_joint_models(RotorInertia(), Viscous()))
+    layout = parameter_layout(zoo.stanford().with_joint_models(RotorInertia(), Viscous()))
     assert layout[layout.index("IA3")].unit == "kg"
     assert layout[layout.index("FV3")].unit == "N s/m"
 
@@ -208,30 +207,6 @@ def test_methods_say_what_they_cannot_do():
         base_parameters(zoo.puma560(), locked=["elbow"])
     with pytest.raises(ArgumentError, match="states have shapes"):
         base_parameters(zoo.puma560(), states=(np.zeros((4, 6)), np.zeros((4, 6))))
-
-
-# --- loads
-
-
-def test_wrist_load():
-    robot = zoo.puma560()
-    assert load_base_parameters(robot).rank == 10
-    assert load_base_parameters(robot, static=True).names == ("MXL", "MYL", "MZL", "ML")
-    assert load_base_parameters(robot, sensor="joints").rank == 10
-    one = np.zeros((1, 6))
-    assert load_base_parameters(robot, states=(one + 0.3, one, one)).rank == 3  # one posture
-    moving = random_states(robot, 2)
-    states = (moving.q, moving.dq, moving.ddq)
-    assert load_base_parameters(robot, states=states).rank == 10  # two samples of a motion
-    assert load_base_parameters(robot, states=[array[:1] for array in states]).rank == 6
-    with pytest.raises(ArgumentError, match="does not move"):
-        load_base_parameters(robot, link="base")
-
-
-def test_load_on_a_robot_that_turns_about_the_vertical_only():
-    base = load_base_parameters(zoo.scara(), static=True)
-    assert base.names == ("MXL", "MYL", "ML")
-    assert "MZL" in base.unidentifiable
 
 
 @pytest.mark.parametrize(

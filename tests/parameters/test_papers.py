@@ -7,7 +7,7 @@ import pytest
 
 from dynid.parameters.base import base_parameters
 from dynid.parameters.inertia_maps import transport
-from dynid.parameters.layout import parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.parameters.row_space import row_space, successive_columns
@@ -155,7 +155,7 @@ PAPER_SYMBOLS = {
 def _puma260_in_distal_frames() -> tuple[np.ndarray, list[str]]:
     """Sampled regressor on the paper's parameters: link moments about the distal standard DH frames."""
     robot = zoo.puma260()
-    layout = parameters(robot)
+    layout = parameter_layout(robot)
     Y = sampled_regressor(robot, random_states(robot, 100))
     Y = Y.reshape(-1, len(layout))
     for j, body in enumerate(robot.bodies):

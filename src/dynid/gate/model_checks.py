@@ -23,7 +23,7 @@ from dynid.gate.quick_fit import (
 )
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
-from dynid.parameters.layout import parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
@@ -271,7 +271,7 @@ def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
     size[: min(R.shape)] = np.abs(np.diag(R))
     lost = base[order[size < 1e-3 * np.sqrt(Y.shape[0])]]
     if lost.size:
-        names = parameters(model).names
+        names = parameter_layout(model).names
         yield Finding(
             code="low-excitation",
             severity="warning",

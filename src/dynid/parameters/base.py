@@ -17,7 +17,7 @@ from dynid.parameters.base_set import BaseParameters, base_vector
 from dynid.parameters.chain import chain_in_dh_frames, is_closed_form
 from dynid.parameters.closed_form import closed_form
 from dynid.parameters.expression import Combination
-from dynid.parameters.layout import Parameter, ParameterLayout, parameters
+from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import States, explains_torques, keep_order, numeric_row_space
@@ -155,7 +155,7 @@ def base_parameters(
     require_robot(robot)
     given = None if states is None else States.of(states, robot.dof)
     motion = _Motion(locked=_held(robot, locked), static=static, states=given)
-    layout = parameters(robot)
+    layout = parameter_layout(robot)
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
     assert chosen != "auto"
     found = _find(robot, layout, chosen, motion)

@@ -20,7 +20,7 @@ __all__ = [
     "Parameter",
     "ParameterKind",
     "ParameterLayout",
-    "parameters",
+    "parameter_layout",
 ]
 
 INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
@@ -84,8 +84,8 @@ class ParameterLayout:
 
     def vector(self, robot: Robot) -> NDArray[np.float64]:
         """(p,) the robot's present values, in this order."""
-        if parameters(robot) != self:
-            raise ArgumentError(f"robot '{robot.name}' has other parameters", remedy="Use parameters(robot).")
+        if parameter_layout(robot) != self:
+            raise ArgumentError(f"robot '{robot.name}' has other parameters", remedy="Use parameter_layout(robot).")
         return robot.parameter_vector
 
     def __len__(self) -> int:
@@ -111,7 +111,7 @@ def _by_unit(group: list[Parameter]) -> str:
     return ", ".join(f"{' '.join(p.name for p in group if p.unit == unit)} [{unit}]" for unit in units)
 
 
-def parameters(robot: Robot) -> ParameterLayout:
+def parameter_layout(robot: Robot) -> ParameterLayout:
     """The parameters of a robot: ten per body, then those of the joint models, then those of the couplings."""
     rows = [
         Parameter(f"{symbol}{number}", unit, body.joint.child, kind, number, symbol)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dynid.parameters.chain import Chain, chain_in_dh_frames
 from dynid.parameters.closed_form import rotor_substitutes
 from dynid.parameters.expression import Combination, Term
-from dynid.parameters.layout import ParameterLayout, parameters
+from dynid.parameters.layout import ParameterLayout, parameter_layout
 from dynid.parameters.number_recognition import Recogniser
 from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
@@ -71,7 +71,7 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
         ArgumentError: The robot branches, or has couplings or joint models of other kinds.
     """
     chain, to_dh, _ = chain_in_dh_frames(robot, "minimal-combinations")
-    layout = parameters(robot)
+    layout = parameter_layout(robot)
     names, matrix = _links(chain, len(layout))
     table, symbols = dh_symbols(chain.rows)
     substitutes = rotor_substitutes(chain, table, layout)

@@ -16,7 +16,7 @@ import numpy as np
 from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
-from dynid.parameters.layout import parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
@@ -48,7 +48,7 @@ def count_inverse_dynamics(robot: Robot, kept: Sequence[str] | None = None) -> O
         kept: Names of the parameters that are not zero; the base parameters by default.
     """
     plain = replace(robot.with_joint_models(), couplings=())
-    layout = parameters(plain)
+    layout = parameter_layout(plain)
     columns = base_parameters(plain).columns if kept is None else [layout.index(name) for name in kept]
     theta = np.zeros(len(layout))
     theta[list(columns)] = np.sqrt(np.arange(2.0, 2.0 + len(columns)))  # no two alike, so that none cancel

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_matrix, transport
-from dynid.parameters.layout import parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Body, Robot
 from dynid.spatial import rotation_about, skew
@@ -66,7 +66,7 @@ def unit_robot(robot: Robot) -> UnitRobot:
         T[:3, 3] /= length
         joints.append(replace(joint, T_parent_joint=T))
     gravity = robot.gravity / strength if strength > 0.0 else robot.gravity
-    exponents = [_DIMENSIONS.get(parameter.unit, (0, 0)) for parameter in parameters(robot)]
+    exponents = [_DIMENSIONS.get(parameter.unit, (0, 0)) for parameter in parameter_layout(robot)]
     factors = np.array([length**-a * time**-b for a, b in exponents])
     return UnitRobot(replace(robot, joints=tuple(joints), gravity=gravity, source=None), length, factors)
 

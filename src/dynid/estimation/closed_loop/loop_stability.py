@@ -23,7 +23,7 @@ from dynid.loop.loop import Loop
 from dynid.loop.pace import paced
 from dynid.loop.sensitivity import law_program
 from dynid.loop.simulator import LoopSimulator
-from dynid.parameters.layout import parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import Program, Tape
@@ -36,7 +36,7 @@ DRY = ("FC", "FCM")
 
 def dry_joints(robot: Robot) -> NDArray[np.bool_]:
     """(n,) joints with dry friction, that of motors which turn with several joints included."""
-    names = {name for entry in parameters(robot) if entry.symbol in DRY for name in entry.owner.split("+")}
+    names = {name for entry in parameter_layout(robot) if entry.symbol in DRY for name in entry.owner.split("+")}
     return np.isin(robot.joint_names, list(names))
 
 

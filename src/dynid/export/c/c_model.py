@@ -15,7 +15,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import Regrouping, apart, regroup, ungrouped
 from dynid.parameters.base import BaseParameters
-from dynid.parameters.layout import parameters as parameter_layout
+from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.base import BaseParameters
-from dynid.parameters.layout import ParameterLayout
-from dynid.parameters.layout import parameters as parameter_layout
+from dynid.parameters.layout import ParameterLayout, parameter_layout
 from dynid.parameters.numeric import keep_order, numeric_row_space
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space

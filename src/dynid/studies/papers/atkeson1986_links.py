@@ -15,7 +15,7 @@ from dynid.estimation.problem import Problem, build_problem
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
-from dynid.parameters.layout import parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, grid
 from dynid.robot import zoo
@@ -41,7 +41,7 @@ _KEPT = {
 
 def _values(table: str) -> dict[str, float]:
     robot = zoo.ddarm(parameters="cad" if table == "3" else "estimated")
-    return dict(zip(parameters(robot).names, robot.parameter_vector.tolist(), strict=True)) | {"l2": _L2}
+    return dict(zip(parameter_layout(robot).names, robot.parameter_vector.tolist(), strict=True)) | {"l2": _L2}
 
 
 def tables345(quick: bool = False) -> Part:
@@ -232,7 +232,7 @@ def appendix1(quick: bool = False) -> Part:
     count = 700
     q, dq, ddq = rng.uniform(-2, 2, (3, count, 3))
     robot = zoo.ddarm().with_gravity([0.0, 0.0, -9.80665])
-    Y, names = regressor(robot, q, dq, ddq), parameters(robot).names
+    Y, names = regressor(robot, q, dq, ddq), parameter_layout(robot).names
     samples = {f"{letter}{j + 1}": x[:, j] for letter, x in (("a", ddq), ("d", dq)) for j in range(3)}
     samples |= {f"s{j + 1}": np.sin(q[:, j]) for j in range(3)} | {f"c{j + 1}": np.cos(q[:, j]) for j in range(3)}
     samples |= {"g": np.full(count, 9.80665), "l2": np.full(count, _L2)}

@@ -15,7 +15,7 @@ from dynid.kernels import gravity_torque, inverse_dynamics, regressor
 from dynid.links.significance import Significance, significant_parameters
 from dynid.parameters.base import base_parameters
 from dynid.parameters.inertia_maps import transport
-from dynid.parameters.layout import parameters
+from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.parameters.row_space import row_space, successive_columns
 from dynid.processing.experiment import Experiment
@@ -69,7 +69,7 @@ def reduction(quick: bool = False) -> Part:
     """Section 6.1: the sequential elimination in the paper's order and in the paper's frames."""
     data = printed("izaguirre1992")
     robot = zoo.puma260()
-    layout = parameters(robot)
+    layout = parameter_layout(robot)
     space = row_space(_in_papers_frames(robot, sampled_regressor(robot, random_states(robot, 100))))
     order = _order()
 
@@ -186,7 +186,7 @@ def _condition_numbers(trajectories: int = 10, moves: int = 3, duration_s: float
         (trajectories,) each; the paper's 15 samples at either end are left out.
     """
     data, robot = printed("izaguirre1992"), zoo.puma260()
-    layout = parameters(robot)
+    layout = parameter_layout(robot)
     chosen = [[layout.index(_translated(name)) for name in data[table]] for table in ("table1", "table2")]
     found = []
     for seed in range(trajectories):
