@@ -41,7 +41,7 @@ def pyplot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def test_an_identification_shows_its_torques(fit: Identification, pyplot: Any) -> None:
     figure = dynid.plot(fit)
-    run = fit.problem.experiments[0]
+    run = fit.equations.experiments[0]
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
     assert set(lines) == {"measured", "before", "identified", "residual"}
     assert np.allclose(lines["identified"].get_ydata(), fit.torque(run)[:, 0])

@@ -19,6 +19,11 @@ from dynid.estimation.closed_loop.law_test import check_controller as check_cont
 from dynid.estimation.closed_loop.output_error import CLIE as CLIE
 from dynid.estimation.closed_loop.output_error import CLOE as CLOE
 from dynid.estimation.closed_loop.output_error import DIDIM as DIDIM
+from dynid.estimation.equations import Factors as Factors
+from dynid.estimation.equations import LoopedRuns as LoopedRuns
+from dynid.estimation.equations import Samples as Samples
+from dynid.estimation.equations import StreamedLogs as StreamedLogs
+from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
 from dynid.estimation.features import AngleFriction as AngleFriction
@@ -56,12 +61,12 @@ from dynid.estimation.noisy.total_least_squares import TLS as TLS
 from dynid.estimation.physical.bounds import Bounds as Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS as PriorWLS
-from dynid.estimation.problem import Problem as Problem
-from dynid.estimation.problem import build_problem as build_problem
+from dynid.estimation.registry import estimator as estimator
+from dynid.estimation.registry import estimators as estimators
 from dynid.estimation.scales import fitted_scales as fitted_scales
 from dynid.estimation.selection import Candidate as Candidate
 from dynid.estimation.selection import ForwardSelection as ForwardSelection
-from dynid.estimation.stream_problem import stream_problem as stream_problem
+from dynid.estimation.stream_equations import stream_equations as stream_equations
 from dynid.excitation.collision.capsules import Capsule as Capsule
 from dynid.excitation.collision.capsules import skeleton_capsules as skeleton_capsules
 from dynid.excitation.collision.geometry import urdf_hulls as urdf_hulls

@@ -53,12 +53,12 @@ def measure(name: str, runs: int) -> None:
     for law_name, law in laws(chosen).items():
         truth = dynid.simulate_loop(chosen.robot, replace(chosen.loop, law=law), every=EVERY)
         for noise in NOISES:
-            problems = [chosen.problem(log(truth, noise, seed)) for seed in range(runs)]
+            problems = [chosen.equations(log(truth, noise, seed)) for seed in range(runs)]
             cells = [f"{method} {outcome(chosen, problems, METHODS[method], clean)}" for method in METHODS]
             print(f"{name}, {law_name}, {noise:g} rad: {'; '.join(cells)}", flush=True)
 
 
-def outcome(chosen: Scene, problems: list[dynid.Problem], estimator: dynid.Estimator, clean: dynid.Experiment) -> str:
+def outcome(chosen: Scene, problems: list[dynid.Samples], estimator: dynid.Estimator, clean: dynid.Experiment) -> str:
     """Error of the torques along another motion, and the share of the 95 % intervals that hold the truth."""
     errors, held, refused = [], [], 0
     for problem in problems:

@@ -26,8 +26,8 @@ from scipy.io import loadmat
 
 import dynid
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion
+from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.problem import build_problem
 from dynid.files import write_atomically
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -100,7 +100,7 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
         started = time.process_time()
         try:
             runs = sets.get(kind, lambda: smooth)()
-            problem = build_problem(robot, runs, base=base, band_hz=band if kind == "band" else None)
+            problem = build_equations(robot, runs, base=base, band_hz=band if kind == "band" else None)
             estimate = in_loop(estimator, kind, data).solve(problem)
             error = held_out_error(data, whole, held, motion, problem.torque(estimate.values, motion), band)
             remark = next((note for note in estimate.notes if note.startswith("the simulated control law")), "")

@@ -14,8 +14,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: mo
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.problem import build_problem
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -40,7 +40,7 @@ def hits(name: str, first: int, count: int) -> NDArray[np.int64]:
             robot, path, rate_hz=500.0, duration_s=10.0, noise=NOISE, with_velocity=False, seed=seed
         )
         run = process(log)
-        interval = WLS().solve(build_problem(robot, run, base=base)).interval()
+        interval = WLS().solve(build_equations(robot, run, base=base)).interval()
         total += (interval[:, 0] <= truth) & (truth <= interval[:, 1])
     return total
 

@@ -39,7 +39,7 @@ METHODS: dict[str, dynid.Estimator] = {
 
 def agreement(chosen: Scene, runs: int) -> None:
     """Without noise all methods find the truth."""
-    problem = chosen.problem(chosen.clean())
+    problem = chosen.equations(chosen.clean())
     for name, estimator in METHODS.items():
         values = estimator.solve(problem).values
         away = np.linalg.norm(values - chosen.values) / np.linalg.norm(chosen.values)
@@ -51,8 +51,8 @@ def coverage(chosen: Scene, runs: int) -> None:
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     refused: Counter[str] = Counter()
     for seed in range(FIRST, FIRST + runs):
-        raw = chosen.problem(chosen.noisy(seed, cutoff_hz=None))
-        filtered = chosen.problem(chosen.noisy(seed))
+        raw = chosen.equations(chosen.noisy(seed, cutoff_hz=None))
+        filtered = chosen.equations(chosen.noisy(seed))
         cases = {"OLS unfiltered": (METHODS["OLS"], raw)}
         cases |= {name: (METHODS[name], filtered) for name in ("OLS", "IV", "DIDIM", "CLOE", "CLIE")}
         for name, (estimator, problem) in cases.items():
@@ -96,7 +96,7 @@ def duration(chosen: Scene, runs: int) -> None:
     """Time from the recording to the estimate over that of ordinary least squares, in one process."""
 
     def whole(estimator: dynid.Estimator) -> float:
-        return _seconds(lambda: estimator.solve(chosen.problem(chosen.noisy(0))))
+        return _seconds(lambda: estimator.solve(chosen.equations(chosen.noisy(0))))
 
     plain = whole(METHODS["OLS"])
     print(f"  OLS {1e3 * plain:.1f} ms, processing of the log included")
@@ -214,7 +214,7 @@ def wrong_law(chosen: Scene, runs: int) -> None:
             accused: dict[str, list[bool]] = {method: [] for method in methods}
             for seed in range(FIRST, FIRST + max(2, runs // 4)):
                 log = replace(chosen.noisy(seed, cutoff_hz=cutoff_hz), loop=replace(chosen.loop, law=other))
-                problem = chosen.problem(log)
+                problem = chosen.equations(log)
                 for method in methods:
                     try:
                         accused[method].append(METHODS[method].solve(problem).extras["controller_mismatch"] > 0.0)

@@ -24,8 +24,8 @@ from scipy import signal
 
 import dynid
 from dynid.cli import main as dynid_command
+from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.problem import build_problem
 from dynid.links.hold_out import hold_out, split_recording
 from dynid.links.identify import Identification
 from dynid.links.preparation import Preparation
@@ -84,7 +84,7 @@ def plain_errors(data: DataSet, robot: Robot, recordings: list[Recording], cutof
     runs = [plain_run(data, log, cutoff) for log in recordings]
     masks = [held_rows(data, run, last=run is runs[-1])[:, None] for run in runs]
     training = [replace(run, valid=run.valid & ~held) for run, held in zip(runs, masks, strict=True)]
-    problem = build_problem(robot, [run for run in training if run.valid.any()])
+    problem = build_equations(robot, [run for run in training if run.valid.any()])
     values = WLS(rounds=2).solve(problem).values
 
     def error(counted: list[NDArray[np.bool_]]) -> float:
@@ -177,7 +177,7 @@ def evaluate(data: DataSet) -> list[Result]:
         fit, content, seconds = run_command(command)
         free = run_command([*command, "--estimator", "wls"])[0]
         motion = judged_motion(data, recordings, cutoff)
-        loose = free.problem.torque(free.estimate.values, motion)  # no possible robot need have them
+        loose = free.equations.torque(free.estimate.values, motion)  # no possible robot need have them
         predictions = (loose, fit.torque(motion))
         errors = [held_out_error(data, log, held, motion, torque, cutoff) for torque in predictions]
         results.append(
@@ -233,7 +233,7 @@ def tx40_friction() -> str:
     """The plain friction model of the whole log, both sides low-passed to 30 Hz, beside the circulated values."""
     data, robot = SETS[0], tx40()
     run = data.processed(data.recordings(robot)[0], 60.0, training=True)
-    problem = build_problem(robot, run, band_hz=30.0)
+    problem = build_equations(robot, run, band_hz=30.0)
     estimate = WLS().solve(problem)
     found = {
         name: (value, std) for name, value, std in zip(estimate.names, estimate.values, estimate.stderr, strict=True)

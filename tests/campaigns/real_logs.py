@@ -52,7 +52,7 @@ class DataSet:
     targets: tuple[float, ...]
     dead_band: float = 0.0
     max_gap_s: float | None = None
-    features: tuple[Feature, ...] = ()
+    terms: tuple[Feature, ...] = ()
     """Known peculiarities of the machine."""
 
     @property
@@ -220,7 +220,7 @@ SETS = (
     DataSet(name="kuka_kr300", robot=kuka, files=("rec_FF_A.mat", "rec_FF_B.mat", "rec_FF_C.mat"), split="files",
             rate_hz=250, cutoffs_hz=(5,), trim_s=0.6, step=4, baseline="A 9.3, B 11 / 10.9",
             attainable="10.9 / 10.1 / 11.1-10.1",
-            targets=(10.6,), features=COUNTERBALANCE),
+            targets=(10.6,), terms=COUNTERBALANCE),
     DataSet(name="yumi_ft", robot=yumi, files=("gravitylog.mat",), split="end", rate_hz=248, cutoffs_hz=(), trim_s=0.0,
             step=4, dead_band=0.01, baseline="6.7 / 7.6", attainable="6.0 / - / 6.0", targets=(6.3,)),
 )  # fmt: skip

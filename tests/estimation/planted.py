@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.problem import Problem, build_problem
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
@@ -69,22 +69,22 @@ def arm() -> Robot:
     return with_friction(zoo.ddarm())
 
 
-def truth(problem: Problem) -> Floats:
-    return problem.base.project(problem.robot.parameter_vector)
+def truth(equations: Samples) -> Floats:
+    return equations.base.project(equations.robot.parameter_vector)
 
 
-def coverage(problem: Problem, estimate: Estimate) -> float:
+def coverage(equations: Samples, estimate: Estimate) -> float:
     """Share of 95 % intervals that hold the planted value."""
-    interval, planted = estimate.interval(), truth(problem)
+    interval, planted = estimate.interval(), truth(equations)
     return float(np.mean((interval[:, 0] <= planted) & (planted <= interval[:, 1])))
 
 
-def problem_of(robot: Robot, **options: object) -> Problem:
-    return build_problem(robot, planted_run(robot, **options))  # type: ignore[arg-type]
+def equations_of(robot: Robot, **options: object) -> Samples:
+    return build_equations(robot, planted_run(robot, **options))  # type: ignore[arg-type]
 
 
 @cache
-def atkeson_problem(noise: float = 0.0) -> Problem:
+def atkeson_equations(noise: float = 0.0) -> Samples:
     """The direct drive arm on [Atkeson1986]'s three moves, 600 samples in all; the lost time of one taken as 1.3 s."""
     robot = zoo.ddarm()
     moves = [
@@ -100,21 +100,21 @@ def atkeson_problem(noise: float = 0.0) -> Problem:
         q, dq, ddq = (np.ascontiguousarray(x) for x in states)
         effort = inverse_dynamics(robot, q, dq, ddq)
         runs.append(experiment(q, dq, ddq, effort + noise * rng.normal(size=q.shape), 199 / 1.3))
-    return build_problem(robot, runs)
+    return build_equations(robot, runs)
 
 
-def still(robot: Robot, joints: list[int], **options: object) -> Problem:
-    """A problem in which some joints never move."""
+def still(robot: Robot, joints: list[int], **options: object) -> Samples:
+    """Equations in which some joints never move."""
     run = planted_run(robot, **options)  # type: ignore[arg-type]
     states = [run.q.copy(), run.dq.copy(), run.ddq.copy()]
     states[0][:, joints] = 0.3
     states[1][:, joints] = 0.0
     states[2][:, joints] = 0.0
     effort = inverse_dynamics(robot, *states)
-    return build_problem(robot, experiment(*states, effort, run.rate_hz), base=base_parameters(robot))
+    return build_equations(robot, experiment(*states, effort, run.rate_hz), base=base_parameters(robot))
 
 
-def silent(robot: Robot) -> Problem:
-    """A problem whose torques are all zero, as of an unplugged sensor."""
+def silent(robot: Robot) -> Samples:
+    """Equations whose torques are all zero, as of an unplugged sensor."""
     run = planted_run(robot)
-    return build_problem(robot, replace(run, effort=np.zeros_like(run.effort)))
+    return build_equations(robot, replace(run, effort=np.zeros_like(run.effort)))

@@ -21,7 +21,7 @@ def setting() -> Scene:
     "estimator", [dynid.OLS(), dynid.TLS(), dynid.TLS(position_std=1e-6), dynid.ML(position_std=0.0)], ids=str
 )
 def test_without_noise_all_agree(estimator: dynid.Estimator) -> None:
-    found = estimator.solve(setting().problem(setting().clean())).values
+    found = estimator.solve(setting().equations(setting().clean())).values
     assert found == pytest.approx(setting().values, rel=1e-6, abs=1e-6)
 
 
@@ -41,6 +41,6 @@ def test_so_does_the_kalman_filter_on_held_torques() -> None:
         rate_hz=full.rate_hz,
     )
     start = here.robot.with_parameters(1.05 * here.robot.parameter_vector)
-    problem = dynid.build_problem(start, run, base=here.base)
-    filtered = dynid.Kalman(position_std=1e-6, torque_std=1e-3, start_std=0.1, passes=2).solve(problem)
+    equations = dynid.build_equations(start, run, base=here.base)
+    filtered = dynid.Kalman(position_std=1e-6, torque_std=1e-3, start_std=0.1, passes=2).solve(equations)
     assert filtered.values == pytest.approx(here.values, rel=1e-6, abs=1e-6)

@@ -22,28 +22,28 @@ from support.closed_loops import scene
 CHOSEN = scene("puma560", friction_speed=None)
 
 
-def quiet(seed: int) -> dynid.Problem:
+def quiet(seed: int) -> dynid.Samples:
     """Of a robot that a PD law moved, which is not told."""
     run = CHOSEN.noisy(seed, position=1e-5)
-    return dynid.build_problem(CHOSEN.prior, replace(run, loop=None), base=CHOSEN.base)
+    return dynid.build_equations(CHOSEN.prior, replace(run, loop=None), base=CHOSEN.base)
 
 
-def error(problem: dynid.Problem, estimate: dynid.Estimate) -> float:
+def error(equations: dynid.Samples, estimate: dynid.Estimate) -> float:
     """Of the torques along the true motion, relative to their spread."""
     motion = scene("puma560").clean()
-    fitted, true = (problem.torque(values, motion) for values in (estimate.values, CHOSEN.values))
+    fitted, true = (equations.torque(values, motion) for values in (estimate.values, CHOSEN.values))
     return float(np.sqrt(np.mean(((fitted - true) / true.std(axis=0)) ** 2)))
 
 
 def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good() -> None:
-    problem = quiet(0)
-    plain = error(problem, dynid.WLS().solve(problem))
-    found = dynid.InLoop(estimator=dynid.InstrumentalVariables()).solve(problem)
-    assert error(problem, found) < 0.3 * plain
+    equations = quiet(0)
+    plain = error(equations, dynid.WLS().solve(equations))
+    found = dynid.InLoop(estimator=dynid.InstrumentalVariables()).solve(equations)
+    assert error(equations, found) < 0.3 * plain
     assert np.mean(np.abs(found.values - CHOSEN.values) < 1.96 * found.stderr) > 0.9
     for make in (dynid.DIDIM, dynid.CLIE):
-        other = dynid.InLoop(estimator=make()).solve(problem)
-        assert error(problem, other) < 0.3 * plain
+        other = dynid.InLoop(estimator=make()).solve(equations)
+        assert error(equations, other) < 0.3 * plain
         assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
     assert any("noise that it still has biases" in note for note in found.notes)
     assert any("computed torque by a robot near the data, of 8 Hz" in note for note in found.notes)
@@ -75,11 +75,11 @@ def test_reversals_that_a_low_pass_moves_are_left_out() -> None:
 
 
 def test_without_the_law_torques_are_compared_along_the_measured_motion() -> None:
-    problem, motion = quiet(0), CHOSEN.loop.reference
+    equations, motion = quiet(0), CHOSEN.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
     commanded = (lambda: SplinedMotion([(time, motion.q)]),)
-    found = dynid.InLoop(estimator=dynid.DIDIM(), motions=commanded).solve(problem)
-    np.testing.assert_array_equal(found.values, dynid.InLoop(estimator=dynid.DIDIM()).solve(problem).values)
+    found = dynid.InLoop(estimator=dynid.DIDIM(), motions=commanded).solve(equations)
+    np.testing.assert_array_equal(found.values, dynid.InLoop(estimator=dynid.DIDIM()).solve(equations).values)
     assert any("the commanded motion does not help without the law" in note for note in found.notes)
 
 
@@ -99,7 +99,7 @@ def test_a_commanded_motion_of_another_unit_sign_order_or_zero_is_refused(wrong:
 
 
 def test_an_estimate_whose_torques_are_out_of_all_proportion_is_refused() -> None:
-    runs = LoopRuns.of(CHOSEN.problem(CHOSEN.noisy(0)))
+    runs = LoopRuns.of(CHOSEN.equations(CHOSEN.noisy(0)))
     motions = runs.simulate(CHOSEN.values)
     refuse_absurd(runs, motions, CHOSEN.values)
     with pytest.raises(dynid.EstimationError, match=r"asks .* of 'joint\d' along the simulated motion, where"):
@@ -107,7 +107,7 @@ def test_an_estimate_whose_torques_are_out_of_all_proportion_is_refused() -> Non
 
 
 def test_positions_alone_do_not_tell_how_large_torques_were() -> None:
-    with pytest.raises(dynid.ArgumentError, match="sees positions only, and learns the torques' size from the law"):
+    with pytest.raises(dynid.ArgumentError, match="compares positions only, and learns the size of the torques"):
         dynid.InLoop(estimator=dynid.CLOE())
 
 
@@ -120,7 +120,7 @@ def test_the_damping_of_computed_torque_goes_with_the_inertia_of_every_pose() ->
 
 @pytest.mark.parametrize(("share", "reason"), [(-1.0, "inertia is not positive"), (1.1, "stops following")])
 def test_a_search_that_ends_says_whether_what_it_wanted_has_inertia(share: float, reason: str) -> None:
-    runs = LoopRuns.of(CHOSEN.problem(CHOSEN.noisy(0)))
+    runs = LoopRuns.of(CHOSEN.equations(CHOSEN.noisy(0)))
     beta = CHOSEN.values
     motions = runs.simulate(beta)
     normal = np.eye(beta.size)

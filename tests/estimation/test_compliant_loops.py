@@ -25,8 +25,8 @@ def compliant(bandwidth_hz: float, duration_s: float, every: int = EVERY) -> Sce
 
 def test_the_slope_through_the_motion_is_that_of_simulations() -> None:
     chosen = compliant(1.0, 3.0, every=1)
-    problem = chosen.problem(chosen.noisy(0, cutoff_hz=None))
-    runs, beta, weights = LoopRuns.of(problem), chosen.values, np.array([1.0, 2.0, 0.5])
+    equations = chosen.equations(chosen.noisy(0, cutoff_hz=None))
+    runs, beta, weights = LoopRuns.of(equations), chosen.values, np.array([1.0, 2.0, 0.5])
     measured = _Measured.of(runs, 200)
 
     def motions(values: np.ndarray) -> Motions:
@@ -40,7 +40,7 @@ def test_the_slope_through_the_motion_is_that_of_simulations() -> None:
     slope = motion_slope(runs, beta, measured.blocks, found.instruments, weights)
     assert slope is not None
     pairs = runs.runs[0].acting
-    models = np.array(problem.base.columns) >= 30
+    models = np.array(equations.base.columns) >= 30
 
     def torques(values: np.ndarray) -> np.ndarray:
         """Z' W Y beta of the joint models, Y along the motion of another robot."""
@@ -67,10 +67,10 @@ def test_what_follows_is_told_from_what_does_not() -> None:
 def test_long_logs_say_that_it_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instrumental, "FOLLOWED", 0.0)
     chosen = compliant(3.0, 5.0)
-    problem = chosen.problem(chosen.noisy(0))
-    counted = dynid.InstrumentalVariables().solve(problem)
+    equations = chosen.equations(chosen.noisy(0))
+    counted = dynid.InstrumentalVariables().solve(equations)
     monkeypatch.setattr(instrument_motion, "LARGEST", 1000)
-    plain = dynid.InstrumentalVariables().solve(problem)
+    plain = dynid.InstrumentalVariables().solve(equations)
     assert not any("not counted" in note for note in counted.notes)
     assert any("not counted" in note for note in plain.notes)
     assert np.abs((counted.values - plain.values) / counted.stderr).max() < 0.3

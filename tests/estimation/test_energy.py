@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.features import SmoothSign
 from dynid.estimation.linear.energy import Energy, energy_balances
 from dynid.estimation.linear.integrals import spline_weights
-from dynid.estimation.problem import build_problem
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.joint_models import Coupling
 
-from .planted import arm, coverage, planted_run, problem_of, silent, still, truth, with_friction
+from .planted import arm, coverage, equations_of, planted_run, silent, still, truth, with_friction
 
 
 def coupled() -> Robot:
@@ -29,33 +29,33 @@ def coupled() -> Robot:
 
 @pytest.mark.parametrize("robot", [zoo.ddarm(), arm(), zoo.scara(), coupled()], ids=lambda r: r.name)
 def test_the_truth_without_noise(robot: Robot) -> None:
-    problem = problem_of(robot, samples=4000, rate_hz=250.0)
-    estimate = Energy().solve(problem)
+    equations = equations_of(robot, samples=4000, rate_hz=250.0)
+    estimate = Energy().solve(equations)
     assert not estimate.undetermined.any()
-    assert estimate.values == pytest.approx(truth(problem), abs=1e-6)
+    assert estimate.values == pytest.approx(truth(equations), abs=1e-6)
 
 
 def test_accelerations_are_not_used() -> None:
     run = planted_run(arm(), samples=4000, rate_hz=250.0)
-    problem = build_problem(arm(), replace(run, ddq=np.zeros_like(run.ddq)))
-    assert Energy().solve(problem).values == pytest.approx(truth(problem), abs=1e-6)
+    equations = build_equations(arm(), replace(run, ddq=np.zeros_like(run.ddq)))
+    assert Energy().solve(equations).values == pytest.approx(truth(equations), abs=1e-6)
 
 
 def test_intervals_hold_with_noise() -> None:
     covered = []
     for seed in range(8):
-        problem = problem_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed, samples=3000)
-        estimate = Energy().solve(problem)
-        covered.append(coverage(problem, estimate))
+        equations = equations_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed, samples=3000)
+        estimate = Energy().solve(equations)
+        covered.append(coverage(equations, estimate))
     assert 0.9 < np.mean(covered) < 0.995
     assert estimate.noise_std == pytest.approx([1.0, 0.5, 0.2], rel=0.3)
 
 
 def test_the_equations_are_the_papers() -> None:
-    problem = problem_of(zoo.ddarm())
-    (balance,) = energy_balances(problem, 0.05)
+    equations = equations_of(zoo.ddarm())
+    (balance,) = energy_balances(equations, 0.05)
     assert balance.matrix.shape == (299, 15)
-    assert balance.matrix @ truth(problem) == pytest.approx(balance.target, abs=1e-6)
+    assert balance.matrix @ truth(equations) == pytest.approx(balance.target, abs=1e-6)
 
 
 def test_masked_samples_and_gaps_are_left_out() -> None:
@@ -64,8 +64,8 @@ def test_masked_samples_and_gaps_are_left_out() -> None:
     valid[500:600, 1] = False
     effort = np.where(valid, run.effort, np.nan)
     segment = (np.arange(3000) > 1700).astype(np.int64)
-    problem = build_problem(arm(), replace(run, valid=valid, effort=effort, segment=segment))
-    assert Energy().solve(problem).values == pytest.approx(truth(problem), abs=1e-6)
+    equations = build_equations(arm(), replace(run, valid=valid, effort=effort, segment=segment))
+    assert Energy().solve(equations).values == pytest.approx(truth(equations), abs=1e-6)
 
 
 def test_features_do_work_as_well() -> None:
@@ -73,8 +73,8 @@ def test_features_do_work_as_well() -> None:
     feature = SmoothSign(1, 0.5)
     effort = run.effort.copy()
     effort[:, 1] += 3.0 * np.tanh(run.dq[:, 1] / 0.5)
-    problem = build_problem(arm(), replace(run, effort=effort), features=[feature])
-    estimate = Energy().solve(problem)
+    equations = build_equations(arm(), replace(run, effort=effort), terms=[feature])
+    estimate = Energy().solve(equations)
     assert estimate.names[-1] == feature.name
     assert estimate.values[-1] == pytest.approx(3.0, abs=1e-5)
 
@@ -96,8 +96,8 @@ def test_open_and_unsupported_data() -> None:
     with pytest.raises(EstimationError):
         Energy().solve(silent(arm()))
     with pytest.raises(IdentifiabilityError, match="unknowns"):
-        Energy(interval_s=10.0).solve(problem_of(arm()))
+        Energy(interval_s=10.0).solve(equations_of(arm()))
     with pytest.raises(IdentifiabilityError):
-        Energy().solve(problem_of(arm(), samples=3))
+        Energy().solve(equations_of(arm(), samples=3))
     with pytest.raises(ArgumentError):
         Energy(interval_s=0.0)

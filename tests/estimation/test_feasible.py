@@ -7,12 +7,12 @@ import pytest
 
 import dynid.estimation.physical.feasible as feasible_module
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
-from dynid.estimation.problem import build_problem
 from dynid.robot import zoo
 from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 from estimation.planted import planted_run
@@ -73,28 +73,28 @@ def test_log_cholesky_agrees_with_the_cone_solver(seed: int) -> None:
 
 
 def test_fallback_is_taken_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
-    expected = FeasibleWLS(prior_weight=1.0).solve(problem)
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.1))
+    expected = FeasibleWLS(prior_weight=1.0).solve(equations)
     monkeypatch.setattr(feasible_module, "solve_cone_program", lambda program: None)
-    estimate = FeasibleWLS(prior_weight=1.0).solve(problem)
+    estimate = FeasibleWLS(prior_weight=1.0).solve(equations)
     assert any("log-Cholesky" in note for note in estimate.notes)
     np.testing.assert_allclose(estimate.values, expected.values, atol=2e-2)
 
 
 def test_every_body_is_possible_and_near_the_truth() -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.5, samples=300))
-    estimate = FeasibleWLS().solve(problem)
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.5, samples=300))
+    estimate = FeasibleWLS().solve(equations)
     assert estimate.standard is not None
     robot = ROBOT.with_parameters(estimate.standard)
     assert all(body.inertia.is_physical for body in robot.bodies)
     assert all(v >= 0.0 for j in robot.moving_joints for m in j.models[:2] for v in m.values)
-    np.testing.assert_allclose(problem.base.project(estimate.standard), estimate.values, atol=1e-9)
+    np.testing.assert_allclose(equations.base.project(estimate.standard), estimate.values, atol=1e-9)
 
 
 def test_bounds_hold() -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.1))
     bounds = Bounds(mass={LINKS[1]: (1.0, 2.0)}, known=(LINKS[0],), total_mass=(1.0, 100.0))
-    estimate = FeasibleWLS(bounds=bounds).solve(problem)
+    estimate = FeasibleWLS(bounds=bounds).solve(equations)
     assert estimate.standard is not None
     assert 1.0 - 1e-4 <= estimate.standard[19] <= 2.0 + 1e-4
     np.testing.assert_allclose(estimate.standard[:10], ROBOT.parameter_vector[:10], atol=1e-5)
@@ -104,15 +104,15 @@ def test_bounds_hold() -> None:
     "bounds", [Bounds(mass={LINKS[1]: (5.0, 4.0)}), Bounds(mass={LINKS[1]: (50.0, 60.0)}, total_mass=(0.0, 20.0))]
 )
 def test_contradictory_bounds_are_refused(bounds: Bounds) -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.1))
     with pytest.raises(EstimationError, match="no possible robot"):
-        FeasibleWLS(bounds=bounds).solve(problem)
+        FeasibleWLS(bounds=bounds).solve(equations)
 
 
 def test_an_impossible_prior_is_replaced_and_noted() -> None:
     theta = ROBOT.parameter_vector.copy()
     theta[10:16], theta[19] = -1.0, -5.0
-    estimate = FeasibleWLS().solve(build_problem(ROBOT.with_parameters(theta), planted_run(ROBOT, noise=0.1)))
+    estimate = FeasibleWLS().solve(build_equations(ROBOT.with_parameters(theta), planted_run(ROBOT, noise=0.1)))
     assert any("prior" in note and LINKS[1] in note for note in estimate.notes)
     assert estimate.standard is not None
     assert all(body.inertia.is_physical for body in ROBOT.with_parameters(estimate.standard).bodies)
@@ -122,7 +122,7 @@ def test_settings_without_meaning_are_refused() -> None:
     with pytest.raises(ArgumentError):
         FeasibleWLS(margin=2.0)
     with pytest.raises(ArgumentError, match="no joint moves"):
-        FeasibleWLS(bounds=Bounds(mass={"nobody": (0.0, 1.0)})).solve(build_problem(ROBOT, planted_run(ROBOT)))
+        FeasibleWLS(bounds=Bounds(mass={"nobody": (0.0, 1.0)})).solve(build_equations(ROBOT, planted_run(ROBOT)))
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-6])
@@ -130,46 +130,46 @@ def test_torques_without_noise(noise: float) -> None:
     """Rounding is all that is left over; the prior's weight must not be chosen by its sign."""
     prior = zoo.ur10e().with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
     planted = prior.with_parameters(1.2 * prior.parameter_vector)
-    problem = build_problem(prior, planted_run(planted, noise=noise))
-    estimate = FeasibleWLS().solve(problem)
-    truth = problem.base.project(planted.parameter_vector)
+    equations = build_equations(prior, planted_run(planted, noise=noise))
+    estimate = FeasibleWLS().solve(equations)
+    truth = equations.base.project(planted.parameter_vector)
     np.testing.assert_allclose(estimate.values, truth, atol=1e-3 * np.abs(truth).max())
 
 
 def test_one_sided_bounds() -> None:
     run = planted_run(ROBOT, noise=0.05)
-    problem = build_problem(ROBOT, run)
+    equations = build_equations(ROBOT, run)
     inf = np.inf
     wide = Bounds(
         mass={LINKS[1]: (1.0, inf)},
         total_mass=(-inf, 1e3),
         com_box={LINKS[2]: ([-inf, -inf, -5.0], [inf, 5.0, inf])},
     )
-    free = FeasibleWLS(prior_weight=1.0).solve(problem)
+    free = FeasibleWLS(prior_weight=1.0).solve(equations)
     np.testing.assert_allclose(
-        FeasibleWLS(prior_weight=1.0, bounds=wide).solve(problem).values, free.values, rtol=1e-3, atol=1e-3
+        FeasibleWLS(prior_weight=1.0, bounds=wide).solve(equations).values, free.values, rtol=1e-3, atol=1e-3
     )
-    heavy = FeasibleWLS(prior_weight=1.0, bounds=Bounds(mass={LINKS[1]: (50.0, inf)})).solve(problem)
+    heavy = FeasibleWLS(prior_weight=1.0, bounds=Bounds(mass={LINKS[1]: (50.0, inf)})).solve(equations)
     assert heavy.standard is not None
     assert heavy.standard[19] >= 50.0 - 1e-3
 
 
 def test_bounds_that_hold_nothing_are_named() -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.05))
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05))
     with pytest.raises(ArgumentError, match=f"box of {LINKS[2]}.*along x, z"):
-        FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0, 1.0], [0.0, 1.0, 0.0])})).solve(problem)
+        FeasibleWLS(bounds=Bounds(com_box={LINKS[2]: ([1.0, -1.0, 1.0], [0.0, 1.0, 0.0])})).solve(equations)
     with pytest.raises(ArgumentError, match=f"mass of {LINKS[0]}"):
-        FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (np.nan, 1.0)})).solve(problem)
+        FeasibleWLS(bounds=Bounds(mass={LINKS[0]: (np.nan, 1.0)})).solve(equations)
 
 
 def test_bounds_that_hold_are_told_and_what_they_cost() -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.05))
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.05))
     wrong = Bounds(mass={LINKS[1]: (50.0, np.inf)})
-    estimate = FeasibleWLS(prior_weight=1.0, bounds=wrong).solve(problem)
+    estimate = FeasibleWLS(prior_weight=1.0, bounds=wrong).solve(equations)
     assert estimate.given_bounds == (f"mass of {LINKS[1]} in [50, inf] kg",)
     assert set(estimate.given_bounds) <= set(estimate.at_bound)
     true = Bounds(mass={LINKS[1]: (0.1, 100.0)}, known=(LINKS[0],))
-    estimate = FeasibleWLS(prior_weight=1.0, bounds=true).solve(problem)
+    estimate = FeasibleWLS(prior_weight=1.0, bounds=true).solve(equations)
     assert not [name for name in estimate.at_bound if "mass" in name]
     assert not any("contradict" in note for note in estimate.notes)
 
@@ -179,13 +179,13 @@ def test_bounds_against_the_data(kind: str) -> None:
     """The planted robot is another one than the prior that is said to be known, and not symmetric."""
     theta = ROBOT.parameter_vector.copy()
     theta[:30] *= 1.5
-    problem = build_problem(ROBOT, planted_run(ROBOT.with_parameters(theta), noise=0.05))
+    equations = build_equations(ROBOT, planted_run(ROBOT.with_parameters(theta), noise=0.05))
     wrong = {
         "known": Bounds(known=tuple(LINKS[:3])),
         "mirror": Bounds(mirror={link: "xy" for link in LINKS}),
         "com_box": Bounds(com_box={link: ([-0.01, -0.01, -np.inf], [0.01, 0.01, np.inf]) for link in LINKS}),
     }[kind]
-    notes = [note for note in FeasibleWLS(bounds=wrong).solve(problem).notes if "contradict" in note]
+    notes = [note for note in FeasibleWLS(bounds=wrong).solve(equations).notes if "contradict" in note]
     assert len(notes) == 1
     assert "larger than without" in notes[0]
     assert LINKS[1] in notes[0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.features import (
     AngleFriction,
     AngleHarmonic,
@@ -20,7 +21,6 @@ from dynid.estimation.features import (
 )
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.load_features import BaseTilt, CrossTalk, DriveGain, LoadFriction, Reference, SensorCurvature
-from dynid.estimation.problem import build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
@@ -96,19 +96,19 @@ def test_planted_features_are_found() -> None:
     from dataclasses import replace
 
     run = replace(run, effort=run.effort + feature_torque(ROBOT, features, planted, run))
-    problem = build_problem(ROBOT, run, features=features)
-    estimate = WLS().solve(problem)
+    equations = build_equations(ROBOT, run, terms=features)
+    estimate = WLS().solve(equations)
     assert estimate.names[-6:] == tuple(f.name for f in features)
     np.testing.assert_array_less(np.abs(estimate.values[-6:] - planted), 4.0 * estimate.stderr[-6:])
-    kept = WLS().solve(problem.keep(features[:2]))
-    assert len(kept.names) == problem.base.rank + 2
+    kept = WLS().solve(equations.keep(features[:2]))
+    assert len(kept.names) == equations.base.rank + 2
 
 
 def test_parallel_filter_keeps_the_parameters() -> None:
     run = planted_run(ROBOT, samples=3000)
-    problem = build_problem(ROBOT, run, band_hz=5.0)
-    truth = problem.base.project(ROBOT.parameter_vector)
-    np.testing.assert_allclose(WLS().solve(problem).values, truth, atol=1e-8)
+    equations = build_equations(ROBOT, run, band_hz=5.0)
+    truth = equations.base.project(ROBOT.parameter_vector)
+    np.testing.assert_allclose(WLS().solve(equations).values, truth, atol=1e-8)
 
 
 def test_samples_that_do_not_count_never_reach_their_neighbours() -> None:
@@ -118,8 +118,8 @@ def test_samples_that_do_not_count_never_reach_their_neighbours() -> None:
     valid = np.ones(run.q.shape, dtype=bool)
     valid[500:700] = False
     spoilt = np.where(valid, run.effort, 1e6)
-    problem = build_problem(ROBOT, replace(run, effort=spoilt, valid=valid), band_hz=5.0)
-    np.testing.assert_allclose(WLS().solve(problem).values, problem.base.project(ROBOT.parameter_vector), atol=1e-8)
+    equations = build_equations(ROBOT, replace(run, effort=spoilt, valid=valid), band_hz=5.0)
+    np.testing.assert_allclose(WLS().solve(equations).values, equations.base.project(ROBOT.parameter_vector), atol=1e-8)
 
 
 def test_scales_must_be_positive() -> None:

@@ -21,16 +21,16 @@ from support.closed_loops import Scene, scene
 CHOSEN = scene("gautier_khalil_3r")
 
 
-def two_runs(chosen: Scene, filter_effort: bool) -> dynid.Problem:
+def two_runs(chosen: Scene, filter_effort: bool) -> dynid.Samples:
     """Two logs, the second without some samples and with a gap."""
     first, second = (chosen.noisy(seed, filter_effort=filter_effort) for seed in (1, 2))
     segment = (np.arange(second.samples) > 333).astype(np.int64)
     valid = second.valid & (np.arange(second.samples) % 17 > 0)[:, None]
-    return dynid.build_problem(chosen.prior, [first, replace(second, segment=segment, valid=valid)], base=chosen.base)
+    return dynid.build_equations(chosen.prior, [first, replace(second, segment=segment, valid=valid)], base=chosen.base)
 
 
-def simulated(problem: dynid.Problem) -> tuple[LoopRuns, np.ndarray, Motions]:
-    runs, beta = LoopRuns.of(problem), problem.base.project(problem.robot.parameter_vector)
+def simulated(equations: dynid.Samples) -> tuple[LoopRuns, np.ndarray, Motions]:
+    runs, beta = LoopRuns.of(equations), equations.base.project(equations.robot.parameter_vector)
     return runs, beta, runs.simulate(beta)
 
 
@@ -40,16 +40,17 @@ def test_moments_of_blocks_are_those_of_whole_arrays(
     filter_effort: bool, memory: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop_blocks, "MEMORY", memory)
-    problem = two_runs(CHOSEN, filter_effort)
-    runs, beta, motions = simulated(problem)
-    weights, links = np.array([1.0, 2.0, 0.5]), np.array(problem.base.columns) < 30
+    equations = two_runs(CHOSEN, filter_effort)
+    runs, beta, motions = simulated(equations)
+    weights, links = np.array([1.0, 2.0, 0.5]), np.array(equations.base.columns) < 30
     found = _Round.of(runs, _Measured.of(runs, 97), beta, motions, weights)
     slope, right = np.zeros((beta.size, beta.size)), np.zeros(beta.size)
     for run, motion in zip(runs.runs, motions, strict=True):
         e, exact, remade = run.run, run.columns(motion), run.derived(motion)
         assert remade is not None
         measured, lost = (
-            regressor(problem.robot, *states, columns=problem.base.columns) for states in ((e.q, e.dq, e.ddq), remade)
+            regressor(equations.robot, *states, columns=equations.base.columns)
+            for states in ((e.q, e.dq, e.ddq), remade)
         )
         Y = np.where(links, measured + exact - lost, exact)
         turning = 1.0 - np.exp(-((motion.dq / 0.1) ** 2))  # dry friction in every joint
@@ -86,8 +87,8 @@ def test_rows_of_the_covariance_are_those_of_whole_arrays(memory: int, monkeypat
 
 
 def test_estimates_do_not_depend_on_the_blocks() -> None:
-    problem = two_runs(CHOSEN, filter_effort=True)
-    whole, blocks = (dynid.InstrumentalVariables(block=size).solve(problem) for size in (10**6, 500))
+    equations = two_runs(CHOSEN, filter_effort=True)
+    whole, blocks = (dynid.InstrumentalVariables(block=size).solve(equations) for size in (10**6, 500))
     assert np.abs((blocks.values - whole.values) / whole.stderr).max() < 1e-9
     np.testing.assert_allclose(blocks.stderr, whole.stderr, rtol=0.05)  # noise of different blocks is independent
 
@@ -95,7 +96,7 @@ def test_estimates_do_not_depend_on_the_blocks() -> None:
 def test_long_logs_need_the_memory_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_blocks, "MEMORY", 0)
     chosen = scene("gautier_khalil_3r", duration_s=100.0)
-    runs, beta, motions = simulated(chosen.problem(chosen.noisy(1)))
+    runs, beta, motions = simulated(chosen.equations(chosen.noisy(1)))
     regressor_size = 8 * chosen.truth.q.size * beta.size
     peaks = {}
     for size in (500, 10**6):
@@ -111,10 +112,10 @@ def test_long_logs_need_the_memory_of_a_block(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.filterwarnings("error")
 def test_a_possible_robot_is_found_where_noise_turned_an_instrument_round() -> None:
-    problem, truth = CHOSEN.problem(CHOSEN.noisy(1)), CHOSEN.values
-    slope = problem.information.weight().R.T @ problem.information.weight().R
+    equations, truth = CHOSEN.equations(CHOSEN.noisy(1)), CHOSEN.values
+    slope = equations.information.weight().R.T @ equations.information.weight().R
     slope[2, 2] = -1e-3 * slope[2, 2]  # less than nothing is known of XY2
-    found = near_possible(problem, truth, slope)
+    found = near_possible(equations, truth, slope)
     assert np.isfinite(found).all()
     others = np.arange(truth.size) != 2
     assert np.abs(found - truth)[others].max() < 0.3 * np.abs(truth).max()
@@ -135,6 +136,13 @@ def test_a_possible_robot_is_found_where_noise_turned_an_instrument_round() -> N
     ids=lambda e: type(e).__name__,
 )
 def test_the_beginning_of_a_streamed_log_is_not_taken_for_all_of_it(estimator: dynid.Estimator) -> None:
-    problem = replace(CHOSEN.problem(CHOSEN.noisy(1)), streamed=True)
-    with pytest.raises(dynid.ArgumentError, match="of a streamed log only factors were kept"):
-        estimator.solve(problem)
+    known = CHOSEN.equations(CHOSEN.noisy(1))
+    equations = dynid.Factors(
+        robot=known.robot,
+        base=known.base,
+        information=known.information,
+        blocks=known.blocks,
+        excerpts=known.excerpts,
+    )
+    with pytest.raises(dynid.ArgumentError, match=r"needs .*experiments.*these equations hold reduced equations"):
+        estimator.solve(equations)

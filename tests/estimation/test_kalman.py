@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import OLS
 from dynid.estimation.linear.recursive import Recursive
@@ -18,7 +19,6 @@ from dynid.estimation.noisy.direct_model import DirectModel
 from dynid.estimation.noisy.kalman import Kalman, OnlineFilter
 from dynid.estimation.noisy.likelihood import ML
 from dynid.estimation.noisy.linearisation import linearisation
-from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import forward_dynamics, regressor
 from dynid.logs.recording import Recording
 from dynid.loop.laws import assumed_law
@@ -44,7 +44,7 @@ def robot() -> Robot:
 
 
 @cache
-def problem(position: float, torque: float, seconds: float = 4.0) -> Problem:
+def equations(position: float, torque: float, seconds: float = 4.0) -> Samples:
     log = simulate_experiment(
         robot(),
         sum_of_sines(3, amplitude=0.8, period_s=4.0),
@@ -55,7 +55,7 @@ def problem(position: float, torque: float, seconds: float = 4.0) -> Problem:
         seed=1,
     )
     start = robot().with_parameters(1.1 * robot().parameter_vector)
-    return build_problem(start, process(log, cutoff_hz=None))
+    return build_equations(start, process(log, cutoff_hz=None))
 
 
 def planted() -> Floats:
@@ -86,7 +86,7 @@ def test_all_filters_are_recursive_least_squares_on_a_linear_problem(points: boo
 
 
 def test_square_roots_change_nothing() -> None:
-    data = problem(1e-4, 0.1, 1.0)
+    data = equations(1e-4, 0.1, 1.0)
     for kind in ("extended", "unscented"):
         plain, root = (
             Kalman(kind=kind, square_root=flag, position_std=1e-4, torque_std=0.1, torque_between="smooth").solve(data)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def test_square_roots_change_nothing() -> None:
 
 @pytest.mark.parametrize(("kind", "std"), [("extended", 1e-6), ("unscented", 1e-7)])
 def test_without_noise_the_truth_is_found(kind: str, std: float) -> None:
-    data = problem(0.0, 0.0, 2.0)
+    data = equations(0.0, 0.0, 2.0)
     filtered = Kalman(
         kind=kind,  # type: ignore[arg-type]
         position_std=std,
@@ -111,7 +111,7 @@ def test_without_noise_the_truth_is_found(kind: str, std: float) -> None:
 
 
 def test_noise_on_positions_that_spoils_least_squares() -> None:
-    data = problem(1e-3, 0.1)
+    data = equations(1e-3, 0.1)
     plain, filtered = OLS().solve(data), Kalman(position_std=1e-3, torque_std=0.1, torque_between="smooth").solve(data)
     size = np.linalg.norm(planted())
     assert np.linalg.norm(filtered.values - planted()) < 0.01 * size
@@ -120,7 +120,7 @@ def test_noise_on_positions_that_spoils_least_squares() -> None:
 
 
 def test_noise_levels_are_found() -> None:
-    note = Kalman(torque_std=0.1, torque_between="smooth").solve(problem(1e-3, 0.1)).notes[-1]
+    note = Kalman(torque_std=0.1, torque_between="smooth").solve(equations(1e-3, 0.1)).notes[-1]
     assert 0.7e-3 < float(note.split("by ")[1].split(",")[0]) < 1.4e-3
 
 
@@ -191,7 +191,7 @@ def _pushed(state: OnlineFilter, steps: int) -> None:
 def test_torques_between_samples_follow_the_loop() -> None:
     """A loop of 2 kHz logged at 100 Hz: torques are not held for a sample."""
     trial = make_trial(Setting(robot=planted_robot(zoo.gautier_khalil_3r()), duration_s=4.0), Condition(), 1)
-    data = build_problem(trial.robot, trial.raw, base=trial.base)
+    data = build_equations(trial.robot, trial.raw, base=trial.base)
     told = Kalman(position_std=1e-3, torque_std=trial.torque_std)
     found, smooth, held = (replace(told, torque_between=way).solve(data) for way in (None, "smooth", "held"))  # type: ignore[arg-type]
     assert found.values == pytest.approx(smooth.values, abs=1e-12)
@@ -206,7 +206,7 @@ def test_held_torques_act_half_a_control_period_late() -> None:
     loop = Loop(law=assumed_law(robot(), 3.0), reference=reference)
     run = simulate_loop(robot(), loop, every=5)
     log = process(Recording(time=run.time, q=run.q, effort=run.torque), cutoff_hz=None, rest=None)
-    data = build_problem(robot(), replace(log, loop=loop))
+    data = build_equations(robot(), replace(log, loop=loop))
     places = [k for k, name in enumerate(data.names) if name.startswith("FV")]
     found = [Kalman(position_std=1e-5, torque_std=0.01, torque_delay_s=s).solve(data).values for s in (None, 0.0)]
     late, at_once = (np.abs(values - planted())[places] for values in found)
@@ -214,14 +214,14 @@ def test_held_torques_act_half_a_control_period_late() -> None:
 
 
 def test_what_does_not_fit_is_said_or_refused() -> None:
-    data = problem(1e-3, 0.1)
+    data = equations(1e-3, 0.1)
     honest = Kalman(position_std=1e-3, torque_std=0.1, start_std=0.12).solve(data)
     assert len(honest.notes) == 1
     optimistic = Kalman(position_std=1e-3, torque_std=0.001, start_std=0.12).solve(data)
     assert "do not fit" in optimistic.notes[0]
     assert optimistic.inflation.max() > 2.0
     run = data.experiments[0]
-    flipped = build_problem(data.robot, replace(run, effort=-run.effort))
+    flipped = build_equations(data.robot, replace(run, effort=-run.effort))
     with pytest.raises(EstimationError, match=r"run away|do not move"):
         Kalman(position_std=1e-3, torque_std=0.1).solve(flipped)
 
@@ -240,6 +240,6 @@ def test_noise_is_no_motion(estimator: Estimator) -> None:
     rng = np.random.default_rng(0)
     q = 0.3 + 1e-4 * rng.normal(size=(400, 3))
     log = Recording(time=np.arange(400) / 100.0, q=q, effort=5.0 + 0.1 * rng.normal(size=q.shape))
-    data = build_problem(robot(), process(log, cutoff_hz=None, rest=None))
+    data = build_equations(robot(), process(log, cutoff_hz=None, rest=None))
     with pytest.raises(IdentifiabilityError, match="no joint moves"):
         estimator.solve(data)

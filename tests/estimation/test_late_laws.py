@@ -34,5 +34,5 @@ def test_wrong_gains_of_a_late_law_are_said(
     truth = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=late(1.0, 1.0)), every=EVERY)
     log = replace(CHOSEN, truth=truth).noisy(1, cutoff_hz=cutoff_hz)
     told = replace(log, loop=replace(CHOSEN.loop, law=late(*factors)))
-    messages = [finding.message for finding in dynid.check_controller(CHOSEN.problem(told), CHOSEN.values)]
+    messages = [finding.message for finding in dynid.check_controller(CHOSEN.equations(told), CHOSEN.values)]
     assert any(f"its {part} part differs" in message for message in messages) if part else not messages

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS
-from dynid.estimation.problem import build_problem
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
@@ -35,13 +35,13 @@ def with_motion(run: Experiment, joint: int | None) -> Experiment:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_exact_without_noise(estimator: Estimator) -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT))
-    truth = problem.base.project(ROBOT.parameter_vector)
-    np.testing.assert_allclose(estimator.solve(problem).values, truth, atol=2e-4)
+    equations = build_equations(ROBOT, planted_run(ROBOT))
+    truth = equations.base.project(ROBOT.parameter_vector)
+    np.testing.assert_allclose(estimator.solve(equations).values, truth, atol=2e-4)
 
 
 def test_a_locked_joint_is_reported() -> None:
-    estimate = WLS().solve(build_problem(ROBOT, with_motion(planted_run(ROBOT), 2)))
+    estimate = WLS().solve(build_equations(ROBOT, with_motion(planted_run(ROBOT), 2)))
     open_ones = {name for name, free in zip(estimate.names, estimate.undetermined, strict=True) if free}
     assert {"IA3", "FV3", "FC3"} <= open_ones
     assert np.isinf(estimate.stderr[estimate.undetermined]).all()
@@ -50,7 +50,7 @@ def test_a_locked_joint_is_reported() -> None:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_a_robot_at_rest_reveals_next_to_nothing(estimator: Estimator) -> None:
-    estimate = estimator.solve(build_problem(ROBOT, with_motion(planted_run(ROBOT), None)))
+    estimate = estimator.solve(build_equations(ROBOT, with_motion(planted_run(ROBOT), None)))
     assert np.count_nonzero(np.isfinite(estimate.stderr)) <= 1
     assert np.isfinite(estimate.values).all()
 
@@ -58,25 +58,25 @@ def test_a_robot_at_rest_reveals_next_to_nothing(estimator: Estimator) -> None:
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_too_few_samples_are_refused(estimator: Estimator) -> None:
     with pytest.raises(IdentifiabilityError, match="18 equations cannot determine 58"):
-        estimator.solve(build_problem(ROBOT, planted_run(ROBOT, samples=3)))
+        estimator.solve(build_equations(ROBOT, planted_run(ROBOT, samples=3)))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_zero_torques_are_refused(estimator: Estimator) -> None:
     run = planted_run(ROBOT)
     with pytest.raises(IdentifiabilityError, match="all torques are zero"):
-        estimator.solve(build_problem(ROBOT, replace(run, effort=np.zeros(run.q.shape))))
+        estimator.solve(build_equations(ROBOT, replace(run, effort=np.zeros(run.q.shape))))
 
 
 def test_nothing_valid_is_refused() -> None:
     run = planted_run(ROBOT)
     with pytest.raises(IdentifiabilityError, match="no valid sample"):
-        build_problem(ROBOT, replace(run, valid=np.zeros(run.q.shape, dtype=bool)))
+        build_equations(ROBOT, replace(run, valid=np.zeros(run.q.shape, dtype=bool)))
 
 
 def test_joints_must_match() -> None:
     with pytest.raises(ArgumentError, match="moving joints"):
-        build_problem(zoo.scara(), planted_run(ROBOT))
+        build_equations(zoo.scara(), planted_run(ROBOT))
 
 
 def test_dependent_columns_are_reported() -> None:
@@ -84,7 +84,7 @@ def test_dependent_columns_are_reported() -> None:
     run = planted_run(robot, noise=0.01)
     from dynid.estimation.features import SaturatingViscous
 
-    twice = build_problem(robot, run, features=[SaturatingViscous(0), SaturatingViscous(0)])
+    twice = build_equations(robot, run, terms=[SaturatingViscous(0), SaturatingViscous(0)])
     estimate = WLS().solve(twice)
     assert estimate.undetermined[-2:].all()
     assert np.isfinite(estimate.stderr[:-2]).all()
@@ -98,9 +98,9 @@ def test_a_noisy_file_counts_less() -> None:
     for seed in range(15):
         quiet = planted_run(robot, samples=400, noise=0.05, seed=seed)
         loud = planted_run(robot, samples=400, noise=2.0, seed=100 + seed, motion=3)
-        problem = build_problem(robot, [quiet, loud], base=base)
+        equations = build_equations(robot, [quiet, loud], base=base)
         for per_file, found in errors.items():
-            estimate = WLS(per_file=per_file).solve(problem)
+            estimate = WLS(per_file=per_file).solve(equations)
             found.append(np.linalg.norm((estimate.values - planted) / (1.0 + np.abs(planted))))
         interval = estimate.interval()
         covered.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))

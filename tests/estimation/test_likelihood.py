@@ -10,13 +10,13 @@ from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
 from dynid.estimation.noisy.likelihood import ML
 from dynid.estimation.noisy.linearisation import linearisation
 from dynid.estimation.noisy.motion_noise import impulse_responses, position_noise
 from dynid.estimation.noisy.position_errors import NoisyStretch, _bands
-from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
 from dynid.loop.laws import assumed_law
@@ -30,19 +30,19 @@ from dynid.robot import zoo
 from dynid.studies.compare.trial import planted_robot
 from dynid.terms.joint_models import RotorInertia, Viscous
 
-from .planted import arm, experiment, planted_run, problem_of, still, truth
+from .planted import arm, equations_of, experiment, planted_run, still, truth
 
 
-def noisy_positions(position: float, seed: int, torque: float = 0.1) -> Problem:
+def noisy_positions(position: float, seed: int, torque: float = 0.1) -> Samples:
     path = sum_of_sines(3, amplitude=0.8, period_s=6.0)
     noise = Noise(position=position, effort=torque)
     log = simulate_experiment(arm(), path, rate_hz=100.0, duration_s=8.0, noise=noise, with_velocity=False, seed=seed)
-    return build_problem(arm(), process(log, cutoff_hz=None))
+    return build_equations(arm(), process(log, cutoff_hz=None))
 
 
 def test_white_noise_and_exact_positions_are_weighted_least_squares() -> None:
-    problem = problem_of(arm(), noise=(0.5, 0.2, 0.1))
-    likely, weighted = ML(position_std=0.0, most_order=0).solve(problem), WLS(rounds=20).solve(problem)
+    equations = equations_of(arm(), noise=(0.5, 0.2, 0.1))
+    likely, weighted = ML(position_std=0.0, most_order=0).solve(equations), WLS(rounds=20).solve(equations)
     assert likely.values == pytest.approx(weighted.values, abs=1e-9)
     assert likely.noise_std == pytest.approx([0.5, 0.2, 0.1], rel=0.1)
 
@@ -67,11 +67,11 @@ def test_coloured_noise_is_whitened_and_intervals_hold() -> None:
         run = planted_run(arm(), motion=seed)
         rng = np.random.default_rng(seed)
         colour = lfilter([1.0], [1.0, -0.9], rng.normal(scale=0.2, size=run.effort.shape), axis=0)
-        problem = build_problem(arm(), experiment(run.q, run.dq, run.ddq, run.effort + colour, run.rate_hz))
-        likely, weighted = ML(position_std=0.0).solve(problem), WLS().solve(problem)
-        errors.append([np.linalg.norm(e.values - truth(problem)) for e in (likely, weighted)])
+        equations = build_equations(arm(), experiment(run.q, run.dq, run.ddq, run.effort + colour, run.rate_hz))
+        likely, weighted = ML(position_std=0.0).solve(equations), WLS().solve(equations)
+        errors.append([np.linalg.norm(e.values - truth(equations)) for e in (likely, weighted)])
         interval = likely.interval()
-        inside.append(np.mean((interval[:, 0] <= truth(problem)) & (truth(problem) <= interval[:, 1])))
+        inside.append(np.mean((interval[:, 0] <= truth(equations)) & (truth(equations) <= interval[:, 1])))
         assert "[1, 1, 1]" in likely.notes[-1]
     assert np.mean(errors, axis=0)[0] < 0.95 * np.mean(errors, axis=0)[1]
     assert np.mean(inside) > 0.88
@@ -80,25 +80,25 @@ def test_coloured_noise_is_whitened_and_intervals_hold() -> None:
 def test_noise_on_positions_leaves_no_bias_and_honest_intervals() -> None:
     ratios, plain = [], []
     for seed in range(4):
-        problem = noisy_positions(1e-3, seed)
-        likely = ML(position_std=1e-3, torque_std=0.1).solve(problem)
-        ratios.append((likely.values - truth(problem)) / likely.stderr)
-        plain.append(np.linalg.norm(OLS().solve(problem).values - truth(problem)))
-        assert np.linalg.norm(likely.values - truth(problem)) < 0.1 * plain[-1]
+        equations = noisy_positions(1e-3, seed)
+        likely = ML(position_std=1e-3, torque_std=0.1).solve(equations)
+        ratios.append((likely.values - truth(equations)) / likely.stderr)
+        plain.append(np.linalg.norm(OLS().solve(equations).values - truth(equations)))
+        assert np.linalg.norm(likely.values - truth(equations)) < 0.1 * plain[-1]
     assert 0.7 < np.sqrt(np.mean(np.square(ratios))) < 1.3
 
 
 def test_noise_levels_need_not_be_known() -> None:
-    problem = noisy_positions(1e-4, 1)
-    likely, known = ML().solve(problem), ML(position_std=1e-4, torque_std=0.1).solve(problem)
+    equations = noisy_positions(1e-4, 1)
+    likely, known = ML().solve(equations), ML(position_std=1e-4, torque_std=0.1).solve(equations)
     assert np.all(np.abs(likely.values - known.values) < 1.5 * known.stderr)
     assert likely.noise_std[1:] == pytest.approx([0.1, 0.1], rel=0.4)
 
 
 def test_without_noise_the_truth_is_found() -> None:
     run = planted_run(arm(), samples=600)
-    problem = build_problem(arm(), run)
-    assert ML(position_std=0.0).solve(problem).values == pytest.approx(truth(problem), abs=1e-7)
+    equations = build_equations(arm(), run)
+    assert ML(position_std=0.0).solve(equations).values == pytest.approx(truth(equations), abs=1e-7)
 
 
 def test_noise_of_positions_is_found() -> None:
@@ -133,23 +133,23 @@ def test_the_equations_hold_for_disturbed_motion() -> None:
     from dynid.estimation.noisy.position_errors import NoisyStretch
 
     run = planted_run(arm(), samples=80, rate_hz=50.0)
-    problem = build_problem(arm(), run)
+    equations = build_equations(arm(), run)
     change = 1e-6 * np.random.default_rng(0).normal(size=run.q.shape)
     stretch = NoisyStretch(run.q + change, run.effort, run.valid, run.rate_hz, CentralDifferences())
-    target, Y, _ = stretch.equations(linearisation(arm(), problem.base), run.q, truth(problem))
+    target, Y, _ = stretch.equations(linearisation(arm(), equations.base), run.q, truth(equations))
     moved = [np.ascontiguousarray(x) for x in stretch.motion(run.q + change)]
     still_there = [np.ascontiguousarray(x) for x in stretch.motion(run.q)]
     difference = inverse_dynamics(arm(), *moved) - inverse_dynamics(arm(), *still_there)
     assert run.effort[8:-8] - target == pytest.approx(difference, abs=2e-5 * np.abs(difference).max() + 1e-6)
-    assert Y.shape == (64, 3, problem.base.rank)
+    assert Y.shape == (64, 3, equations.base.rank)
 
 
 def test_traces_are_those_of_the_inverse_covariance() -> None:
     """They say how large the torques' noise is, and so how wide intervals are."""
     run, std, variances = planted_run(arm(), samples=300, rate_hz=100.0), 1e-4, np.array([0.04, 0.01, 0.0025])
-    problem = build_problem(arm(), run)
+    equations = build_equations(arm(), run)
     stretch = NoisyStretch(run.q, run.effort, run.valid, run.rate_hz, CentralDifferences())
-    equations = stretch.equations(linearisation(arm(), problem.base), run.q, truth(problem))
+    equations = stretch.equations(linearisation(arm(), equations.base), run.q, truth(equations))
     noise = [Autoregression.white(float(variance)) for variance in variances]
     found = stretch.solve(equations, std, noise).trace
     J = equations[2]
@@ -205,33 +205,33 @@ def test_held_torques_act_half_a_control_period_late() -> None:
     run, rng = simulate_loop(robot, loop, every=5), np.random.default_rng(0)
     noise = (1e-4 * rng.normal(size=run.q.shape), 0.05 * rng.normal(size=run.q.shape))
     log = process(Recording(time=run.time, q=run.q + noise[0], effort=run.torque + noise[1]), cutoff_hz=None, rest=None)
-    problem = build_problem(robot, replace(log, loop=loop))
-    places = [k for k, name in enumerate(problem.names) if name.startswith("FV")]
+    equations = build_equations(robot, replace(log, loop=loop))
+    places = [k for k, name in enumerate(equations.names) if name.startswith("FV")]
     planted = base_parameters(robot).project(robot.parameter_vector)
     late, at_once = (
-        ML(position_std=1e-4, torque_delay_s=delay, fed_back=False).solve(problem) for delay in (None, 0.0)
+        ML(position_std=1e-4, torque_delay_s=delay, fed_back=False).solve(equations) for delay in (None, 0.0)
     )
     assert np.all(np.abs((late.values - planted) / late.stderr) < 4.0)
     assert np.abs(late.values - planted)[places].max() < 0.01 * np.abs(at_once.values - planted)[places].max()
     assert np.abs((at_once.values - planted) / at_once.stderr)[places].max() > 10.0
     with pytest.raises(ArgumentError, match="samples after"):
-        ML(position_std=1e-4, torque_delay_s=0.1).solve(problem)
+        ML(position_std=1e-4, torque_delay_s=0.1).solve(equations)
 
 
 def test_torques_of_the_wrong_sign_are_refused() -> None:
     run = noisy_positions(1e-3, 0).experiments[0]
-    flipped = build_problem(arm(), replace(run, effort=-run.effort))
+    flipped = build_equations(arm(), replace(run, effort=-run.effort))
     with pytest.raises(EstimationError, match="negative"):
         ML(position_std=1e-3).solve(flipped)
     exact = planted_run(arm(), noise=0.1)
     with pytest.raises(EstimationError, match="negative"):
-        ML(position_std=0.0).solve(build_problem(arm(), replace(exact, effort=-exact.effort)))
+        ML(position_std=0.0).solve(build_equations(arm(), replace(exact, effort=-exact.effort)))
 
 
 def test_noise_levels_that_do_not_fit_are_said() -> None:
-    problem = noisy_positions(1e-3, 0)
-    right = ML(position_std=1e-3, torque_std=0.1).solve(problem)
-    wrong = ML(position_std=2e-4, torque_std=0.1).solve(problem)
+    equations = noisy_positions(1e-3, 0)
+    right = ML(position_std=1e-3, torque_std=0.1).solve(equations)
+    wrong = ML(position_std=2e-4, torque_std=0.1).solve(equations)
     assert not any("do not fit" in note for note in right.notes)
     assert any("do not fit" in note for note in wrong.notes)
     assert np.all(wrong.stderr > right.stderr / 3.0)
@@ -241,8 +241,8 @@ def test_positions_that_were_low_passed_are_told() -> None:
     path = sum_of_sines(3, amplitude=0.8, period_s=6.0)
     noise = Noise(position=1e-3, effort=0.1)
     log = simulate_experiment(arm(), path, rate_hz=100.0, duration_s=8.0, noise=noise, with_velocity=False)
-    problem = build_problem(arm(), process(log))
-    likely, exact = (ML(position_std=std).solve(problem) for std in (None, 0.0))
+    equations = build_equations(arm(), process(log))
+    likely, exact = (ML(position_std=std).solve(equations) for std in (None, 0.0))
     assert any("cutoff_hz=None" in note for note in likely.notes)
     assert not any("cutoff_hz=None" in note for note in exact.notes)
 

@@ -13,7 +13,7 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
-from .planted import arm, coverage, problem_of, silent, still, truth, with_friction
+from .planted import arm, coverage, equations_of, silent, still, truth, with_friction
 
 
 def chain(name: str, *rows: DH, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> Robot:
@@ -34,39 +34,39 @@ FOUR_CASES = [
 @pytest.mark.parametrize("robot", FOUR_CASES, ids=lambda r: r.name)
 def test_agrees_with_the_batch_fit_without_noise(robot: Robot) -> None:
     for model in (robot, with_friction(robot)):
-        problem = problem_of(model)
-        estimate = LinkByLink().solve(problem)
+        equations = equations_of(model)
+        estimate = LinkByLink().solve(equations)
         assert not estimate.undetermined.any()
-        assert estimate.values == pytest.approx(WLS().solve(problem).values, abs=1e-8)
-        assert estimate.values == pytest.approx(truth(problem), abs=1e-8)
+        assert estimate.values == pytest.approx(WLS().solve(equations).values, abs=1e-8)
+        assert estimate.values == pytest.approx(truth(equations), abs=1e-8)
 
 
 def test_intervals_hold_with_noise() -> None:
     covered = []
     for seed in range(8):
-        problem = problem_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed)
-        covered.append(coverage(problem, LinkByLink().solve(problem)))
+        equations = equations_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed)
+        covered.append(coverage(equations, LinkByLink().solve(equations)))
     assert 0.9 < np.mean(covered) < 0.995
 
 
 def test_steps_report_condition_and_excitation() -> None:
-    problem = problem_of(zoo.stanford())
-    steps = LinkByLink().steps(problem)
-    assert [step.joint for step in steps] == list(reversed(problem.robot.joint_names))
-    assert sorted(name for step in steps for name in step.parameters) == sorted(problem.names)
+    equations = equations_of(zoo.stanford())
+    steps = LinkByLink().steps(equations)
+    assert [step.joint for step in steps] == list(reversed(equations.robot.joint_names))
+    assert sorted(name for step in steps for name in step.parameters) == sorted(equations.names)
     assert [len(step.parameters) for step in steps] == [7, 7, 7, 4, 7, 1]  # [Lin1995] Theorem 2
     assert all(step.persistently_exciting and 1.0 <= step.condition < 1e4 for step in steps)
     assert "persistently exciting" in str(step_table(steps))
-    assert LinkByLink().solve(problem).extras["condition joint6"] == steps[0].condition
+    assert LinkByLink().solve(equations).extras["condition joint6"] == steps[0].condition
 
 
 def test_a_locked_joint_is_not_persistently_excited() -> None:
-    problem = still(arm(), [2])
-    steps = {step.joint: step for step in LinkByLink().steps(problem)}
-    last = steps[problem.robot.joint_names[2]]
+    equations = still(arm(), [2])
+    steps = {step.joint: step for step in LinkByLink().steps(equations)}
+    last = steps[equations.robot.joint_names[2]]
     assert not last.persistently_exciting
     assert last.condition == np.inf
-    estimate = LinkByLink().solve(problem)
+    estimate = LinkByLink().solve(equations)
     assert any("not persistently exciting" in note for note in estimate.notes)
     assert estimate.undetermined.any()
     assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
@@ -77,4 +77,4 @@ def test_unsupported_data() -> None:
     with pytest.raises(EstimationError):
         LinkByLink().solve(silent(arm()))
     with pytest.raises(IdentifiabilityError):
-        LinkByLink().steps(problem_of(arm(), samples=3))
+        LinkByLink().steps(equations_of(arm(), samples=3))

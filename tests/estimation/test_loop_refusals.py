@@ -34,7 +34,7 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
         (lambda: dynid.Kalman(passes=0), "^passes is 0. Give a whole number, one or more.$"),
         (lambda: dynid.Kalman(spread=-1.0), "^spread is -1.0. Give a number above zero"),
         (lambda: dynid.Kalman(drift=-1.0), "^drift is -1.0. Give a number from zero on"),
-        (lambda: dynid.stream_problem(CHOSEN.prior, [iter([CHOSEN.clean()])]), r"logs\[0\] is a list_iterator"),  # type: ignore[list-item]
+        (lambda: dynid.stream_equations(CHOSEN.prior, [iter([CHOSEN.clean()])]), r"logs\[0\] is a list_iterator"),  # type: ignore[list-item]
     ],
 )
 def test_settings_without_meaning_are_refused(make: Callable[[], object], reason: str) -> None:
@@ -50,9 +50,9 @@ def test_settings_without_meaning_are_refused(make: Callable[[], object], reason
     ],
 )
 def test_laws_that_no_robot_follows_are_refused(law: dynid.ControlLaw, reason: str) -> None:
-    problem = CHOSEN.problem(CHOSEN.noisy(0))
+    equations = CHOSEN.equations(CHOSEN.noisy(0))
     with pytest.raises(dynid.ArgumentError, match=reason):
-        InLoop(estimator=dynid.DIDIM(), law=law, rate_hz=500.0, motions=(lambda: MOTION,)).solve(problem)
+        InLoop(estimator=dynid.DIDIM(), law=law, rate_hz=500.0, motions=(lambda: MOTION,)).solve(equations)
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ def truth(integral: bool) -> dynid.LoopSimulation:
     return dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=law), every=EVERY)
 
 
-def cut_log(seed: int, integral: bool, first: int = 150) -> dynid.Problem:
+def cut_log(seed: int, integral: bool, first: int = 150) -> dynid.Samples:
     """A log without its first 1.5 s, in no loop."""
     rng, run = np.random.default_rng(seed), truth(integral)
     q = run.q + 1e-3 * rng.normal(size=run.q.shape)
     effort = run.torque + 0.5 * rng.normal(size=run.q.shape)
     log = dynid.Recording(time=run.time[first:], q=q[first:], effort=effort[first:])
-    return dynid.build_problem(CHOSEN.prior, dynid.process(log, cutoff_hz=20.0, rest=None), base=CHOSEN.base)
+    return dynid.build_equations(CHOSEN.prior, dynid.process(log, cutoff_hz=20.0, rest=None), base=CHOSEN.base)
 
 
 def brought(estimator: dynid.Estimator, integral: bool) -> InLoop:
@@ -91,9 +91,9 @@ def test_positions_do_not_tell_an_offset_from_what_a_law_remembered() -> None:
     robot = CHOSEN.prior.with_joint_models(
         dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset()
     )
-    problem = dynid.build_problem(robot, cut_log(0, True).experiments)
+    equations = dynid.build_equations(robot, cut_log(0, True).experiments)
     with pytest.raises(dynid.IdentifiabilityError, match="OFF1, OFF2, OFF3 from where the simulation started"):
-        brought(dynid.CLOE(), True).solve(problem)
+        brought(dynid.CLOE(), True).solve(equations)
 
 
 def test_a_law_that_is_not_simulated_is_not_tested() -> None:
@@ -128,6 +128,6 @@ def test_a_fit_that_noise_has_spoilt_is_not_the_only_start() -> None:
         rate_hz=500.0,
         motions=(lambda: SplinedMotion([(time, motion.q)]),),
     )
-    found = estimator.solve(dynid.build_problem(chosen.prior, log, base=chosen.base))
+    found = estimator.solve(dynid.build_equations(chosen.prior, log, base=chosen.base))
     away = np.abs(found.values - chosen.values) / found.stderr
     assert np.mean(away < 1.96) > 0.85

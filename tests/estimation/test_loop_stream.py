@@ -17,7 +17,7 @@ from dynid.estimation.closed_loop.instrumental import _Measured, _Round
 from dynid.estimation.closed_loop.loop_runs import LoopRuns
 from dynid.estimation.closed_loop.loop_stream import StreamSearch
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion
-from dynid.estimation.stream_problem import stream_problem
+from dynid.estimation.stream_equations import stream_equations
 from dynid.processing.process import Processing
 from dynid.processing.simulation import sum_of_sines
 from dynid.processing.streaming import process_stream
@@ -60,14 +60,14 @@ def log(
     )  # type: ignore[arg-type]
 
 
-def in_memory(whole: dynid.Recording, law: dynid.ControlLaw, options: Processing = LOW_PASS) -> dynid.Problem:
+def in_memory(whole: dynid.Recording, law: dynid.ControlLaw, options: Processing = LOW_PASS) -> dynid.Factors:
     run = dynid.process(whole, cutoff_hz=options.cutoff_hz, rest=None, filter_effort=options.filter_effort)
     parts = with_loop([run], MOTION, law=law, rate_hz=500.0, longest=10**9)
-    return dynid.build_problem(CHOSEN.prior, list(parts), base=CHOSEN.base)
+    return dynid.build_equations(CHOSEN.prior, list(parts), base=CHOSEN.base)
 
 
-def streamed(*logs: Log) -> dynid.Problem:
-    return stream_problem(CHOSEN.prior, logs, base=CHOSEN.base)
+def streamed(*logs: Log) -> dynid.Factors:
+    return stream_equations(CHOSEN.prior, logs, base=CHOSEN.base)
 
 
 @pytest.mark.parametrize("filter_effort", [False, True])
@@ -98,7 +98,7 @@ def test_with_the_same_steps_of_the_integrator_nothing_but_rounding_differs(
     smooth, path = recording(scene("gautier_khalil_3r", duration_s=30.0)), tmp_path / "log.npy"
     pieces = log(saved(smooth, path), CHOSEN.loop.law)
     whole = in_memory(smooth, CHOSEN.loop.law)
-    memory = dynid.build_problem(CHOSEN.prior, list(stated(whole.experiments)), base=CHOSEN.base)
+    memory = dynid.build_equations(CHOSEN.prior, list(stated(whole.experiments)), base=CHOSEN.base)
     expected, found = estimator.solve(memory), estimator.solve(streamed(lambda: stated(pieces())))
     assert np.abs((found.values - expected.values) / expected.stderr).max() < 1e-5
     np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-6)
@@ -133,8 +133,8 @@ def test_behind_a_gap_the_simulation_starts_anew(tmp_path: Path) -> None:
     run = dynid.process(broken, cutoff_hz=20.0, rest=None)
     parts = list(with_loop([run], motion, law=law, rate_hz=500.0, longest=10**9))
     assert len(parts) == 2
-    problem = dynid.build_problem(CHOSEN.prior, parts, base=CHOSEN.base)
-    whole = dynid.InstrumentalVariables(block=500).solve(problem)
+    equations = dynid.build_equations(CHOSEN.prior, parts, base=CHOSEN.base)
+    whole = dynid.InstrumentalVariables(block=500).solve(equations)
     # behind a gap the whole log's uniform clock starts anew, the stream's goes on
     assert np.abs((found.values - whole.values) / whole.stderr).max() < 0.05
     np.testing.assert_allclose(found.stderr, whole.stderr, rtol=0.05)
@@ -147,9 +147,9 @@ def test_a_log_four_times_as_long_needs_no_more_memory(tmp_path: Path) -> None:
             recording(scene("gautier_khalil_3r", duration_s=duration_s, friction_speed=None)),
             tmp_path / f"{duration_s}.npy",
         )
-        problem = streamed(log(path, law, rows=400))
+        equations = streamed(log(path, law, rows=400))
         tracemalloc.start()
-        dynid.InstrumentalVariables(block=256, iterations=1).solve(problem)
+        dynid.InstrumentalVariables(block=256, iterations=1).solve(equations)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.15 * peaks[0]
@@ -159,10 +159,10 @@ def test_assumed_loops_of_a_stream_are_those_of_the_log_in_memory(tmp_path: Path
     estimator = InLoop(estimator=dynid.InstrumentalVariables(block=500), rate_hz=500.0)
     quiet = recording(noise=1e-5)
     run = dynid.process(quiet, cutoff_hz=20.0, rest=None)
-    whole = estimator.solve(dynid.build_problem(CHOSEN.prior, run, base=CHOSEN.base))
+    whole = estimator.solve(dynid.build_equations(CHOSEN.prior, run, base=CHOSEN.base))
     path = saved(quiet, tmp_path / "log.npy")
     pieces = lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)  # noqa: E731
-    found = estimator.solve(stream_problem(CHOSEN.prior, [pieces], base=CHOSEN.base))
+    found = estimator.solve(stream_equations(CHOSEN.prior, [pieces], base=CHOSEN.base))
     assert np.abs((found.values - whole.values) / whole.stderr).max() < 0.02  # gains scale with fewer poses
     np.testing.assert_allclose(found.stderr, whole.stderr, rtol=0.02)
     assert sum(note.startswith("assumed") for note in found.notes) == 2
@@ -209,7 +209,7 @@ def test_streams_in_loops_leave_out_the_time_in_which_the_start_is_forgotten(tmp
     path, truth = saved(recording(), tmp_path / "log.npy"), CHOSEN.values
     pieces = lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)  # noqa: E731
     brought = InLoop(estimator=dynid.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=(lambda: MOTION,))
-    found = brought.solve(stream_problem(CHOSEN.prior, [pieces], base=CHOSEN.base))
+    found = brought.solve(stream_equations(CHOSEN.prior, [pieces], base=CHOSEN.base))
     away = np.abs((found.values - truth) / found.stderr)
     assert np.mean(away < 1.96) > 0.85
     assert away.max() < 3.5

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.energy import Energy
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.momentum import Momentum
 from dynid.estimation.linear.power import Power
 from dynid.estimation.linear.robust import Cauchy, Huber
-from dynid.estimation.problem import build_problem
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -37,7 +37,7 @@ def test_white_torque_noise(band_hz: float | None) -> None:
     hits = []
     for seed in range(RUNS):
         run = planted_run(ROBOT, samples=1000, noise=0.1, seed=seed)
-        estimate = WLS().solve(build_problem(ROBOT, run, base=BASE, band_hz=band_hz))
+        estimate = WLS().solve(build_equations(ROBOT, run, base=BASE, band_hz=band_hz))
         hits.append(covered(estimate.interval()))
     assert 0.90 < np.mean(hits) < 0.985
 
@@ -49,7 +49,7 @@ def test_coloured_torque_noise_widens_the_intervals() -> None:
         white = np.random.default_rng(seed).normal(size=(4200, ROBOT.dof))
         noise = lfilter([0.2], [1.0, -0.8], white, axis=0)[200:]
         run = replace(clean, effort=clean.effort + 0.1 * noise)
-        estimate = WLS().solve(build_problem(ROBOT, run, base=BASE))
+        estimate = WLS().solve(build_equations(ROBOT, run, base=BASE))
         hits.append(covered(estimate.interval()))
         inflation.append(estimate.inflation.mean())
     assert np.mean(inflation) > 3.0  # (1 + 0.8) / (1 - 0.8) = 9 for constant columns
@@ -67,8 +67,8 @@ def test_coloured_torque_noise_of_every_estimator(estimator: Estimator) -> None:
         white = np.random.default_rng(seed).normal(size=(2200, robot.dof))
         noise = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0)[200:]
         clean = planted_run(robot, samples=2000, rate_hz=200.0, period_s=10.0, motion=seed)
-        problem = build_problem(robot, replace(clean, effort=clean.effort + 0.3 * noise))
-        hits.append(coverage(problem, estimator.solve(problem)))
+        equations = build_equations(robot, replace(clean, effort=clean.effort + 0.3 * noise))
+        hits.append(coverage(equations, estimator.solve(equations)))
     assert 0.86 < np.mean(hits) < 0.99
 
 
@@ -84,6 +84,6 @@ def test_position_noise() -> None:
             with_velocity=False,
             seed=seed,
         )
-        estimate = WLS().solve(build_problem(ROBOT, process(log, cutoff_hz=15.0, rest=None), base=BASE))
+        estimate = WLS().solve(build_equations(ROBOT, process(log, cutoff_hz=15.0, rest=None), base=BASE))
         hits.append(covered(estimate.interval()))
     assert 0.90 < np.mean(hits) < 0.99

@@ -53,14 +53,14 @@ def test_numpy_and_machine_code_give_the_same_sensitivities() -> None:
 @pytest.mark.parametrize("estimator", [dynid.OLS(), *ESTIMATORS], ids=["ols", *NAMES])
 def test_all_agree_without_noise(estimator: dynid.Estimator) -> None:
     chosen = three()
-    found = estimator.solve(chosen.problem(chosen.clean()))
+    found = estimator.solve(chosen.equations(chosen.clean()))
     assert np.linalg.norm(found.values - chosen.values) < 1e-8 * np.linalg.norm(chosen.values)
 
 
 @pytest.mark.parametrize("estimator", [dynid.DIDIM(), dynid.CLOE(), dynid.CLIE()], ids=["didim", "cloe", "clie"])
 def test_without_noise_intervals_hold_what_the_iteration_leaves(estimator: dynid.Estimator) -> None:
     chosen = three()
-    found = estimator.solve(chosen.problem(chosen.clean()))
+    found = estimator.solve(chosen.equations(chosen.clean()))
     assert np.all(np.abs(found.values - chosen.values) < 2.0 * found.stderr)
     assert np.all(found.stderr < 1e-5 * np.abs(chosen.values).max())
     assert any("no noise is left over" in note for note in found.notes)
@@ -68,14 +68,14 @@ def test_without_noise_intervals_hold_what_the_iteration_leaves(estimator: dynid
 
 def test_noise_biases_least_squares() -> None:
     chosen = three()
-    found = dynid.OLS().solve(chosen.problem(chosen.noisy(0, cutoff_hz=None)))
+    found = dynid.OLS().solve(chosen.equations(chosen.noisy(0, cutoff_hz=None)))
     assert np.abs((found.values - chosen.values) / found.stderr).max() > 10.0
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
 def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.Estimator) -> None:
     chosen = three()
-    found = [estimator.solve(chosen.problem(chosen.noisy(seed))) for seed in range(4)]
+    found = [estimator.solve(chosen.equations(chosen.noisy(seed))) for seed in range(4)]
     away = np.array([(estimate.values - chosen.values) / estimate.stderr for estimate in found])
     assert np.abs(away.mean(axis=0)).max() < 2.0  # of four: four standard deviations
     assert np.mean(np.abs(away) < 1.96) > 0.85
@@ -86,7 +86,7 @@ def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.Estimator)
 @pytest.mark.parametrize("name", ["gautier_khalil_3r", "puma560"])
 def test_instrumental_variables_end_where_more_simulations_change_nothing(name: str) -> None:
     chosen = made(name) if name != "puma560" else made(name, 5.0)
-    log = chosen.problem(chosen.noisy(0))
+    log = chosen.equations(chosen.noisy(0))
     ended, further = (dynid.InstrumentalVariables(tolerance=t).solve(log) for t in (0.1, 1e-5))
     assert further.extras["simulations"] > ended.extras["simulations"]
     assert np.abs((ended.values - further.values) / further.stderr).max() < 0.1
@@ -100,7 +100,7 @@ def test_a_wrong_control_law_is_said(estimator: dynid.Estimator, share: float) -
     law = chosen.loop.law
     assert isinstance(law, dynid.PD)
     wrong = replace(chosen.loop, law=dynid.PD(share * np.asarray(law.kp), law.kd))
-    found = estimator.solve(chosen.problem(replace(chosen.noisy(0), loop=wrong)))
+    found = estimator.solve(chosen.equations(replace(chosen.noisy(0), loop=wrong)))
     assert any("control law" in note for note in found.notes)
     assert found.extras["controller_mismatch"] > 0.1
 
@@ -108,7 +108,7 @@ def test_a_wrong_control_law_is_said(estimator: dynid.Estimator, share: float) -
 def test_a_right_control_law_is_not_accused() -> None:
     chosen = three()
     for seed in range(6):
-        assert not dynid.check_controller(chosen.problem(chosen.noisy(seed)), chosen.values)
+        assert not dynid.check_controller(chosen.equations(chosen.noisy(seed)), chosen.values)
 
 
 @pytest.mark.parametrize("cutoff_hz", [20.0, None])
@@ -120,21 +120,21 @@ def test_the_control_law_is_judged_whatever_the_parameters(cutoff_hz: float | No
     wrong = chosen.base.project(chosen.prior.parameter_vector)  # up to 20 % off
     for seed in range(4):
         log = chosen.noisy(seed, cutoff_hz=cutoff_hz)
-        assert not dynid.check_controller(chosen.problem(log), wrong)
+        assert not dynid.check_controller(chosen.equations(log), wrong)
         for part, other in (
             ("proportional", dynid.PD(1.05 * kp, kd)),
             ("derivative", dynid.PD(kp, 0.7 * kd)),
             ("integral", dynid.PID(kp, 3.0 * kp, kd)),
         ):
             told = replace(log, loop=replace(chosen.loop, law=other))
-            found = dynid.check_controller(chosen.problem(told), wrong)
+            found = dynid.check_controller(chosen.equations(told), wrong)
             assert any(part in finding.message for finding in found)
 
 
 def test_consistent_estimates_are_possible_robots() -> None:
     chosen = made("puma560", 5.0)
-    found = dynid.DIDIM(consistent=True).solve(chosen.problem(chosen.noisy(0)))
-    plain = dynid.DIDIM().solve(chosen.problem(chosen.noisy(0)))
+    found = dynid.DIDIM(consistent=True).solve(chosen.equations(chosen.noisy(0)))
+    plain = dynid.DIDIM().solve(chosen.equations(chosen.noisy(0)))
     assert found.standard is not None
     robot = chosen.prior.with_parameters(found.standard)
     assert all(body.inertia.is_physical for body in robot.bodies)
@@ -144,16 +144,16 @@ def test_consistent_estimates_are_possible_robots() -> None:
 
 def test_the_loop_is_asked_for() -> None:
     chosen = three()
-    problem = chosen.problem(replace(chosen.clean(), loop=None))
+    equations = chosen.equations(replace(chosen.clean(), loop=None))
     for estimator in ESTIMATORS:
         with pytest.raises(ArgumentError, match="loop"):
-            estimator.solve(problem)
+            estimator.solve(equations)
     late = replace(chosen.clean(), loop=replace(chosen.loop, start_s=0.0007))
     with pytest.raises(ArgumentError, match="control instants"):
-        dynid.DIDIM().solve(chosen.problem(late))
+        dynid.DIDIM().solve(chosen.equations(late))
     outside = replace(chosen.clean(), loop=replace(chosen.loop, start_s=5.0))
     with pytest.raises(ArgumentError, match="reference"):
-        dynid.DIDIM().solve(chosen.problem(outside))
+        dynid.DIDIM().solve(chosen.equations(outside))
 
 
 def test_a_motion_that_shows_too_little_is_refused() -> None:
@@ -164,7 +164,7 @@ def test_a_motion_that_shows_too_little_is_refused() -> None:
     run = dynid.simulate_loop(chosen.robot, loop, every=EVERY)
     rest = replace(Scene(chosen.robot, chosen.prior, loop, run, chosen.base).clean(), valid=np.ones(run.q.shape, bool))
     with pytest.raises(IdentifiabilityError):
-        dynid.DIDIM().solve(chosen.problem(rest))
+        dynid.DIDIM().solve(chosen.equations(rest))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:2], ids=NAMES[:2])
@@ -183,7 +183,7 @@ def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.Estimator
 def test_a_low_pass_does_not_bias_instrumental_variables(filter_effort: bool) -> None:
     chosen = three()
     log = chosen.noisy(0, position=0.0, torque=0.0, cutoff_hz=6.0, filter_effort=filter_effort)
-    flattened, found = (e.solve(chosen.problem(log)).values for e in (dynid.OLS(), dynid.InstrumentalVariables()))
+    flattened, found = (e.solve(chosen.equations(log)).values for e in (dynid.OLS(), dynid.InstrumentalVariables()))
     size = np.linalg.norm(chosen.values)
     assert np.linalg.norm(flattened - chosen.values) > 1e-2 * size
     assert np.linalg.norm(found - chosen.values) < 1e-6 * size
@@ -194,7 +194,7 @@ def test_samples_thinned_out_are_simulated_at_the_rate_of_the_log() -> None:
     run = dynid.simulate_loop(chosen.robot, chosen.loop)
     recording = dynid.Recording(time=run.time, q=run.q, effort=run.torque)
     log = replace(dynid.process(recording, cutoff_hz=8.0, rate_hz=50.0, rest=None), loop=chosen.loop)
-    found = dynid.InstrumentalVariables().solve(chosen.problem(log)).values
+    found = dynid.InstrumentalVariables().solve(chosen.equations(log)).values
     assert np.linalg.norm(found - chosen.values) < 1e-6 * np.linalg.norm(chosen.values)
 
 
@@ -202,7 +202,7 @@ def test_samples_thinned_out_are_simulated_at_the_rate_of_the_log() -> None:
 def test_a_start_that_underrates_light_joints_is_left(seed: int) -> None:
     # least squares finds a wrist so light that its simulation chatters; the robot's own values lead to the truth
     chosen = made("tx40")
-    found = dynid.InstrumentalVariables().solve(chosen.problem(chosen.noisy(seed)))
+    found = dynid.InstrumentalVariables().solve(chosen.equations(chosen.noisy(seed)))
     away = np.abs(found.values - chosen.values) / found.stderr
     assert away.max() < 5.0
     assert np.mean(away < 1.96) > 0.8

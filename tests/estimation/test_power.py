@@ -10,31 +10,31 @@ from dynid.estimation.linear.power import Power, power_balances
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 
-from .planted import arm, coverage, problem_of, silent, still, truth
+from .planted import arm, coverage, equations_of, silent, still, truth
 
 
 @pytest.mark.parametrize("robot", [zoo.ddarm(), arm(), zoo.scara()], ids=lambda r: r.name)
 def test_the_truth_without_noise(robot: Robot) -> None:
-    problem = problem_of(robot)
-    estimate = Power().solve(problem)
+    equations = equations_of(robot)
+    estimate = Power().solve(equations)
     assert not estimate.undetermined.any()
-    assert estimate.values == pytest.approx(truth(problem), abs=1e-8)
+    assert estimate.values == pytest.approx(truth(equations), abs=1e-8)
 
 
 def test_intervals_hold_with_noise() -> None:
     covered = []
     for seed in range(8):
-        problem = problem_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed)
-        estimate = Power().solve(problem)
-        covered.append(coverage(problem, estimate))
+        equations = equations_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed)
+        estimate = Power().solve(equations)
+        covered.append(coverage(equations, estimate))
     assert 0.9 < np.mean(covered) < 0.995
     assert estimate.noise_std == pytest.approx([1.0, 0.5, 0.2], rel=0.3)
 
 
 def test_one_equation_per_sample() -> None:
-    problem = problem_of(arm())
-    assert sum(len(balance.target) for balance in power_balances(problem)) == 1500
-    assert Power().solve(problem).extras["equations"] == 1500
+    equations = equations_of(arm())
+    assert sum(len(balance.target) for balance in power_balances(equations)) == 1500
+    assert Power().solve(equations).extras["equations"] == 1500
 
 
 def test_open_and_unsupported_data() -> None:

@@ -8,13 +8,13 @@ from scipy.linalg import logm
 from scipy.optimize import least_squares
 
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.estimation.physical.prior_distance import Distance, prior_residual
 from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
-from dynid.estimation.problem import build_problem
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
 from dynid.terms.joint_models import Coulomb, Offset, Viscous
@@ -60,12 +60,12 @@ def test_slopes_are_those_of_the_residual(distance: Distance, near: float) -> No
 def test_optimum_by_another_parametrisation(distance: Distance) -> None:
     """The same cost over triangles L with Q = L L^T, by SciPy, from the prior."""
     run = planted_run(ROBOT, noise=0.3, samples=120)
-    problem = build_problem(ROBOT, run)
-    factor = problem.information.weight(refined_weights(problem))
+    equations = build_equations(ROBOT, run)
+    factor = equations.information.weight(refined_weights(equations))
     settings = FeasibleWLS(prior_weight=30.0, distance=distance, signs=False)
-    mine = feasible_parameters(problem, factor, 30.0, settings).theta
+    mine = feasible_parameters(equations, factor, 30.0, settings).theta
     coordinates = PriorCoordinates.of(ROBOT, np.zeros(0))
-    matrix, bodies = factor.R @ problem.grouping @ coordinates.from_scaled, ROBOT.dof
+    matrix, bodies = factor.R @ equations.grouping @ coordinates.from_scaled, ROBOT.dof
     lower = np.tril_indices(4)
 
     def unknowns(u: np.ndarray) -> np.ndarray:
@@ -93,11 +93,11 @@ def test_optimum_by_another_parametrisation(distance: Distance) -> None:
 @pytest.mark.parametrize("friction", [True, False])
 def test_every_distance_gives_possible_robots(distance: Distance, friction: bool) -> None:
     robot = ROBOT if friction else zoo.scara()
-    problem = build_problem(robot, planted_run(robot, noise=0.5, samples=300))
-    estimate = FeasibleWLS(distance=distance).solve(problem)
+    equations = build_equations(robot, planted_run(robot, noise=0.5, samples=300))
+    estimate = FeasibleWLS(distance=distance).solve(equations)
     assert estimate.standard is not None
     assert all(body.inertia.is_physical for body in robot.with_parameters(estimate.standard).bodies)
-    truth = problem.base.project(robot.parameter_vector)
+    truth = equations.base.project(robot.parameter_vector)
     assert np.all(np.abs(estimate.values - truth) < 6.0 * estimate.stderr + 1e-6)
 
 
@@ -160,7 +160,7 @@ def test_symmetries() -> None:
 
 
 def test_bounds_hold_in_the_estimate() -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.1))
     low, high = np.full(3, -0.05), np.full(3, 0.02)
     corners = np.array([[x, y, z] for x in (-0.04, 0.03) for y in (-0.04, 0.03) for z in (-0.04, 0.03)])
     bounds = Bounds(
@@ -169,7 +169,7 @@ def test_bounds_hold_in_the_estimate() -> None:
         com_ellipsoid={LINKS[0]: (np.zeros(3), (0.1, 0.01, 0.02))},
         mirror={LINKS[3]: "xy"},
     )
-    theta = FeasibleWLS(bounds=bounds).solve(problem).standard
+    theta = FeasibleWLS(bounds=bounds).solve(equations).standard
     assert theta is not None
     com = [theta[10 * j + 6 : 10 * j + 9] / theta[10 * j + 9] for j in range(4)]
     assert np.all(com[1] >= low - 1e-4)
@@ -180,14 +180,14 @@ def test_bounds_hold_in_the_estimate() -> None:
 
 
 def test_a_contradiction_is_named_and_nothing_else() -> None:
-    problem = build_problem(ROBOT, planted_run(ROBOT, noise=0.1))
+    equations = build_equations(ROBOT, planted_run(ROBOT, noise=0.1))
     bounds = Bounds(
         mass={LINKS[0]: (0.0, 100.0), LINKS[1]: (50.0, 60.0)},
         total_mass=(0.0, 20.0),
         com_box={LINKS[2]: (np.full(3, -1.0), np.full(3, 1.0))},
     )
     with pytest.raises(EstimationError, match="no possible robot") as caught:
-        FeasibleWLS(bounds=bounds).solve(problem)
+        FeasibleWLS(bounds=bounds).solve(equations)
     assert f"mass of {LINKS[1]} in [50, 60] kg" in str(caught.value)
     assert "total mass" in str(caught.value)
     assert LINKS[2] not in str(caught.value)

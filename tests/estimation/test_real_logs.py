@@ -37,7 +37,7 @@ def test_tx40_friction_is_the_circulated_one() -> None:
     wrist = dict.fromkeys(robot.joint_names[-2:], 1.0)
     robot = robot.with_joint_models(*PLAIN, dynid.Coupling(wrist))
     run = dynid.process(log("tx40", robot), cutoff_hz=60.0, dead_band=0.02)
-    estimate = dynid.WLS().solve(dynid.build_problem(robot, run, band_hz=30.0))
+    estimate = dynid.WLS().solve(dynid.build_equations(robot, run, band_hz=30.0))
     found = dict(zip(estimate.names, estimate.values, strict=True))
     for symbol, values in CIRCULATED.items():
         for joint, value in enumerate(values, start=1):

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DataError, EstimationError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import OLS
 from dynid.estimation.linear.recursive import Recursive
-from dynid.estimation.problem import build_problem
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 
-from .planted import arm, coverage, planted_run, problem_of, silent, still, truth, with_friction
+from .planted import arm, coverage, equations_of, planted_run, silent, still, truth, with_friction
 
 
 def test_equals_batch() -> None:
-    problem = problem_of(with_friction(zoo.puma560()), noise=0.5)
-    estimate, batch = Recursive().solve(problem), OLS().solve(problem)
+    equations = equations_of(with_friction(zoo.puma560()), noise=0.5)
+    estimate, batch = Recursive().solve(equations), OLS().solve(equations)
     assert estimate.values == pytest.approx(batch.values, abs=1e-8)
     assert estimate.stderr == pytest.approx(batch.stderr, rel=1e-6)
 
@@ -30,7 +30,7 @@ def test_sample_by_sample_equals_batch() -> None:
     state = Recursive().begin(arm())
     for k in range(300):
         state = state.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
-    batch = OLS().solve(build_problem(arm(), run))
+    batch = OLS().solve(build_equations(arm(), run))
     assert state.values == pytest.approx(batch.values, abs=1e-8)
     assert state.samples == 300
     assert state.noise_std == pytest.approx([0.5] * 3, rel=0.1)
@@ -58,13 +58,15 @@ def test_forgetting_follows_a_load_that_is_picked_up() -> None:
         run = planted_run(robot, samples=1500)
         state = state.update(run.q, run.dq, run.ddq, run.effort)
     assert state.values == pytest.approx(base.project(heavy.parameter_vector), abs=1e-4)
-    assert not np.allclose(OLS().solve(build_problem(light, [planted_run(light), run])).values, state.values, atol=0.1)
+    assert not np.allclose(
+        OLS().solve(build_equations(light, [planted_run(light), run])).values, state.values, atol=0.1
+    )
 
 
 def test_intervals_hold_with_forgetting() -> None:
     covered = [
-        coverage(problem, Recursive(forgetting=0.998).solve(problem))
-        for problem in (problem_of(arm(), noise=0.5, seed=seed, motion=seed) for seed in range(8))
+        coverage(equations, Recursive(forgetting=0.998).solve(equations))
+        for equations in (equations_of(arm(), noise=0.5, seed=seed, motion=seed) for seed in range(8))
     ]
     assert 0.88 < np.mean(covered) <= 1.0
 
@@ -83,8 +85,8 @@ def test_missing_torques_do_not_count() -> None:
     effort[::2, 1] = np.nan
     state = Recursive().begin(arm()).update(run.q, run.dq, run.ddq, effort)
     assert state.equations == 3 * 400 - 200
-    problem = build_problem(arm(), replace(run, effort=effort, valid=~np.isnan(effort)))
-    assert state.values == pytest.approx(truth(problem), abs=1e-8)
+    equations = build_equations(arm(), replace(run, effort=effort, valid=~np.isnan(effort)))
+    assert state.values == pytest.approx(truth(equations), abs=1e-8)
 
 
 def test_wrong_input_is_refused() -> None:

@@ -11,16 +11,16 @@ from dynid.estimation.linear.ridge import Ridge
 from dynid.estimation.linear.truncated_svd import TruncatedSVD
 from dynid.kernels import inverse_dynamics
 
-from .planted import arm, atkeson_problem, silent, still, truth
+from .planted import arm, atkeson_equations, silent, still, truth
 
 ATKESONS_ZEROS = ("M3", "MZ3", "XX3", "XX2")
 ATKESONS_REST = {"YZ2", "YY3", "ZZ2", "ZZ1", "YY2", "MY2"}
 
 
 def test_the_papers_zeros_leave_the_papers_parameters() -> None:
-    problem = atkeson_problem()
+    equations = atkeson_equations()
     estimator = ReducedSet(zero=ATKESONS_ZEROS)
-    kept = set(estimator.kept(problem))
+    kept = set(estimator.kept(equations))
     assert len(kept) == 15
     assert kept >= ATKESONS_REST
     assert not kept & set(ATKESONS_ZEROS)
@@ -28,20 +28,20 @@ def test_the_papers_zeros_leave_the_papers_parameters() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 2.0])
 def test_ridge_singular_values_and_reduced_set_agree(noise: float) -> None:
-    problem = atkeson_problem(noise)
-    reduced = ReducedSet(zero=ATKESONS_ZEROS).solve(problem)
-    assert reduced.values == pytest.approx(TruncatedSVD().solve(problem).values, abs=1e-9)
-    ridge = Ridge(10.0).solve(problem).values
+    equations = atkeson_equations(noise)
+    reduced = ReducedSet(zero=ATKESONS_ZEROS).solve(equations)
+    assert reduced.values == pytest.approx(TruncatedSVD().solve(equations).values, abs=1e-9)
+    ridge = Ridge(10.0).solve(equations).values
     assert np.linalg.norm(ridge - reduced.values) < 1e-3 * np.linalg.norm(reduced.values)
     if not noise:
-        assert reduced.values == pytest.approx(truth(problem), abs=1e-9)
+        assert reduced.values == pytest.approx(truth(equations), abs=1e-9)
 
 
 def test_all_of_them_give_the_same_torques() -> None:
-    problem = atkeson_problem(2.0)
-    run = problem.experiments[0]
+    equations = atkeson_equations(2.0)
+    run = equations.experiments[0]
     torques = [
-        inverse_dynamics(problem.robot.with_parameters(estimator.parameters(problem)), run.q, run.dq, run.ddq)
+        inverse_dynamics(equations.robot.with_parameters(estimator.parameters(equations)), run.q, run.dq, run.ddq)
         for estimator in (TruncatedSVD(), ReducedSet(), ReducedSet(zero=ATKESONS_ZEROS), Ridge())
     ]
     largest = np.abs(torques[0]).max()
@@ -52,19 +52,19 @@ def test_all_of_them_give_the_same_torques() -> None:
 
 def test_zeros_that_change_the_torques_are_refused() -> None:
     with pytest.raises(ArgumentError, match="14 of 15"):
-        ReducedSet(zero=("MX3",)).solve(atkeson_problem())
+        ReducedSet(zero=("MX3",)).solve(atkeson_equations())
     with pytest.raises(ArgumentError, match="no parameter"):
-        ReducedSet(zero=("nonsense",)).solve(atkeson_problem())
+        ReducedSet(zero=("nonsense",)).solve(atkeson_equations())
 
 
 def test_a_locked_joint_reduces_the_set_further() -> None:
-    problem = still(arm(), [2])
-    estimate = ReducedSet().solve(problem)
-    kept = ReducedSet().kept(problem)
-    assert len(kept) == problem.information.weight().rank < len(problem.names)
+    equations = still(arm(), [2])
+    estimate = ReducedSet().solve(equations)
+    kept = ReducedSet().kept(equations)
+    assert len(kept) == equations.information.weight().rank < len(equations.names)
     assert estimate.undetermined.any()
-    run = problem.experiments[0]
-    assert problem.torque(estimate.values, run) == pytest.approx(run.effort, abs=1e-6)
+    run = equations.experiments[0]
+    assert equations.torque(estimate.values, run) == pytest.approx(run.effort, abs=1e-6)
 
 
 def test_zero_torques_are_refused() -> None:

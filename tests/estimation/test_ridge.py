@@ -12,47 +12,47 @@ from dynid.estimation.linear.truncated_svd import TruncatedSVD
 from dynid.kernels import regressor
 from dynid.robot import zoo
 
-from .planted import arm, atkeson_problem, coverage, problem_of, silent, still, truth
+from .planted import arm, atkeson_equations, coverage, equations_of, silent, still, truth
 
 
 def test_equation_20_on_the_regressor_itself() -> None:
-    problem = atkeson_problem()
-    K = np.concatenate([regressor(problem.robot, run.q, run.dq, run.ddq) for run in problem.experiments])
+    equations = atkeson_equations()
+    K = np.concatenate([regressor(equations.robot, run.q, run.dq, run.ddq) for run in equations.experiments])
     K = K.reshape(-1, 30)
-    tau = np.concatenate([run.effort for run in problem.experiments]).ravel()
+    tau = np.concatenate([run.effort for run in equations.experiments]).ravel()
     expected = np.linalg.solve(K.T @ K + 10.0 * np.eye(30), K.T @ tau)  # (20)
-    assert Ridge(10.0).parameters(problem) == pytest.approx(expected, abs=1e-8)
+    assert Ridge(10.0).parameters(equations) == pytest.approx(expected, abs=1e-8)
 
 
 def test_the_papers_figures() -> None:
-    problem = atkeson_problem()
-    estimate = Ridge(10.0).solve(problem)
+    equations = atkeson_equations()
+    estimate = Ridge(10.0).solve(equations)
     assert estimate.extras["smallest_eigenvalue"] == pytest.approx(2935, rel=0.01)  # 3395 on the measured motion
-    psi, least = Ridge(10.0).parameters(problem), TruncatedSVD().parameters(problem)
+    psi, least = Ridge(10.0).parameters(equations), TruncatedSVD().parameters(equations)
     assert np.linalg.norm(psi - least) / np.linalg.norm(least) == pytest.approx(2.6e-4, rel=0.5)
-    assert estimate.values == pytest.approx(truth(problem), abs=5e-3)
-    assert Ridge().solve(problem).extras["d"] == pytest.approx(10.0 * 2935 / 3395, rel=0.01)
+    assert estimate.values == pytest.approx(truth(equations), abs=5e-3)
+    assert Ridge().solve(equations).extras["d"] == pytest.approx(10.0 * 2935 / 3395, rel=0.01)
 
 
 def test_unidentifiable_parameters_stay_at_zero() -> None:
-    problem = atkeson_problem()
-    psi = dict(zip(problem.base.layout.names, Ridge().parameters(problem), strict=True))
-    assert max(abs(psi[name]) for name in problem.base.unidentifiable) < 1e-9
+    equations = atkeson_equations()
+    psi = dict(zip(equations.base.layout.names, Ridge().parameters(equations), strict=True))
+    assert max(abs(psi[name]) for name in equations.base.unidentifiable) < 1e-9
 
 
 @pytest.mark.parametrize("d", ["paper", "gcv"])
 def test_intervals_hold_with_noise_and_bias(d: str) -> None:
     covered = [
-        coverage(problem, Ridge(d).solve(problem))  # type: ignore[arg-type]
-        for problem in (problem_of(arm(), noise=0.5, seed=seed) for seed in range(8))
+        coverage(equations, Ridge(d).solve(equations))  # type: ignore[arg-type]
+        for equations in (equations_of(arm(), noise=0.5, seed=seed) for seed in range(8))
     ]
     assert 0.88 < np.mean(covered) <= 1.0
 
 
 def test_cross_validation_beats_least_squares_where_data_are_poor() -> None:
-    problem = problem_of(zoo.puma560(), noise=2.0, amplitude=0.05, samples=400)
-    ridge, plain = Ridge("gcv").solve(problem), OLS().solve(problem)
-    assert np.linalg.norm(ridge.values - truth(problem)) < 0.5 * np.linalg.norm(plain.values - truth(problem))
+    equations = equations_of(zoo.puma560(), noise=2.0, amplitude=0.05, samples=400)
+    ridge, plain = Ridge("gcv").solve(equations), OLS().solve(equations)
+    assert np.linalg.norm(ridge.values - truth(equations)) < 0.5 * np.linalg.norm(plain.values - truth(equations))
 
 
 def test_open_and_unsupported_data() -> None:
@@ -62,7 +62,7 @@ def test_open_and_unsupported_data() -> None:
     with pytest.raises(EstimationError):
         Ridge().solve(silent(arm()))
     with pytest.raises(IdentifiabilityError):
-        Ridge().solve(problem_of(arm(), samples=3))
+        Ridge().solve(equations_of(arm(), samples=3))
     with pytest.raises(ArgumentError):
         Ridge(-1.0)
     with pytest.raises(ArgumentError):

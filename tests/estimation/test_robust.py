@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.robust import Cauchy, Huber
-from dynid.estimation.problem import build_problem
 
-from .planted import arm, coverage, planted_run, problem_of, silent, still, truth
+from .planted import arm, coverage, equations_of, planted_run, silent, still, truth
 
 NOISE = (1.0, 0.5, 0.2)
 
 
 @pytest.mark.parametrize("estimator", [Huber(), Cauchy()])
 def test_without_noise_the_truth(estimator: Huber | Cauchy) -> None:
-    problem = problem_of(arm())
-    assert estimator.solve(problem).values == pytest.approx(truth(problem), abs=1e-9)
+    equations = equations_of(arm())
+    assert estimator.solve(equations).values == pytest.approx(truth(equations), abs=1e-9)
 
 
 @pytest.mark.parametrize(("estimator", "bias"), [(Huber(), 1.0), (Cauchy(), 0.2)])
 def test_five_percent_of_gross_outliers(estimator: Huber | Cauchy, bias: float) -> None:
-    clean = problem_of(arm(), noise=NOISE)
-    spoiled = problem_of(arm(), noise=NOISE, outliers=0.05)
+    clean = equations_of(arm(), noise=NOISE)
+    spoiled = equations_of(arm(), noise=NOISE, outliers=0.05)
     reference = WLS().solve(clean)
     error = np.abs(WLS().solve(spoiled).values - truth(spoiled)) / reference.stderr
     robust = estimator.solve(spoiled)
@@ -39,10 +39,10 @@ def test_five_percent_of_gross_outliers(estimator: Huber | Cauchy, bias: float) 
 def test_normal_noise_costs_little_and_intervals_hold(estimator: Huber | Cauchy) -> None:
     covered = []
     for seed in range(3):
-        problem = problem_of(arm(), noise=NOISE, seed=seed)
-        estimate = estimator.solve(problem)
-        assert np.median(estimate.stderr / WLS().solve(problem).stderr) == pytest.approx(1.026, abs=0.06)
-        covered.append(coverage(problem, estimate))
+        equations = equations_of(arm(), noise=NOISE, seed=seed)
+        estimate = estimator.solve(equations)
+        assert np.median(estimate.stderr / WLS().solve(equations).stderr) == pytest.approx(1.026, abs=0.06)
+        covered.append(coverage(equations, estimate))
     assert 0.88 < np.mean(covered) <= 1.0
 
 
@@ -56,8 +56,8 @@ def test_a_block_boundary_and_masked_samples_change_nothing() -> None:
         effort=effort,
         valid=valid,
     )
-    problem = build_problem(arm(), masked)
-    assert coverage(problem, Huber().solve(problem)) > 0.8
+    equations = build_equations(arm(), masked)
+    assert coverage(equations, Huber().solve(equations)) > 0.8
 
 
 def test_open_parameters_are_reported() -> None:
@@ -72,9 +72,9 @@ def test_data_without_support_is_refused() -> None:
     with pytest.raises(EstimationError, match="zero"):
         Huber().solve(silent(arm()))
     with pytest.raises(IdentifiabilityError, match="nothing to judge the noise by"):
-        Huber().solve(problem_of(arm(), samples=3))
+        Huber().solve(equations_of(arm(), samples=3))
     with pytest.raises(ArgumentError):
         Huber(tuning=0.0)
-    low_passed = build_problem(arm(), planted_run(arm()), band_hz=10.0)
+    low_passed = build_equations(arm(), planted_run(arm()), band_hz=10.0)
     with pytest.raises(ArgumentError, match="low-passed"):
         Huber().solve(low_passed)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.features import Feature, Hysteresis, LaggedSign, SaturatingViscous, SmoothSign, Stribeck
-from dynid.estimation.problem import build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.scales import fitted_scales
 from dynid.robot import zoo
@@ -24,8 +24,8 @@ def test_planted_scales_come_back() -> None:
     planted: list[Feature] = [SmoothSign(0, 0.3), Hysteresis(1, 0.08), LaggedSign(2, 0.1), Stribeck(3, 0.4)]
     effort = run.effort + feature_torque(ROBOT, planted, np.full(4, 2.0), run)
     guesses = [replace(f, scale=f.scale * factor) for f, factor in zip(planted, (0.4, 2.0, 2.5, 0.5), strict=True)]
-    problem = build_problem(ROBOT, replace(run, effort=effort), features=[*guesses, SaturatingViscous(0)])
-    found = fitted_scales(problem).features
+    equations = build_equations(ROBOT, replace(run, effort=effort), terms=[*guesses, SaturatingViscous(0)])
+    found = fitted_scales(equations).terms
     for mine, true in zip(found, planted, strict=False):
         assert mine.scale == pytest.approx(true.scale, rel=0.1), mine.name
     assert found[-1] == SaturatingViscous(0)
@@ -33,4 +33,4 @@ def test_planted_scales_come_back() -> None:
 
 def test_spans_without_meaning_are_refused() -> None:
     with pytest.raises(ArgumentError):
-        fitted_scales(build_problem(ROBOT, planted_run(ROBOT, noise=0.1)), span=1.0)
+        fitted_scales(build_equations(ROBOT, planted_run(ROBOT, noise=0.1)), span=1.0)

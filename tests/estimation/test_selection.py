@@ -33,13 +33,13 @@ def test_a_planted_term_is_kept_and_noise_is_not() -> None:
     other = planted_run(ROBOT, samples=2000, noise=0.05, motion=3, seed=9)
     predicted = fit.torque(other) - feature_torque(ROBOT, features, np.ones(ROBOT.dof), other)
     assert np.sqrt(np.mean((predicted - other.effort) ** 2)) < 0.06
-    with pytest.raises(ArgumentError, match="features"):
+    with pytest.raises(ArgumentError, match="has terms"):
         fit.predict(other.q, other.dq, other.ddq)
 
 
 def test_nothing_is_kept_where_the_model_is_right() -> None:
     fit = identify(ROBOT, planted_run(ROBOT, samples=2000, noise=0.05), select=ForwardSelection())
-    assert fit.features == ()
+    assert fit.terms == ()
 
 
 def test_memory_is_found() -> None:
@@ -47,7 +47,7 @@ def test_memory_is_found() -> None:
     features = [LaggedSign(joint, 0.1) for joint in range(ROBOT.dof)]
     planted = run.effort + feature_torque(ROBOT, features, np.full(ROBOT.dof, 2.0), run)
     fit = identify(ROBOT, replace(run, effort=planted), select=ForwardSelection())
-    assert any(feature in fit.features for feature in features)
+    assert any(feature in fit.terms for feature in features)
 
 
 def test_rules_without_meaning_are_refused() -> None:
@@ -63,4 +63,4 @@ def test_a_single_joint_has_candidates_too(tmp_path: Path) -> None:
         '<joint name="j1" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>'
     )
     robot = dynid.read_urdf(file).with_joint_models(Viscous(0.5), Coulomb(0.4))
-    assert identify(robot, planted_run(robot, samples=2000, noise=0.02), select=ForwardSelection()).features == ()
+    assert identify(robot, planted_run(robot, samples=2000, noise=0.02), select=ForwardSelection()).terms == ()

@@ -24,7 +24,7 @@ def sharp() -> Scene:
 def off(here: Scene, prior: dynid.Robot, friction_speed: float | None) -> np.ndarray:
     """Dry friction by DIDIM, in standard errors from the truth."""
     log = replace(here.noisy(3), loop=replace(here.loop, friction_speed=friction_speed))
-    found = dynid.DIDIM().solve(dynid.build_problem(prior, log, base=here.base))
+    found = dynid.DIDIM().solve(dynid.build_equations(prior, log, base=here.base))
     dry = [k for k, name in enumerate(here.base.names) if name.startswith("FC")]
     return np.abs((found.values - here.values) / found.stderr)[dry]
 

@@ -9,12 +9,12 @@ import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.bootstrap import BlockBootstrap
+from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS
-from dynid.estimation.problem import build_problem
 from dynid.links.identify import identify
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
@@ -41,8 +41,8 @@ def hits(prior: Robot, estimator: Estimator, noise: float) -> np.ndarray:
     """(runs, b) whether the 95 % interval held the planted value."""
     found = []
     for seed in range(RUNS):
-        problem = build_problem(prior, planted_run(TRUTH, samples=300, noise=noise, seed=seed), base=BASE)
-        interval, planted = estimator.solve(problem).interval(), problem.base.project(TRUTH.parameter_vector)
+        equations = build_equations(prior, planted_run(TRUTH, samples=300, noise=noise, seed=seed), base=BASE)
+        interval, planted = estimator.solve(equations).interval(), equations.base.project(TRUTH.parameter_vector)
         found.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
     return np.array(found)
 
@@ -63,9 +63,9 @@ def test_intervals_survive_active_constraints() -> None:
     robot = TRUTH.with_parameters(theta)
     held, found = 0, []
     for seed in range(RUNS):
-        problem = build_problem(robot, planted_run(robot, samples=300, noise=0.3, seed=seed), base=BASE)
-        estimate = FeasibleWLS(prior_weight=1e-3).solve(problem)
-        interval, planted = estimate.interval(), problem.base.project(theta)
+        equations = build_equations(robot, planted_run(robot, samples=300, noise=0.3, seed=seed), base=BASE)
+        estimate = FeasibleWLS(prior_weight=1e-3).solve(equations)
+        interval, planted = estimate.interval(), equations.base.project(theta)
         found.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
         held += bool(estimate.at_bound)
     assert held > 0.9 * RUNS
@@ -73,16 +73,16 @@ def test_intervals_survive_active_constraints() -> None:
 
 
 def test_known_bodies_leave_less_uncertain() -> None:
-    problem = build_problem(TRUTH, planted_run(TRUTH, samples=400, noise=0.5))
-    free = FeasibleWLS(prior_weight=1e-3).solve(problem)
+    equations = build_equations(TRUTH, planted_run(TRUTH, samples=400, noise=0.5))
+    free = FeasibleWLS(prior_weight=1e-3).solve(equations)
     bounds = Bounds(known=tuple(LINKS[1:]))
-    held = FeasibleWLS(prior_weight=1e-3, bounds=bounds).solve(problem)
+    held = FeasibleWLS(prior_weight=1e-3, bounds=bounds).solve(equations)
     assert np.all(held.stderr <= free.stderr * (1.0 + 1e-6) + np.abs(held.values - free.values))
     links = [k for k, name in enumerate(held.names) if not name.startswith(("FV", "FC", "OFF", "ZZ", "IA"))]
     assert np.all(held.stderr[links] < 1e-6), "what known bodies determine is certain"
     found = []
     for seed in range(RUNS):
-        one = build_problem(TRUTH, planted_run(TRUTH, samples=300, noise=0.5, seed=seed), base=BASE)
+        one = build_equations(TRUTH, planted_run(TRUTH, samples=300, noise=0.5, seed=seed), base=BASE)
         interval = FeasibleWLS(prior_weight=1e-3, bounds=bounds).solve(one).interval()
         planted = one.base.project(TRUTH.parameter_vector)
         found.append((interval[:, 0] - 1e-6 <= planted) & (planted <= interval[:, 1] + 1e-6))
@@ -111,8 +111,8 @@ def test_what_the_data_know_alone_is_never_the_priors() -> None:
     run = planted_run(truth, samples=1000)
     white = np.random.default_rng(3).normal(size=(run.samples + 20, truth.dof))
     slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(21) / 21.0, mode="valid"), 0, white)
-    problem = build_problem(truth.with_parameters(theta), replace(run, effort=run.effort + 0.3 * slow))
-    plain, drawn = WLS().solve(problem), FeasibleWLS(prior_weight=100.0).solve(problem)
+    equations = build_equations(truth.with_parameters(theta), replace(run, effort=run.effort + 0.3 * slow))
+    plain, drawn = WLS().solve(equations), FeasibleWLS(prior_weight=100.0).solve(equations)
     named = set(drawn.prior_dominated)
     assert named.isdisjoint({"ZZR1", *(f"{kind}{j}" for kind in ("IA", "FV", "FC", "OFF") for j in range(3, 7))})
     assert {"XY6", "XXR6"} <= named, "the last link's inertia is far below what such torques show"
@@ -121,9 +121,9 @@ def test_what_the_data_know_alone_is_never_the_priors() -> None:
 
 
 def test_bootstrap_agrees_with_the_formula_on_white_noise() -> None:
-    problem = build_problem(TRUTH, planted_run(TRUTH, samples=1500, noise=0.3))
-    formula = OLS().solve(problem)
-    drawn = BlockBootstrap(estimator=OLS(), replicates=60, blocks=30).solve(problem)
+    equations = build_equations(TRUTH, planted_run(TRUTH, samples=1500, noise=0.3))
+    formula = OLS().solve(equations)
+    drawn = BlockBootstrap(estimator=OLS(), replicates=60, blocks=30).solve(equations)
     np.testing.assert_array_equal(drawn.values, formula.values)
     ratio = drawn.stderr / formula.stderr
     assert 0.7 < np.median(ratio) < 1.4
@@ -135,16 +135,16 @@ def test_bootstrap_sees_correlated_noise() -> None:
     rng = np.random.default_rng(3)
     white = rng.normal(size=(run.samples + 50, TRUTH.dof))
     slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(51) / 51.0, mode="valid"), 0, white)
-    problem = build_problem(TRUTH, replace(run, effort=run.effort + slow))
-    white_formula = WLS().solve(problem)
+    equations = build_equations(TRUTH, replace(run, effort=run.effort + slow))
+    white_formula = WLS().solve(equations)
     naive = white_formula.stderr / np.sqrt(np.median(white_formula.inflation))
-    drawn = BlockBootstrap(replicates=40, blocks=20).solve(problem)
+    drawn = BlockBootstrap(replicates=40, blocks=20).solve(equations)
     assert np.median(drawn.stderr / naive) > 2.0
 
 
 def test_bootstrap_of_constrained_estimates() -> None:
-    problem = build_problem(TRUTH, planted_run(TRUTH, samples=600, noise=0.3))
-    estimate = BlockBootstrap(estimator=FeasibleWLS(prior_weight=1.0), replicates=20).solve(problem)
+    equations = build_equations(TRUTH, planted_run(TRUTH, samples=600, noise=0.3))
+    estimate = BlockBootstrap(estimator=FeasibleWLS(prior_weight=1.0), replicates=20).solve(equations)
     assert estimate.standard is not None
     assert np.isfinite(estimate.stderr).all()
 
@@ -155,6 +155,6 @@ def test_bootstraps_that_say_nothing_are_refused() -> None:
     run = planted_run(TRUTH, samples=40, noise=0.1)
     valid = np.zeros(run.q.shape, dtype=bool)
     valid[:8] = True
-    problem = build_problem(TRUTH, replace(run, valid=valid))
+    equations = build_equations(TRUTH, replace(run, valid=valid))
     with pytest.raises(IdentifiabilityError, match="replicates"):
-        BlockBootstrap(blocks=20, replicates=10).solve(problem)
+        BlockBootstrap(blocks=20, replicates=10).solve(equations)

@@ -33,7 +33,7 @@ def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz:
     log = CHOSEN.noisy(2, cutoff_hz=cutoff_hz)
     told = replace(log, loop=replace(CHOSEN.loop, reference=changed(name)))
     wrong = CHOSEN.base.project(CHOSEN.prior.parameter_vector)  # up to 20 % off: the law is judged whatever they are
-    accused = {finding.joint for finding in dynid.check_controller(CHOSEN.problem(told), wrong)}
+    accused = {finding.joint for finding in dynid.check_controller(CHOSEN.equations(told), wrong)}
     assert accused == (set() if name == "right" else {CHOSEN.robot.joint_names[1]})
 
 
@@ -44,6 +44,6 @@ def test_what_the_law_adds_to_its_gains_is_said_by_the_estimate() -> None:
     kp, kd, ahead = np.asarray(law.kp), np.asarray(law.kd), np.array([0.0, 0.0, 3.0])
     real = dynid.UserLaw(lambda q, dq, qr, dqr, ddqr, memory, period: kp * (qr - q) + kd * (dqr - dq) + ahead * ddqr)
     truth = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
-    found = dynid.DIDIM().solve(CHOSEN.problem(replace(CHOSEN, truth=truth).noisy(0)))
+    found = dynid.DIDIM().solve(CHOSEN.equations(replace(CHOSEN, truth=truth).noisy(0)))
     assert any("control law" in note and CHOSEN.robot.joint_names[2] in note for note in found.notes)
     assert found.extras["controller_mismatch"] > 0.02

@@ -41,7 +41,7 @@ def run(seed: int) -> Experiment:
 def fit() -> Identification:
     reference = Reference(robot().parameter_vector)
     features = [SmoothSign(0, 0.05), LoadFriction(SmoothSign(1, 0.1), reference)]
-    return identify(robot(), run(0), estimator=WLS(), features=features)
+    return identify(robot(), run(0), estimator=WLS(), terms=features)
 
 
 def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import OLS
-from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.links.significance import (
     Significance,
@@ -33,7 +33,7 @@ TABLE_2 = [  # the paper's ia1-6, m6, z6, y4, a4, c4, fs1-6, ds1-6, in modified 
 
 
 @cache
-def puma_260(trajectories: int = 10, noise: float = 0.02) -> Problem:
+def puma_260(trajectories: int = 10, noise: float = 0.02) -> Samples:
     """Ten trajectories at the paper's 28 ms, with the parameters kept in the paper's order."""
     robot = zoo.puma260()
     symbols = ("M", "MX", "MY", "MZ", "XX", "YY", "ZZ", "XY", "YZ", "XZ")
@@ -49,7 +49,7 @@ def puma_260(trajectories: int = 10, noise: float = 0.02) -> Problem:
         runs.append(
             Experiment(time=time, q=q, dq=dq, ddq=ddq, effort=effort, valid=valid, segment=segment, rate_hz=1 / 0.028)
         )
-    return build_problem(robot, runs, base=base_parameters(robot, order=order))
+    return build_equations(robot, runs, base=base_parameters(robot, order=order))
 
 
 @cache
@@ -58,9 +58,9 @@ def paper() -> Significance:
 
 
 def test_the_papers_23_of_52() -> None:
-    problem, result = puma_260(), paper()
-    kept = [name for name, keep in zip(problem.names, result.significant, strict=True) if keep]
-    assert len(problem.names) == 52
+    equations, result = puma_260(), paper()
+    kept = [name for name, keep in zip(equations.names, result.significant, strict=True) if keep]
+    assert len(equations.names) == 52
     assert sorted(kept) == sorted(TABLE_2)
     assert result.gain > 2.0
     assert result.reduced_error < 1.1 * result.error
@@ -77,29 +77,29 @@ def test_the_significant_set_has_smaller_spread_between_trajectories() -> None:
 
 
 def test_contributions_are_the_largest_torques() -> None:
-    problem = puma_260(1, 0.0)
-    run = problem.experiments[0]
-    beta = problem.base.project(problem.robot.parameter_vector)
-    Y = regressor(problem.robot, run.q, run.dq, run.ddq, columns=problem.base.columns)
+    equations = puma_260(1, 0.0)
+    run = equations.experiments[0]
+    beta = equations.base.project(equations.robot.parameter_vector)
+    Y = regressor(equations.robot, run.q, run.dq, run.ddq, columns=equations.base.columns)
     expected = np.max(np.abs(Y * beta).max(axis=0) / np.abs(run.effort).max(axis=0)[:, None], axis=0)
-    assert contributions(problem, beta) == pytest.approx(100.0 * expected)
+    assert contributions(equations, beta) == pytest.approx(100.0 * expected)
 
 
 def test_essential_parameters_are_found_without_the_torques_share() -> None:
-    problem = puma_260(4)
-    result = essential_parameters(problem)
-    assert set(TABLE_2) <= {name for name, keep in zip(problem.names, result.significant, strict=True) if keep}
+    equations = puma_260(4)
+    result = essential_parameters(equations)
+    assert set(TABLE_2) <= {name for name, keep in zip(equations.names, result.significant, strict=True) if keep}
     assert result.significant.sum() <= 26
     assert np.all(result.estimate.relative_stderr < 31.0)
 
 
 def test_the_reduced_problem_is_a_problem() -> None:
-    problem = puma_260(2)
+    equations = puma_260(2)
     keep = np.zeros(52, dtype=bool)
     keep[[5, 34, 40]] = True
-    part = restricted(problem, keep)
-    assert part.names == tuple(problem.names[k] for k in (5, 34, 40))
-    columns = [problem.base.columns[k] for k in (5, 34, 40)]
+    part = restricted(equations, keep)
+    assert part.names == tuple(equations.names[k] for k in (5, 34, 40))
+    columns = [equations.base.columns[k] for k in (5, 34, 40)]
     rows = [regressor(part.robot, run.q, run.dq, run.ddq, columns=columns).reshape(-1, 3) for run in part.experiments]
     effort = np.concatenate([run.effort.ravel() for run in part.experiments])
     expected = np.linalg.lstsq(np.concatenate(rows), effort, rcond=None)[0]
@@ -125,10 +125,10 @@ def test_one_trajectory_has_no_spread_and_open_parameters_no_average() -> None:
 
 
 def test_wrong_settings_and_empty_sets_are_refused() -> None:
-    problem = puma_260(1)
+    equations = puma_260(1)
     with pytest.raises(ArgumentError):
-        significant_parameters(problem, threshold=1.0)
+        significant_parameters(equations, threshold=1.0)
     with pytest.raises(ArgumentError):
-        essential_parameters(problem, limit=0.0)
+        essential_parameters(equations, limit=0.0)
     with pytest.raises(EstimationError, match="no parameter"):
-        essential_parameters(problem, limit=1e-9)
+        essential_parameters(equations, limit=1e-9)

@@ -74,7 +74,7 @@ def test_the_report_is_whole_and_alone(result: tuple[Identification, Validation]
 
 def test_the_page_comes_back_from_its_json(result: tuple[Identification, Validation]) -> None:
     fit, check = result
-    page = identification_page(fit, check, fit.problem.experiments[0])
+    page = identification_page(fit, check, fit.equations.experiments[0])
     again = Page.from_json(page.to_json())
     assert again.to_json() == page.to_json()
     assert again.to_html() == page.to_html()
@@ -128,7 +128,7 @@ def test_marks_say_what_each_parameter_rests_on(result: tuple[Identification, Va
 
 def test_the_error_of_the_model_before_is_the_validations(result: tuple[Identification, Validation]) -> None:
     fit, _ = result
-    run = fit.problem.experiments[0]
+    run = fit.equations.experiments[0]
     held_out = replace(run, effort=1.01 * run.effort)
     check = validate(fit, held_out)
     joints = joint_torques(fit, held_out)
@@ -162,7 +162,7 @@ def test_without_held_out_data_nothing_is_proven(result: tuple[Identification, V
 
 def test_pictures_are_the_same_every_time(result: tuple[Identification, Validation]) -> None:
     fit, _ = result
-    run = fit.problem.experiments[0]
+    run = fit.equations.experiments[0]
     assert torque_picture(fit, run) == torque_picture(fit, run)
     assert torque_picture(fit, run).count("<polyline") == 3 * fit.robot.dof
 

@@ -71,9 +71,9 @@ class Scene:
         processed = dynid.process(recording, cutoff_hz=cutoff_hz, rest=None, filter_effort=filter_effort)
         return replace(processed, loop=self.loop)
 
-    def problem(self, experiment: dynid.Experiment) -> dynid.Problem:
-        """The problem of one experiment, with the wrong prior."""
-        return dynid.build_problem(self.prior, experiment, base=self.base)
+    def equations(self, experiment: dynid.Experiment) -> dynid.Samples:
+        """The equations of one experiment, with the wrong prior."""
+        return dynid.build_equations(self.prior, experiment, base=self.base)
 
 
 def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: float | None = FRICTION_SPEED) -> Scene:

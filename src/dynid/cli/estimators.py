@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -76,11 +76,11 @@ def chosen_estimator(
         remedy = f"Identify without --band, or use one of: {able}."
         raise errors.ArgumentError(f"--estimator {name} works on single samples, --band filters them", remedy=remedy)
     module, kind, settings = ESTIMATORS[name]
-    made: Estimator = getattr(import_module(module), kind)(**settings)
+    made: Any = getattr(import_module(module), kind)(**settings)
     if name not in LOOPS:
         for option in [option for option, given in (("--law", law), ("--control-rate", control_rate)) if given]:
             click.echo(f"{option} has no effect: --estimator {name} simulates no control loop", err=True)
-        return made
+        return cast("Estimator", made)
     if springs:
         raise errors.ArgumentError(
             f"--estimator {name} simulates links and joint models, and no springs",

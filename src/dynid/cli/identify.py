@@ -138,7 +138,7 @@ def identify(
             rule = ForwardSelection() if select and estimator not in LOOPS else None
             if select and rule is None:
                 click.echo("terms are not selected: the simulated loop knows links and joint models only", err=True)
-            fit = identify_links(model, used, estimator=method, features=features, select=rule, band_hz=band)
+            fit = identify_links(model, used, estimator=method, terms=features, select=rule, band_hz=band)
     proven = judge(fit, proof, limit=limit, trim_s=trim) if proof else None
     lost = _write_identification(run, fit, proven, proof)
     code = 0 if proven is None or proven.passed else 1
@@ -167,11 +167,11 @@ def _refuse_rows(estimator: str, options: Mapping[str, object]) -> None:
 
 def _identify_stream(robot: Robot, logs: Sequence[LogStream], method: Estimator) -> Identification:
     """Identify from logs of which only factors are kept."""
-    from dynid.estimation.stream_problem import stream_problem
-    from dynid.links.identify import identify_problem
+    from dynid.estimation.stream_equations import stream_equations
+    from dynid.links.identify import identify_equations
 
     click.echo("logs are read piece by piece: terms are not selected", err=True)
-    return identify_problem(stream_problem(robot, logs), method)
+    return identify_equations(stream_equations(robot, logs), method)
 
 
 def _spring_terms(robot: Robot, joints: Sequence[str]) -> tuple[Feature, ...]:

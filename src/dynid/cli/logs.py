@@ -136,7 +136,7 @@ def validate(
                 f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
             )
     run = None if out is None else open_run(out, ["validation.json"], force=force)
-    band = fit.problem.band_hz if band is None else band
+    band = fit.equations.band_hz if band is None else band
     source = LogSource(fit.robot, channel_map, profile, cutoff, gate=check, delay=delay, band=band,
                        dead_band=dead_band, max_gap=max_gap, judge_rest=judge_rest)  # fmt: skip
     runs = read_experiments(logs, source, run, fitted=0)

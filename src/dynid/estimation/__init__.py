@@ -1,1 +1,1 @@
-"""From samples to numbers: estimators are frozen strategies with one method, ``solve(problem) -> Estimate``."""
+"""From samples to numbers: estimators are frozen strategies with one method, ``solve(equations) -> Estimate``."""

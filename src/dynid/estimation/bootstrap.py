@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.problem import Problem, build_problem
-from dynid.estimation.samples import refuse_streamed
 
 __all__ = ["BlockBootstrap"]
 
@@ -32,8 +32,13 @@ MOST_FAILURES = 0.2
 class BlockBootstrap(Estimator):
     """Another estimator's values with the covariance of its replicates on blocks drawn anew.
 
-    Only for estimators that need the problem's factors and no single samples: least squares of any kind, feasible ones.
+    Only for estimators that need factors and no single samples: least squares of any kind, feasible ones.
     """
+
+    name: ClassVar[str] = "bootstrap"
+    title: ClassVar[str] = "block bootstrap"
+    use: ClassVar[str] = "intervals are wanted that assume nothing about the noise"
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
 
     estimator: Estimator = field(default_factory=WLS)
     replicates: int = 200
@@ -47,41 +52,40 @@ class BlockBootstrap(Estimator):
         if self.replicates < 2 or self.blocks < 2:
             raise ArgumentError(f"a bootstrap needs two replicates and two blocks or more, not {self}")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate once from all data, then the scatter from replicates.
 
         Raises:
             IdentifiabilityError: Too many replicates leave parameters open that all data together determine.
         """
-        estimate = self.estimator.solve(problem)
+        estimate = self.estimator.solve(equations)
         found, failed = [], 0
-        for drawn in self._drawn(problem):
+        for drawn in self._drawn(equations):
             try:
                 replicate = self.estimator.solve(drawn)
             except (EstimationError, IdentifiabilityError):
                 failed += 1
                 continue
             found.append(np.where(replicate.undetermined & ~estimate.undetermined, np.nan, replicate.values))
-        values = np.array([row for row in found if np.isfinite(row).all()]).reshape(-1, len(problem.names))
+        values = np.array([row for row in found if np.isfinite(row).all()]).reshape(-1, len(equations.names))
         if len(values) < (1.0 - MOST_FAILURES) * self.replicates:
             raise IdentifiabilityError(
                 f"{self.replicates - len(values)} of {self.replicates} replicates leave parameters open",
                 remedy="Use more blocks, record longer, or trust the formula instead.",
             )
-        covariance = np.cov(values, rowvar=False).reshape(len(problem.names), -1)
+        covariance = np.cov(values, rowvar=False).reshape(len(equations.names), -1)
         covariance[estimate.undetermined, estimate.undetermined] = np.inf
         note = f"covariance from {len(values)} replicates of blocks drawn anew"
         return replace(estimate, covariance=covariance, notes=(*estimate.notes, note))
 
-    def _drawn(self, problem: Problem) -> Iterator[Problem]:
+    def _drawn(self, equations: Samples) -> Iterator[Samples]:
         """Problems of as many blocks as there are, drawn with replacement from each experiment."""
-        refuse_streamed(problem)
-        fine = build_problem(
-            problem.robot,
-            problem.experiments,
-            base=problem.base,
-            features=problem.features,
-            band_hz=problem.band_hz,
+        fine = build_equations(
+            equations.robot,
+            equations.experiments,
+            base=equations.base,
+            terms=equations.terms,
+            band_hz=equations.band_hz,
             blocks=self.blocks,
         )
         rng = np.random.default_rng(self.seed)

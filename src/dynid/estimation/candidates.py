@@ -91,7 +91,7 @@ def standard_candidates(
     ]
     if np.any(robot.gravity):
         found.append(Candidate("base tilt", (BaseTilt(0, reference), BaseTilt(1, reference))))
-    return tuple(candidate for candidate in found if candidate.features)  # a single joint has no cross-talk
+    return tuple(candidate for candidate in found if candidate.terms)  # a single joint has no cross-talk
 
 
 def _most_loaded(experiments: Sequence[Experiment]) -> int:

@@ -1,4 +1,4 @@
-"""Errors on left-out blocks of time, for any set of features and any weight of the prior, without a second pass.
+"""Errors on left-out blocks of time, for any set of terms and any weight of the prior, without a second pass.
 
 The fits are regularised by the prior but not constrained by it, so that each is one linear solve: what is compared are
 models and weights, and constraints that hold in the end hardly change the order.
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.features import Feature
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.physical.prior import PriorCoordinates
-from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
 __all__ = ["Folds", "Weighing", "weighed"]
@@ -36,30 +36,30 @@ SINGULAR = 1e-12
 class Folds:
     """Cross products of all columns, per fold, and the fits that leave one fold out."""
 
-    def __init__(self, problem: Problem, weights: Floats, counts: Sequence[int] = (12,)) -> None:
-        """Cut a problem's blocks into folds.
+    def __init__(self, equations: Factors, weights: Floats, counts: Sequence[int] = (12,)) -> None:
+        """Cut the blocks of equations into folds.
 
         Args:
-            problem: The problem.
+            equations: The equations.
             weights: (n,) weight of each joint's squared residuals in the fits.
             counts: Numbers of folds; several partitions make the result depend less on where the cuts happen to lie.
         """
-        information = problem.information
+        information = equations.information
         segments = [s for s, row in zip(information.segments, information.samples, strict=True) if row.any()]
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
-        self.problem, self.weights = problem, weights
+        self.equations, self.weights = equations, weights
         self._best: dict[tuple[Feature, ...], float] = {}
-        self._places = {feature: self._rigid + place for place, feature in enumerate(problem.features)}
-        groups = [group for count in counts for group in _groups(problem, segments, count)]
+        self._places = {term: self._rigid + place for place, term in enumerate(equations.terms)}
+        groups = [group for count in counts for group in _groups(equations, segments, count)]
         weighted = np.array([self._products(group, weights) for group in groups])
         self._torque = np.array([self._products(group, np.ones_like(weights)) for group in groups])
         self._weighted = weighted
         whole = weighted.sum(axis=0) / len(counts)
         rest = whole - weighted
-        length = np.sqrt(np.diagonal(whole))[problem.base.rank : -1]
-        self.coordinates = PriorCoordinates.of(problem.robot, np.where(length > 0.0, length, np.inf))
-        self._to_base = problem.grouping @ self.coordinates.from_scaled
+        length = np.sqrt(np.diagonal(whole))[equations.base.rank : -1]
+        self.coordinates = PriorCoordinates.of(equations.robot, np.where(length > 0.0, length, np.inf))
+        self._to_base = equations.grouping @ self.coordinates.from_scaled
         self._matrices = self._to_base.T @ rest[:, :-1, :-1] @ self._to_base
         self._sides = rest[:, -1, :-1] @ self._to_base
 
@@ -68,7 +68,7 @@ class Folds:
 
     def _products(self, segments: NDArray[np.int64], weights: Floats) -> Floats:
         """Cross products of all columns and the torque over some segments."""
-        information = self.problem.information
+        information = self.equations.information
         size = len(information.columns) + 1
         total = np.zeros((size, size))
         for joint, support in enumerate(information.supports):
@@ -83,12 +83,12 @@ class Folds:
         """Squared torque errors of left-out folds [(N m)^2], all joints together: what a validation will measure.
 
         Args:
-            present: Features of the model.
-            candidates: Groups of features that could be added.
+            present: Terms of the model.
+            candidates: Groups of terms that could be added.
             prior_weight: Weight of the prior.
 
         Returns:
-            (folds,) with the present features, and (candidates, folds) with each group added.
+            (folds,) with the present terms, and (candidates, folds) with each group added.
         """
         kept = np.array([*range(self._rigid), *self._columns(present)])
         groups = [np.array(self._columns(group)) for group in candidates]
@@ -126,7 +126,7 @@ class Folds:
             groups: Columns of each group.
             values: Their part of the solution.
         """
-        rank, last = self.problem.base.rank, len(products) - 1
+        rank, last = self.equations.base.rank, len(products) - 1
         used = np.array([*range(rank), *(rank + kept[self._rigid :] - self._rigid)])
         U = np.vstack([self._to_base[used[:, None], kept] @ solutions, -np.ones(solutions.shape[1])])
         used = np.append(used, last)
@@ -144,16 +144,16 @@ class Folds:
 
     @property
     def _rigid(self) -> int:
-        return len(self.problem.base.layout)
+        return len(self.equations.base.layout)
 
-    def _columns(self, features: Sequence[Feature]) -> list[int]:
-        return [self._places[feature] for feature in features]
+    def _columns(self, terms: Sequence[Feature]) -> list[int]:
+        return [self._places[term] for term in terms]
 
-    def best_weight(self, features: Sequence[Feature]) -> float:
+    def best_weight(self, terms: Sequence[Feature]) -> float:
         """The strongest prior whose weighted error on left-out folds is within 1 % of the best."""
-        if (key := tuple(features)) in self._best:
+        if (key := tuple(terms)) in self._best:
             return self._best[key]
-        kept = np.array([*range(self._rigid), *self._columns(features)])
+        kept = np.array([*range(self._rigid), *self._columns(terms)])
         pull, centre = self.coordinates.pull[kept], self.coordinates.centre[kept]
         errors = np.zeros(len(WEIGHTS))
         for fold, products in enumerate(self._weighted):
@@ -191,9 +191,9 @@ def _lower(matrix: Floats, pull: Floats) -> Floats:
     return np.asarray(L)
 
 
-def _groups(problem: Problem, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:
+def _groups(equations: Factors, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:
     """Segments of each fold: the runs themselves where there are several, else stretches of the one run."""
-    runs = [np.array([s for s in block if s in segments], dtype=np.int64) for block in problem.blocks]
+    runs = [np.array([s for s in block if s in segments], dtype=np.int64) for block in equations.blocks]
     runs = [run for run in runs if run.size]
     if len(runs) > 1:
         return runs
@@ -215,26 +215,26 @@ class Weighing:
     """How the prior's weight was chosen; empty where it was given."""
 
 
-def weighed(problem: Problem, prior_weight: float | None, rounds: int, method: str) -> Weighing:
+def weighed(equations: Factors, prior_weight: float | None, rounds: int, method: str) -> Weighing:
     """Weigh data and prior.
 
     Args:
-        problem: The problem.
+        equations: The equations.
         prior_weight: Of the prior; None chooses it by cross-validation.
         rounds: How often the joints' weights are refined.
         method: Name of the estimator.
     """
-    weights = refined_weights(problem, rounds)
-    plain = least_squares_estimate(problem, weights, method)
+    weights = refined_weights(equations, rounds)
+    plain = least_squares_estimate(equations, weights, method)
     scaled = weights / plain.inflation
-    chosen, notes = (prior_weight, ()) if prior_weight is not None else _cross_validated_weight(problem, scaled)
-    return Weighing(plain, weights, problem.information.weight(scaled), chosen, notes)
+    chosen, notes = (prior_weight, ()) if prior_weight is not None else _cross_validated_weight(equations, scaled)
+    return Weighing(plain, weights, equations.information.weight(scaled), chosen, notes)
 
 
-def _cross_validated_weight(problem: Problem, weights: Floats) -> tuple[float, tuple[str, ...]]:
+def _cross_validated_weight(equations: Factors, weights: Floats) -> tuple[float, tuple[str, ...]]:
     """The prior's weight by cross-validation over blocks of time, and a note that says so."""
-    if np.count_nonzero(problem.information.samples.any(axis=1)) < 3:
+    if np.count_nonzero(equations.information.samples.any(axis=1)) < 3:
         return 1.0, ("too few blocks of time to choose the prior's weight by cross-validation: 1 was taken",)
-    folds = Folds(problem, weights)
-    weight = folds.best_weight(problem.features)
+    folds = Folds(equations, weights)
+    weight = folds.best_weight(equations.terms)
     return weight, (f"prior weight {weight:g} by cross-validation over {len(folds)} blocks",)

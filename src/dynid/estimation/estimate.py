@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.problem import Problem
+from dynid.errors import ArgumentError
+from dynid.estimation.equations import Factors, wrong_kind
 from dynid.tables import Table
 
 __all__ = ["Estimate", "Estimator"]
@@ -51,21 +52,23 @@ class Estimate:
     """Parameters that the prior determines more than the data do."""
     extras: dict[str, float] = field(default_factory=dict)
     """Figures of merit of the method."""
+    references: tuple[str, ...] = ()
+    """Keys of docs/references.md: the papers of the estimator."""
 
     @classmethod
-    def of(cls, problem: Problem, **fields: Any) -> Estimate:
-        """The estimate of a problem: its names and units, and a note on what the data leave open, are filled in.
+    def of(cls, equations: Factors, **fields: Any) -> Estimate:
+        """The estimate from equations: their names and units, and a note on what the data leave open, are filled in.
 
         Args:
-            problem: The problem.
-            **fields: All other fields, by name; samples default to the problem's own.
+            equations: The equations.
+            **fields: All other fields, by name; samples default to the equations' own.
         """
         undetermined, notes = fields["undetermined"], tuple(fields.pop("notes", ()))
-        left = [name for name, free in zip(problem.names, undetermined, strict=True) if free]
+        left = [name for name, free in zip(equations.names, undetermined, strict=True) if free]
         if left:
             notes = (*notes, f"the motion leaves {len(left)} parameters open: {', '.join(left)}")
-        fields.setdefault("samples", problem.equations)
-        return cls(names=problem.names, units=problem.units, notes=notes, **fields)
+        fields.setdefault("samples", equations.counts)
+        return cls(names=equations.names, units=equations.units, notes=notes, **fields)
 
     @property
     def stderr(self) -> Floats:
@@ -95,8 +98,59 @@ class Estimate:
 
 
 class Estimator(ABC):
-    """A way to solve a problem. Concrete estimators are frozen dataclasses that hold their settings and no data."""
+    """A way to solve equations. Concrete estimators are frozen dataclasses that hold their settings and no data.
+
+    A new estimator is one class that declares the attributes below and implements `estimate`; a line in
+    `dynid.estimation.registry` gives it to the command line, to comparisons and to the documentation.
+    """
+
+    name: ClassVar[str]
+    """Name on the command line, in lower case."""
+    title: ClassVar[str]
+    """Usual name of the method, as a noun phrase."""
+    use: ClassVar[str]
+    """When to use it, as one short clause."""
+    references: ClassVar[tuple[str, ...]] = ()
+    """Keys of docs/references.md."""
+    needs: ClassVar[tuple[type[Factors], ...]] = (Factors,)
+    """The kinds of equations that `estimate` can solve; any one of them."""
+    accepts_terms: ClassVar[bool] = True
+    """Whether the equations may have terms besides links and joint models."""
+    accepts_band: ClassVar[bool] = True
+    """Whether both sides of the equations may be low-passed."""
+
+    def solve(self, equations: Factors) -> Estimate:
+        """Estimate the base parameters and the terms of equations.
+
+        Raises:
+            ArgumentError: The equations are not of a kind that this estimator can solve.
+        """
+        self._check_kind(equations)
+        found = self.estimate(equations)
+        return found if found.references else replace(found, references=self.references)
 
     @abstractmethod
-    def solve(self, problem: Problem) -> Estimate:
-        """Estimate the base parameters of a problem."""
+    def estimate(self, equations: Any) -> Estimate:
+        """Estimate from equations of one of the kinds that `needs` names, which is the argument's type; see `solve`."""
+
+    @classmethod
+    def for_logs(cls) -> Self:
+        """The estimator with the settings that suit processed logs; its default settings, usually."""
+        return cls()
+
+    def _check_kind(self, equations: Factors) -> None:
+        """Refuse equations of another stage, with terms or with a band, where the estimator cannot solve them."""
+        me = type(self)
+        if not isinstance(equations, me.needs):
+            raise wrong_kind(me.__name__, equations, me.needs)
+        if equations.terms and not me.accepts_terms:
+            raise ArgumentError(
+                f"{me.__name__} can solve for links and joint models only, and these equations have the terms "
+                f"{', '.join(term.name for term in equations.terms)}",
+                remedy="Build the equations without terms, or use another estimator.",
+            )
+        if equations.band_hz is not None and not me.accepts_band:
+            raise ArgumentError(
+                f"{me.__name__} works on single samples, and both sides of these equations are low-passed",
+                remedy="Build the equations without band_hz, or use another estimator.",
+            )

@@ -1,7 +1,7 @@
 """How noisy the torques are, per joint, and how many independent samples the correlated residuals amount to.
 
 Both come from the factors of joints and blocks of time, so that no second pass over the data is needed, and filters,
-features and masks are accounted for by construction.
+terms and masks are accounted for by construction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.problem import Problem
+from dynid.estimation.equations import Factors
 from dynid.information import Information
 
 __all__ = ["Blocks", "block_inflation", "correlation_inflation", "joint_variances"]
@@ -23,23 +23,23 @@ ROUNDING = 1e-11
 """Residuals below this part of a joint's torque are rounding."""
 
 
-def joint_variances(problem: Problem, beta: Floats, segments: Mapping[int, float] | None = None) -> Floats:
+def joint_variances(equations: Factors, beta: Floats, segments: Mapping[int, float] | None = None) -> Floats:
     """(n,) variance of each joint's residual torque, corrected for the parameters that were fitted.
 
     Args:
-        problem: The problem.
+        equations: The equations.
         beta: (b + k,) parameters.
         segments: Weights of some segments' squared residuals; the variance is then that of a segment of weight one.
     """
-    squares = _residual_squares(problem.information, beta, segments)
-    equations = problem.equations
-    share = 1.0 - beta.size / max(int(equations.sum()), beta.size + 1)
+    squares = _residual_squares(equations.information, beta, segments)
+    counts = equations.counts
+    share = 1.0 - beta.size / max(int(counts.sum()), beta.size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variances = np.where(equations > 0, squares / np.maximum(equations * share, 1.0), 0.0)
+        variances = np.where(counts > 0, squares / np.maximum(counts * share, 1.0), 0.0)
     # a joint without residual (no noise, or no torque) must not get infinite weight, nor one of rounding a huge one
     floor = 1e-20 * max(float(variances.max(initial=0.0)), 1e-280)
-    torque = np.array([np.sum(problem.information.factor(j)[:, -1] ** 2) for j in range(problem.robot.dof)])
-    return np.maximum(variances, np.maximum(floor, ROUNDING**2 * torque / np.maximum(equations, 1)))
+    torque = np.array([np.sum(equations.information.factor(j)[:, -1] ** 2) for j in range(equations.robot.dof)])
+    return np.maximum(variances, np.maximum(floor, ROUNDING**2 * torque / np.maximum(counts, 1)))
 
 
 def _residual_squares(information: Information, beta: Floats, segments: Mapping[int, float] | None) -> Floats:
@@ -51,20 +51,20 @@ def _residual_squares(information: Information, beta: Floats, segments: Mapping[
     return np.asarray(counting @ information.per_joint_residual(beta))
 
 
-def correlation_inflation(problem: Problem, beta: Floats) -> Floats:
+def correlation_inflation(equations: Factors, beta: Floats) -> Floats:
     """(n,) factor by which serial correlation of the residuals raises the variance of the estimates, at least 1.
 
     In a block of time s the equations W_s and residuals e_s give the score ``g_s = W_s^T e_s``. Independent residuals
     of variance v would make its covariance ``v W_s^T W_s``; the factor is how much larger ``g_s^T (W^T W)^-1 g_s`` is,
     over all blocks and directions that the joint's equations resolve (the block version of a sandwich estimator).
     """
-    information = problem.information
+    information = equations.information
     groups = []
     for joint, support in enumerate(information.supports):
         factors = [information.factor(joint, segment) for segment in information.segments]
         vector = np.append(beta[list(support)], -1.0)
         groups.append([(R[:, :-1].T @ R[:, :-1], -R[:, :-1].T @ (R @ vector)) for R in factors])
-    return block_inflation(groups, joint_variances(problem, beta), beta.size)
+    return block_inflation(groups, joint_variances(equations, beta), beta.size)
 
 
 Blocks = Sequence[tuple[Floats, Floats]]
@@ -72,7 +72,7 @@ Blocks = Sequence[tuple[Floats, Floats]]
 
 
 def block_inflation(groups: Sequence[Blocks], variances: Floats, unknowns: int) -> Floats:
-    """(g,) the factor of `correlation_inflation` for groups of equations, such as those of one joint.
+    """(g,) the factor of `correlation_inflation` for groups of counts, such as those of one joint.
 
     Args:
         groups: The blocks of time of each group.

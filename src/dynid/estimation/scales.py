@@ -1,4 +1,4 @@
-"""Widths, travels and lags fitted to the data: what a feature's column depends on nonlinearly.
+"""Widths, travels and lags fitted to the data: what a term's column depends on nonlinearly.
 
 For fixed scales the equations are linear, so the smallest residual is a function of the scales alone (variable
 projection, Golub and Pereyra 1973). Scales of one joint hardly act on another's, so they are searched one by one.
@@ -12,25 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.features import Feature, ScaledFeature
 from dynid.estimation.linear.least_squares import refined_weights
-from dynid.estimation.problem import Problem, build_problem
-from dynid.estimation.samples import refuse_streamed
 
 __all__ = ["fitted_scales"]
 
 Floats = NDArray[np.float64]
 EVALUATIONS = 14
-"""Trials per feature: they narrow a factor of 16 down to a few percent."""
+"""Trials per term: they narrow a factor of 16 down to a few percent."""
 
 
-def fitted_scales(problem: Problem, *, span: float = 4.0, rounds: int = 1) -> Problem:
-    """The problem with the scales of its features where the weighted residual is smallest.
+def fitted_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Samples:
+    """The equations with the scales of its terms where the weighted residual is smallest.
 
     Args:
-        problem: With features; those without a scale stay.
+        equations: With terms; those without a scale stay.
         span: By which factor a scale may change, both ways, per round.
-        rounds: How often to go through all features.
+        rounds: How often to go through all terms.
 
     Raises:
         ArgumentError: The span is not above one.
@@ -39,20 +38,19 @@ def fitted_scales(problem: Problem, *, span: float = 4.0, rounds: int = 1) -> Pr
 
     if not span > 1.0 or rounds < 1:
         raise ArgumentError(f"a span of {span} in {rounds} rounds", remedy="Give a factor above one, such as 4.")
-    refuse_streamed(problem)
-    weights = refined_weights(problem)
-    features = list(problem.features)
+    weights = refined_weights(equations)
+    terms = list(equations.terms)
 
     def residual(place: int, log_scale: float) -> float:
-        trial = _scaled(features[place], float(np.exp(log_scale)))
-        others = [*features[:place], trial, *features[place + 1 :]]
-        return _rebuilt(problem, others).information.weight(weights).residual
+        trial = _scaled(terms[place], float(np.exp(log_scale)))
+        others = [*terms[:place], trial, *terms[place + 1 :]]
+        return _rebuilt(equations, others).information.weight(weights).residual
 
     for _ in range(rounds):
-        for place, feature in enumerate(features):
-            if not isinstance(feature, ScaledFeature):
+        for place, term in enumerate(terms):
+            if not isinstance(term, ScaledFeature):
                 continue
-            middle, reach = np.log(feature.scale), np.log(span)
+            middle, reach = np.log(term.scale), np.log(span)
             found = minimize_scalar(
                 lambda x, place=place: residual(place, x),
                 bounds=(middle - reach, middle + reach),
@@ -60,22 +58,22 @@ def fitted_scales(problem: Problem, *, span: float = 4.0, rounds: int = 1) -> Pr
                 options={"maxiter": EVALUATIONS, "xatol": 0.02},
             )
             if found.fun < residual(place, middle):
-                features[place] = _scaled(feature, float(np.exp(found.x)))
-    return _rebuilt(problem, features)
+                terms[place] = _scaled(term, float(np.exp(found.x)))
+    return _rebuilt(equations, terms)
 
 
-def _scaled(feature: Feature, scale: float) -> Feature:
-    assert isinstance(feature, ScaledFeature)
-    return replace(feature, scale=scale)
+def _scaled(term: Feature, scale: float) -> Feature:
+    assert isinstance(term, ScaledFeature)
+    return replace(term, scale=scale)
 
 
-def _rebuilt(problem: Problem, features: list[Feature]) -> Problem:
-    blocks = max(len(segments) for segments in problem.blocks)
-    return build_problem(
-        problem.robot,
-        problem.experiments,
-        base=problem.base,
-        features=features,
-        band_hz=problem.band_hz,
+def _rebuilt(equations: Samples, terms: list[Feature]) -> Samples:
+    blocks = max(len(segments) for segments in equations.blocks)
+    return build_equations(
+        equations.robot,
+        equations.experiments,
+        base=equations.base,
+        terms=terms,
+        band_hz=equations.band_hz,
         blocks=blocks,
     )

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
+from dynid.estimation.equations import Factors
 from dynid.estimation.features import Feature
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
-from dynid.estimation.problem import Problem
 from dynid.tables import Table
 
 __all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep"]
@@ -26,15 +26,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Features that enter together or not at all."""
+    """Terms that enter together or not at all."""
 
     name: str
-    features: tuple[Feature, ...]
+    terms: tuple[Feature, ...]
 
     @property
     def has_memory(self) -> bool:
-        """Whether one of the features has."""
-        return any(feature.has_memory for feature in self.features)
+        """Whether one of the terms has."""
+        return any(term.has_memory for term in self.terms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class SelectionStep:
 class Selection:
     """What was selected, and how."""
 
-    features: tuple[Feature, ...]
+    terms: tuple[Feature, ...]
     steps: tuple[SelectionStep, ...]
 
     def table(self) -> Table:
@@ -90,23 +90,23 @@ class ForwardSelection:
         if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and all(count >= 2 for count in self.folds)):
             raise ArgumentError(f"a selection needs a gain and a share below one, and two folds or more, not {self}")
 
-    def run(self, problem: Problem, candidates: Sequence[Candidate], *, present: Sequence[Feature] = ()) -> Selection:
-        """Select among candidates whose features are all part of the problem.
+    def run(self, equations: Factors, candidates: Sequence[Candidate], *, present: Sequence[Feature] = ()) -> Selection:
+        """Select among candidates whose terms are all part of the equations.
 
         Args:
-            problem: Reduced with the features of all candidates.
+            equations: Reduced with the terms of all candidates.
             candidates: What may be added.
-            present: Features that are in the model anyway.
+            present: Terms that are in the model anyway.
         """
-        before = problem.keep(present)
+        before = equations.keep(present)
         plain = least_squares_estimate(before, refined_weights(before), "before selection")
-        folds = Folds(problem, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
+        folds = Folds(equations, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
         chosen: list[Feature] = []
         steps: list[SelectionStep] = []
         tried: dict[Candidate, SelectionStep] = {}
         # the simple before the complex: memory is tried only once no memoryless term passes any more
         for pool in ([c for c in candidates if not c.has_memory], list(candidates)):
-            remaining = [c for c in pool if not set(c.features) & set(chosen)]
+            remaining = [c for c in pool if not set(c.terms) & set(chosen)]
             while remaining and len(steps) < self.most:
                 # the second pool begins with the terms that the first ended with: what was tried beside them stands
                 new = [candidate for candidate in remaining if candidate not in tried]
@@ -115,14 +115,14 @@ class ForwardSelection:
                 steps.append(tried[best])
                 if not tried[best].kept:
                     break
-                chosen.extend(best.features)
+                chosen.extend(best.terms)
                 remaining.remove(best)
                 tried = {}
-        return Selection(features=tuple(chosen), steps=tuple(steps))
+        return Selection(terms=tuple(chosen), steps=tuple(steps))
 
     def _trials(self, folds: Folds, chosen: list[Feature], remaining: list[Candidate]) -> list[SelectionStep]:
         weight = folds.best_weight(chosen)
-        old, new = folds.errors(chosen, [candidate.features for candidate in remaining], weight)
+        old, new = folds.errors(chosen, [candidate.terms for candidate in remaining], weight)
         return [self._trial(candidate.name, old, row) for candidate, row in zip(remaining, new, strict=True)]
 
     def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:

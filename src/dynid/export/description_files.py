@@ -16,7 +16,7 @@ def missing_terms(fit: Identification) -> dict[str, tuple[str, ...]]:
     held = {"URDF": tuple(DYNAMICS.values()), "MJCF": tuple(JOINT_MODELS.values())}
     models = [model for joint in fit.identified.moving_joints for model in joint.models if any(model.values)]
     couplings = ["coupled motors"] if any(any(coupling.values) for coupling in fit.identified.couplings) else []
-    features = [feature.name for feature in fit.features]
+    features = [feature.name for feature in fit.terms]
     return {
         name: tuple(dict.fromkeys([_words(m) for m in models if not isinstance(m, kinds)] + couplings + features))
         for name, kinds in held.items()

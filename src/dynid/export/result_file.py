@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.features import Feature
 from dynid.estimation.load_features import Reference
-from dynid.estimation.problem import Problem
 from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.information import Information
@@ -70,19 +70,19 @@ class SavedResult:
         base = base_parameters(robot)
         if (*base.names, *(feature.name for feature in features)) != tuple(estimate.names):
             raise DataError("the result's base parameters are not the robot's own", remedy="Run dynid identify again.")
-        problem = Problem(
+        equations = Factors(
             robot=robot,
             base=base,
-            experiments=tuple(_emptied(robot, facts) for facts in self.content["data"]),
+            excerpts=tuple(_emptied(robot, facts) for facts in self.content["data"]),
             information=Information(
                 robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof, kind="factor",
                 parts=(),
             ),
             blocks=(),
-            features=features,
+            terms=features,
             band_hz=self.content["band_hz"],
         )  # fmt: skip
-        fit = Identification(problem=problem, estimate=estimate, standard=self.standard)
+        fit = Identification(equations=equations, estimate=estimate, standard=self.standard)
         error = self.content["training_error_percent"]
         vars(fit)["training_error"] = np.array([*error.values()], dtype=float)  # known, and the data are not here
         return fit
@@ -139,7 +139,7 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
                 estimate.values.tolist(),
                 stderr,
                 estimate.units,
-                (*base.expressions, *(feature.name for feature in fit.features)),
+                (*base.expressions, *(feature.name for feature in fit.terms)),
                 estimate.undetermined.tolist(),
                 strict=True,
             )
@@ -148,11 +148,11 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,
         "selection": [] if fit.selection is None else fit.selection.to_json(),
-        "data": [data_facts(run) for run in fit.problem.experiments],
+        "data": [data_facts(run) for run in fit.equations.excerpts],
         "validation": None if check is None else check.to_json(),
-        "band_hz": fit.problem.band_hz,
+        "band_hz": fit.equations.band_hz,
         "model": to_plain(replace(fit.robot, source=None), types),  # the equations need no description file
-        "features": to_plain(fit.features, types),
+        "features": to_plain(fit.terms, types),
         "estimate": to_plain(estimate, types),
     }
 

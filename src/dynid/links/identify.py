@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.candidates import standard_candidates
+from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.features import Feature
 from dynid.estimation.joint_terms import with_joint_terms
@@ -19,7 +20,6 @@ from dynid.estimation.load_features import Reference
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.lifting import lifted_parameters
 from dynid.estimation.physical.prior import joint_model_signs
-from dynid.estimation.problem import Problem, build_problem
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import Candidate, ForwardSelection, Selection
 from dynid.kernels import inverse_dynamics, kernel
@@ -29,7 +29,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["Identification", "identify", "identify_problem"]
+__all__ = ["Identification", "identify", "identify_equations"]
 
 Floats = NDArray[np.float64]
 
@@ -38,14 +38,14 @@ SHORTEST_MEMORY = 50
 SAME = 1e-6
 """Relative difference up to which a robot has the estimated base parameters."""
 REPEATED = 1e-6
-"""Part of a feature's torque that must be new for it to be a term of its own."""
+"""Part of a term's torque that must be new for it to be a term of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Identification:
     """What was found out about a robot's links and joints."""
 
-    problem: Problem
+    equations: Factors
     estimate: Estimate
     """Base parameters with their uncertainty."""
     standard: Floats
@@ -54,23 +54,23 @@ class Identification:
     Of estimators that give base parameters only it is the possible robot nearest to them, for simulators and files;
     `predict` and `torque` use the base parameters themselves."""
     selection: Selection | None = None
-    """How the features were selected, where they were."""
+    """How the terms were selected, where they were."""
 
     @property
     def robot(self) -> Robot:
         """The robot as it was before: geometry, joint models, prior parameters."""
-        return self.problem.robot
+        return self.equations.robot
 
     @property
     def base(self) -> BaseParameters:
         """The combinations that were estimated."""
-        return self.problem.base
+        return self.equations.base
 
     @cached_property
     def identified(self) -> Robot:
         """The robot with the identified parameters, as simulators accept it.
 
-        Where features share a joint's friction, a joint model's part may come out negative; here it is zero, and
+        Where terms share a joint's friction, a joint model's part may come out negative; here it is zero, and
         `torque` has the whole. Links fixed to a moving one keep their inertias, unless nothing possible would be left
         for the moving one: then it takes the whole body.
         """
@@ -89,28 +89,28 @@ class Identification:
 
     @property
     def terms_left_out(self) -> tuple[str, ...]:
-        """Features that `with_terms` cannot carry; `torque` has them all."""
+        """Terms that `with_terms` cannot carry; `torque` has them all."""
         return self._terms[1]
 
     @cached_property
     def _terms(self) -> tuple[Robot, tuple[str, ...]]:
-        if not self.features:
+        if not self.terms:
             return self.identified, ()
         whole = _with_possible_links(self.robot, self.standard)
-        return with_joint_terms(whole, self.features, self.estimate.values[self.base.rank :].tolist())
+        return with_joint_terms(whole, self.terms, self.estimate.values[self.base.rank :].tolist())
 
     @property
     def _by_base(self) -> bool:
         """Whether torques come from the base parameters themselves: no possible robot need have them.
 
         What they leave open is taken from the prior by `standard`, unless no possible robot was found at all, or
-        features may have taken over a part of it.
+        terms may have taken over a part of it.
         """
         if self.estimate.standard is not None:
             values = self.estimate.values[: self.base.rank]
             away = np.abs(self.base.grouping @ self.standard - values)
             return bool(np.any(away > SAME * (np.abs(values) + np.abs(values).max(initial=0.0))))
-        if self.features:
+        if self.terms:
             return True
         open_ones = bool(self.estimate.undetermined.any())
         return not open_ones or np.array_equal(self.standard, self.robot.parameter_vector)
@@ -136,9 +136,9 @@ class Identification:
         return spread
 
     @property
-    def features(self) -> tuple[Feature, ...]:
+    def terms(self) -> tuple[Feature, ...]:
         """What acts on the torques besides the identified robot's links and joint models."""
-        return self.problem.features
+        return self.equations.terms
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
         """(N, n) torques of a motion by the identified robot [N m or N].
@@ -146,37 +146,37 @@ class Identification:
         Raises:
             ArgumentError: The model has friction with memory, which needs to know the sampling rate; see `torque`.
         """
-        if self.features:
+        if self.terms:
             raise ArgumentError(
-                "the identified model has features, which need gap-free motion of a known sampling rate",
-                remedy="Use Identification.torque(experiment), or identify without features.",
+                "the identified model has terms, which need gap-free motion of a known sampling rate",
+                remedy="Use Identification.torque(experiment), or identify without terms.",
             )
         if not self._by_base:
             return inverse_dynamics(self.identified, q, dq, ddq)
         states = (np.asarray(channel, dtype=float) for channel in (q, dq, ddq))
-        theta = self.problem.representative(self.estimate.values)
+        theta = self.equations.representative(self.estimate.values)
         return np.asarray(kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)(*states, theta))
 
     def torque(self, experiment: Experiment) -> Floats:
-        """(N, n) torques of an experiment's motion by the identified robot and its features [N m or N]."""
+        """(N, n) torques of an experiment's motion by the identified robot and its terms [N m or N]."""
         if self._by_base:
-            return self.problem.torque(self.estimate.values, experiment)
-        if not self.features:
+            return self.equations.torque(self.estimate.values, experiment)
+        if not self.terms:
             return inverse_dynamics(self.identified, experiment.q, experiment.dq, experiment.ddq)
         whole = self.robot.with_parameters(self.standard)
         rigid = inverse_dynamics(whole, experiment.q, experiment.dq, experiment.ddq)
         values = self.estimate.values[self.base.rank :]
-        return rigid + feature_torque(self.robot, self.features, values, experiment)
+        return rigid + feature_torque(self.robot, self.terms, values, experiment)
 
     @cached_property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
         squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
-        if self.problem.streamed:
-            information = self.problem.information
+        if not isinstance(self.equations, Samples):
+            information = self.equations.information
             squares = information.per_joint_residual(self.estimate.values).sum(axis=0)
             total = np.array([(information.factor(j)[:, -1] ** 2).sum() for j in range(self.robot.dof)])
-        for run in () if self.problem.streamed else self.problem.experiments:
+        for run in self.equations.experiments if isinstance(self.equations, Samples) else ():
             residual = np.where(run.valid, run.effort - self.torque(run), 0.0)
             squares += (residual**2).sum(axis=0)
             total += (np.where(run.valid, run.effort, 0.0) ** 2).sum(axis=0)
@@ -246,7 +246,7 @@ def identify(
     *,
     estimator: Estimator | None = None,
     base: BaseParameters | None = None,
-    features: Sequence[Feature] = (),
+    terms: Sequence[Feature] = (),
     select: ForwardSelection | None = None,
     candidates: Sequence[Candidate] | None = None,
     band_hz: float | None = None,
@@ -259,64 +259,64 @@ def identify(
         experiments: One or several, see `dynid.process`.
         estimator: How; physically consistent weighted least squares by default.
         base: The base parameters, where they were computed before.
-        features: What acts on the torques besides links and joint models, in any case.
+        terms: What acts on the torques besides links and joint models, in any case.
         select: The rule by which further terms are added to the model; none are by default.
         candidates: The terms to try; `standard_candidates` by default.
         band_hz: Low-pass both sides of the equations to this band [Hz], so that nothing above it counts.
         threads: How many threads reduce the samples.
     """
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
-    problem = build_problem(robot, runs, base=base, features=features, band_hz=band_hz, threads=threads)
+    equations = build_equations(robot, runs, base=base, terms=terms, band_hz=band_hz, threads=threads)
     selection = None
     if select is not None:
-        problem, selection = _selected(problem, select, candidates)
-    return identify_problem(problem, estimator, selection)
+        equations, selection = _selected(equations, select, candidates)
+    return identify_equations(equations, estimator, selection)
 
 
-def identify_problem(
-    problem: Problem, estimator: Estimator | None = None, selection: Selection | None = None
+def identify_equations(
+    equations: Factors, estimator: Estimator | None = None, selection: Selection | None = None
 ) -> Identification:
-    """Identify a robot's parameters from a problem that stands, as of `stream_problem`.
+    """Identify a robot's parameters from equations that stand, as those of `stream_equations`.
 
     Args:
-        problem: The problem.
+        equations: The equations.
         estimator: How; physically consistent weighted least squares by default.
-        selection: How its features were selected, where they were.
+        selection: How its terms were selected, where they were.
     """
-    estimate = (estimator or FeasibleWLS()).solve(problem)
+    estimate = (estimator or FeasibleWLS()).solve(equations)
     standard = estimate.standard
     if standard is None:
-        standard, notes = lifted_parameters(problem, estimate)
+        standard, notes = lifted_parameters(equations, estimate)
         estimate = replace(estimate, notes=(*estimate.notes, *notes))
-    return Identification(problem=problem, estimate=estimate, standard=standard, selection=selection)
+    return Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
 
 
 def _selected(
-    problem: Problem, rule: ForwardSelection, candidates: Sequence[Candidate] | None
-) -> tuple[Problem, Selection]:
-    """The problem with the features that pass the rule."""
+    equations: Samples, rule: ForwardSelection, candidates: Sequence[Candidate] | None
+) -> tuple[Samples, Selection]:
+    """The equations with the terms that pass the rule."""
     if candidates is None:
-        reference = Reference(problem.representative(WLS().solve(problem).values))
-        stretches = sum(int(run.segment[-1]) + 1 for run in problem.experiments)
-        samples = sum(run.samples for run in problem.experiments)
+        reference = Reference(equations.representative(WLS().solve(equations).values))
+        stretches = sum(int(run.segment[-1]) + 1 for run in equations.experiments)
+        samples = sum(run.samples for run in equations.experiments)
         # picked rows do not follow one another in time, so friction with memory makes no sense
         memory = samples >= SHORTEST_MEMORY * stretches
-        candidates = standard_candidates(problem.robot, problem.experiments, reference, memory=memory)
-    extra = [feature for candidate in candidates for feature in candidate.features]
-    wide = build_problem(
-        problem.robot,
-        problem.experiments,
-        base=problem.base,
-        features=[*problem.features, *extra],
-        band_hz=problem.band_hz,
+        candidates = standard_candidates(equations.robot, equations.experiments, reference, memory=memory)
+    extra = [term for candidate in candidates for term in candidate.terms]
+    wide = build_equations(
+        equations.robot,
+        equations.experiments,
+        base=equations.base,
+        terms=[*equations.terms, *extra],
+        band_hz=equations.band_hz,
         blocks=max(rule.folds),
     )
-    selection = rule.run(wide, candidates, present=problem.features)
-    chosen = wide.keep((*problem.features, *selection.features))
+    selection = rule.run(wide, candidates, present=equations.terms)
+    chosen = wide.keep((*equations.terms, *selection.terms))
     # the cosine of an angle may be the torque of a weight: what repeats others is no term of its own
     R = chosen.information.weight().R
     news = np.abs(np.diagonal(R)) > REPEATED * np.maximum(np.linalg.norm(R, axis=0), 1e-300)
-    terms = tuple(f for f, new in zip(selection.features, news[len(problem.names) :], strict=True) if new)
-    if terms == selection.features:
+    terms = tuple(f for f, new in zip(selection.terms, news[len(equations.names) :], strict=True) if new)
+    if terms == selection.terms:
         return chosen, selection
-    return wide.keep((*problem.features, *terms)), replace(selection, features=terms)
+    return wide.keep((*equations.terms, *terms)), replace(selection, terms=terms)

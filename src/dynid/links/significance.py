@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError
+from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS, refined_weights, sandwich
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples, sample_blocks
 from dynid.information import Factor
 from dynid.information.triangular import appended
@@ -102,7 +102,7 @@ class Significance:
     """Relative torque error of all parameters on the data used [%]."""
     reduced_error: float
     """The same with the significant parameters only [%]."""
-    problem: Problem
+    equations: Samples
     """Of the significant parameters, for any other estimator."""
     estimate: Estimate
     """Of the significant parameters, from all trajectories together."""
@@ -134,12 +134,12 @@ class Significance:
 
 
 def significant_parameters(
-    problem: Problem, *, threshold: float = 0.01, estimator: Estimator | None = None
+    equations: Samples, *, threshold: float = 0.01, estimator: Estimator | None = None
 ) -> Significance:
     """Keep the parameters whose torque matters ([Izaguirre1992] section 7), and fit them again.
 
     Args:
-        problem: Of several experiments, the trajectories.
+        equations: Of several experiments, the trajectories.
         threshold: Part of a joint's largest measured torque that a parameter must reach somewhere.
         estimator: How to fit; weighted least squares, as in the paper, by default.
 
@@ -149,17 +149,21 @@ def significant_parameters(
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"the threshold is {threshold}", remedy="Give a part of the largest torque, such as 0.01.")
-    check_samples(problem)
+    check_samples(equations)
     method = estimator or WLS()
-    share = contributions(problem, method.solve(problem).values)
-    return _reduced(problem, method, share >= 100.0 * threshold, share, f"at least {100 * threshold:g} % of the torque")
+    share = contributions(equations, method.solve(equations).values)
+    return _reduced(
+        equations, method, share >= 100.0 * threshold, share, f"at least {100 * threshold:g} % of the torque"
+    )
 
 
-def essential_parameters(problem: Problem, *, limit: float = 30.0, estimator: Estimator | None = None) -> Significance:
+def essential_parameters(
+    equations: Samples, *, limit: float = 30.0, estimator: Estimator | None = None
+) -> Significance:
     """Drop, one by one, the parameter of the largest relative standard deviation, until all are below a limit.
 
     Args:
-        problem: The problem.
+        equations: The equations.
         limit: Largest relative standard deviation that stays [%]; 30 % means three standard deviations from zero.
         estimator: How to fit in the end; weighted least squares by default.
 
@@ -169,27 +173,27 @@ def essential_parameters(problem: Problem, *, limit: float = 30.0, estimator: Es
     """
     if not limit > 0.0:
         raise ArgumentError(f"the limit is {limit} %", remedy="Give a positive percentage.")
-    check_samples(problem)
+    check_samples(equations)
     method = estimator or WLS()
-    full = WLS().solve(problem)
-    weights = refined_weights(problem)
-    factor = problem.information.weight(weights)
-    spread = problem.information.weight(weights**2 * full.noise_std**2 * full.inflation)
+    full = WLS().solve(equations)
+    weights = refined_weights(equations)
+    factor = equations.information.weight(weights)
+    spread = equations.information.weight(weights**2 * full.noise_std**2 * full.inflation)
     keep = np.ones(len(full.names), dtype=bool)
     while keep.any():
         relative = _relative_stderr(_picked(factor, keep), _picked(spread, keep))
         if relative.max() <= limit:
             break
         keep[np.flatnonzero(keep)[int(np.argmax(relative))]] = False
-    share = contributions(problem, full.values)
-    return _reduced(problem, method, keep, share, f"relative standard deviation at most {limit:g} %")
+    share = contributions(equations, full.values)
+    return _reduced(equations, method, keep, share, f"relative standard deviation at most {limit:g} %")
 
 
-def contributions(problem: Problem, beta: Floats) -> Floats:
+def contributions(equations: Samples, beta: Floats) -> Floats:
     """(b,) largest torque that each parameter causes, in percent of the largest measured torque of the same joint."""
-    n = problem.robot.dof
+    n = equations.robot.dof
     caused, measured = np.zeros((n, beta.size)), np.zeros(n)
-    for block in sample_blocks(replace(problem, band_hz=None)):
+    for block in sample_blocks(replace(equations, band_hz=None)):
         counted = np.abs(block.matrix) * block.valid[..., None]
         caused = np.maximum(caused, counted.max(axis=0, initial=0.0) * np.abs(beta))
         measured = np.maximum(measured, np.abs(block.effort).max(axis=0, initial=0.0))
@@ -197,19 +201,19 @@ def contributions(problem: Problem, beta: Floats) -> Floats:
     return np.asarray(100.0 * share.max(axis=0))
 
 
-def trajectory_statistics(problem: Problem, estimator: Estimator) -> TrajectoryStatistics:
-    """Fit every experiment of a problem by itself."""
+def trajectory_statistics(equations: Samples, estimator: Estimator) -> TrajectoryStatistics:
+    """Fit every experiment by itself."""
     values = []
-    for run, blocks in zip(problem.experiments, problem.blocks, strict=True):
-        part = problem.information.only(*blocks)
-        estimate = estimator.solve(replace(problem, experiments=(run,), information=part, blocks=(blocks,)))
+    for run, blocks in zip(equations.experiments, equations.blocks, strict=True):
+        part = equations.information.only(*blocks)
+        estimate = estimator.solve(replace(equations, excerpts=(run,), information=part, blocks=(blocks,)))
         values.append(np.where(estimate.undetermined, np.nan, estimate.values))
-    return TrajectoryStatistics(names=problem.names, units=problem.units, values=np.array(values))
+    return TrajectoryStatistics(names=equations.names, units=equations.units, values=np.array(values))
 
 
-def restricted(problem: Problem, keep: Mask) -> Problem:
-    """The problem of some parameters (b,), as if the others were zero; no sample is looked at again."""
-    base, rank = problem.base, problem.base.rank
+def restricted(equations: Samples, keep: Mask) -> Samples:
+    """The equations of some parameters (b,), as if the others were zero; no sample is looked at again."""
+    base, rank = equations.base, equations.base.rank
     rows = [k for k in range(rank) if keep[k]]
     part = replace(
         base,
@@ -217,9 +221,9 @@ def restricted(problem: Problem, keep: Mask) -> Problem:
         grouping=base.grouping[rows].copy(),
         combinations=tuple(base.combinations[k] for k in rows),
     )
-    features = tuple(f for f, kept in zip(problem.features, keep[rank:], strict=True) if kept)
-    information = problem.information.select(_columns(problem, keep))
-    return replace(problem, base=part, features=features, information=information)
+    terms = tuple(f for f, kept in zip(equations.terms, keep[rank:], strict=True) if kept)
+    information = equations.information.select(_columns(equations, keep))
+    return replace(equations, base=part, terms=terms, information=information)
 
 
 def _ratio(sums: Floats, counts: NDArray[np.int64]) -> Floats:
@@ -227,8 +231,8 @@ def _ratio(sums: Floats, counts: NDArray[np.int64]) -> Floats:
     return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 
-def _columns(problem: Problem, keep: Mask) -> list[int]:
-    return [column for column, kept in zip(problem.information.columns, keep, strict=True) if kept]
+def _columns(equations: Samples, keep: Mask) -> list[int]:
+    return [column for column, kept in zip(equations.information.columns, keep, strict=True) if kept]
 
 
 def _picked(factor: Factor, keep: Mask) -> Factor:
@@ -250,34 +254,34 @@ def _relative_stderr(factor: Factor, spread: Factor) -> Floats:
     return np.where(undetermined, np.inf, 100.0 * relative)
 
 
-def _reduced(problem: Problem, method: Estimator, keep: Mask, share: Floats, criterion: str) -> Significance:
+def _reduced(equations: Samples, method: Estimator, keep: Mask, share: Floats, criterion: str) -> Significance:
     if not keep.any():
         raise EstimationError(f"no parameter is significant ({criterion})", remedy="Lower the threshold.")
-    part = restricted(problem, keep)
-    weights = refined_weights(problem)
+    part = restricted(equations, keep)
+    weights = refined_weights(equations)
     return Significance(
         criterion=criterion,
         contribution=share,
         significant=keep,
-        every=trajectory_statistics(problem, method),
+        every=trajectory_statistics(equations, method),
         reduced=trajectory_statistics(part, method),
-        condition=_condition(problem, weights),
+        condition=_condition(equations, weights),
         reduced_condition=_condition(part, weights),
-        error=_error(problem, weights),
+        error=_error(equations, weights),
         reduced_error=_error(part, weights),
-        problem=part,
+        equations=part,
         estimate=method.solve(part),
     )
 
 
-def _condition(problem: Problem, weights: Floats) -> float:
-    values = np.linalg.svd(problem.information.weight(weights).R, compute_uv=False)
+def _condition(equations: Samples, weights: Floats) -> float:
+    values = np.linalg.svd(equations.information.weight(weights).R, compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
 
 
-def _error(problem: Problem, weights: Floats) -> float:
+def _error(equations: Samples, weights: Floats) -> float:
     """Relative torque error of the weighted fit [%]."""
-    information = problem.information
+    information = equations.information
     beta = information.weight(weights).solve(minimum_norm=True)
     left, total = (information.per_joint_residual(x).sum() for x in (beta, np.zeros_like(beta)))
     return float(100.0 * np.sqrt(left / total))

@@ -129,9 +129,9 @@ def validate(
             band does not count as error of the model [Hz]; the band of the identification by default.
         trim_s: Time left out at both ends of every low-passed stretch [s]; the filter's settling time by default.
     """
-    band = fit.problem.band_hz if band_hz is None else band_hz
+    band = fit.equations.band_hz if band_hz is None else band_hz
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
-    if any(_shares_samples(run, used) for run in runs for used in fit.problem.experiments):
+    if any(_shares_samples(run, used) for run in runs for used in fit.equations.excerpts):
         raise ArgumentError(
             "an experiment of the identification cannot validate it: the samples are the same",
             remedy="Keep one run, or a part of one, aside.",
@@ -222,7 +222,7 @@ def _training_error(fit: Identification, judged: _Band) -> float:
     if judged.hz is None:
         return float(fit.training_error[-1])
     squares = total = 0.0
-    for run in fit.problem.experiments:
+    for run in fit.equations.excerpts:
         (measured, residual), _ = judged.compared(run, run.effort, run.effort - fit.torque(run))
         squares += float(np.sum(residual**2))
         total += float(np.sum(measured**2))

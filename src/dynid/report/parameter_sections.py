@@ -36,7 +36,7 @@ WORDS = (
 def base_marks(fit: Identification) -> tuple[str, ...]:
     """(b,) what each estimated parameter rests on, in words."""
     estimate, prior = fit.estimate, set(fit.estimate.prior_dominated)
-    single = [np.count_nonzero(row) == 1 for row in fit.problem.grouping]
+    single = [np.count_nonzero(row) == 1 for row in fit.equations.grouping]
     marks = []
     for name, alone, free, relative in zip(
         estimate.names, single, estimate.undetermined, estimate.relative_stderr, strict=True
@@ -76,7 +76,7 @@ class Parameters(Section):
 
     def _found(self) -> Rows:
         estimate, base = self.fit.estimate, self.fit.base
-        features = [feature.name for feature in self.fit.features]
+        features = [feature.name for feature in self.fit.terms]
         prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(features))])
         rows = [
             (name, float(value), float(low), float(high), float(before), unit, mark, expression)

@@ -45,7 +45,7 @@ def identification_page(
         data: Facts of the data used, where the identification does not hold the data itself any more.
     """
     held = () if held_out is None else (held_out,) if isinstance(held_out, Experiment) else tuple(held_out)
-    used = fit.problem.experiments
+    used = fit.equations.excerpts
     drawn = (*held, *used)[0]
     settings = [section for section in extra if isinstance(section, Settings)]
     sections = [

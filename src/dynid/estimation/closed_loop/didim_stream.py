@@ -11,9 +11,9 @@ from dynid.estimation.closed_loop.loop_blocks import BLOCK
 from dynid.estimation.closed_loop.loop_runs import weights_of
 from dynid.estimation.closed_loop.loop_search import SearchStart
 from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
+from dynid.estimation.equations import StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.possible import possible_estimate, with_standard
-from dynid.estimation.problem import Problem
 from dynid.estimation.scores import NoiseSums, lengthened, resolvable, scaled_solution, spectrum
 
 __all__ = ["streamed_didim"]
@@ -24,15 +24,15 @@ Floats = NDArray[np.float64]
 class _Torques(Sums):
     """What a round needs of a simulation of all logs, joint by joint; J is the regressor of the simulated motion."""
 
-    def __init__(self, problem: Problem, beta: Floats) -> None:
+    def __init__(self, equations: StreamedLogs, beta: Floats) -> None:
         """Nothing is seen yet of the simulation with parameters (b,)."""
-        super().__init__(problem, beta)
-        n, b = problem.robot.dof, beta.size
+        super().__init__(equations, beta)
+        n, b = equations.robot.dof, beta.size
         self._own, self._right, self._left = np.zeros((n, b, b)), np.zeros((n, b)), np.zeros(n)
 
     def add(self, window: Window) -> None:
         J, rest = _slopes_and_rest(window)
-        for j, support in enumerate(self.problem.information.supports):
+        for j, support in enumerate(self.equations.information.supports):
             acting = list(support)  # the other columns of this joint are zero
             part = np.ascontiguousarray(J[:, j, acting])
             self._own[j][np.ix_(acting, acting)] += part.T @ part
@@ -42,7 +42,7 @@ class _Torques(Sums):
     @property
     def weights(self) -> Floats:
         """(n,) inverse variances of what is left of the torques."""
-        return weights_of(self._left, self.problem.equations)
+        return weights_of(self._left, self.equations.counts)
 
     @property
     def normal(self) -> Floats:
@@ -69,8 +69,8 @@ def _slopes_and_rest(window: Window) -> tuple[Floats, Floats]:
     return J, window.run.torque_residual(window.motion)[rows]
 
 
-def streamed_didim(problem: Problem, iterations: int, tolerance: float, *, consistent: bool) -> Estimate:
-    """Estimate the base parameters of a streamed problem; arguments as for `dynid.DIDIM`."""
+def streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *, consistent: bool) -> Estimate:
+    """Estimate the base parameters of a streamed equations; arguments as for `dynid.DIDIM`."""
 
     def rounds(
         runs: StreamSearch[_Torques], start: SearchStart[_Torques]
@@ -88,18 +88,18 @@ def streamed_didim(problem: Problem, iterations: int, tolerance: float, *, consi
                 share = followed(change, beta + step - solution, sums.normal)
                 return runs, sums, notes if share <= FOLLOWED else (*notes, UNCOUNTED), count
 
-    runs, sums, notes, count = StreamSearch[_Torques].of(problem, BLOCK, _Torques).from_some_start(rounds)
+    runs, sums, notes, count = StreamSearch[_Torques].of(equations, BLOCK, _Torques).from_some_start(rounds)
     normal = sums.normal
     findings = check_controller(runs.beginnings(), sums.beta)
     estimate = Estimate(
-        names=problem.names,
-        units=problem.units,
+        names=equations.names,
+        units=equations.units,
         values=sums.beta + sums.step if sums.settled(sums.step, tolerance) else sums.beta,
         covariance=_covariance(runs, sums),
         undetermined=np.zeros(sums.beta.size, dtype=bool),
         noise_std=1.0 / np.sqrt(sums.weights),
-        inflation=np.ones(problem.robot.dof),
-        samples=problem.equations,
+        inflation=np.ones(equations.robot.dof),
+        samples=equations.counts,
         condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
         method="DIDIM",
         notes=(*notes, *controller_notes(findings)),
@@ -109,7 +109,7 @@ def streamed_didim(problem: Problem, iterations: int, tolerance: float, *, consi
             "controller_mismatch": controller_mismatch(findings),
         },
     )
-    return (possible_estimate if consistent else with_standard)(problem, estimate, normal)
+    return (possible_estimate if consistent else with_standard)(equations, estimate, normal)
 
 
 def _covariance(runs: StreamSearch[_Torques], sums: _Torques) -> Floats:

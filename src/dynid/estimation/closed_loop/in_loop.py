@@ -11,24 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.closed_loop.instrumental import InstrumentalVariables
 from dynid.estimation.closed_loop.law_memory import starting_memory
 from dynid.estimation.closed_loop.law_test import GAINS
+from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_search import WrongLawError
 from dynid.estimation.closed_loop.loop_stability import loop_simulator, refuse_hasty
 from dynid.estimation.closed_loop.loop_start import settling_time
 from dynid.estimation.closed_loop.loop_survey import SHORTEST_S
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion, clear_of_reversals, refuse_other_motion
-from dynid.estimation.closed_loop.output_error import CLIE, CLOE, DIDIM
+from dynid.estimation.equations import Factors, Samples, StreamedLogs, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.problem import Problem, build_problem
 from dynid.loop.laws import PD, PID, ControlLaw, following_law, refuse_idle
 from dynid.loop.loop import Loop, Reference, TimeFunction, refuse_no_law
 from dynid.processing.experiment import Experiment
@@ -168,8 +168,15 @@ def _cut(piece: Experiment, longest: int) -> Iterator[slice]:
 class InLoop(Estimator):
     """An estimator of the loop for experiments that do not tell theirs."""
 
-    estimator: Estimator
-    """`InstrumentalVariables`, `DIDIM`, `CLOE` or `CLIE`"""
+    name: ClassVar[str] = "in-loop"
+    title: ClassVar[str] = "estimator in a given or assumed loop"
+    use: ClassVar[str] = "the experiments do not carry their control loop"
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples, StreamedLogs)
+    accepts_terms: ClassVar[bool] = False
+    accepts_band: ClassVar[bool] = False
+
+    estimator: LoopEstimator
+    """The estimator that simulates the loop."""
     law: ControlLaw | None = None
     """The control law; computed torque by a robot near the data by default, which the notes say. `CLOE` needs it:
     positions alone do not tell how large the torques were."""
@@ -189,7 +196,7 @@ class InLoop(Estimator):
             raise ArgumentError(
                 f"motions is {self.motions!r}", remedy="Give one for each log: motions=(lambda: motion,)."
             )
-        if not isinstance(self.estimator, InstrumentalVariables | DIDIM | CLOE | CLIE):
+        if not isinstance(self.estimator, LoopEstimator):
             raise ArgumentError(
                 f"{type(self.estimator).__name__} simulates no control loop",
                 remedy="Give InstrumentalVariables, DIDIM, CLOE or CLIE, or use it without InLoop.",
@@ -201,53 +208,53 @@ class InLoop(Estimator):
                 remedy="Give them (motions; on the command line [reference] in the channel map), or leave the law out: "
                 "one that follows the measured motion is then assumed.",
             )
-        if self.law is None and isinstance(self.estimator, CLOE):
+        if self.law is None and self.estimator.compares == "positions":
             raise ArgumentError(
-                "closed-loop output error sees positions only, and learns the torques' size from the law alone, which "
-                "is not known",
+                f"{self.estimator.title} compares positions only, and learns the size of the torques from the control "
+                "law alone, which is not known",
                 remedy="Give the law, or use instrumental variables, DIDIM or closed-loop input error.",
             )
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Samples | StreamedLogs) -> Estimate:
         """Estimate the base parameters.
 
         Raises:
             ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
             EstimationError: As the estimator does.
         """
-        possible = FeasibleWLS(prior_weight=1.0).solve(problem).standard
+        possible = FeasibleWLS(prior_weight=1.0).solve(equations).standard
         assert possible is not None
-        robot = problem.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
-        poses = _poses(problem.experiments)
+        robot = equations.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
+        poses = _poses(equations.excerpts)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
         refuse_idle(law, robot.joint_names)
-        refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(problem))
+        refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(equations))
         try:
-            estimate = self.estimator.solve(self._looped(problem, robot, law))
+            estimate = self.estimator.solve(self._looped(equations, robot, law))
         except WrongLawError:
             raise
         except EstimationError as error:  # noise may have spoilt that robot
             try:
-                estimate = self.estimator.solve(self._looped(problem, problem.robot, law))
+                estimate = self.estimator.solve(self._looped(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
                 raise error from None
         told = [note.replace(GAINS, ASSUMED) if self.law is None else note for note in estimate.notes]
-        return replace(estimate, notes=(*self._assumptions(problem), _verdict(estimate), *told))
+        return replace(estimate, notes=(*self._assumptions(equations), _verdict(estimate), *told))
 
     @property
     def _instruments(self) -> bool:
         """Whether the simulated motion makes instruments only, which need not be that of the log."""
-        return isinstance(self.estimator, InstrumentalVariables)
+        return self.estimator.compares == "instruments"
 
     @property
     def _commanded(self) -> bool:
         """Whether the commanded motion is simulated."""
         return bool(self.motions) and (self.law is not None or self._instruments)
 
-    def _looped(self, problem: Problem, robot: Robot, law: ControlLaw) -> Problem:
-        """The problem with loops."""
-        rate = self.rate_hz or self._control_hz(problem)
-        starts = self._starts(problem)
+    def _looped(self, equations: Samples | StreamedLogs, robot: Robot, law: ControlLaw) -> Samples | StreamedLogs:
+        """The equations with loops."""
+        rate = self.rate_hz or self._control_hz(equations)
+        starts = self._starts(equations)
 
         def brought(
             pieces: Iterable[Experiment], start: Callable[[], TimeFunction] | None, settling_s: float, longest: int
@@ -256,35 +263,37 @@ class InLoop(Estimator):
             parts = with_loop(pieces, motion, law=law, rate_hz=rate, longest=longest, settling_s=settling_s)
             return parts if self._commanded or self._instruments else (clear_of_reversals(p, robot) for p in parts)
 
-        if problem.streamed:
+        if isinstance(equations, StreamedLogs):
             settling_s = 0.0
 
             def restarted(log: Streamed, start: Callable[[], TimeFunction] | None) -> Streamed:
                 return lambda: brought(log(), start, settling_s, LONGEST)
 
-            logs = tuple(restarted(log, start) for log, start in zip(problem.logs, starts, strict=True))
+            logs = tuple(restarted(log, start) for log, start in zip(equations.logs, starts, strict=True))
             if not self._instruments:  # these may have any start
-                settling_s = max(_settling(problem, robot, _first(log)) for log in logs)
-            looped = replace(problem, robot=robot, logs=logs, experiments=tuple(_first(log) for log in logs))
+                settling_s = max(_settling(equations, robot, _first(log)) for log in logs)
+            looped: Samples | StreamedLogs = replace(
+                equations, robot=robot, logs=logs, excerpts=tuple(_first(log) for log in logs)
+            )
         else:
-            pairs = zip(problem.experiments, starts, strict=True)
+            pairs = zip(equations.experiments, starts, strict=True)
             parts = [part for run, start in pairs for part in brought([run], start, 0.0, np.iinfo(np.int64).max)]
             runs = [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
             if not runs:
                 raise _too_short()
-            looped = build_problem(robot, runs, base=problem.base)
+            looped = build_equations(robot, runs, base=equations.base)
         if self._commanded:
-            for run in looped.experiments:
+            for run in looped.excerpts:
                 refuse_other_motion(run, robot)
         return looped
 
-    def _starts(self, problem: Problem) -> Sequence[Callable[[], TimeFunction] | None]:
+    def _starts(self, equations: Factors) -> Sequence[Callable[[], TimeFunction] | None]:
         """Of every log, what starts its commanded motion.
 
         Raises:
             ArgumentError: They are not as many as the logs.
         """
-        logs = len(problem.logs) or len(problem.experiments)
+        logs = len(equations.excerpts)
         if self.motions and len(self.motions) != logs:
             raise ArgumentError(
                 f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
@@ -292,11 +301,11 @@ class InLoop(Estimator):
         checked = [_checked(motion, k) for k, motion in enumerate(self.motions)]
         return checked if self._commanded else (None,) * logs
 
-    def _control_hz(self, problem: Problem) -> float:
-        log_hz = max(run.rate_hz for run in problem.experiments)
+    def _control_hz(self, equations: Factors) -> float:
+        log_hz = max(run.rate_hz for run in equations.excerpts)
         return log_hz * control_factor(log_hz, ASSUMED_HZ if self.law is None else USUAL_HZ, exact=False)
 
-    def _assumptions(self, problem: Problem) -> tuple[str, ...]:
+    def _assumptions(self, equations: Factors) -> tuple[str, ...]:
         notes = []
         if self.law is None:
             notes.append(
@@ -310,7 +319,7 @@ class InLoop(Estimator):
                 "still has biases as in least squares, and intervals do not hold it"
             )
         if self.rate_hz is None:
-            notes.append(f"assumed: the control rate is not known, {self._control_hz(problem):g} Hz stand for it")
+            notes.append(f"assumed: the control rate is not known, {self._control_hz(equations):g} Hz stand for it")
         return tuple(notes)
 
 
@@ -358,12 +367,12 @@ def _too_short() -> ArgumentError:
     )
 
 
-def _settling(problem: Problem, robot: Robot, piece: Experiment) -> float:
+def _settling(equations: Factors, robot: Robot, piece: Experiment) -> float:
     """Time after which a simulation of a robot near the data has forgotten where it started [s]."""
     assert piece.loop is not None
-    simulator = loop_simulator(replace(problem, robot=robot), piece.loop)
+    simulator = loop_simulator(replace(equations, robot=robot), piece.loop)
     try:
-        return settling_time(simulator, problem.base.project(robot.parameter_vector))
+        return settling_time(simulator, equations.base.project(robot.parameter_vector))
     except EstimationError:  # the search for parameters says so, if no other robot is found
         return SETTLING_S
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.loop_blocks import Block, Kept
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
-from dynid.estimation.problem import Problem
+from dynid.estimation.equations import Factors
 from dynid.estimation.scores import scaled_solution
 from dynid.kernels import kernel
 from dynid.loop.arm import Arm
@@ -90,7 +90,7 @@ def motion_slope(
     sizes = [8 * run.ticks // run.every * run.loop.dof * beta.size for run in runs.runs]
     if max(sizes) > LARGEST:
         return None
-    joint_models = beta - links_only(runs.problem, beta)
+    joint_models = beta - links_only(runs.equations, beta)
     total = np.zeros((beta.size, beta.size))
     for number, run in enumerate(runs.runs):
         try:
@@ -177,7 +177,7 @@ def noise_rows(
     Returns:
         Both block by block, the first made when it is asked for.
     """
-    links = links_only(runs.problem, beta)
+    links = links_only(runs.equations, beta)
     torques = _unexplained(runs, motions, blocks, instruments, weights)
     positions = [run.run.q - run.positions(motion) for run, motion in zip(runs.runs, motions, strict=True)]
     noise = [
@@ -211,7 +211,7 @@ def _unexplained(
     """(N, n) torque residual of every block without what other parameters would explain: the estimate's own error."""
     whole = [run.torque_residual(motion) for run, motion in zip(runs.runs, motions, strict=True)]
     rests = [whole[block.run][block.rows] for block in blocks]
-    n, b = runs.problem.robot.dof, len(runs.problem.base.columns)
+    n, b = runs.equations.robot.dof, len(runs.equations.base.columns)
     own, right = np.zeros((n, b, b)), np.zeros((n, b))
     for number, (block, rest) in enumerate(zip(blocks, rests, strict=True)):
         Z, pairs = instruments(number)[block.inner], runs.runs[block.run].acting
@@ -224,9 +224,9 @@ def _unexplained(
     ]
 
 
-def links_only(problem: Problem, beta: Floats) -> Floats:
+def links_only(equations: Factors, beta: Floats) -> Floats:
     """(b,) base parameters without the joint models', whose columns carry no measured motion."""
-    inertial = np.array(problem.base.columns) < 10 * problem.robot.dof
+    inertial = np.array(equations.base.columns) < 10 * equations.robot.dof
     return np.where(inertial, beta, 0.0)
 
 

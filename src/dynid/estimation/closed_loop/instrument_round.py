@@ -11,7 +11,7 @@ from dynid.estimation.closed_loop.instrument_noise import away_from_reversals, b
 from dynid.estimation.closed_loop.loop_blocks import Block
 from dynid.estimation.closed_loop.loop_runs import LoopRun, SimulatedMotion, weights_of
 from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
-from dynid.estimation.problem import Problem
+from dynid.estimation.equations import StreamedLogs
 from dynid.estimation.scores import NoiseSums, resolvable, scaled_solution, spectrum
 
 __all__ = ["Moments", "Round", "at_links", "mixed_block", "streamed_covariance"]
@@ -78,10 +78,10 @@ def at_links(run: LoopRun, states: tuple[Floats, Floats, Floats], rows: slice) -
 class Moments(Sums):
     """What a round needs of a simulation of all logs, joint by joint."""
 
-    def __init__(self, problem: Problem, beta: Floats) -> None:
+    def __init__(self, equations: StreamedLogs, beta: Floats) -> None:
         """Nothing is seen yet of the simulation with parameters (b,)."""
-        super().__init__(problem, beta)
-        n, b = problem.robot.dof, beta.size
+        super().__init__(equations, beta)
+        n, b = equations.robot.dof, beta.size
         self._cross, self._right = np.zeros((n, b, b)), np.zeros((n, b))  # Z' Y, Z' tau
         self._normal, self._lean, self._left = np.zeros((n, b, b)), np.zeros((n, b)), np.zeros(n)  # Y' Y, Y' r, r' r
         self._own, self._rest = np.zeros((n, b, b)), np.zeros((n, b))  # Z' Z, Z' (tau - tau_sim)
@@ -104,7 +104,7 @@ class Moments(Sums):
 
     def solved(self, weights: Floats | None) -> Round:
         """The solution with weights (n,), or with those that the residuals suggest."""
-        counts = self.problem.equations
+        counts = self.equations.counts
         used = weights_of(self._left, counts) if weights is None else weights
         slope = np.tensordot(used, self._cross, 1)
         solution, condition = scaled_solution(slope, used @ self._right)
@@ -140,8 +140,8 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
         sums: Of the simulation that made the solution's instruments.
         found: The solution.
     """
-    problem, error = runs.problem, sums.unexplained(found.weights)
-    links, n = links_only(problem, found.beta), problem.robot.dof
+    equations, error = runs.equations, sums.unexplained(found.weights)
+    links, n = links_only(equations, found.beta), equations.robot.dof
     spread = NoiseSums(2 * n, found.beta.size, runs.rate_hz, n)
     for again in (False, True):
         for window in runs.windows(sums.beta):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,14 @@ from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, f
 from dynid.estimation.closed_loop.instrument_round import Moments, Round, at_links, mixed_block, streamed_covariance
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_notes
 from dynid.estimation.closed_loop.loop_blocks import BLOCK, Block, Kept, cut
+from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions, joint_weights
 from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart
 from dynid.estimation.closed_loop.loop_stream import StreamSearch
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
+from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import refuse_unsupported
 from dynid.estimation.physical.possible import with_standard
-from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 from dynid.findings import Finding
 from dynid.loop.loop import counted
@@ -55,8 +56,14 @@ Solved = TypeVar("Solved", bound=Round)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstrumentalVariables(Estimator):
+class InstrumentalVariables(LoopEstimator):
     """Weighted instrumental variables from the simulated loop; needs experiments with a `dynid.Loop`."""
+
+    name: ClassVar[str] = "iv"
+    title: ClassVar[str] = "instrumental variables"
+    use: ClassVar[str] = "noise in the motion would bias least squares, and the control law is known"
+    references: ClassVar[tuple[str, ...]] = ("Janot2014",)
+    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "instruments"
 
     iterations: int = 15
     """Most simulations after the first."""
@@ -72,7 +79,7 @@ class InstrumentalVariables(Estimator):
         counted(self.block, "block")
         check_number("tolerance", self.tolerance, "a number above zero")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: LoopedRuns | StreamedLogs) -> Estimate:
         """Estimate the base parameters.
 
         Streamed logs are gone through again for every simulation, and once more for what must be known before it;
@@ -83,18 +90,18 @@ class InstrumentalVariables(Estimator):
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
-        refuse_unsupported(problem)
-        if problem.streamed:
-            return self._streamed(problem)
-        runs = LoopRuns.of(problem)
+        refuse_unsupported(equations)
+        if isinstance(equations, StreamedLogs):
+            return self._streamed(equations)
+        runs = LoopRuns.of(equations)
         measured = _Measured.of(runs, self.block)
         end = runs.from_some_start(lambda runs, start: self._in_memory(runs, measured, start))
         refuse_absurd(runs, end.motions, end.found.beta)
         parts = (measured.blocks, end.found.instruments, end.found.weights)
         rows, noise = noise_rows(runs, end.motions, end.found.beta, *parts)
-        covariance = solution_covariance(end.slope, rows, noise, runs.rate_hz, problem.robot.dof)
+        covariance = solution_covariance(end.slope, rows, noise, runs.rate_hz, equations.robot.dof)
         findings = check_controller(runs, end.found.beta, end.motions)
-        return self._estimate(problem, end, covariance, findings)
+        return self._estimate(equations, end, covariance, findings)
 
     def _in_memory(self, runs: LoopRuns, measured: _Measured, start: SearchStart[Motions]) -> _End[_Round, Motions]:
         return self._iterate(
@@ -104,9 +111,9 @@ class InstrumentalVariables(Estimator):
             lambda beta, found: motion_slope(runs, beta, measured.blocks, found.instruments, found.weights),
         )
 
-    def _streamed(self, problem: Problem) -> Estimate:
+    def _streamed(self, equations: StreamedLogs) -> Estimate:
         """The same of logs that are gone through again and again."""
-        runs = StreamSearch[Moments].of(problem, self.block, Moments)
+        runs = StreamSearch[Moments].of(equations, self.block, Moments)
         used, end = runs.from_some_start(
             lambda runs, start: (
                 runs,
@@ -115,21 +122,21 @@ class InstrumentalVariables(Estimator):
         )
         covariance = streamed_covariance(used, end.motions, end.found)
         findings = check_controller(used.beginnings(), end.motions.beta)
-        return self._estimate(problem, end, covariance, findings)
+        return self._estimate(equations, end, covariance, findings)
 
     def _estimate(
-        self, problem: Problem, end: _End[Any, Any], covariance: Floats, findings: tuple[Finding, ...]
+        self, equations: Factors, end: _End[Any, Any], covariance: Floats, findings: tuple[Finding, ...]
     ) -> Estimate:
         found: Round = end.found
         estimate = Estimate(
-            names=problem.names,
-            units=problem.units,
+            names=equations.names,
+            units=equations.units,
             values=found.beta,
             covariance=covariance,
             undetermined=np.zeros(found.beta.size, dtype=bool),
             noise_std=np.sqrt(found.variances),
-            inflation=np.ones(problem.robot.dof),
-            samples=problem.equations,
+            inflation=np.ones(equations.robot.dof),
+            samples=equations.counts,
             condition=found.condition,
             method="instrumental variables",
             notes=(*end.notes, *controller_notes(findings)),
@@ -139,7 +146,7 @@ class InstrumentalVariables(Estimator):
                 "controller_mismatch": controller_mismatch(findings),
             },
         )
-        return with_standard(problem, estimate, 0.5 * (found.slope + found.slope.T))
+        return with_standard(equations, estimate, 0.5 * (found.slope + found.slope.T))
 
     def _iterate(
         self,
@@ -231,9 +238,9 @@ class _Round(Round):
             for k, block, run, torque in parts:
                 yield (torque - run.acting.times(made[k][0], values)) * run.run.valid[block.rows]
 
-        counts = runs.problem.equations
+        counts = runs.equations.counts
         weights = joint_weights(left(beta), counts) if weights is None else weights
-        b, n = beta.size, runs.problem.robot.dof
+        b, n = beta.size, runs.equations.robot.dof
         cross, right = np.zeros((n, b, b)), np.zeros((n, b))
         for k, block, run, torque in parts:
             Y, Z = made[k][0], made[k][1][block.inner]
@@ -264,7 +271,7 @@ def refuse_absurd(runs: LoopRuns, motions: Motions, beta: Floats) -> None:
         worst = int(np.argmax(torque / np.maximum(measured, 1e-300) * (measured > 0.0)))
         if torque[worst] > ABSURD * measured[worst] > 0.0:
             raise EstimationError(
-                f"the estimate asks {torque[worst]:.2g} of '{runs.problem.robot.joint_names[worst]}' along the "
+                f"the estimate asks {torque[worst]:.2g} of '{runs.equations.robot.joint_names[worst]}' along the "
                 f"simulated motion, where {measured[worst]:.2g} N m or N were measured",
                 remedy="Check the control law and what it was to follow, or use weighted least squares.",
             )

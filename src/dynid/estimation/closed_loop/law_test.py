@@ -34,7 +34,7 @@ from scipy.special import chdtri, fdtri
 from dynid.estimation.closed_loop.law_memory import acting_on, carried
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.closed_loop.loop_start import directions, taken_out
-from dynid.estimation.problem import Problem
+from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
 from dynid.loop.sensitivity import law_program
@@ -209,15 +209,17 @@ class _Share:
         return (self.value / self.spread) ** 2 if self.spread > 0.0 else 0.0
 
 
-def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions | None = None) -> tuple[Finding, ...]:
+def check_controller(
+    equations: LoopedRuns | LoopRuns, beta: Floats, motions: Motions | None = None
+) -> tuple[Finding, ...]:
     """What speaks against the law of the experiments' loops; nothing where all is well.
 
     Args:
-        problem: With experiments that have a loop.
+        equations: With experiments that have a loop.
         beta: (b,) base parameters, estimated.
         motions: Simulated with these parameters, where that was done before.
     """
-    runs = problem if isinstance(problem, LoopRuns) else LoopRuns.of(problem)
+    runs = equations if isinstance(equations, LoopRuns) else LoopRuns.of(equations)
     motions = runs.simulate(np.asarray(beta, dtype=float)) if motions is None else motions
     both = [_compared(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     torques = [run.torques(motion) * run.run.valid for run, motion in zip(runs.runs, motions, strict=True)]
@@ -227,7 +229,7 @@ def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions
     findings: list[Finding] = []
     for part, what in enumerate(PARTS):
         shares = []
-        for joint, name in enumerate(runs.problem.robot.joint_names):
+        for joint, name in enumerate(runs.equations.robot.joint_names):
             spread = np.inf  # too small to matter: no need to know how certain it is
             if abs(values[joint, part]) > SHARE:
                 columns = [np.ascontiguousarray(parts[:, joint, [part, -1]]) for parts, _ in compared]
@@ -237,7 +239,7 @@ def check_controller(problem: Problem | LoopRuns, beta: Floats, motions: Motions
         findings += [_finding(f"its {what} differs", GAINS, share) for share in _accused(shares)]
     told = {finding.joint for finding in findings}
     followed = followed_shares([left for _, left in both], levels, LEVEL)
-    for name, (value, spread) in zip(runs.problem.robot.joint_names, followed.tolist(), strict=True):
+    for name, (value, spread) in zip(runs.equations.robot.joint_names, followed.tolist(), strict=True):
         if value > SHARE and name not in told:
             findings.append(
                 _finding("what it leaves is no noise, it follows the motion", REFERENCE, _Share(name, value, spread))

@@ -1,4 +1,4 @@
-"""The experiments of a problem simulated in their loops, sample by sample beside what was measured."""
+"""Experiments simulated in their control loops, sample by sample beside what was measured."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.closed_loop.acting import Acting, acting
 from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart, WrongLawError
 from dynid.estimation.closed_loop.loop_stability import LoopStability, checked_poses, loop_simulator
-from dynid.estimation.problem import Problem
-from dynid.estimation.samples import refuse_streamed
+from dynid.estimation.equations import LoopedRuns
 from dynid.kernels import kernel
 from dynid.loop.arm import Arm
 from dynid.loop.integrator.rollout import Runs
@@ -212,24 +211,19 @@ Start = SearchStart[Motions]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopRuns(LoopSearch[Motions]):
-    """All experiments of a problem in their loops."""
+    """All experiments in their loops."""
 
-    problem: Problem
+    equations: LoopedRuns
     runs: tuple[LoopRun, ...]
 
     @classmethod
-    def of(cls, problem: Problem) -> LoopRuns:
+    def of(cls, equations: LoopedRuns) -> LoopRuns:
         """Prepare the simulators.
 
         Raises:
-            ArgumentError: The problem has experiments without a loop, features, or low-passed or streamed equations.
+            ArgumentError: The samples of an experiment are not those of its reference motion.
         """
-        refuse_streamed(problem)
-        if problem.features or problem.band_hz is not None:
-            raise ArgumentError(
-                "the simulated loop knows links and joint models only", remedy="Build the problem without features."
-            )
-        return cls(problem, tuple(_prepared(problem, run) for run in problem.experiments))
+        return cls(equations, tuple(_prepared(equations, run) for run in equations.experiments))
 
     @property
     def rate_hz(self) -> float:
@@ -243,7 +237,7 @@ class LoopRuns(LoopSearch[Motions]):
 
     def finer(self, factor: int) -> LoopRuns:
         """The same with more steps of the integrator between control instants."""
-        return LoopRuns(self.problem, tuple(run.finer(factor) for run in self.runs))
+        return LoopRuns(self.equations, tuple(run.finer(factor) for run in self.runs))
 
     def misfit(self, motions: Motions) -> float:
         """Squares of measured minus simulated torques over those of the measured ones, summed over the joints.
@@ -251,7 +245,7 @@ class LoopRuns(LoopSearch[Motions]):
         The simulated ones are as they are, whatever filter the measured went through: a robot whose friction makes its
         torques chatter does not fit.
         """
-        squares, total = np.zeros(self.problem.robot.dof), np.zeros(self.problem.robot.dof)
+        squares, total = np.zeros(self.equations.robot.dof), np.zeros(self.equations.robot.dof)
         for run, motion in zip(self.runs, motions, strict=True):
             rest = np.where(run.run.valid, np.nan_to_num(run.run.effort) - motion.torque, 0.0)
             squares += (rest**2).sum(axis=0)
@@ -260,8 +254,8 @@ class LoopRuns(LoopSearch[Motions]):
 
     def attempt(self, beta: Floats, near: Motions | None = None) -> Motions | None:
         """The motion of every experiment; None where the loop is not stable or the robot leaves its reference."""
-        evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
-        theta = self.problem.representative(beta)
+        evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
+        theta = self.equations.representative(beta)
         for run in self.runs:
             if not run.stability.holds(evaluate(checked_poses(run.run), theta), beta):
                 return None
@@ -293,7 +287,7 @@ def stability_of(simulator: LoopSimulator, poses: Floats) -> LoopStability:
     return LoopStability.of(simulator, _columns(simulator.arm), poses)
 
 
-def _prepared(problem: Problem, run: Experiment) -> LoopRun:
+def _prepared(equations: LoopedRuns, run: Experiment) -> LoopRun:
     loop = loop_of(run)
     place = (run.time - loop.start_s) * loop.reference.rate_hz
     ticks = np.round(place).astype(np.int64)
@@ -310,7 +304,7 @@ def _prepared(problem: Problem, run: Experiment) -> LoopRun:
     log_hz = run.rate_hz if run.derivation is None else run.derivation.smoothing.rate_hz
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
-    simulator = loop_simulator(problem, loop)
+    simulator = loop_simulator(equations, loop)
     stability = stability_of(simulator, checked_poses(run))
     return LoopRun(run, simulator, every, ticks // every, stability, period // every)
 

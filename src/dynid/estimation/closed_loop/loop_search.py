@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.loop_stability import checked_poses
+from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.possible import near_possible
-from dynid.estimation.problem import Problem
 from dynid.kernels import kernel
 
 __all__ = ["LoopSearch", "SearchStart", "WrongLawError"]
@@ -55,7 +55,7 @@ class LoopSearch(ABC, Generic[Simulated]):
 
     __slots__ = ()
 
-    problem: Problem
+    equations: Factors
 
     @abstractmethod
     def attempt(self, beta: Floats, near: Simulated | None = None) -> Simulated | None:
@@ -106,11 +106,11 @@ class LoopSearch(ABC, Generic[Simulated]):
         hardly moves as it should. The robot's own values, and a physically possible fit, are then tried too, and the
         nearest to the measured torques comes first.
         """
-        problem = self.problem
+        equations = self.equations
         tries: tuple[tuple[str, Callable[[], Floats]], ...] = (
-            ("", lambda: problem.information.weight(refined_weights(problem)).solve(minimum_norm=True)),
-            ("the robot's own values", lambda: problem.base.project(problem.robot.parameter_vector)),
-            ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(problem).values),
+            ("", lambda: equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)),
+            ("the robot's own values", lambda: equations.base.project(equations.robot.parameter_vector)),
+            ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(equations).values),
         )
         waiting: list[tuple[float, SearchStart[Simulated]]] = []
         for (note, values), enough in zip(tries, ENOUGH, strict=True):
@@ -153,7 +153,7 @@ class LoopSearch(ABC, Generic[Simulated]):
             if found is not None and judge(found) <= limit:
                 return values, found
             if halvings == 0:
-                wanted = near_possible(self.problem, wanted, 0.5 * (normal + normal.T))
+                wanted = near_possible(self.equations, wanted, 0.5 * (normal + normal.T))
                 found = self.attempt(wanted, motions)
                 if found is not None and judge(found) <= limit:
                     return wanted, found
@@ -166,6 +166,6 @@ class LoopSearch(ABC, Generic[Simulated]):
 
     def _has_inertia(self, beta: Floats) -> bool:
         """Whether a robot of base parameters (b,) has some in all directions."""
-        evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
-        poses = np.concatenate([checked_poses(run) for run in self.problem.experiments])
-        return bool(np.linalg.eigvalsh(evaluate(poses, self.problem.representative(beta))).min() > 0.0)
+        evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
+        poses = np.concatenate([checked_poses(run) for run in self.equations.excerpts])
+        return bool(np.linalg.eigvalsh(evaluate(poses, self.equations.representative(beta))).min() > 0.0)

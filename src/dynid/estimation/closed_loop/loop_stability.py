@@ -1,4 +1,4 @@
-"""The simulator of a problem's robot in one loop: as sharp dry friction as its integrator follows.
+"""The simulator of a robot in one control loop: as sharp dry friction as its integrator follows.
 
 Which parameters make a simulated loop that is stable: neither its integration nor its sampling may chatter.
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.problem import Problem
+from dynid.estimation.equations import Factors
 from dynid.kernels import inertia_matrix
 from dynid.loop.arm import Arm, control_tape
 from dynid.loop.laws import ControlLaw
@@ -40,23 +40,23 @@ def dry_joints(robot: Robot) -> NDArray[np.bool_]:
     return np.isin(robot.joint_names, list(names))
 
 
-def loop_simulator(problem: Problem, loop: Loop) -> LoopSimulator:
+def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
     """The robot in a loop; its base parameters are inputs."""
-    rough = _with_dry_friction(problem)
+    rough = _with_dry_friction(equations)
     sharp = paced(loop, rough)
-    return LoopSimulator(Arm(problem.robot, problem.base.columns, sharp.smooth_below), sharp, friction_of=rough)
+    return LoopSimulator(Arm(equations.robot, equations.base.columns, sharp.smooth_below), sharp, friction_of=rough)
 
 
-def _with_dry_friction(problem: Problem) -> Robot:
+def _with_dry_friction(equations: Factors) -> Robot:
     """The robot; dry friction of which its own values know nothing is that of ordinary least squares."""
-    theta, base = problem.robot.parameter_vector.copy(), problem.base
+    theta, base = equations.robot.parameter_vector.copy(), equations.base
     unknown = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].symbol in DRY and theta[c] == 0.0]
     if not unknown:
-        return problem.robot
-    beta = problem.information.weight(np.ones(problem.robot.dof)).solve(minimum_norm=True)
+        return equations.robot
+    beta = equations.information.weight(np.ones(equations.robot.dof)).solve(minimum_norm=True)
     for place, column in unknown:
         theta[column] = abs(beta[place])
-    return problem.robot.with_parameters(theta)
+    return equations.robot.with_parameters(theta)
 
 
 Floats = NDArray[np.float64]

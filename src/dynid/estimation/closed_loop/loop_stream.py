@@ -21,8 +21,7 @@ from dynid.estimation.closed_loop.loop_blocks import Block, cut
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, SimulatedMotion
 from dynid.estimation.closed_loop.loop_search import LoopSearch
 from dynid.estimation.closed_loop.loop_survey import SHORTEST_S, LogSurvey, Stretch, survey
-from dynid.estimation.problem import Problem
-from dynid.estimation.samples import refuse_streamed
+from dynid.estimation.equations import LoopedRuns, StreamedLogs
 from dynid.kernels import kernel
 from dynid.loop.integrator.rollout import Runs
 from dynid.loop.simulator import LoopSimulator
@@ -55,10 +54,10 @@ class Window:
 class Sums(ABC):
     """What is kept of a simulation of all logs; it grows window by window."""
 
-    def __init__(self, problem: Problem, beta: Floats) -> None:
+    def __init__(self, equations: StreamedLogs, beta: Floats) -> None:
         """Nothing is seen yet of the simulation with parameters (b,)."""
-        n = problem.robot.dof
-        self.problem, self.beta = problem, beta
+        n = equations.robot.dof
+        self.equations, self.beta = equations, beta
         self._squares, self._total = np.zeros(n), np.zeros(n)
         self._low, self._high, self._away = np.full(n, np.inf), np.full(n, -np.inf), 0.0
 
@@ -92,25 +91,23 @@ Kept = TypeVar("Kept", bound=Sums)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamSearch(LoopSearch[Kept], Generic[Kept]):
-    """All logs of a streamed problem in their loops."""
+    """All streamed logs in their loops."""
 
-    problem: Problem
+    equations: StreamedLogs
     logs: tuple[LogSurvey, ...]
     size: int
     """Samples of a block"""
-    gather: Callable[[Problem, Floats], Kept]
+    gather: Callable[[StreamedLogs, Floats], Kept]
     """Makes the sums of a simulation"""
 
     @classmethod
-    def of(cls, problem: Problem, size: int, gather: Callable[[Problem, Floats], Kept]) -> Self:
+    def of(cls, equations: StreamedLogs, size: int, gather: Callable[[StreamedLogs, Floats], Kept]) -> Self:
         """Go through the logs once and prepare the simulators.
 
         Raises:
-            ArgumentError: The logs cannot be gone through again, or one has no loop.
+            ArgumentError: A log has no loop.
         """
-        if not problem.logs:
-            refuse_streamed(problem)
-        return cls(problem, tuple(survey(problem, log) for log in problem.logs), size, gather)
+        return cls(equations, tuple(survey(equations, log) for log in equations.logs), size, gather)
 
     @property
     def rate_hz(self) -> float:
@@ -119,7 +116,15 @@ class StreamSearch(LoopSearch[Kept], Generic[Kept]):
 
     def beginnings(self) -> LoopRuns:
         """What was kept of the logs, in its loops."""
-        runs = LoopRuns.of(replace(self.problem, streamed=False, logs=()))
+        known = self.equations
+        beginnings = LoopedRuns(
+            robot=known.robot,
+            base=known.base,
+            information=known.information,
+            blocks=known.blocks,
+            excerpts=known.excerpts,
+        )
+        runs = LoopRuns.of(beginnings)
         pairs = zip(runs.runs, self.logs, strict=True)
         return replace(runs, runs=tuple(run.finer(log.fineness) if log.fineness > 1 else run for run, log in pairs))
 
@@ -129,11 +134,11 @@ class StreamSearch(LoopSearch[Kept], Generic[Kept]):
 
     def attempt(self, beta: Floats, near: Kept | None = None) -> Kept | None:
         """What is kept of a simulation; None where the loop is not stable or the robot leaves its reference."""
-        evaluate = kernel(self.problem.robot, "inertia_matrix", symbolic_parameters=True)
-        theta = self.problem.representative(beta)
+        evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
+        theta = self.equations.representative(beta)
         if not all(log.stability.holds(evaluate(log.poses, theta), beta) for log in self.logs):
             return None
-        sums = self.gather(self.problem, beta)
+        sums = self.gather(self.equations, beta)
         try:
             for window in self.windows(beta):
                 sums.see(window)

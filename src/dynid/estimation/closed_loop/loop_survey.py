@@ -12,7 +12,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.loop_blocks import BESIDE
 from dynid.estimation.closed_loop.loop_runs import ALIGNED, FORGOTTEN, loop_of, stability_of
 from dynid.estimation.closed_loop.loop_stability import LoopStability, loop_simulator
-from dynid.estimation.problem import Problem
+from dynid.estimation.equations import StreamedLogs
 from dynid.loop.loop import Loop, Reference
 from dynid.loop.simulator import LoopSimulator
 from dynid.processing.experiment import Experiment
@@ -74,7 +74,7 @@ class LogSurvey:
         return replace(self, simulator=simulator, stability=stability_of(simulator, self.poses), fineness=factor)
 
 
-def survey(problem: Problem, log: Callable[[], Iterable[Experiment]]) -> LogSurvey:
+def survey(equations: StreamedLogs, log: Callable[[], Iterable[Experiment]]) -> LogSurvey:
     """Go through a log.
 
     Raises:
@@ -84,7 +84,7 @@ def survey(problem: Problem, log: Callable[[], Iterable[Experiment]]) -> LogSurv
     for piece in log():
         if piece.samples:
             seen.take(piece)
-    return seen.survey(problem, log)
+    return seen.survey(equations, log)
 
 
 class _Seen:
@@ -153,7 +153,7 @@ class _Seen:
         while len(self._poses) > 2 * POSES:
             self._poses, self._apart = self._poses[::2], 2 * self._apart
 
-    def survey(self, problem: Problem, log: Callable[[], Iterable[Experiment]]) -> LogSurvey:
+    def survey(self, equations: StreamedLogs, log: Callable[[], Iterable[Experiment]]) -> LogSurvey:
         """What was found out."""
         first, loop = self._first, self._loop
         if first is None or loop is None:
@@ -163,7 +163,7 @@ class _Seen:
         sketch = replace(
             loop, reference=Reference(q=poses, dq=rest, ddq=rest, rate_hz=loop.reference.rate_hz), q0=None, dq0=None
         )
-        simulator = loop_simulator(problem, sketch)
+        simulator = loop_simulator(equations, sketch)
         log_hz = first.rate_hz if first.derivation is None else first.derivation.smoothing.rate_hz
         period = max(1, round(loop.reference.rate_hz / log_hz))
         return LogSurvey(

@@ -2,7 +2,7 @@
 
 - `DIDIM` ([Gautier2013]): simulated against measured torques. Along the simulated motion the torques are linear in the
   parameters, ``tau_sim = Y(q_sim) beta``; the motion itself hardly depends on them where the loop is stiff. So every
-  round is a linear least-squares problem, without derivatives.
+  round is a linear least-squares equations, without derivatives.
 - `CLOE`: simulated against measured positions; `CLIE`: torques, the loop's input. Both by Gauss-Newton with the exact
   derivatives of the simulation, which are renewed only while that pays.
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,13 @@ from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_notes
+from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
 from dynid.estimation.closed_loop.loop_start import FreeStart
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
+from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import refuse_unsupported
 from dynid.estimation.physical.possible import possible_estimate, with_standard
-from dynid.estimation.problem import Problem
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 from dynid.loop.loop import counted
 from dynid.loop.sensitivity import differentiate_loop
@@ -65,7 +67,7 @@ class _Fit:
     @classmethod
     def of(cls, runs: LoopRuns, beta: Floats, motions: Motions, slopes: list[Floats], residuals: list[Floats]) -> _Fit:
         """Weigh the joints by the inverse variance of their residuals."""
-        weights = joint_weights(residuals, runs.problem.equations)
+        weights = joint_weights(residuals, runs.equations.counts)
         b = beta.size
         normal = np.zeros((b, b))
         for J in slopes:
@@ -83,7 +85,7 @@ class _Fit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _LoopFit(Estimator):
+class _LoopFit(LoopEstimator):
     """What the three have in common; needs experiments with a `dynid.Loop`."""
 
     iterations: int = 15
@@ -98,11 +100,6 @@ class _LoopFit(Estimator):
         counted(self.iterations, "iterations")
         check_number("tolerance", self.tolerance, "a number above zero")
 
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """Name of the method."""
-
     @abstractmethod
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         """Iterate; notes and counts come with the result."""
@@ -115,7 +112,7 @@ class _LoopFit(Estimator):
         """(b, b) derivative of the estimating equations: how noise in them moves the solution."""
         return fit.normal
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Any) -> Estimate:
         """Estimate the base parameters.
 
         Raises:
@@ -123,8 +120,8 @@ class _LoopFit(Estimator):
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
-        refuse_unsupported(problem)
-        runs = LoopRuns.of(problem)
+        refuse_unsupported(equations)
+        runs = LoopRuns.of(equations)
         fit, notes, counts = runs.from_some_start(self.fit)
         normal = fit.normal
         rows = [J * fit.weights[None, :, None] for J in fit.slopes]
@@ -134,14 +131,14 @@ class _LoopFit(Estimator):
         findings = check_controller(runs, fit.beta, fit.motions)
         torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
         estimate = Estimate(
-            names=problem.names,
-            units=problem.units,
+            names=equations.names,
+            units=equations.units,
             values=self.values(fit),
             covariance=covariance + np.diag(resolution),
             undetermined=np.zeros(fit.beta.size, dtype=bool),
-            noise_std=1.0 / np.sqrt(joint_weights(torque_rest, problem.equations)),
-            inflation=np.ones(problem.robot.dof),
-            samples=problem.equations,
+            noise_std=1.0 / np.sqrt(joint_weights(torque_rest, equations.counts)),
+            inflation=np.ones(equations.robot.dof),
+            samples=equations.counts,
             condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
             method=self.title,
             notes=(*notes, *controller_notes(findings)),
@@ -149,27 +146,29 @@ class _LoopFit(Estimator):
             | {"controller_mismatch": controller_mismatch(findings)},
         )
         finish = possible_estimate if self.consistent else with_standard
-        return finish(problem, estimate, normal)
+        return finish(equations, estimate, normal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DIDIM(_LoopFit):
     """Direct and inverse dynamic identification: torques of the simulated loop against the measured ones."""
 
-    @property
-    def title(self) -> str:
-        return "DIDIM"
+    name: ClassVar[str] = "didim"
+    title: ClassVar[str] = "DIDIM"
+    use: ClassVar[str] = "only torques shall be compared, and the control law is known"
+    references: ClassVar[tuple[str, ...]] = ("Gautier2013",)
+    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "torques"
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: LoopedRuns | StreamedLogs) -> Estimate:
         """Estimate the base parameters; streamed logs are gone through again for every simulation.
 
         Raises:
             As the other methods, and ArgumentError where a streamed log cannot be gone through again.
         """
-        if not problem.streamed:
-            return _LoopFit.solve(self, problem)
-        refuse_unsupported(problem)
-        return streamed_didim(problem, self.iterations, self.tolerance, consistent=self.consistent)
+        if isinstance(equations, LoopedRuns):
+            return _LoopFit.estimate(self, equations)
+        refuse_unsupported(equations)
+        return streamed_didim(equations, self.iterations, self.tolerance, consistent=self.consistent)
 
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         fit, notes = _linear_fit(runs, start.beta, start.motions), start.notes
@@ -235,7 +234,7 @@ class _GaussNewton(_LoopFit):
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
         near, notes, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
         free = FreeStart.of(runs, near.beta, self._slopes)
-        slopes = free.told(self.derivatives(runs, near.beta), runs.problem.names)
+        slopes = free.told(self.derivatives(runs, near.beta), runs.equations.names)
         fit = _Fit.of(runs, near.beta, near.motions, slopes, self._residuals(runs, near.motions, free))
         simulations, derivatives, last = counts["simulations"], 1, np.inf
 
@@ -320,9 +319,12 @@ def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near
 class CLOE(_GaussNewton):
     """Closed-loop output error: positions of the simulated loop against the measured ones."""
 
-    @property
-    def title(self) -> str:
-        return "closed-loop output error"
+    name: ClassVar[str] = "cloe"
+    title: ClassVar[str] = "closed-loop output error"
+    use: ClassVar[str] = "only positions can be trusted, and the control law is known exactly"
+    references: ClassVar[tuple[str, ...]] = ("Gautier2013",)
+    needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns,)
+    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "positions"
 
     def outputs(self, q: Floats, torque: Floats) -> Floats:
         return q
@@ -335,9 +337,12 @@ class CLOE(_GaussNewton):
 class CLIE(_GaussNewton):
     """Closed-loop input error: torques of the simulated loop against the measured ones, with exact derivatives."""
 
-    @property
-    def title(self) -> str:
-        return "closed-loop input error"
+    name: ClassVar[str] = "clie"
+    title: ClassVar[str] = "closed-loop input error"
+    use: ClassVar[str] = "torques shall be compared with exact derivatives"
+    references: ClassVar[tuple[str, ...]] = ("Gautier2013",)
+    needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns,)
+    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "torques"
 
     def outputs(self, q: Floats, torque: Floats) -> Floats:
         return torque

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import sandwich
 from dynid.estimation.noise import block_inflation
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples, folded
 from dynid.information import Factor
 
@@ -41,7 +41,7 @@ class Balance:
     """Consecutive equations ``target = matrix @ parameters``."""
 
     matrix: Floats
-    """(r, b + k) one column per base parameter and feature"""
+    """(r, b + k) one column per base parameter and term"""
     target: Floats
     """(r,) [J, W, N m s or N s]"""
     scatter: Floats
@@ -65,11 +65,11 @@ class IntervalEstimator(Estimator, ABC):
         if not (np.isfinite(self.interval_s) and self.interval_s > 0.0):
             raise ArgumentError(f"the interval is {self.interval_s} s", remedy="Give a positive time.")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate from the balances of all intervals whose samples all count."""
-        check_samples(problem)
-        balances = self._balances(problem)
-        return solve_balances(problem, lambda: balances, f"least squares on {self._quantity} differences")
+        check_samples(equations)
+        balances = self._balances(equations)
+        return solve_balances(equations, lambda: balances, f"least squares on {self._quantity} differences")
 
     @property
     @abstractmethod
@@ -77,7 +77,7 @@ class IntervalEstimator(Estimator, ABC):
         """What is balanced."""
 
     @abstractmethod
-    def _balances(self, problem: Problem) -> list[Balance]:
+    def _balances(self, equations: Samples) -> list[Balance]:
         """The equations."""
 
 
@@ -85,23 +85,23 @@ Balances = Callable[[], Iterable[Balance]]
 """The equations, stretch after stretch; called once for every pass over them."""
 
 
-def solve_balances(problem: Problem, balances: Balances, method: str) -> Estimate:
+def solve_balances(equations: Samples, balances: Balances, method: str) -> Estimate:
     """The weighted least-squares estimate from balances.
 
     Raises:
         IdentifiabilityError: There are no more equations than unknowns, or they say nothing.
     """
-    counts = _count(problem, balances)
-    variances = np.ones(problem.robot.dof)
+    counts = _count(equations, balances)
+    variances = np.ones(equations.robot.dof)
     for _ in range(ROUNDS):
-        factor = _folded(problem, balances, variances)
+        factor = _folded(equations, balances, variances)
         variances = _noise(balances, factor.solve(minimum_norm=True), variances, factor)
-    factor = _folded(problem, balances, variances)
+    factor = _folded(equations, balances, variances)
     beta = factor.solve(minimum_norm=True)
-    inflation = _inflation(problem, balances, beta, variances, factor.samples)
-    covariance, undetermined = sandwich(factor, _folded(problem, balances, variances, inflation))
+    inflation = _inflation(equations, balances, beta, variances, factor.samples)
+    covariance, undetermined = sandwich(factor, _folded(equations, balances, variances, inflation))
     return Estimate.of(
-        problem,
+        equations,
         values=beta,
         covariance=covariance,
         undetermined=undetermined,
@@ -114,16 +114,16 @@ def solve_balances(problem: Problem, balances: Balances, method: str) -> Estimat
     )
 
 
-def _count(problem: Problem, balances: Balances) -> NDArray[np.int64]:
+def _count(equations: Samples, balances: Balances) -> NDArray[np.int64]:
     """(n,) equations that each joint takes part in."""
-    counts, total, acts = np.zeros(problem.robot.dof, dtype=np.int64), 0, False
+    counts, total, acts = np.zeros(equations.robot.dof, dtype=np.int64), 0, False
     for rows in balances():
         counts += np.count_nonzero(rows.scatter, axis=0)
         total += len(rows.target)
         acts = acts or bool(np.any(rows.matrix))
-    if total <= len(problem.names):
+    if total <= len(equations.names):
         raise IdentifiabilityError(
-            f"{total} equations for {len(problem.names)} unknowns",
+            f"{total} equations for {len(equations.names)} unknowns",
             remedy="Record longer gap-free stretches, shorten the intervals, or use an estimator of torques.",
         )
     if not acts:
@@ -131,16 +131,16 @@ def _count(problem: Problem, balances: Balances) -> NDArray[np.int64]:
     return counts
 
 
-def _folded(problem: Problem, balances: Balances, variances: Floats, inflation: Floats | None = None) -> Factor:
+def _folded(equations: Samples, balances: Balances, variances: Floats, inflation: Floats | None = None) -> Factor:
     """All equations as one triangle, by the inverse of their variances; or, inflated, the spread for `sandwich`."""
-    b, count = len(problem.names), 0
+    b, count = len(equations.names), 0
     R = np.zeros((b + 1, b + 1))
     for rows in balances():
         v = rows.variance(variances)
         weight = 1.0 / v if inflation is None else rows.variance(variances * inflation) / v**2
         R = folded(R, np.column_stack([rows.matrix, rows.target]) * np.sqrt(weight)[:, None])
         count += len(weight)
-    columns = problem.information.columns
+    columns = equations.information.columns
     z, residual = R[:b, b].copy(), float(R[b, b] ** 2)
     return Factor(columns=columns, R=R[:b, :b].copy(), z=z, residual=residual, samples=count, resolution=1e-11)
 
@@ -163,18 +163,18 @@ def _noise(balances: Balances, beta: Floats, variances: Floats, factor: Factor) 
     return np.asarray(np.maximum(found, floor))
 
 
-def _inflation(problem: Problem, balances: Balances, beta: Floats, variances: Floats, count: int) -> Floats:
+def _inflation(equations: Samples, balances: Balances, beta: Floats, variances: Floats, count: int) -> Floats:
     """(n,) the factor for errors that are correlated in time, by blocks of it; one for joints that act together."""
     groups: dict[tuple[int, ...], list[tuple[Floats, Floats]]] = {}
-    length = max(1.0, count / (BLOCKS * len(problem.experiments)))
+    length = max(1.0, count / (BLOCKS * len(equations.experiments)))
     for rows in balances():
         acting = tuple(np.flatnonzero(rows.scatter.any(axis=0)).tolist())
-        mine = length / problem.robot.dof if len(acting) == 1 else length  # of one joint there are fewer equations
+        mine = length / equations.robot.dof if len(acting) == 1 else length  # of one joint there are fewer equations
         root = np.sqrt(rows.variance(variances))
         W, e = rows.matrix / root[:, None], (rows.target - rows.matrix @ beta) / root
         for part in np.array_split(np.arange(len(e)), max(1, round(len(e) / mine))):
             groups.setdefault(acting, []).append((W[part].T @ W[part], W[part].T @ e[part]))
-    inflation = np.ones(problem.robot.dof)
+    inflation = np.ones(equations.robot.dof)
     found = block_inflation(list(groups.values()), np.ones(len(groups)), beta.size)
     for acting, factor in zip(groups, found, strict=True):
         inflation[list(acting)] = factor

@@ -7,13 +7,14 @@ models for it, enters by its work over the interval; rotors by their kinetic ene
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.linear.balance import Balance, IntervalEstimator
 from dynid.estimation.linear.integrals import Intervals, intervals, model_momentum, model_rows, split_columns
-from dynid.estimation.problem import Problem
 from dynid.kernels import kernel
 
 __all__ = ["Energy", "energy_balances"]
@@ -25,26 +26,33 @@ Floats = NDArray[np.float64]
 class Energy(IntervalEstimator):
     """Least squares on energy differences between instants. Accelerations are not used."""
 
+    name: ClassVar[str] = "energy"
+    title: ClassVar[str] = "least squares on energy differences"
+    use: ClassVar[str] = "accelerations are too noisy"
+    references: ClassVar[tuple[str, ...]] = ("GautierKhalil1992",)
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
+
     @property
     def _quantity(self) -> str:
         return "energy"
 
-    def _balances(self, problem: Problem) -> list[Balance]:
-        return energy_balances(problem, self.interval_s)
+    def _balances(self, equations: Samples) -> list[Balance]:
+        return energy_balances(equations, self.interval_s)
 
 
-def energy_balances(problem: Problem, interval_s: float) -> list[Balance]:
+def energy_balances(equations: Samples, interval_s: float) -> list[Balance]:
     """The equations (10), one `Balance` per gap-free stretch."""
-    return [_joined([_balance(problem, part) for part in parts]) for parts in intervals(problem, interval_s)]
+    return [_joined([_balance(equations, part) for part in parts]) for parts in intervals(equations, interval_s)]
 
 
-def _balance(problem: Problem, part: Intervals) -> Balance:
-    links, _ = split_columns(problem)
+def _balance(equations: Samples, part: Intervals) -> Balance:
+    links, _ = split_columns(equations)
     dq = part.samples("dq")
     q_ab, dq_ab = part.instants(part.samples("q")), part.instants(dq)
-    h = kernel(problem.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # (4), (6)
-    rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, model_momentum(problem, part))
-    friction = part.integral(np.einsum("tj,tjk->tk", dq, model_rows(problem, part)))
+    h = kernel(equations.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # (4), (6)
+    rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, model_momentum(equations, part))
+    friction = part.integral(np.einsum("tj,tjk->tk", dq, model_rows(equations, part)))
     whole = part.whole().all(axis=1)
     return Balance(
         matrix=np.column_stack([np.diff(h, axis=0), np.diff(rotors, axis=0) + friction])[whole],  # (5)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from dynid.errors import ArgumentError
-from dynid.estimation.problem import Problem
+from dynid.estimation.equations import Samples
 from dynid.estimation.rows import feature_columns, stretches
-from dynid.estimation.samples import refuse_streamed
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
@@ -33,7 +32,7 @@ class Intervals:
     length: int
     """Steps of time in an interval."""
     extra: tuple[dict[int, Floats], ...]
-    """For each feature, joint index -> its column on these samples."""
+    """For each term, joint index -> its column on these samples."""
 
     def samples(self, name: str) -> Floats:
         """(m * length + 1, n) of a channel of the run."""
@@ -77,24 +76,18 @@ def spline_weights(length: int) -> Floats:
     return np.asarray(spline.integrate(0.0, float(length)))
 
 
-def intervals(problem: Problem, interval_s: float) -> Iterator[list[Intervals]]:
+def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]]:
     """For every gap-free stretch its intervals, in handy portions.
 
     Args:
-        problem: The problem.
+        equations: The equations.
         interval_s: Length of the intervals [s], rounded to whole samples, one at least.
     """
-    if problem.band_hz is not None:
-        raise ArgumentError(
-            "energy and momentum need the samples as they are, and the problem's equations are low-passed",
-            remedy="Build the problem without band_hz.",
-        )
-    refuse_streamed(problem)
-    for run in problem.experiments:
+    for run in equations.experiments:
         length = max(1, round(interval_s * run.rate_hz))
         portion = max(1, SAMPLES // length) * length
         for rows, motion in stretches(run):
-            extra = feature_columns(problem.robot, problem.features, motion)
+            extra = feature_columns(equations.robot, equations.terms, motion)
             last = (len(motion.q) - 1) // length * length
             parts = []
             for start in range(0, last, portion):
@@ -105,28 +98,28 @@ def intervals(problem: Problem, interval_s: float) -> Iterator[list[Intervals]]:
                 yield parts
 
 
-def split_columns(problem: Problem) -> tuple[list[int], list[int]]:
+def split_columns(equations: Samples) -> tuple[list[int], list[int]]:
     """The base's columns that belong to links, and those that belong to joint models and couplings."""
-    border = 10 * problem.robot.dof
-    links = [column for column in problem.base.columns if column < border]
-    return links, [column for column in problem.base.columns if column >= border]
+    border = 10 * equations.robot.dof
+    links = [column for column in equations.base.columns if column < border]
+    return links, [column for column in equations.base.columns if column >= border]
 
 
-def model_rows(problem: Problem, part: Intervals) -> Floats:
-    """(m * length + 1, n, models + features) torque per unit of what depends on no acceleration: friction, offset."""
-    _, models = split_columns(problem)
+def model_rows(equations: Samples, part: Intervals) -> Floats:
+    """(m * length + 1, n, models + terms) torque per unit of what depends on no acceleration: friction, offset."""
+    _, models = split_columns(equations)
     q, dq = part.samples("q"), part.samples("dq")
     rows = np.zeros((*q.shape, len(models) + len(part.extra)))
     if models:
-        rows[..., : len(models)] = regressor(problem.robot, q, dq, np.zeros_like(q), columns=models)
+        rows[..., : len(models)] = regressor(equations.robot, q, dq, np.zeros_like(q), columns=models)
     for k, column in enumerate(part.extra, start=len(models)):
         for joint, values in column.items():
             rows[:, joint, k] = values
     return rows
 
 
-def model_momentum(problem: Problem, part: Intervals) -> Floats:
-    """(m + 1, n, models + features) momentum per unit of what depends on accelerations: rotors, [N m s or N s].
+def model_momentum(equations: Samples, part: Intervals) -> Floats:
+    """(m + 1, n, models + terms) momentum per unit of what depends on accelerations: rotors, [N m s or N s].
 
     A rotor's torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of
     the acceleration.
@@ -134,15 +127,15 @@ def model_momentum(problem: Problem, part: Intervals) -> Floats:
     Raises:
         ArgumentError: A joint model is not proportional to accelerations, or depends on the position.
     """
-    _, models = split_columns(problem)
+    _, models = split_columns(equations)
     q, dq = part.instants(part.samples("q")), part.instants(part.samples("dq"))
     rows = np.zeros((*q.shape, len(models) + len(part.extra)))
     if models:
         rest = np.zeros_like(q)
 
         def rate(position: Floats, acceleration: Floats) -> Floats:
-            at_rest = regressor(problem.robot, position, dq, rest, columns=models)
-            return regressor(problem.robot, position, dq, acceleration, columns=models) - at_rest
+            at_rest = regressor(equations.robot, position, dq, rest, columns=models)
+            return regressor(equations.robot, position, dq, acceleration, columns=models) - at_rest
 
         rows[..., : len(models)] = rate(q, dq)
         if not np.allclose(rate(q + 0.37, 2.0 * dq), 2.0 * rows[..., : len(models)], atol=1e-9):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import correlation_inflation, joint_variances
-from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
 __all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights", "refuse_unsupported"]
@@ -24,14 +25,24 @@ Floats = NDArray[np.float64]
 class OLS(Estimator):
     """Ordinary least squares: all joints' torques count alike."""
 
-    def solve(self, problem: Problem) -> Estimate:
+    name: ClassVar[str] = "ols"
+    title: ClassVar[str] = "ordinary least squares"
+    use: ClassVar[str] = "all joints are equally noisy, or a plain reference is wanted"
+    references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)
+
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate with unit weights."""
-        return least_squares_estimate(problem, np.ones(problem.robot.dof), "ordinary least squares")
+        return least_squares_estimate(equations, np.ones(equations.robot.dof), "ordinary least squares")
 
 
 @dataclass(frozen=True, slots=True)
 class WLS(Estimator):
     """Weighted least squares: each joint counts by the inverse of its residual variance ([Izaguirre1992] section 7)."""
+
+    name: ClassVar[str] = "wls"
+    title: ClassVar[str] = "weighted least squares"
+    use: ClassVar[str] = "joints are differently noisy and the motion excites all base parameters"
+    references: ClassVar[tuple[str, ...]] = ("Izaguirre1992",)
 
     rounds: int = 3
     """How often the weights are refined."""
@@ -43,50 +54,50 @@ class WLS(Estimator):
         if self.rounds < 1:
             raise ArgumentError(f"WLS needs one round or more, not {self.rounds}")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate with weights from the residuals of the round before."""
-        weights = refined_weights(problem, self.rounds)
+        weights = refined_weights(equations, self.rounds)
         if not self.per_file:
-            return least_squares_estimate(problem, weights, "weighted least squares")
-        files = np.ones(len(problem.experiments))
+            return least_squares_estimate(equations, weights, "weighted least squares")
+        files = np.ones(len(equations.blocks))
         for _ in range(self.rounds):
-            beta = problem.information.weight(weights, _by_segment(problem, files)).solve(minimum_norm=True)
-            files = _file_weights(problem, beta, weights)
-            weights = 1.0 / joint_variances(problem, beta, _by_segment(problem, files))
+            beta = equations.information.weight(weights, _by_segment(equations, files)).solve(minimum_norm=True)
+            files = _file_weights(equations, beta, weights)
+            weights = 1.0 / joint_variances(equations, beta, _by_segment(equations, files))
         shares = ", ".join(f"{share:.3g}" for share in files)
         note = f"files count by their own residuals: {shares}"
         method = "weighted least squares per joint and file"
-        return least_squares_estimate(problem, weights, method, (note,), _by_segment(problem, files))
+        return least_squares_estimate(equations, weights, method, (note,), _by_segment(equations, files))
 
 
-def _by_segment(problem: Problem, files: Floats) -> dict[int, float]:
+def _by_segment(equations: Factors, files: Floats) -> dict[int, float]:
     """Segment -> weight of the experiment it is of."""
-    return {s: float(w) for blocks, w in zip(problem.blocks, files, strict=True) for s in blocks}
+    return {s: float(w) for blocks, w in zip(equations.blocks, files, strict=True) for s in blocks}
 
 
-def _file_weights(problem: Problem, beta: Floats, weights: Floats) -> Floats:
+def _file_weights(equations: Factors, beta: Floats, weights: Floats) -> Floats:
     """(runs,) inverse of each experiment's weighted residual variance, one on average over all equations."""
-    place = {segment: k for k, segment in enumerate(problem.information.segments)}
-    squares = problem.information.per_joint_residual(beta) @ weights
-    counts = problem.information.samples.sum(axis=1)
-    rows = [[place[s] for s in blocks if s in place] for blocks in problem.blocks]
+    place = {segment: k for k, segment in enumerate(equations.information.segments)}
+    squares = equations.information.per_joint_residual(beta) @ weights
+    counts = equations.information.samples.sum(axis=1)
+    rows = [[place[s] for s in blocks if s in place] for blocks in equations.blocks]
     count = np.array([float(counts[mine].sum()) for mine in rows])
     level = np.array([float(squares[mine].sum()) for mine in rows]) / np.maximum(count, 1.0)
     found = 1.0 / np.maximum(level, 1e-12 * max(float(level.max()), 1e-300))
     return np.asarray(found * count.sum() / (found @ count))
 
 
-def refuse_unsupported(problem: Problem) -> None:
+def refuse_unsupported(equations: Factors) -> None:
     """Refuse data that cannot support any number.
 
     Raises:
         IdentifiabilityError: There are fewer equations than parameters, or all torques are zero.
     """
-    information = problem.information
-    equations, unknowns = int(information.samples.sum()), len(information.columns)
-    if equations < unknowns:
+    information = equations.information
+    count, unknowns = int(information.samples.sum()), len(information.columns)
+    if count < unknowns:
         raise IdentifiabilityError(
-            f"{equations} equations cannot determine {unknowns} parameters", remedy="Record for longer, or mask less."
+            f"{count} equations cannot determine {unknowns} parameters", remedy="Record for longer, or mask less."
         )
     if not any(np.any(information.factor(joint)[:, -1]) for joint in range(information.dof)):
         raise IdentifiabilityError(
@@ -94,18 +105,18 @@ def refuse_unsupported(problem: Problem) -> None:
         )
 
 
-def refined_weights(problem: Problem, rounds: int = 3) -> Floats:
+def refined_weights(equations: Factors, rounds: int = 3) -> Floats:
     """(n,) inverse residual variance of each joint, from repeated weighted fits."""
-    refuse_unsupported(problem)
-    weights = np.ones(problem.robot.dof)
+    refuse_unsupported(equations)
+    weights = np.ones(equations.robot.dof)
     for _ in range(rounds):
-        beta = problem.information.weight(weights).solve(minimum_norm=True)
-        weights = 1.0 / joint_variances(problem, beta)
+        beta = equations.information.weight(weights).solve(minimum_norm=True)
+        weights = 1.0 / joint_variances(equations, beta)
     return weights
 
 
 def least_squares_estimate(
-    problem: Problem,
+    equations: Factors,
     weights: Floats,
     method: str,
     notes: tuple[str, ...] = (),
@@ -114,22 +125,22 @@ def least_squares_estimate(
     """The weighted least-squares estimate with its covariance, undetermined parameters marked.
 
     Args:
-        problem: The problem.
+        equations: The equations.
         weights: (n,) of the joints' squared residuals.
         method: Name of the estimator.
         notes: What the reader must know.
         segments: Weight of some segments, as the inverse of their variance relative to that of the others.
     """
-    refuse_unsupported(problem)
-    factor = problem.information.weight(weights, segments)
+    refuse_unsupported(equations)
+    factor = equations.information.weight(weights, segments)
     beta = factor.solve(minimum_norm=True)
-    variances = joint_variances(problem, beta, segments)
-    inflation = correlation_inflation(problem, beta)
+    variances = joint_variances(equations, beta, segments)
+    inflation = correlation_inflation(equations, beta)
     # a segment of weight w has variance 1 / w, and counts twice with w in the spread
-    spread = problem.information.weight(weights**2 * variances * inflation, segments)
+    spread = equations.information.weight(weights**2 * variances * inflation, segments)
     covariance, undetermined = sandwich(factor, spread)
     return Estimate.of(
-        problem,
+        equations,
         values=beta,
         covariance=covariance,
         undetermined=undetermined,

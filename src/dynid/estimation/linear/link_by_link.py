@@ -1,7 +1,7 @@
 """Identification link by link, from the last link to the first ([Lin1995] section IV).
 
 The torque of joint i depends on the links it carries only. So joint n's equations determine the parameters that first
-act there; with those known, joint n - 1's determine the next, and so on: each step is the small least-squares problem
+act there; with those known, joint n - 1's determine the next, and so on: each step is the small least-squares equations
 ``A_i w_i = y_i`` of eq. (111), with ``y_i`` the torque less what the links beyond contribute. The paper's four cases
 (rotational or translational, before or beyond the first joint that is not parallel to the first rotational one) differ
 in which parameters are new at a joint; the base parameters know that already.
@@ -10,13 +10,14 @@ in which parameters are new at a joint; the base parameters know that already.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import correlation_inflation
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples
 from dynid.tables import Table
 
@@ -49,18 +50,23 @@ class LinkStep:
 class LinkByLink(Estimator):
     """Recursive least squares along the chain, one joint's torque at a time. Works for trees as well."""
 
-    def solve(self, problem: Problem) -> Estimate:
+    name: ClassVar[str] = "link-by-link"
+    title: ClassVar[str] = "identification link by link"
+    use: ClassVar[str] = "the last links matter most, or a joint torque of the first is missing"
+    references: ClassVar[tuple[str, ...]] = ("Lin1995",)
+
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate; a joint's errors are carried on to all links before it."""
-        check_samples(problem)
-        chain = _Chain(problem)
-        inflation = correlation_inflation(problem, chain.beta)
+        check_samples(equations)
+        chain = _Chain(equations)
+        inflation = correlation_inflation(equations, chain.beta)
         noise = chain.noise**2 * inflation
         covariance = np.sum([v * E @ E.T for v, E in zip(noise, chain.errors, strict=True)], axis=0)
         undetermined = ~chain.known
         covariance[undetermined, undetermined] = np.inf
         conditions = {f"condition {step.joint}": step.condition for step in chain.steps}
         return Estimate.of(
-            problem,
+            equations,
             values=chain.beta,
             covariance=covariance,
             undetermined=undetermined,
@@ -68,14 +74,14 @@ class LinkByLink(Estimator):
             inflation=inflation,
             condition=max(conditions.values()),
             method="link-by-link least squares",
-            notes=tuple(_notes(problem, chain)),
+            notes=tuple(_notes(equations, chain)),
             extras=conditions,
         )
 
-    def steps(self, problem: Problem) -> tuple[LinkStep, ...]:
+    def steps(self, equations: Factors) -> tuple[LinkStep, ...]:
         """The steps with their condition numbers and excitation tests, last joint first."""
-        check_samples(problem)
-        return tuple(_Chain(problem).steps)
+        check_samples(equations)
+        return tuple(_Chain(equations).steps)
 
 
 def step_table(steps: tuple[LinkStep, ...]) -> Table:
@@ -90,18 +96,18 @@ def step_table(steps: tuple[LinkStep, ...]) -> Table:
 class _Chain:
     """The recursion: values found so far, and how each joint's torque errors act on them."""
 
-    def __init__(self, problem: Problem) -> None:
-        b, n = len(problem.names), problem.robot.dof
-        self.problem = problem
+    def __init__(self, equations: Factors) -> None:
+        b, n = len(equations.names), equations.robot.dof
+        self.equations = equations
         self.beta, self.known = np.zeros(b), np.zeros(b, dtype=bool)
-        self.errors = [np.zeros((b, len(support) + 1)) for support in problem.information.supports]
+        self.errors = [np.zeros((b, len(support) + 1)) for support in equations.information.supports]
         self.noise = np.zeros(n)
-        self.resolution = problem.information.weight().resolution
+        self.resolution = equations.information.weight().resolution
         self.steps = [self._step(joint) for joint in reversed(range(n))]
 
     def _step(self, joint: int) -> LinkStep:
         """Solve one joint's equations for what is still unknown ([Lin1995] steps 2, 3.2 and 4.2)."""
-        information = self.problem.information
+        information = self.equations.information
         support = np.array(information.supports[joint], dtype=int)
         triangle = information.factor(joint)
         new = ~self.known[support]
@@ -118,9 +124,9 @@ class _Chain:
         self.known[fresh[clear]] = True
         spare = max(int(information.samples[:, joint].sum()) - len(fresh), 1)
         self.noise[joint] = float(np.linalg.norm(residual)) / np.sqrt(spare)
-        names = self.problem.names
+        names = self.equations.names
         return LinkStep(
-            joint=self.problem.robot.joint_names[joint],
+            joint=self.equations.robot.joint_names[joint],
             parameters=tuple(names[k] for k in fresh[clear]),
             postponed=tuple(names[k] for k in fresh[~clear]),
             condition=condition,
@@ -141,7 +147,7 @@ def _pseudo_inverse(A: Floats, resolution: float) -> tuple[Floats, NDArray[np.bo
     return inverse, clear, condition
 
 
-def _notes(problem: Problem, chain: _Chain) -> list[str]:
+def _notes(equations: Factors, chain: _Chain) -> list[str]:
     idle = [step.joint for step in chain.steps if not step.persistently_exciting]
     notes = [f"the motion is not persistently exciting for joint {', '.join(idle)}"] if idle else []
     return notes

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
-from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
 __all__ = ["StandardEquations", "joint_weights", "mapped"]
@@ -37,10 +37,10 @@ class StandardEquations:
     """(b, p)"""
 
     @classmethod
-    def of(cls, problem: Problem, weights: Floats) -> StandardEquations:
-        """The equations of a problem with joint weights (n,)."""
-        factor = problem.information.weight(weights)
-        return cls(factor, problem.grouping, *np.linalg.svd(factor.R @ problem.grouping, full_matrices=False))
+    def of(cls, equations: Factors, weights: Floats) -> StandardEquations:
+        """The equations of all standard parameters with joint weights (n,)."""
+        factor = equations.information.weight(weights)
+        return cls(factor, equations.grouping, *np.linalg.svd(factor.R @ equations.grouping, full_matrices=False))
 
     @property
     def rank(self) -> int:
@@ -61,17 +61,17 @@ class StandardEquations:
         return np.asarray(self.grouping @ self.Vt.T @ (gains[:, None] * (self.U.T @ self.factor.R)))
 
 
-def joint_weights(problem: Problem, weighted: bool) -> Floats:
+def joint_weights(equations: Factors, weighted: bool) -> Floats:
     """(n,) ones, or the inverse residual variances of `WLS`."""
-    return refined_weights(problem) if weighted else np.ones(problem.robot.dof)
+    return refined_weights(equations) if weighted else np.ones(equations.robot.dof)
 
 
-def mapped(problem: Problem, weights: Floats, H: Floats, method: str) -> Estimate:
+def mapped(equations: Factors, weights: Floats, H: Floats, method: str) -> Estimate:
     """The estimate whose values are ``H`` times the least-squares ones, its covariance with the bias included.
 
     The mean square error of ``H b`` is ``H C H^T`` plus the square of its bias ``(H - 1) beta``.
     """
-    plain = least_squares_estimate(problem, weights, method)
+    plain = least_squares_estimate(equations, weights, method)
     known = ~plain.undetermined
     C = np.where(np.outer(known, known), plain.covariance, 0.0)
     bias = (H - np.eye(len(H))) @ plain.values

@@ -14,13 +14,14 @@ with Christoffel symbols ``c_j = sum G_jik dq_i dq_k`` and ``dM_jk / dq_i = G_ji
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.linear.balance import Balance, IntervalEstimator
 from dynid.estimation.linear.integrals import Intervals, intervals, model_momentum, model_rows, split_columns
-from dynid.estimation.problem import Problem
 from dynid.kernels import kernel, regressor
 
 __all__ = ["Momentum", "lagrangian_slope", "momentum_balances"]
@@ -35,52 +36,59 @@ class Momentum(IntervalEstimator):
     It weighs slow errors more than the torque equations do: the paper found it worse where sensors drift.
     """
 
+    name: ClassVar[str] = "momentum"
+    title: ClassVar[str] = "least squares on momentum differences"
+    use: ClassVar[str] = "accelerations are too noisy, and each joint shall be weighted by itself"
+    references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
+
     @property
     def _quantity(self) -> str:
         return "momentum"
 
-    def _balances(self, problem: Problem) -> list[Balance]:
-        return momentum_balances(problem, self.interval_s)
+    def _balances(self, equations: Samples) -> list[Balance]:
+        return momentum_balances(equations, self.interval_s)
 
 
-def momentum_balances(problem: Problem, interval_s: float) -> list[Balance]:
+def momentum_balances(equations: Samples, interval_s: float) -> list[Balance]:
     """The integrated equations, one `Balance` per joint and gap-free stretch."""
     found = []
-    for parts in intervals(problem, interval_s):
-        tables = [_table(problem, part) for part in parts]
+    for parts in intervals(equations, interval_s):
+        tables = [_table(equations, part) for part in parts]
         matrix, target, whole, scatter = (np.concatenate(pieces) for pieces in zip(*tables, strict=True))
-        for joint in range(problem.robot.dof):
-            mine = np.zeros((len(target), problem.robot.dof))
+        for joint in range(equations.robot.dof):
+            mine = np.zeros((len(target), equations.robot.dof))
             mine[:, joint] = scatter
             keep = whole[:, joint]
             found.append(Balance(matrix=matrix[keep, joint], target=target[keep, joint], scatter=mine[keep]))
     return found
 
 
-def _table(problem: Problem, part: Intervals) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+def _table(equations: Samples, part: Intervals) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """Matrix (m, n, b + k), impulses (m, n), which of them count, their variance per unit variance of torque (m,)."""
-    links, _ = split_columns(problem)
+    links, _ = split_columns(equations)
     q, dq = part.samples("q"), part.samples("dq")
-    momentum = kernel(problem.robot, "momentum_regressor", columns=links)(part.instants(q), part.instants(dq))
-    rigid = np.diff(momentum, axis=0) - part.integral(lagrangian_slope(problem, q, dq))  # (25)-(27)
-    models = np.diff(model_momentum(problem, part), axis=0) + part.integral(model_rows(problem, part))
+    momentum = kernel(equations.robot, "momentum_regressor", columns=links)(part.instants(q), part.instants(dq))
+    rigid = np.diff(momentum, axis=0) - part.integral(lagrangian_slope(equations, q, dq))  # (25)-(27)
+    models = np.diff(model_momentum(equations, part), axis=0) + part.integral(model_rows(equations, part))
     scatter = part.squares(np.ones(len(q)))
     return np.concatenate([rigid, models], axis=2), part.integral(part.effort), part.whole(), scatter
 
 
-def lagrangian_slope(problem: Problem, q: Floats, dq: Floats) -> Floats:
+def lagrangian_slope(equations: Samples, q: Floats, dq: Floats) -> Floats:
     """(N, n, links) derivative of the links' Lagrangian with respect to each q_i, per unit of each link column.
 
     Args:
-        problem: Its base's columns that belong to links are meant.
+        equations: Its base's columns that belong to links are meant.
         q: (N, n) [rad or m]
         dq: (N, n)
     """
-    links, _ = split_columns(problem)
+    links, _ = split_columns(equations)
     rest = np.zeros_like(q)
-    slope = -regressor(problem.robot, q, rest, rest, columns=links)  # of the potential energy
-    for i, unit in enumerate(np.eye(problem.robot.dof)):
-        ahead = regressor(problem.robot, q, dq + unit, rest, columns=links)
-        behind = regressor(problem.robot, q, dq - unit, rest, columns=links)
+    slope = -regressor(equations.robot, q, rest, rest, columns=links)  # of the potential energy
+    for i, unit in enumerate(np.eye(equations.robot.dof)):
+        ahead = regressor(equations.robot, q, dq + unit, rest, columns=links)
+        behind = regressor(equations.robot, q, dq - unit, rest, columns=links)
         slope[:, i] += 0.25 * np.einsum("tj,tjk->tk", dq, ahead - behind)
     return slope

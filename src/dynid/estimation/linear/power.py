@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.balance import Balance, solve_balances
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples, sample_blocks
 
 __all__ = ["Power", "power_balances"]
@@ -23,15 +24,22 @@ __all__ = ["Power", "power_balances"]
 class Power(Estimator):
     """Least squares on the power of all joints together."""
 
-    def solve(self, problem: Problem) -> Estimate:
+    name: ClassVar[str] = "power"
+    title: ClassVar[str] = "least squares on power"
+    use: ClassVar[str] = "one equation per sample is enough"
+    references: ClassVar[tuple[str, ...]] = ("GautierKhalil1992",)
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
+
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate from the power balances of all samples at which every joint counts."""
-        check_samples(problem)
-        return solve_balances(problem, lambda: power_balances(problem), "least squares on power")
+        check_samples(equations)
+        return solve_balances(equations, lambda: power_balances(equations), "least squares on power")
 
 
-def power_balances(problem: Problem) -> Iterator[Balance]:
+def power_balances(equations: Samples) -> Iterator[Balance]:
     """The equations ``tau^T dq = (dq^T Y) x``, block by block."""
-    for block in sample_blocks(problem, 8192):
+    for block in sample_blocks(equations, 8192):
         whole = block.valid.all(axis=1)
         dq = block.run.dq[block.rows][whole]
         yield Balance(

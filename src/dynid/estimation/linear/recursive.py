@@ -8,14 +8,15 @@ propagated, so nothing has to be known at the start and rounding cannot destroy 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError
+from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, sandwich
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples, folded, sample_blocks
 from dynid.information import Factor
 from dynid.kernels import regressor
@@ -32,6 +33,12 @@ BATCH = 256
 @dataclass(frozen=True, slots=True)
 class Recursive(Estimator):
     """Least squares sample after sample; without forgetting the same as all at once."""
+
+    name: ClassVar[str] = "recursive"
+    title: ClassVar[str] = "recursive least squares"
+    use: ClassVar[str] = "parameters change slowly, or are wanted on line"
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
 
     forgetting: float = 1.0
     """Weight of a sample relative to the next one: 1 forgets nothing, 0.999 half in 700 samples."""
@@ -63,17 +70,17 @@ class Recursive(Estimator):
             equations=0.0,
         )
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate; where samples are forgotten, the parameters are those at the end of the last experiment."""
-        check_samples(problem)
-        weights = self._weights(problem.robot)
-        factor = _folded(problem, weights, self.forgetting)
-        estimate = least_squares_estimate(problem, weights, "recursive least squares")
+        check_samples(equations)
+        weights = self._weights(equations.robot)
+        factor = _folded(equations, weights, self.forgetting)
+        estimate = least_squares_estimate(equations, weights, "recursive least squares")
         values = factor.solve(minimum_norm=True)
         if self.forgetting == 1.0:
             return replace(estimate, values=values)
         noise = weights**2 * estimate.noise_std**2 * estimate.inflation
-        covariance, undetermined = sandwich(factor, _folded(problem, noise, self.forgetting**2))
+        covariance, undetermined = sandwich(factor, _folded(equations, noise, self.forgetting**2))
         memory = 1.0 / (1.0 - self.forgetting)
         return replace(
             estimate,
@@ -142,7 +149,7 @@ class OnlineEstimate:
 
     @property
     def factor(self) -> Factor:
-        """The equations so far as a least-squares problem."""
+        """The equations so far as a least-squares equations."""
         return _factor(self.triangle, self.base.columns, round(self.equations))
 
     @property
@@ -176,12 +183,12 @@ def _absorbed(R: Floats, Y: Floats, effort: Floats, valid: NDArray[np.bool_], we
     return folded(np.sqrt(keep ** len(Y)) * R, rows.reshape(-1, R.shape[1]))
 
 
-def _folded(problem: Problem, weights: Floats, keep: float) -> Factor:
-    """All samples of a problem, one batch after the other."""
-    R = np.zeros((len(problem.names) + 1,) * 2)
-    for block in sample_blocks(problem, BATCH):
+def _folded(equations: Samples, weights: Floats, keep: float) -> Factor:
+    """All samples, one batch after the other."""
+    R = np.zeros((len(equations.names) + 1,) * 2)
+    for block in sample_blocks(equations, BATCH):
         R = _absorbed(R, block.matrix, block.effort, block.valid, weights, keep)
-    return _factor(R, problem.information.columns, int(problem.equations.sum()))
+    return _factor(R, equations.information.columns, int(equations.counts.sum()))
 
 
 def _factor(R: Floats, columns: tuple[int, ...], equations: int) -> Factor:

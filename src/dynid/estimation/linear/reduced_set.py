@@ -7,15 +7,16 @@ Of each set of parameters that act in combination, all but one are set to zero; 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate
 from dynid.estimation.linear.minimum_norm import joint_weights
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples
 from dynid.information import Factor
 from dynid.information.triangular import echelon
@@ -31,41 +32,46 @@ DEPENDENT = 1e-9
 class ReducedSet(Estimator):
     """Least squares on independent standard parameters, all others zero."""
 
+    name: ClassVar[str] = "reduced-set"
+    title: ClassVar[str] = "least squares on a reduced set"
+    use: ClassVar[str] = "single standard parameters are wanted, the others set to zero"
+    references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)
+
     zero: tuple[str, ...] = ()
     """Parameters that must be among the zeros; others then take their place."""
     weighted: bool = False
     """Whether joints count by the inverse of their residual variances; in the paper they count alike."""
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate; the base parameters are the combinations of the parameters that were kept."""
-        check_samples(problem)
-        weights = joint_weights(problem, self.weighted)
-        factor = problem.information.weight(weights)
-        columns = self._columns(problem, factor)
-        psi = _fitted(problem, factor, columns)
-        plain = least_squares_estimate(problem, weights, "reduced-set least squares")
-        names = (*problem.base.layout.names, *(feature.name for feature in problem.features))
+        check_samples(equations)
+        weights = joint_weights(equations, self.weighted)
+        factor = equations.information.weight(weights)
+        columns = self._columns(equations, factor)
+        psi = _fitted(equations, factor, columns)
+        plain = least_squares_estimate(equations, weights, "reduced-set least squares")
+        names = (*equations.base.layout.names, *(term.name for term in equations.terms))
         note = f"{len(columns)} parameters kept, the others zero: {' '.join(names[c] for c in columns)}"
-        return replace(plain, values=problem.grouping @ psi, notes=(*plain.notes, note))
+        return replace(plain, values=equations.grouping @ psi, notes=(*plain.notes, note))
 
-    def parameters(self, problem: Problem) -> Floats:
+    def parameters(self, equations: Factors) -> Floats:
         """(p,) the standard parameters with their zeros: the same torques at less cost; seldom possible bodies."""
-        factor = problem.information.weight(joint_weights(problem, self.weighted))
-        return _fitted(problem, factor, self._columns(problem, factor))[: len(problem.base.layout)]
+        factor = equations.information.weight(joint_weights(equations, self.weighted))
+        return _fitted(equations, factor, self._columns(equations, factor))[: len(equations.base.layout)]
 
-    def kept(self, problem: Problem) -> tuple[str, ...]:
+    def kept(self, equations: Factors) -> tuple[str, ...]:
         """Names of the standard parameters that are not set to zero."""
-        columns = self._columns(problem, problem.information.weight(joint_weights(problem, self.weighted)))
-        return tuple(problem.base.layout.names[c] for c in columns if c < len(problem.base.layout))
+        columns = self._columns(equations, equations.information.weight(joint_weights(equations, self.weighted)))
+        return tuple(equations.base.layout.names[c] for c in columns if c < len(equations.base.layout))
 
-    def _columns(self, problem: Problem, factor: Factor) -> tuple[int, ...]:
+    def _columns(self, equations: Factors, factor: Factor) -> tuple[int, ...]:
         """Independent columns of K that explain all that K explains, the base's own before others."""
-        excluded = {problem.base.layout.index(name) for name in self.zero}
-        p, width = len(problem.base.layout), problem.grouping.shape[1]
-        preferred = [*problem.base.columns, *range(p, width)]
+        excluded = {equations.base.layout.index(name) for name in self.zero}
+        p, width = len(equations.base.layout), equations.grouping.shape[1]
+        preferred = [*equations.base.columns, *range(p, width)]
         order = [c for c in (*preferred, *(set(range(p)) - set(preferred))) if c not in excluded]
         K = np.zeros((len(order), len(order)))
-        full = factor.R @ problem.grouping[:, order]
+        full = factor.R @ equations.grouping[:, order]
         K[: len(full)] = full[: len(K)] if len(full) <= len(K) else np.linalg.qr(full, mode="r")
         length = np.linalg.norm(K, axis=0)
         independent = np.diagonal(echelon(K / np.where(length > DEPENDENT * length.max(), length, np.inf), DEPENDENT))
@@ -78,9 +84,9 @@ class ReducedSet(Estimator):
         return columns
 
 
-def _fitted(problem: Problem, factor: Factor, columns: tuple[int, ...]) -> Floats:
-    psi = np.zeros(problem.grouping.shape[1])
-    K = factor.R @ problem.grouping[:, columns]
+def _fitted(equations: Factors, factor: Factor, columns: tuple[int, ...]) -> Floats:
+    psi = np.zeros(equations.grouping.shape[1])
+    K = factor.R @ equations.grouping[:, columns]
     length = np.linalg.norm(K, axis=0)
     psi[list(columns)] = np.linalg.lstsq(K / length, factor.z, rcond=None)[0] / length
     return psi

@@ -9,16 +9,16 @@ nearly the pseudo-inverse. The paper took d = 10 for lambda_min = 3395, and that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples
 
 __all__ = ["Ridge", "cross_validated_ridge"]
@@ -32,6 +32,11 @@ PAPERS_SHARE = 10.0 / 3395.0
 class Ridge(Estimator):
     """Least squares made regular by a small number on the diagonal."""
 
+    name: ClassVar[str] = "ridge"
+    title: ClassVar[str] = "ridge regression"
+    use: ClassVar[str] = "the equations are nearly singular and a small bias does no harm"
+    references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)
+
     d: float | Literal["paper", "gcv"] = "paper"
     """The number itself; or ``paper``: 0.3 % of the smallest eigenvalue that is not zero; or ``gcv``: what generalised
     cross-validation predicts best with, for ill-conditioned data."""
@@ -43,49 +48,49 @@ class Ridge(Estimator):
         if not (self.d in ("paper", "gcv") if isinstance(self.d, str) else np.isfinite(self.d) and self.d > 0.0):
             raise ArgumentError(f"d is {self.d!r}", remedy="Give a positive number, 'paper' or 'gcv'.")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate; the covariance includes the square of the bias."""
-        check_samples(problem)
-        weights = joint_weights(problem, self.weighted)
-        equations = StandardEquations.of(problem, weights)
-        d = self._chosen(equations)
-        estimate = mapped(problem, weights, equations.base_map(_gains(equations, d)), "ridge regression")
-        smallest = equations.smallest_eigenvalue
+        check_samples(equations)
+        weights = joint_weights(equations, self.weighted)
+        standard = StandardEquations.of(equations, weights)
+        d = self._chosen(standard)
+        estimate = mapped(equations, weights, standard.base_map(_gains(standard, d)), "ridge regression")
+        smallest = standard.smallest_eigenvalue
         share = d / (d + smallest)
         note = f"d = {d:.3g} is {d / smallest:.2g} of the smallest eigenvalue {smallest:.4g}: bias up to {share:.2g}"
         extras = {"d": d, "smallest_eigenvalue": smallest, "largest_bias_share": share}
         return replace(estimate, notes=(*estimate.notes, note), extras=extras)
 
-    def parameters(self, problem: Problem) -> Floats:
+    def parameters(self, equations: Factors) -> Floats:
         """(p,) all standard parameters, as in [Atkeson1986] Table 4: near the smallest norm, seldom possible bodies."""
-        equations = StandardEquations.of(problem, joint_weights(problem, self.weighted))
-        return equations.solve(_gains(equations, self._chosen(equations)))[: len(problem.base.layout)]
+        standard = StandardEquations.of(equations, joint_weights(equations, self.weighted))
+        return standard.solve(_gains(standard, self._chosen(standard)))[: len(equations.base.layout)]
 
-    def _chosen(self, equations: StandardEquations) -> float:
-        if not equations.rank:
+    def _chosen(self, standard: StandardEquations) -> float:
+        if not standard.rank:
             raise IdentifiabilityError("the motion reveals nothing at all", remedy="Move the robot.")
         if isinstance(self.d, str):
-            paper = PAPERS_SHARE * equations.smallest_eigenvalue
-            return paper if self.d == "paper" else cross_validated_ridge(equations)
+            paper = PAPERS_SHARE * standard.smallest_eigenvalue
+            return paper if self.d == "paper" else cross_validated_ridge(standard)
         return self.d
 
 
-def cross_validated_ridge(equations: StandardEquations) -> float:
+def cross_validated_ridge(standard: StandardEquations) -> float:
     """The d that minimises generalised cross-validation (Golub, Heath and Wahba 1979)."""
-    squares = equations.singular_values**2
-    right = (equations.U.T @ equations.factor.z) ** 2
+    squares = standard.singular_values**2
+    right = (standard.U.T @ standard.factor.z) ** 2
 
     def score(log_d: float) -> float:
         left_over = np.exp(log_d) / (squares + np.exp(log_d))
-        unused = equations.factor.samples - squares.size + left_over.sum()
-        return float(np.log(equations.factor.residual + left_over**2 @ right + 1e-300) - 2.0 * np.log(unused))
+        unused = standard.factor.samples - squares.size + left_over.sum()
+        return float(np.log(standard.factor.residual + left_over**2 @ right + 1e-300) - 2.0 * np.log(unused))
 
-    low, high = np.log(1e-8 * equations.smallest_eigenvalue), np.log(squares[0])
+    low, high = np.log(1e-8 * standard.smallest_eigenvalue), np.log(squares[0])
     start = np.linspace(low, high, 60)  # the score may have several valleys: look everywhere first
     best = start[int(np.argmin([score(x) for x in start]))]
     width = start[1] - start[0]
     return float(np.exp(minimize_scalar(score, bounds=(best - width, best + width), method="bounded").x))
 
 
-def _gains(equations: StandardEquations, d: float) -> Floats:
-    return np.asarray(equations.singular_values / (equations.singular_values**2 + d))  # (20)
+def _gains(standard: StandardEquations, d: float) -> Floats:
+    return np.asarray(standard.singular_values / (standard.singular_values**2 + d))  # (20)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import Factors, Samples, cut_blocks
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import refined_weights, sandwich
 from dynid.estimation.noise import block_inflation
-from dynid.estimation.problem import Problem, cut_blocks
 from dynid.estimation.samples import check_samples, sample_blocks
 from dynid.information import Factor
 from dynid.information.triangular import from_preconditioned, guarded
@@ -42,6 +43,9 @@ EXACT = 1e-8
 class _Robust(Estimator, ABC):
     """Iteratively re-weighted least squares with an influence function."""
 
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
+
     tuning: float
     """Where a residual stops to count in full, in standard deviations."""
     rounds: int = 100
@@ -60,34 +64,34 @@ class _Robust(Estimator, ABC):
     def slope(self, u: Floats) -> Floats:
         """``psi'(u)``."""
 
-    def _start(self, problem: Problem) -> Floats:
+    def _start(self, equations: Samples) -> Floats:
         """(b,) where the iteration begins."""
-        return problem.information.weight(refined_weights(problem)).solve(minimum_norm=True)
+        return equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate with weights of samples and scales of joints in balance."""
-        check_samples(problem)
-        beta, notes = self._start(problem), tuple[str, ...]()
+        check_samples(equations)
+        beta, notes = self._start(equations), tuple[str, ...]()
         for _ in range(self.rounds):
-            factor = self._reweighted(problem, beta, _scales(problem, beta))
+            factor = self._reweighted(equations, beta, _scales(equations, beta))
             step = factor.solve(minimum_norm=True) - beta
             beta = beta + step
             if np.linalg.norm(factor.R @ step) <= CONVERGED:
                 break
         else:
             notes = (f"the weights still changed after {self.rounds} rounds",)
-        return self._estimate(problem, beta, factor, notes)
+        return self._estimate(equations, beta, factor, notes)
 
-    def _reweighted(self, problem: Problem, beta: Floats, scales: Floats) -> Factor:
+    def _reweighted(self, equations: Samples, beta: Floats, scales: Floats) -> Factor:
         """All equations with the weights that residuals at ``beta`` deserve, as one triangle."""
-        plain = problem.information.weight(1.0 / scales**2)
+        plain = equations.information.weight(1.0 / scales**2)
         triangle = np.zeros((beta.size + 1, beta.size + 1))
         triangle[:-1, :-1], triangle[:-1, -1] = plain.R, plain.z
         triangle[-1, -1] = np.sqrt(plain.residual)
         R0 = guarded(triangle, 1)  # nearly orthonormal columns: cross products then lose no digits
         inverse = solve_triangular(R0, np.eye(len(R0)))
         C = np.zeros_like(R0)
-        for block in sample_blocks(problem):
+        for block in sample_blocks(equations):
             residual = block.effort - block.matrix @ beta
             root = np.sqrt(self.weight(residual / scales)) / scales * block.valid
             rows = np.concatenate([block.matrix, block.effort[..., None]], axis=2) * root[..., None]
@@ -103,18 +107,18 @@ class _Robust(Estimator, ABC):
             resolution=plain.resolution,
         )
 
-    def _estimate(self, problem: Problem, beta: Floats, factor: Factor, notes: tuple[str, ...]) -> Estimate:
-        scales = _scales(problem, beta)
-        slopes, squares, light = self._moments(problem, beta, scales)
-        total = int(problem.equations.sum())
+    def _estimate(self, equations: Samples, beta: Floats, factor: Factor, notes: tuple[str, ...]) -> Estimate:
+        scales = _scales(equations, beta)
+        slopes, squares, light = self._moments(equations, beta, scales)
+        total = int(equations.counts.sum())
         squares = squares / (1.0 - beta.size / total)
-        inflation = self._inflation(problem, beta, scales, squares)
+        inflation = self._inflation(equations, beta, scales, squares)
         # A^-1 B A^-1 with A = sum E[psi'] x x^T / s^2 and B = sum E[psi^2] x x^T / s^2
-        bread = problem.information.weight(slopes / scales**2)
-        filling = problem.information.weight(squares / scales**2 * inflation)
+        bread = equations.information.weight(slopes / scales**2)
+        filling = equations.information.weight(squares / scales**2 * inflation)
         covariance, undetermined = sandwich(bread, filling)
         return Estimate.of(
-            problem,
+            equations,
             values=beta,
             covariance=covariance,
             undetermined=undetermined,
@@ -126,25 +130,25 @@ class _Robust(Estimator, ABC):
             extras={"share_of_outliers": light / total},
         )
 
-    def _moments(self, problem: Problem, beta: Floats, scales: Floats) -> tuple[Floats, Floats, int]:
+    def _moments(self, equations: Samples, beta: Floats, scales: Floats) -> tuple[Floats, Floats, int]:
         """(n,) E[psi'] and E[psi^2], how many samples count half or less."""
-        n = problem.robot.dof
+        n = equations.robot.dof
         slopes, squares, light = np.zeros(n), np.zeros(n), 0
-        for run in problem.experiments:
-            u = np.nan_to_num(problem.residual(beta, run) / scales)
+        for run in equations.experiments:
+            u = np.nan_to_num(equations.residual(beta, run) / scales)
             psi = u * self.weight(u)
             slopes += (self.slope(u) * run.valid).sum(axis=0)
             squares += (psi**2).sum(axis=0)
             light += int(np.sum(run.valid & (self.weight(u) < 0.5)))
-        counts = np.maximum(problem.equations, 1)
+        counts = np.maximum(equations.counts, 1)
         return np.maximum(slopes / counts, 1e-3), np.maximum(squares / counts, 1e-12), light
 
-    def _inflation(self, problem: Problem, beta: Floats, scales: Floats, squares: Floats) -> Floats:
+    def _inflation(self, equations: Samples, beta: Floats, scales: Floats, squares: Floats) -> Floats:
         """(n,) the factor for correlation in time: scores of least squares with psi in place of the residuals."""
-        blocks: list[dict[int, tuple[Floats, Floats]]] = [{} for _ in range(problem.robot.dof)]
-        cuts = {id(run): cut_blocks(run, BLOCKS) for run in problem.experiments}
+        blocks: list[dict[int, tuple[Floats, Floats]]] = [{} for _ in range(equations.robot.dof)]
+        cuts = {id(run): cut_blocks(run, BLOCKS) for run in equations.experiments}
         first = dict(zip(cuts, range(0, len(cuts) * STRIDE, STRIDE), strict=True))
-        for block in sample_blocks(problem):
+        for block in sample_blocks(equations):
             u = (block.effort - block.matrix @ beta) / scales
             psi = u * self.weight(u) * block.valid
             numbers = first[id(block.run)] + cuts[id(block.run)][block.rows]
@@ -161,6 +165,10 @@ class _Robust(Estimator, ABC):
 class Huber(_Robust):
     """Squares for small residuals, absolute values for large ones: one answer, whatever the start."""
 
+    name: ClassVar[str] = "huber"
+    title: ClassVar[str] = "Huber's robust least squares"
+    use: ClassVar[str] = "some samples are outliers"
+
     tuning: float = 1.345
     """95 % as efficient as least squares under normal noise."""
 
@@ -175,6 +183,10 @@ class Huber(_Robust):
 class Cauchy(_Robust):
     """Weight ``1 / (1 + (u / tuning)^2)``: far outliers count for nothing. Begins where Huber's estimate ends."""
 
+    name: ClassVar[str] = "cauchy"
+    title: ClassVar[str] = "Cauchy's robust least squares"
+    use: ClassVar[str] = "some samples are far outliers"
+
     tuning: float = 2.385
     """95 % as efficient as least squares under normal noise."""
 
@@ -185,17 +197,17 @@ class Cauchy(_Robust):
         square = (u / self.tuning) ** 2
         return np.asarray((1.0 - square) / (1.0 + square) ** 2)
 
-    def _start(self, problem: Problem) -> Floats:
-        return Huber(rounds=self.rounds).solve(problem).values
+    def _start(self, equations: Samples) -> Floats:
+        return Huber(rounds=self.rounds).solve(equations).values
 
 
-def _scales(problem: Problem, beta: Floats) -> Floats:
+def _scales(equations: Samples, beta: Floats) -> Floats:
     """(n,) robust standard deviation of each joint's residuals; never zero."""
-    residuals = np.concatenate([problem.residual(beta, run) for run in problem.experiments])
-    efforts = np.concatenate([np.where(run.valid, run.effort, 0.0) for run in problem.experiments])
-    scales = np.ones(problem.robot.dof)
+    residuals = np.concatenate([equations.residual(beta, run) for run in equations.experiments])
+    efforts = np.concatenate([np.where(run.valid, run.effort, 0.0) for run in equations.experiments])
+    scales = np.ones(equations.robot.dof)
     largest = max(float(np.abs(efforts).max(initial=0.0)), 1e-100)
-    for joint in range(problem.robot.dof):
+    for joint in range(equations.robot.dof):
         mine = residuals[~np.isnan(residuals[:, joint]), joint]
         if mine.size:
             floor = EXACT * max(float(np.sqrt(np.mean(efforts[:, joint] ** 2))), EXACT * largest)

@@ -7,14 +7,15 @@ cut are taken for zero: their directions are left at zero instead of being fille
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import check_samples
 
 __all__ = ["TruncatedSVD", "singular_groups"]
@@ -26,6 +27,11 @@ Floats = NDArray[np.float64]
 class TruncatedSVD(Estimator):
     """The pseudo-inverse, with small singular values left out."""
 
+    name: ClassVar[str] = "svd"
+    title: ClassVar[str] = "truncated singular value decomposition"
+    use: ClassVar[str] = "it must be seen which combinations the motion reveals"
+    references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)
+
     cut: float = 1e-10
     """Singular values below this part of the largest are taken for zero."""
     weighted: bool = False
@@ -36,19 +42,19 @@ class TruncatedSVD(Estimator):
         if not 0.0 <= self.cut < 1.0:
             raise ArgumentError(f"the cut is {self.cut}", remedy="Give a part of the largest singular value, below 1.")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate; what a direction left out takes part in is reported as not determined."""
-        check_samples(problem)
-        weights = joint_weights(problem, self.weighted)
-        equations = StandardEquations.of(problem, weights)
-        kept = self._kept(equations)
-        H = equations.base_map(_gains(equations, kept))
-        estimate = mapped(problem, weights, H, "truncated singular value decomposition")
-        scale = np.where(np.isfinite(equations.factor.scale), equations.factor.scale, 1.0)
+        check_samples(equations)
+        weights = joint_weights(equations, self.weighted)
+        standard = StandardEquations.of(equations, weights)
+        kept = self._kept(standard)
+        H = standard.base_map(_gains(standard, kept))
+        estimate = mapped(equations, weights, H, "truncated singular value decomposition")
+        scale = np.where(np.isfinite(standard.factor.scale), standard.factor.scale, 1.0)
         lost = np.abs((H - np.eye(len(H))) * scale[:, None] / scale).max(axis=1) > 1e-6
         covariance = estimate.covariance.copy()
         covariance[lost, lost] = np.inf
-        values = equations.singular_values
+        values = standard.singular_values
         extras = {"rank": float(kept), "largest": float(values[0]), "smallest_kept": float(values[kept - 1])}
         note = f"{kept} of {values.size} singular values kept, from {values[0]:.3g} to {values[kept - 1]:.3g}"
         return replace(
@@ -59,38 +65,38 @@ class TruncatedSVD(Estimator):
             extras=extras,
         )
 
-    def parameters(self, problem: Problem) -> Floats:
+    def parameters(self, equations: Factors) -> Floats:
         """(p,) all standard parameters, of the smallest norm; seldom possible bodies."""
-        equations = StandardEquations.of(problem, joint_weights(problem, self.weighted))
-        gains = _gains(equations, self._kept(equations))
-        return equations.solve(gains)[: len(problem.base.layout)]
+        standard = StandardEquations.of(equations, joint_weights(equations, self.weighted))
+        gains = _gains(standard, self._kept(standard))
+        return standard.solve(gains)[: len(equations.base.layout)]
 
-    def _kept(self, equations: StandardEquations) -> int:
-        values = equations.singular_values
-        kept = min(equations.rank, int(np.sum(values > self.cut * values[0])))
+    def _kept(self, standard: StandardEquations) -> int:
+        values = standard.singular_values
+        kept = min(standard.rank, int(np.sum(values > self.cut * values[0])))
         if not kept:
             raise IdentifiabilityError("the motion reveals nothing at all", remedy="Move the robot.")
         return kept
 
 
-def _gains(equations: StandardEquations, kept: int) -> Floats:
-    gains = np.zeros_like(equations.singular_values)
-    gains[:kept] = 1.0 / equations.singular_values[:kept]
+def _gains(standard: StandardEquations, kept: int) -> Floats:
+    gains = np.zeros_like(standard.singular_values)
+    gains[:kept] = 1.0 / standard.singular_values[:kept]
     return gains
 
 
-def singular_groups(problem: Problem, tolerance: float = 1e-6) -> dict[str, tuple[str, ...]]:
+def singular_groups(equations: Factors, tolerance: float = 1e-6) -> dict[str, tuple[str, ...]]:
     """The three groups of [Atkeson1986] section 4.2.1, read from V: ``fully``, ``in combinations``, ``not at all``.
 
     The projection of a parameter's own direction on the identifiable ones has length one, between, or zero.
 
     Args:
-        problem: The problem; its motion decides.
+        equations: The equations; its motion decides.
         tolerance: Distance of the squared length from one and zero that counts as none.
     """
-    equations = StandardEquations.of(problem, np.ones(problem.robot.dof))
-    names = problem.base.layout.names
-    share = (equations.Vt[: equations.rank, : len(names)] ** 2).sum(axis=0)
+    standard = StandardEquations.of(equations, np.ones(equations.robot.dof))
+    names = equations.base.layout.names
+    share = (standard.Vt[: standard.rank, : len(names)] ** 2).sum(axis=0)
     groups = np.where(share > 1.0 - tolerance, 0, np.where(share < tolerance, 2, 1))
     titles = ("fully", "in combinations", "not at all")
     return {

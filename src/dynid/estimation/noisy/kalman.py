@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError, EstimationError
+from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
 from dynid.estimation.noisy.belief import Belief
@@ -30,8 +31,6 @@ from dynid.estimation.noisy.motion_noise import (
     per_joint_std,
     position_noise,
 )
-from dynid.estimation.problem import Problem
-from dynid.estimation.samples import refuse_streamed
 from dynid.loop.loop import counted
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
@@ -49,6 +48,13 @@ LEAST_POSITION_STD = 1e-9
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kalman(Estimator):
     """Extended or unscented Kalman filter, with covariances or their square roots."""
+
+    name: ClassVar[str] = "kalman"
+    title: ClassVar[str] = "Kalman filter"
+    use: ClassVar[str] = "state and parameters are wanted on line"
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_terms: ClassVar[bool] = False
+    accepts_band: ClassVar[bool] = False
 
     kind: Literal["extended", "unscented"] = "extended"
     square_root: bool = False
@@ -141,60 +147,55 @@ class Kalman(Estimator):
             size[same] = np.maximum(size[same], size[same].mean())
         return beta, self.start_std * np.where(size > 0.0, size, 1.0)
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Go through all experiments, one after the other; the parameters are those at the end.
 
         Raises:
             EstimationError: The filter runs away, or the positions are nowhere near those it expects.
         """
-        refuse_streamed(problem)
-        refuse_unsupported(problem)
-        if problem.features or problem.band_hz is not None:
-            raise ArgumentError(
-                "Kalman filters know links and joint models only", remedy="Leave features and band out."
-            )
-        plain = least_squares_estimate(problem, refined_weights(problem), f"{self._name} Kalman filter")
-        settings = self._resolved(problem, plain)
-        belief, innovations = settings._one_pass(problem, None)
+        refuse_unsupported(equations)
+        plain = least_squares_estimate(equations, refined_weights(equations), f"{self._name} Kalman filter")
+        settings = self._resolved(equations, plain)
+        belief, innovations = settings._one_pass(equations, None)
         for _ in range(self.passes - 1):
-            belief, innovations = settings._one_pass(problem, belief)
-        states = 2 * problem.robot.dof
-        refuse_hopeless(innovations, problem.robot.joint_names)
-        inflation, doubts = innovation_inflation(innovations, problem.robot.joint_names)
+            belief, innovations = settings._one_pass(equations, belief)
+        states = 2 * equations.robot.dof
+        refuse_hopeless(innovations, equations.robot.joint_names)
+        inflation, doubts = innovation_inflation(innovations, equations.robot.joint_names)
         levels = f"positions taken as noisy by {settings.position_std:.2g}, start by {100 * self.start_std:.3g} %"
         return replace(
             plain,
             values=belief.mean[states:],
             covariance=inflation.max() * belief.covariance[states:, states:],
-            undetermined=np.zeros(problem.base.rank, dtype=bool),
+            undetermined=np.zeros(equations.base.rank, dtype=bool),
             inflation=inflation,
-            notes=(*self._contradictions(problem), *doubts, levels),
+            notes=(*self._contradictions(equations), *doubts, levels),
         )
 
     @property
     def _name(self) -> str:
         return ("square-root " if self.square_root else "") + self.kind
 
-    def _resolved(self, problem: Problem, plain: Estimate) -> Kalman:
+    def _resolved(self, equations: Samples, plain: Estimate) -> Kalman:
         """The same with noise levels that are numbers."""
-        position = position_noise(problem.experiments) if self.position_std is None else self.position_std
+        position = position_noise(equations.experiments) if self.position_std is None else self.position_std
         torque = tuple(float(std) for std in plain.noise_std) if self.torque_std is None else self.torque_std
-        refuse_rest(problem, position)
+        refuse_rest(equations, position)
         return replace(self, position_std=position, torque_std=torque)
 
-    def _one_pass(self, problem: Problem, before: Belief | None) -> tuple[Belief, list[Innovations]]:
+    def _one_pass(self, equations: Samples, before: Belief | None) -> tuple[Belief, list[Innovations]]:
         """The belief after all samples, from the means of an earlier pass where there was one; and the surprises."""
-        start = None if before is None else tuple(before.mean[2 * problem.robot.dof :].tolist())
+        start = None if before is None else tuple(before.mean[2 * equations.robot.dof :].tolist())
         belief: Belief | None = None
         innovations = []
-        for run, rows in _usable(problem):
+        for run, rows in _usable(equations):
             settings = self._for_run(run) if start is None else replace(self._for_run(run), start=start)
             filtered = settings.begin(
-                problem.robot,
+                equations.robot,
                 run.q[rows][0],
                 run.dq[rows][0],
                 rate_hz=run.rate_hz,
-                base=problem.base,
+                base=equations.base,
                 friction_speed=None if run.loop is None else run.loop.gentle_speed,
             )
             if belief is not None:
@@ -207,9 +208,9 @@ class Kalman(Estimator):
             raise DataError("no stretch has four samples with torques", remedy="See Experiment.dropped.")
         return belief, innovations
 
-    def _contradictions(self, problem: Problem) -> tuple[str, ...]:
+    def _contradictions(self, equations: Samples) -> tuple[str, ...]:
         """What was asked for although the loops that are known say otherwise."""
-        periods = [_control_periods(run) for run in problem.experiments if run.loop is not None]
+        periods = [_control_periods(run) for run in equations.experiments if run.loop is not None]
         if self.torque_between != "held" or max(periods, default=1.0) <= 1.0 + SAME_RATE:
             return ()
         fast = f"the loop changes them {max(periods):.3g} times in a sample"
@@ -350,9 +351,9 @@ def _control_periods(run: Experiment) -> float:
     return np.inf if run.loop is None else run.loop.reference.rate_hz / run.rate_hz
 
 
-def _usable(problem: Problem) -> Iterator[tuple[Experiment, slice]]:
+def _usable(equations: Samples) -> Iterator[tuple[Experiment, slice]]:
     """The gap-free stretches of at least four samples in which all torques are known."""
-    for run in problem.experiments:
+    for run in equations.experiments:
         known = np.asarray(np.isfinite(run.effort).all(axis=1))
         number = np.cumsum((np.diff(run.segment, prepend=run.segment[0]) != 0) | ~known)
         edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), run.samples]

@@ -10,6 +10,7 @@ whose order the Bayesian criterion chooses.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from scipy.special import chdtri
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.closed_loop.loop_stability import DRY
+from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
@@ -31,8 +33,7 @@ from dynid.estimation.noisy.motion_noise import (
     torque_lead,
 )
 from dynid.estimation.noisy.position_errors import NoisyStretch, Solution
-from dynid.estimation.problem import Problem
-from dynid.estimation.samples import refuse_streamed, sample_blocks
+from dynid.estimation.samples import sample_blocks
 from dynid.kernels import regressor
 from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.differentiation import CentralDifferences, Differentiation
@@ -68,6 +69,12 @@ LEVEL, MISFIT = 1e-4, 1.5
 class ML(Estimator):
     """Maximum likelihood; with white torques and exact positions the same as `WLS`."""
 
+    name: ClassVar[str] = "ml"
+    title: ClassVar[str] = "maximum likelihood"
+    use: ClassVar[str] = "positions are noisy or the torque noise is coloured, and the model is right"
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
+
     position_std: float | None = None
     """Standard deviation of white noise on the positions [rad or m]; 0 for exact ones, None takes their spectrum's
     floor. With noise, use experiments that were not low-passed (``process(..., cutoff_hz=None)``)."""
@@ -95,53 +102,57 @@ class ML(Estimator):
         check_noise_levels(self.position_std, self.torque_std)
         check_number("torque_delay_s", self.torque_delay_s, "a time, zero or more [s], or None", zero=True)
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate; the covariance is the inverse of the Fisher information.
 
         Raises:
             EstimationError: The search does not end.
         """
-        refuse_streamed(problem)
-        std = position_noise(problem.experiments) if self.position_std is None else self.position_std
-        refuse_rest(problem, std)
-        weights = refined_weights(problem)
-        plain = least_squares_estimate(problem, weights, "maximum likelihood")
+        std = position_noise(equations.experiments) if self.position_std is None else self.position_std
+        refuse_rest(equations, std)
+        weights = refined_weights(equations)
+        plain = least_squares_estimate(equations, weights, "maximum likelihood")
         if plain.undetermined.any():
             raise EstimationError(
                 f"the likelihood has no single peak: the motion leaves {', '.join(_open(plain))} open",
                 remedy="Move the robot more, or use WLS(), which marks what stays open.",
             )
-        found = _Search(self, problem, std).run() if std > 0.0 else self._exact_positions(problem, plain)
+        found = _Search(self, equations, std).run() if std > 0.0 else self._exact_positions(equations, plain)
         orders = [model.order for model in found.noise]
         covariance = np.asarray(found.misfit * np.linalg.inv(found.information), dtype=float)
-        refuse_negative_inertia(problem, found.beta, covariance)
+        refuse_negative_inertia(equations, found.beta, covariance)
         return replace(
             plain,
             values=found.beta,
             covariance=covariance,
             noise_std=np.sqrt([_marginal(model) for model in found.noise]),
-            inflation=np.ones(problem.robot.dof),
+            inflation=np.ones(equations.robot.dof),
             notes=(
                 *plain.notes,
-                *_smoothed(problem, std, given=self.position_std is not None),
+                *_smoothed(equations, std, given=self.position_std is not None),
                 *found.doubts,
                 f"noise of positions {std:.2g}, orders of torque noise {orders}",
             ),
             extras={"iterations": float(found.rounds), "position_std": std},
         )
 
+    @classmethod
+    def for_logs(cls) -> Self:
+        """Exact positions: processed logs have low-passed positions, whose noise is no longer white."""
+        return cls(position_std=0.0)
+
     def _ends(self, step: Floats, beta: Floats, information: Floats) -> bool:
         """Whether a step is small beside the standard deviations, or beside rounding where there is no noise."""
         small = np.abs(step) * np.sqrt(np.diagonal(information)) < self.tolerance
         return bool(np.all(small | (np.abs(step) < ROUNDING * np.abs(beta).max())))
 
-    def _exact_positions(self, problem: Problem, plain: Estimate) -> _Found:
+    def _exact_positions(self, equations: Samples, plain: Estimate) -> _Found:
         """Generalised least squares with the residuals' own colour, until neither changes."""
         beta = plain.values
         for turn in range(1, self.rounds + 1):
             if turn <= max(COLOURED):
-                noise = _residual_colours(problem, beta, self.most_order)
-                A, g = _filtered_equations(problem, noise)
+                noise = _residual_colours(equations, beta, self.most_order)
+                A, g = _filtered_equations(equations, noise)
             step = np.linalg.solve(A, g) - beta
             beta = beta + step
             if self._ends(step, beta, A):
@@ -175,19 +186,19 @@ class _Found:
 class _Search:
     """The search with noise on the positions."""
 
-    def __init__(self, settings: ML, problem: Problem, std: float) -> None:
-        if problem.features or problem.band_hz is not None:
+    def __init__(self, settings: ML, equations: Samples, std: float) -> None:
+        if equations.terms or equations.band_hz is not None:
             raise ArgumentError(
                 "noise on positions is followed through links and joint models only",
-                remedy="Leave features and band out, or give position_std=0.",
+                remedy="Leave terms and band out, or give position_std=0.",
             )
-        self.settings, self.problem, self.std = settings, problem, std
-        self.stretches = _stretches(problem, settings)
-        layout = problem.base.layout
-        self.dry = [k for k, column in enumerate(problem.base.columns) if layout[column].symbol in DRY]
-        loop = problem.experiments[0].loop
+        self.settings, self.equations, self.std = settings, equations, std
+        self.stretches = _stretches(equations, settings)
+        layout = equations.base.layout
+        self.dry = [k for k, column in enumerate(equations.base.columns) if layout[column].symbol in DRY]
+        loop = equations.experiments[0].loop
         speed = None if loop is None else loop.gentle_speed
-        self.model: Linearisation = linearisation(problem.robot, problem.base, speed)
+        self.model: Linearisation = linearisation(equations.robot, equations.base, speed)
 
     def run(self) -> _Found:
         """Parameters, motion and noise, in turn."""
@@ -237,8 +248,8 @@ class _Search:
         columns, torques = [], []
         for stretch, q in zip(self.stretches, motions, strict=True):
             inner = slice(stretch.reach, len(q) - stretch.reach)
-            valid, kept = stretch.valid[inner], self.problem.base.columns
-            columns.append(regressor(self.problem.robot, *stretch.motion(q), columns=kept) * valid[..., None])
+            valid, kept = stretch.valid[inner], self.equations.base.columns
+            columns.append(regressor(self.equations.robot, *stretch.motion(q), columns=kept) * valid[..., None])
             torques.append(stretch.effort[inner] * valid)
         Y, tau = np.concatenate(columns), np.concatenate(torques)
         weights = np.ones(tau.shape[1])
@@ -298,10 +309,10 @@ def _rescaled(
     return moved, float(np.abs(ratios - 1.0).max())
 
 
-def _stretches(problem: Problem, settings: ML) -> list[NoisyStretch]:
+def _stretches(equations: Samples, settings: ML) -> list[NoisyStretch]:
     """All experiments, cut into chunks."""
     found = []
-    for run in problem.experiments:
+    for run in equations.experiments:
         answer = _answer(run) if settings.fed_back else None
         delay = 0.0 if settings.torque_delay_s is None and not _is_fast(run) else settings.torque_delay_s
         lead = torque_lead(run, delay)
@@ -335,11 +346,11 @@ def _smooth(stretch: NoisyStretch) -> Floats:
     return low_pass.apply(stretch.q, stretch.rate_hz, choice.hz)
 
 
-def _residual_colours(problem: Problem, beta: Floats, most: int) -> list[Autoregression]:
+def _residual_colours(equations: Samples, beta: Floats, most: int) -> list[Autoregression]:
     """The colour of each joint's residuals over all experiments."""
-    n = problem.robot.dof
+    n = equations.robot.dof
     sums, counts = np.zeros((n, most + 1)), np.zeros(n, dtype=int)
-    for block in sample_blocks(problem, CHUNK):
+    for block in sample_blocks(equations, CHUNK):
         rest = block.effort - block.matrix @ beta
         for joint in range(n):
             covariances, samples = autocovariance(rest[:, joint], block.valid[:, joint], most)
@@ -355,11 +366,11 @@ def _residual_colours(problem: Problem, beta: Floats, most: int) -> list[Autoreg
     return fits
 
 
-def _filtered_equations(problem: Problem, noise: list[Autoregression]) -> tuple[Floats, Floats]:
+def _filtered_equations(equations: Samples, noise: list[Autoregression]) -> tuple[Floats, Floats]:
     """Normal equations (b, b) and (b,) of the whitened samples."""
-    size = len(problem.names)
+    size = len(equations.names)
     A, g = np.zeros((size, size)), np.zeros(size)
-    for block in sample_blocks(problem, CHUNK):
+    for block in sample_blocks(equations, CHUNK):
         for joint, model in enumerate(noise):
             valid = block.valid[:, joint]
             if len(valid) <= model.order:
@@ -381,10 +392,10 @@ def _marginal(model: Autoregression) -> float:
     return model.variance * float(np.sum(lfilter([1.0], model.taps, impulse) ** 2))
 
 
-def _smoothed(problem: Problem, std: float, *, given: bool) -> tuple[str, ...]:
+def _smoothed(equations: Samples, std: float, *, given: bool) -> tuple[str, ...]:
     """What to do where positions were low-passed although their noise is to be followed."""
     low_passed = [
-        run for run in problem.experiments if run.derivation is not None and run.derivation.smoothing.cutoff_hz
+        run for run in equations.experiments if run.derivation is not None and run.derivation.smoothing.cutoff_hz
     ]
     if not low_passed or not std > 0.0:
         return ()

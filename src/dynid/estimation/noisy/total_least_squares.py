@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.estimation.equations import Factors, Samples, wrong_kind
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import refined_weights, refuse_unsupported
 from dynid.estimation.noise import correlation_inflation, joint_variances
-from dynid.estimation.problem import Problem
 from dynid.estimation.samples import sample_blocks
 from dynid.information import Factor
 from dynid.kernels import regressor
@@ -44,6 +44,10 @@ class TLS(Estimator):
     disturbing the motion once more.
     """
 
+    name: ClassVar[str] = "tls"
+    title: ClassVar[str] = "total least squares"
+    use: ClassVar[str] = "velocities and accelerations are as noisy as the torques"
+
     exact: tuple[str, ...] | None = None
     """Names of parameters whose columns have no errors; by default offsets and dry friction."""
     position_std: float | None = None
@@ -63,69 +67,71 @@ class TLS(Estimator):
         if not self.smallest_gap > 1.0 or (self.position_std is not None and not self.position_std > 0.0):
             raise ArgumentError(f"the gap must exceed 1 and the noise be positive, not {self}")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate; refuses where errors of columns and of torques cannot be told apart.
 
         Raises:
             IdentifiabilityError: The motion leaves parameters open.
             EstimationError: The gap between the singular values is too small.
         """
-        refuse_unsupported(problem)
-        weights = refined_weights(problem) if self.weighted else np.ones(problem.robot.dof)
-        factor = problem.information.weight(weights)
+        refuse_unsupported(equations)
+        weights = refined_weights(equations) if self.weighted else np.ones(equations.robot.dof)
+        factor = equations.information.weight(weights)
         if factor.rank < len(factor.columns):
             raise IdentifiabilityError(
                 f"total least squares needs determined parameters: {'; '.join(factor.flags)}",
                 remedy="Move the robot more, or use WLS(), which marks what stays open.",
             )
-        wrong = np.flatnonzero(~np.isin(problem.names, self._exact(problem)))
-        C = self._errors(problem, factor, weights)
+        wrong = np.flatnonzero(~np.isin(equations.names, self._exact(equations)))
+        C = self._errors(equations, factor, weights)
         beta, s, gap = _mixed(_triangle(factor), wrong, C, self.smallest_gap)
-        return self._estimate(problem, weights, factor, C, beta, s, gap)
+        return self._estimate(equations, weights, factor, C, beta, s, gap)
 
-    def _exact(self, problem: Problem) -> tuple[str, ...]:
+    def _exact(self, equations: Factors) -> tuple[str, ...]:
         if self.exact is not None:
-            unknown = sorted(set(self.exact).difference(problem.names))
+            unknown = sorted(set(self.exact).difference(equations.names))
             if unknown:
-                raise ArgumentError(f"there is no parameter '{unknown[0]}'", remedy=f"There are {problem.names}.")
+                raise ArgumentError(f"there is no parameter '{unknown[0]}'", remedy=f"There are {equations.names}.")
             return self.exact
-        layout = problem.base.layout
-        symbols = [layout[column].symbol for column in problem.base.columns]
-        return tuple(name for name, symbol in zip(problem.names, symbols, strict=False) if symbol in self.EXACT_SYMBOLS)
+        layout = equations.base.layout
+        symbols = [layout[column].symbol for column in equations.base.columns]
+        return tuple(
+            name for name, symbol in zip(equations.names, symbols, strict=False) if symbol in self.EXACT_SYMBOLS
+        )
 
-    def _errors(self, problem: Problem, factor: Factor, weights: Floats) -> Floats:
+    def _errors(self, equations: Factors, factor: Factor, weights: Floats) -> Floats:
         """(b + k + 1,) squared covariance of the errors of all weighted equations together, up to a common factor."""
         lengths = np.append(np.linalg.norm(factor.R, axis=0), np.sqrt(factor.z @ factor.z + factor.residual))
         if self.position_std is None:
             return np.diag(lengths**2)
-        per_joint = column_errors(problem, self.position_std, self.differentiation, self.cutoff_hz)
+        per_joint = column_errors(equations, self.position_std, self.differentiation, self.cutoff_hz)
         C = np.zeros((lengths.size,) * 2)
         C[:-1, :-1] = np.tensordot(weights, per_joint, axes=1)
         beta = factor.solve()
-        variances, equations = joint_variances(problem, beta), np.maximum(problem.equations, 1)
-        noise = np.einsum("jab,a,b->j", per_joint, beta, beta) / equations
+        variances, counts = joint_variances(equations, beta), np.maximum(equations.counts, 1)
+        noise = np.einsum("jab,a,b->j", per_joint, beta, beta) / counts
         torque = np.maximum(variances - noise, TORQUE_SHARE * variances)
-        C[-1, -1] = float(np.sum(weights * torque * equations))
+        C[-1, -1] = float(np.sum(weights * torque * counts))
         return C + FLOOR * np.diag(np.maximum(np.diagonal(C), 1e-12 * lengths**2))
 
     def _estimate(
-        self, problem: Problem, weights: Floats, factor: Factor, C: Floats, beta: Floats, s: float, gap: float
+        self, equations: Factors, weights: Floats, factor: Factor, C: Floats, beta: Floats, s: float, gap: float
     ) -> Estimate:
         """The estimate with its covariance ``(A - s^2 C)^-1 B (A - s^2 C)^-1`` to first order in the errors."""
-        variances, inflation = joint_variances(problem, beta), correlation_inflation(problem, beta)
-        spread = problem.information.weight(weights**2 * variances * inflation)
-        wrong = ~np.isin(problem.names, self._exact(problem))
+        variances, inflation = joint_variances(equations, beta), correlation_inflation(equations, beta)
+        spread = equations.information.weight(weights**2 * variances * inflation)
+        wrong = ~np.isin(equations.names, self._exact(equations))
         errors = C[:-1, :-1] * np.outer(wrong, wrong)
         half = np.linalg.solve(factor.R.T @ factor.R - s**2 * errors, spread.R.T)
         return Estimate(
-            names=problem.names,
-            units=problem.units,
+            names=equations.names,
+            units=equations.units,
             values=beta,
             covariance=half @ half.T,
             undetermined=np.zeros(beta.size, dtype=bool),
             noise_std=np.sqrt(variances),
             inflation=inflation,
-            samples=problem.equations,
+            samples=equations.counts,
             condition=factor.condition,
             method="total least squares",
             notes=(f"{int(np.sum(~wrong))} columns taken as exact; gap of singular values {gap:.3g}",),
@@ -176,7 +182,7 @@ def _mixed(R: Floats, wrong: NDArray[np.int64], C: Floats, smallest_gap: float) 
 
 
 def column_errors(
-    problem: Problem,
+    equations: Factors,
     position_std: float,
     differentiation: Differentiation,
     cutoff_hz: float | None = None,
@@ -188,23 +194,25 @@ def column_errors(
     samples average what one draw leaves to chance.
 
     Args:
-        problem: The problem, without features or band.
+        equations: The equations, without terms or band.
         position_std: Standard deviation of the white noise on the positions [rad or m].
         differentiation: How velocities and accelerations were found.
         cutoff_hz: Low-pass of the positions before that [Hz].
         seed: Of the noise.
     """
-    if problem.features:
-        raise ArgumentError("errors of columns are known for links and joint models only", remedy="Leave features out.")
+    if not isinstance(equations, Samples):
+        raise wrong_kind("TLS with position_std", equations, (Samples,))
+    if equations.terms:
+        raise ArgumentError("errors of columns are known for links and joint models only", remedy="Leave terms out.")
     rng = np.random.default_rng(seed)
-    total = np.zeros((problem.robot.dof, problem.base.rank, problem.base.rank))
-    for block in sample_blocks(problem, 2**30):
+    total = np.zeros((equations.robot.dof, equations.base.rank, equations.base.rank))
+    for block in sample_blocks(equations, 2**30):
         run, rows = block.run, block.rows
         smoothing = Smoothing(rate_hz=run.rate_hz, cutoff_hz=cutoff_hz, low_pass=Butterworth())
         noise = position_std * rng.normal(size=run.q[rows].shape)
         moved = differentiation.motion(noise, None, smoothing)
         states = (run.q[rows] + moved.q, run.dq[rows] + moved.dq, run.ddq[rows] + moved.ddq)
-        change = regressor(problem.robot, *states, columns=problem.base.columns) - block.matrix
+        change = regressor(equations.robot, *states, columns=equations.base.columns) - block.matrix
         change *= block.valid[..., None]
         total += np.einsum("kja,kjb->jab", change, change, optimize=True)
     return total

@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import sandwich
-from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
 __all__ = ["prior_dominated", "shifted_estimate", "within_equalities"]
@@ -24,22 +24,22 @@ Floats = NDArray[np.float64]
 
 
 def within_equalities(
-    problem: Problem, plain: Estimate, weights: Floats, to_base: Floats, equal: Floats, value: Floats
+    equations: Factors, plain: Estimate, weights: Floats, to_base: Floats, equal: Floats, value: Floats
 ) -> Estimate:
     """The weighted least-squares estimate under ``equal @ y == value``, with the covariance that is left.
 
     Args:
-        problem: The problem.
+        equations: The equations.
         plain: Its estimate without constraints; returned where there are none.
         weights: (n,) weights of the joints.
-        to_base: (b, p) base parameters and features = to_base @ y.
+        to_base: (b, p) base parameters and terms = to_base @ y.
         equal: (e, p)
         value: (e,)
     """
     if not len(equal):
         return plain
-    factor = problem.information.weight(weights)
-    spread = problem.information.weight(weights**2 * plain.noise_std**2 * plain.inflation)
+    factor = equations.information.weight(weights)
+    spread = equations.information.weight(weights**2 * plain.noise_std**2 * plain.inflation)
     _, singular, Vt = np.linalg.svd(equal)
     rank = int(np.sum(singular > 1e-9 * singular[0]))
     start = to_base @ np.linalg.lstsq(equal, value, rcond=None)[0]
@@ -72,17 +72,17 @@ def shifted_estimate(estimate: Estimate, values: Floats) -> Estimate:
 
 
 def prior_dominated(plain: Estimate, held: Estimate, factor: Factor, to_base: Floats, pull: Floats) -> tuple[str, ...]:
-    """Names of base parameters and features that the prior alone knows better than the data alone.
+    """Names of base parameters and terms that the prior alone knows better than the data alone.
 
-    Both variances are in the units of the problem that was solved. Where the prior's is the smaller one, the data give
+    Both variances are in the units of the solved equations. Where the prior's is the smaller one, the data give
     less than half of the parameter's precision; so what the data alone know as well as data and prior together is never
     named, however much the prior sharpens what it is correlated with.
 
     Args:
         plain: Estimate of the data alone.
         held: The same within equalities: what these leave less uncertain is their word, not the prior's.
-        factor: Weighted equations of the base parameters and features.
-        to_base: (b, p) base parameters and features = to_base @ y.
+        factor: Weighted equations of the base parameters and terms.
+        to_base: (b, p) base parameters and terms = to_base @ y.
         pull: (p,) the prior's information on each y.
     """
     prior = (to_base**2 / np.maximum(pull, 1e-24)).sum(axis=1)

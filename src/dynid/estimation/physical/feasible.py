@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from scipy.stats import chi2
 
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.cross_validation import weighed
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.bounds import Bounds, Constraint
 from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_cone_program
@@ -28,7 +29,6 @@ from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.estimation.physical.prior_distance import Distance, check_distance, prior_residual
 from dynid.estimation.physical.pseudo_inertia import unsvec
-from dynid.estimation.problem import Problem
 from dynid.information import Factor
 from dynid.robot.model import Robot
 
@@ -47,6 +47,11 @@ CONVERGED = 1e-9
 class FeasibleWLS(Estimator):
     """Weighted least squares over physically possible robots, drawn towards the robot's own parameters."""
 
+    name: ClassVar[str] = "feasible"
+    title: ClassVar[str] = "physically consistent weighted least squares"
+    use: ClassVar[str] = "the result must be a robot that can exist (the default)"
+    references: ClassVar[tuple[str, ...]] = ("LeeWensingPark2020", "Izaguirre1992")
+
     prior_weight: float | None = None
     """How strongly the prior draws: 1 trusts it to 100 % of itself, 100 to 10 %. None chooses by cross-validation."""
     distance: Distance = "pull-back"
@@ -56,7 +61,7 @@ class FeasibleWLS(Estimator):
     """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
     bounds: Bounds = field(default_factory=Bounds)
     signs: bool | None = None
-    """Whether friction and rotor inertia must not be negative; None: unless features share the joints' torque."""
+    """Whether friction and rotor inertia must not be negative; None: unless terms share the joints' torque."""
     rounds: int = 3
     """How often the joints' weights are refined."""
 
@@ -66,18 +71,18 @@ class FeasibleWLS(Estimator):
             raise ArgumentError(f"margin must be in [0, 1) and the prior's weight positive, not {self}")
         check_distance(self.distance)
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate all standard parameters; the base parameters are their combinations."""
         method = "physically consistent weighted least squares"
-        weighing = weighed(problem, self.prior_weight, self.rounds, method)
+        weighing = weighed(equations, self.prior_weight, self.rounds, method)
         plain = weighing.plain
-        solution = feasible_parameters(problem, weighing.factor, weighing.prior_weight, self)
-        held, costs = _bounds_held(problem, weighing.factor, weighing.prior_weight, self, solution)
-        program, to_base = solution.program, problem.grouping @ solution.from_scaled
-        data = within_equalities(problem, plain, weighing.weights, to_base, program.equal, program.value)
+        solution = feasible_parameters(equations, weighing.factor, weighing.prior_weight, self)
+        held, costs = _bounds_held(equations, weighing.factor, weighing.prior_weight, self, solution)
+        program, to_base = solution.program, equations.grouping @ solution.from_scaled
+        data = within_equalities(equations, plain, weighing.weights, to_base, program.equal, program.value)
         return replace(
-            shifted_estimate(data, problem.grouping @ solution.theta),
-            standard=solution.theta[: len(problem.base.layout)],
+            shifted_estimate(data, equations.grouping @ solution.theta),
+            standard=solution.theta[: len(equations.base.layout)],
             notes=(*plain.notes, *solution.notes, *weighing.notes, *costs),
             at_bound=(*solution.at_bound, *held),
             given_bounds=tuple(held),
@@ -91,7 +96,7 @@ class FeasibleSolution:
     """Standard parameters of a possible robot."""
 
     theta: Floats
-    """(p + k,) standard parameters, then features"""
+    """(p + k,) standard parameters, then terms"""
     at_bound: tuple[str, ...]
     """Bodies whose pseudo-inertia, and parameters whose sign, is held by a constraint."""
     notes: tuple[str, ...]
@@ -103,33 +108,33 @@ class FeasibleSolution:
     """(p + k, p + k) theta = from_scaled @ y"""
 
 
-def feasible_parameters(problem: Problem, factor: Factor, weight: float, settings: FeasibleWLS) -> FeasibleSolution:
+def feasible_parameters(equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS) -> FeasibleSolution:
     """Solve the cone program for one prior weight and check the answer.
 
     Raises:
         EstimationError: No answer passes the check, or bounds contradict one another.
     """
-    coordinates = PriorCoordinates.of(problem.robot, factor.scale[problem.base.rank :])
-    hold_signs = not problem.features if settings.signs is None else settings.signs
+    coordinates = PriorCoordinates.of(equations.robot, factor.scale[equations.base.rank :])
+    hold_signs = not equations.terms if settings.signs is None else settings.signs
     nonnegative = coordinates.nonnegative if hold_signs else ()
-    bodies = problem.robot.dof
+    bodies = equations.robot.dof
     program = ConeProgram(
-        matrix=factor.R @ problem.grouping @ coordinates.from_scaled,
+        matrix=factor.R @ equations.grouping @ coordinates.from_scaled,
         target=factor.z,
         centre=coordinates.centre,
         pull=weight * coordinates.pull,
         bodies=bodies,
         margin=settings.margin,
         nonnegative=nonnegative,
-        **constraint_rows(settings.bounds.constraints(problem.robot), coordinates.from_scaled),
+        **constraint_rows(settings.bounds.constraints(equations.robot), coordinates.from_scaled),
     )
-    y, gap, notes = _solved(program, settings, coordinates, problem.robot, weight)
+    y, gap, notes = _solved(program, settings, coordinates, equations.robot, weight)
     held = [
         body.joint.child
-        for j, body in enumerate(problem.robot.bodies)
+        for j, body in enumerate(equations.robot.bodies)
         if _smallest(y, j) < settings.margin + 1e-3 * (1.0 - settings.margin)
     ]
-    names = problem.base.layout.names
+    names = equations.base.layout.names
     held += [names[k] for k in nonnegative if y[k] < 1e-6]
     if any(_smallest(y, j) < 0.5 * settings.margin - 1e-9 for j in range(bodies)):
         raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")
@@ -145,18 +150,18 @@ def feasible_parameters(problem: Problem, factor: Factor, weight: float, setting
 
 
 def _bounds_held(
-    problem: Problem, factor: Factor, weight: float, settings: FeasibleWLS, solution: FeasibleSolution
+    equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS, solution: FeasibleSolution
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the inequalities that the answer meets, and a note where bounds raise the residuals beyond chance."""
-    theta = solution.theta[: len(problem.base.layout)]
-    constraints = settings.bounds.constraints(problem.robot)
+    theta = solution.theta[: len(equations.base.layout)]
+    constraints = settings.bounds.constraints(equations.robot)
     active = tuple(c.name for c in constraints if c.is_active(theta))
     binding = [c for c in constraints if c.kind == "equal" or c.name in active]
     if not binding:
         return (), ()
-    free = feasible_parameters(problem, factor, weight, replace(settings, bounds=Bounds()))
+    free = feasible_parameters(equations, factor, weight, replace(settings, bounds=Bounds()))
     with_bounds, without = (
-        factor.residual + float(np.sum((factor.R @ (problem.grouping @ found.theta) - factor.z) ** 2))
+        factor.residual + float(np.sum((factor.R @ (equations.grouping @ found.theta) - factor.z) ** 2))
         for found in (solution, free)
     )
     # squares are in units of the noise: bounds that are true raise them by one per row, about

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
-from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
 __all__ = ["lifted_parameters", "off_note"]
@@ -24,21 +24,21 @@ SMALLEST = 1e-6
 """Smallest standard deviation, relative to the value: exact fits are not infinitely sure."""
 
 
-def lifted_parameters(problem: Problem, estimate: Estimate) -> tuple[Floats, tuple[str, ...]]:
+def lifted_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tuple[str, ...]]:
     """Standard parameters (p,) of a possible robot, and a note where it cannot have the estimated base parameters.
 
     Args:
-        problem: Its robot is the prior.
-        estimate: Of the problem, with covariance.
+        equations: Its robot is the prior.
+        estimate: Of the equations, with covariance.
     """
-    size = len(problem.names)
+    size = len(equations.names)
     known = ~estimate.undetermined
     values = np.where(known, estimate.values, 0.0)
     rows = np.zeros((size, size))
     rows[np.ix_(known, known)] = _inverse_root(estimate.covariance[np.ix_(known, known)], values[known])
     R = np.asarray(np.linalg.qr(rows, mode="r"))
     factor = Factor(
-        columns=problem.information.columns,
+        columns=equations.information.columns,
         R=R,
         z=R @ values,
         residual=0.0,
@@ -46,18 +46,18 @@ def lifted_parameters(problem: Problem, estimate: Estimate) -> tuple[Floats, tup
         resolution=1e-11,
     )
     try:
-        theta = feasible_parameters(problem, factor, TIE, FeasibleWLS(prior_weight=TIE)).theta
+        theta = feasible_parameters(equations, factor, TIE, FeasibleWLS(prior_weight=TIE)).theta
     except EstimationError:
         note = "no possible robot was found near these base parameters: the robot to export keeps its prior ones"
-        return problem.robot.parameter_vector.copy(), (note,)
-    return theta[: len(problem.base.layout)], off_note(problem, estimate, theta)
+        return equations.robot.parameter_vector.copy(), (note,)
+    return theta[: len(equations.base.layout)], off_note(equations, estimate, theta)
 
 
-def off_note(problem: Problem, estimate: Estimate, theta: Floats) -> tuple[str, ...]:
-    """A note where standard parameters and features (p + k,) are further from the estimate than noise would be."""
+def off_note(equations: Factors, estimate: Estimate, theta: Floats) -> tuple[str, ...]:
+    """A note where standard parameters and terms (p + k,) are further from the estimate than noise would be."""
     known = ~estimate.undetermined
     rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
-    away = (problem.grouping @ theta - estimate.values)[known]
+    away = (equations.grouping @ theta - estimate.values)[known]
     off = float(np.linalg.norm(rows @ away) / np.sqrt(max(1, known.sum())))
     if off <= 1.0:
         return ()

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.feasible import FeasibleSolution, FeasibleWLS, feasible_parameters
 from dynid.estimation.physical.lifting import off_note
-from dynid.estimation.problem import Problem
 from dynid.information import Factor
 
 __all__ = ["near_possible", "possible_estimate", "with_standard"]
@@ -23,7 +23,7 @@ TIE = 1e-3
 """Weight of the prior: it decides what the data leave open and hardly moves anything else."""
 
 
-def possible_estimate(problem: Problem, estimate: Estimate, information: Floats) -> Estimate:
+def possible_estimate(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
     """The estimate moved to the nearest possible robot; its standard parameters come with it.
 
     Minimises ``(beta - estimate)' information (beta - estimate)`` over possible bodies, friction and rotor inertia not
@@ -31,22 +31,22 @@ def possible_estimate(problem: Problem, estimate: Estimate, information: Floats)
     the estimate is possible already, only the choice among equivalent standard parameters remains.
 
     Args:
-        problem: The problem; its robot is the prior among equivalent robots.
+        equations: The equations; its robot is the prior among equivalent robots.
         estimate: Of the base parameters.
         information: (b, b) second derivative of half the weighted squares at the estimate.
     """
-    found = _nearest(problem, estimate.values, information, int(estimate.samples.sum()), TIE)
+    found = _nearest(equations, estimate.values, information, int(estimate.samples.sum()), TIE)
     return replace(
         estimate,
-        values=problem.grouping @ found.theta,
-        standard=found.theta[: len(problem.base.layout)],
+        values=equations.grouping @ found.theta,
+        standard=found.theta[: len(equations.base.layout)],
         method=f"physically consistent {estimate.method}",
         notes=(*estimate.notes, *found.notes),
         at_bound=found.at_bound,
     )
 
 
-def near_possible(problem: Problem, beta: Floats, information: Floats) -> Floats:
+def near_possible(equations: Factors, beta: Floats, information: Floats) -> Floats:
     """(b,) base parameters of a possible robot near beta (b,), pulled by the prior to 100 % of itself.
 
     The pull keeps it off the border of what is possible, where bodies without inertia cannot be simulated.
@@ -54,11 +54,11 @@ def near_possible(problem: Problem, beta: Floats, information: Floats) -> Floats
     Raises:
         EstimationError: The convex program is not solved.
     """
-    samples = int(problem.equations.sum())
-    return np.asarray(problem.grouping @ _nearest(problem, beta, information, samples, 1.0).theta)
+    samples = int(equations.counts.sum())
+    return np.asarray(equations.grouping @ _nearest(equations, beta, information, samples, 1.0).theta)
 
 
-def _nearest(problem: Problem, beta: Floats, information: Floats, samples: int, prior: float) -> FeasibleSolution:
+def _nearest(equations: Factors, beta: Floats, information: Floats, samples: int, prior: float) -> FeasibleSolution:
     strength = float(beta @ information @ beta)
     information = information * min(1.0, STRONGEST / max(strength, 1e-300))
     # instruments that noise turned against their regressor make a diagonal below zero: nothing is known there, and
@@ -69,25 +69,25 @@ def _nearest(problem: Problem, beta: Floats, information: Floats, samples: int, 
     root = (vectors * np.sqrt(np.maximum(values, 1e-14 * values[-1]))) @ vectors.T / scale
     R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
     factor = Factor(
-        columns=problem.information.columns,
+        columns=equations.information.columns,
         R=R,
         z=R @ beta,
         residual=0.0,
         samples=samples,
         resolution=1e-11,
     )
-    return feasible_parameters(problem, factor, prior, FeasibleWLS(prior_weight=prior))
+    return feasible_parameters(equations, factor, prior, FeasibleWLS(prior_weight=prior))
 
 
-def with_standard(problem: Problem, estimate: Estimate, information: Floats) -> Estimate:
+def with_standard(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
     """The estimate as it is, with the standard parameters of the nearest possible robot, which models are written from.
 
     Where no possible robot is found near it, they are the base parameters alone, which give the same torques.
     """
     try:
-        theta = possible_estimate(problem, estimate, information).standard
+        theta = possible_estimate(equations, estimate, information).standard
     except EstimationError:
         note = "no possible robot was found near the estimate: its standard parameters give the torques only"
-        return replace(estimate, standard=problem.representative(estimate.values), notes=(*estimate.notes, note))
+        return replace(estimate, standard=equations.representative(estimate.values), notes=(*estimate.notes, note))
     assert theta is not None
-    return replace(estimate, standard=theta, notes=(*estimate.notes, *off_note(problem, estimate, theta)))
+    return replace(estimate, standard=theta, notes=(*estimate.notes, *off_note(equations, estimate, theta)))

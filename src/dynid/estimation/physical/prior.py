@@ -1,7 +1,7 @@
-"""The prior as a metric: standard parameters and features in units in which the prior is one.
+"""The prior as a metric: standard parameters and terms in units in which the prior is one.
 
 Unknowns y are, for every body, `svec` of its pseudo-inertia whitened by the prior's, then the joint models' parameters
-over their prior values, then the features over the size that the noise gives them.
+over their prior values, then the terms over the size that the noise gives them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["PriorCoordinates", "joint_model_signs"]
 Floats = NDArray[np.float64]
 IDENTITY = svec(np.eye(4))
 FEATURE_SIZE = 1000.0
-"""Torque of a feature, all samples together and in units of the noise, at which the prior begins to hold it back."""
+"""Torque of a term, all samples together and in units of the noise, at which the prior begins to hold it back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class PriorCoordinates:
 
     @classmethod
     def of(cls, robot: Robot, lengths: Floats) -> PriorCoordinates:
-        """Around a robot; features are scaled by the lengths (k,) of their weighted columns."""
+        """Around a robot; terms are scaled by the lengths (k,) of their weighted columns."""
         bodies = [WhitenedBody.around(body.inertia, body.joint.child) for body in robot.bodies]
         models = np.concatenate([robot.parameter_vector[10 * robot.dof :], np.zeros(lengths.size)])
         count = 10 * len(bodies) + models.size
@@ -47,7 +47,7 @@ class PriorCoordinates:
         size = np.where(models != 0.0, np.abs(models), 1.0)
         size[size.size - lengths.size :] = FEATURE_SIZE / np.where(np.isfinite(lengths), lengths, 1.0)
         from_scaled[range(10 * len(bodies), count), range(10 * len(bodies), count)] = size
-        # unknown friction is left to the data; a trace of pull keeps the program strictly convex. Features compete with
+        # unknown friction is left to the data; a trace of pull keeps the program strictly convex. Terms compete with
         # one another, so what the data cannot tell apart stays small
         pull = np.concatenate([np.ones(10 * len(bodies)), np.where(models != 0.0, 1e-2, 1e-6)])
         pull[pull.size - lengths.size :] = 1.0

@@ -7,16 +7,17 @@ better than plain least squares. `FeasibleWLS` is the same with every body possi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import weighed
+from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate
 from dynid.estimation.physical.prior import PriorCoordinates
-from dynid.estimation.problem import Problem
 
 __all__ = ["PriorWLS"]
 
@@ -26,6 +27,11 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorWLS(Estimator):
     """Weighted least squares with a Gaussian prior around the robot's own parameters."""
+
+    name: ClassVar[str] = "prior-wls"
+    title: ClassVar[str] = "weighted least squares with a prior"
+    use: ClassVar[str] = "the prior is good and an impossible body does no harm"
+    references: ClassVar[tuple[str, ...]] = ("LeeWensingPark2020",)
 
     prior_weight: float | None = None
     """As in `FeasibleWLS`; None chooses by cross-validation."""
@@ -37,12 +43,12 @@ class PriorWLS(Estimator):
         if self.prior_weight is not None and not self.prior_weight > 0.0:
             raise ArgumentError(f"the prior's weight must be positive, not {self.prior_weight}")
 
-    def solve(self, problem: Problem) -> Estimate:
+    def estimate(self, equations: Factors) -> Estimate:
         """Estimate all standard parameters, possible or not; the base parameters are their combinations."""
-        weighing = weighed(problem, self.prior_weight, self.rounds, "weighted least squares with a prior")
+        weighing = weighed(equations, self.prior_weight, self.rounds, "weighted least squares with a prior")
         factor, plain = weighing.factor, weighing.plain
-        coordinates = PriorCoordinates.of(problem.robot, factor.scale[problem.base.rank :])
-        to_base = problem.grouping @ coordinates.from_scaled
+        coordinates = PriorCoordinates.of(equations.robot, factor.scale[equations.base.rank :])
+        to_base = equations.grouping @ coordinates.from_scaled
         pull = weighing.prior_weight * coordinates.pull
         rows = np.vstack([factor.R @ to_base, np.diag(np.sqrt(pull))])
         y = np.linalg.lstsq(rows, np.concatenate([factor.z, np.sqrt(pull) * coordinates.centre]), rcond=None)[0]

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.robust import Huber
@@ -20,7 +21,6 @@ from dynid.estimation.noisy.kalman import Kalman
 from dynid.estimation.noisy.likelihood import ML
 from dynid.estimation.noisy.total_least_squares import TLS
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.problem import build_problem
 from dynid.processing.experiment import Experiment
 from dynid.studies.compare.trial import Trial
 
@@ -102,7 +102,7 @@ class Method:
     def solve(self, trial: Trial) -> Estimate:
         """Reduce the log and estimate."""
         _, make = _MAKERS[self.name.removesuffix(FILTERED)]
-        return make(trial).solve(build_problem(trial.robot, self.data(trial), base=trial.base))
+        return make(trial).solve(build_equations(trial.robot, self.data(trial), base=trial.base))
 
 
 def method(name: str) -> Method:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.reduced_set import ReducedSet
 from dynid.estimation.linear.ridge import Ridge
 from dynid.estimation.linear.truncated_svd import TruncatedSVD
-from dynid.estimation.problem import Problem, build_problem
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
@@ -90,7 +90,7 @@ def groups(quick: bool = False) -> Part:
 
 
 @cache
-def _problem(noise: float = 0.0) -> Problem:
+def _equations(noise: float = 0.0) -> Samples:
     """The three trajectories, 200 samples each, torques of the estimated parameters (Table 4)."""
     data = printed("atkeson1986")["links"]
     robot = zoo.ddarm(parameters="estimated")
@@ -107,12 +107,12 @@ def _problem(noise: float = 0.0) -> Problem:
         runs.append(
             Experiment(time=time, q=q, dq=dq, ddq=ddq, effort=effort, valid=valid, segment=segment, rate_hz=rate)
         )
-    return build_problem(robot, runs)
+    return build_equations(robot, runs)
 
 
 def links(quick: bool = False) -> Part:
     """Section 3.3: ridge regression, the reduced set and the pseudo-inverse on the same 600 samples."""
-    data, noisy = printed("atkeson1986")["links"], _problem(2.0)
+    data, noisy = printed("atkeson1986")["links"], _equations(2.0)
     estimators: dict[str, Ridge | ReducedSet | TruncatedSVD] = {
         "ridge, d = 10": Ridge(d=data["d"]),
         "reduced set": ReducedSet(),
@@ -149,10 +149,10 @@ def links(quick: bool = False) -> Part:
 
 def _eigenvalues() -> tuple[Row, ...]:
     """How much the three trajectories reveal, and how small d is beside it."""
-    data, problem = printed("atkeson1986")["links"], _problem()
-    smallest = float(Ridge(d=data["d"]).solve(problem).extras["smallest_eigenvalue"])
+    data, equations = printed("atkeson1986")["links"], _equations()
+    smallest = float(Ridge(d=data["d"]).solve(equations).extras["smallest_eigenvalue"])
     return (
-        equal("rank of K^T K", 15, problem.base.rank),
+        equal("rank of K^T K", 15, equations.base.rank),
         close(
             "smallest eigenvalue of K^T K that is not zero",
             data["smallest_eigenvalue"],
@@ -168,10 +168,10 @@ def _eigenvalues() -> tuple[Row, ...]:
 
 def _pseudo_inverse(truth: Floats) -> tuple[Row, ...]:
     """Ridge regression is nearly the pseudo-inverse, in our data and in Table 4."""
-    problem = _problem()
-    ridge = Ridge(d=printed("atkeson1986")["links"]["d"]).parameters(problem)
-    clean = float(np.linalg.norm(ridge - TruncatedSVD().parameters(problem)) / np.linalg.norm(truth))
-    silent = np.linalg.svd(problem.base.grouping, full_matrices=True)[2][problem.base.rank :]
+    equations = _equations()
+    ridge = Ridge(d=printed("atkeson1986")["links"]["d"]).parameters(equations)
+    clean = float(np.linalg.norm(ridge - TruncatedSVD().parameters(equations)) / np.linalg.norm(truth))
+    silent = np.linalg.svd(equations.base.grouping, full_matrices=True)[2][equations.base.rank :]
     outside = float(np.linalg.norm(silent @ truth) / np.linalg.norm(truth))
     return (
         in_kind(
@@ -189,12 +189,12 @@ def _pseudo_inverse(truth: Floats) -> tuple[Row, ...]:
     )
 
 
-def _figure8_row(problem: Problem) -> Row:
+def _figure8_row(equations: Samples) -> Row:
     cad = zoo.ddarm(parameters="cad")
-    found = TruncatedSVD().solve(problem).values
+    found = TruncatedSVD().solve(equations).values
     errors = []
-    for run in problem.experiments:
-        torques = (problem.torque(found, run), inverse_dynamics(cad, run.q, run.dq, run.ddq))
+    for run in equations.experiments:
+        torques = (equations.torque(found, run), inverse_dynamics(cad, run.q, run.dq, run.ddq))
         errors.append([float(np.linalg.norm(run.effort - torque)) for torque in torques])
     estimated, modelled = (float(x) for x in np.linalg.norm(errors, axis=0))
     return in_kind(
@@ -206,9 +206,9 @@ def _figure8_row(problem: Problem) -> Row:
     )
 
 
-def _figure8(problem: Problem) -> Figure:
-    run, cad = problem.experiments[0], zoo.ddarm(parameters="cad")
-    estimated = problem.torque(TruncatedSVD().solve(problem).values, run)
+def _figure8(equations: Samples) -> Figure:
+    run, cad = equations.experiments[0], zoo.ddarm(parameters="cad")
+    estimated = equations.torque(TruncatedSVD().solve(equations).values, run)
     modelled = inverse_dynamics(cad, run.q, run.dq, run.ddq)
     charts = [
         Chart(

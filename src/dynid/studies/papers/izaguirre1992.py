@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.problem import Problem, build_problem
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.kernels import gravity_torque, inverse_dynamics, regressor
 from dynid.links.significance import Significance, significant_parameters
@@ -114,7 +114,7 @@ def reduction(quick: bool = False) -> Part:
 
 
 @cache
-def _problem(quick: bool) -> Problem:
+def _equations(quick: bool) -> Samples:
     robot = zoo.puma260()
     order = [_translated(name) for name in _order() if name[:-1] not in ("fs", "ds")]
     runs = []
@@ -127,12 +127,12 @@ def _problem(quick: bool) -> Problem:
         runs.append(
             Experiment(time=time, q=q, dq=dq, ddq=ddq, effort=effort, valid=valid, segment=segment, rate_hz=1 / 0.028)
         )
-    return build_problem(robot, runs, base=base_parameters(robot, order=order))
+    return build_equations(robot, runs, base=base_parameters(robot, order=order))
 
 
 @cache
 def _significance(quick: bool) -> Significance:
-    return significant_parameters(_problem(quick))
+    return significant_parameters(_equations(quick))
 
 
 def statistics(quick: bool = False) -> Part:
@@ -146,7 +146,7 @@ def statistics(quick: bool = False) -> Part:
             ("Table 1 in simulation (* significant)", result.every.table(result.significant)),
             ("Table 2 in simulation", result.reduced.table()),
         ),
-        figures=_fits(_problem(quick), result),
+        figures=_fits(_equations(quick), result),
         assumptions=_SIMULATION,
     )
 
@@ -206,10 +206,10 @@ def _mean(values: Floats) -> float:
 
 def _spread(quick: bool) -> tuple[Row, ...]:
     """Deviations between trajectories, averages and torque errors."""
-    data, result, problem = printed("izaguirre1992"), _significance(quick), _problem(quick)
+    data, result, equations = printed("izaguirre1992"), _significance(quick), _equations(quick)
     spread = result.reduced.std / result.every.std[result.significant]
     paper = np.array([data["table2"][n][1] / data["table1"][n][1] for n in data["table2"]])
-    truth = problem.base.project(problem.robot.parameter_vector)[result.significant]
+    truth = equations.base.project(equations.robot.parameter_vector)[result.significant]
     away = np.abs(result.reduced.average - truth) / (result.reduced.std / np.sqrt(len(result.reduced.values)))
     return (
         in_kind(
@@ -236,9 +236,9 @@ def _spread(quick: bool) -> tuple[Row, ...]:
     )
 
 
-def _fits(problem: Problem, result: Significance) -> tuple[Figure, ...]:
+def _fits(equations: Samples, result: Significance) -> tuple[Figure, ...]:
     """Figs. 1 to 5: the motion, and measured and estimated torques."""
-    run = problem.experiments[0]
+    run = equations.experiments[0]
     motion = [
         Chart(
             f"Fig. {k + 1}: {name}", tuple(Line.of(f"{j + 1}", run.time, x[:, j]) for j in range(3)), "time [s]", unit
@@ -252,7 +252,7 @@ def _fits(problem: Problem, result: Significance) -> tuple[Figure, ...]:
         )
     ]
     figures = [Figure("izaguirre1992-figures1-3", "Figures 1 to 3 in kind: joints 1 to 3.", grid(motion, 1))]
-    for number, part in ((4, problem), (5, result.problem)):
+    for number, part in ((4, equations), (5, result.equations)):
         estimated = part.torque(WLS().solve(part).values, run)
         charts = [
             Chart(
@@ -276,8 +276,8 @@ def _fits(problem: Problem, result: Significance) -> tuple[Figure, ...]:
 def friction_and_gravity(quick: bool = False) -> Part:
     """Table 3 and the gravity coefficients."""
     data = printed("izaguirre1992")
-    result, problem = _significance(quick), _problem(quick)
-    names = [name for name, keep in zip(problem.names, result.significant, strict=True) if keep]
+    result, equations = _significance(quick), _equations(quick)
+    names = [name for name, keep in zip(equations.names, result.significant, strict=True) if keep]
     rows: list[Row] = []
     cells = []
     for name, (lloyd, paper) in data["table3"].items():
@@ -323,7 +323,7 @@ def _gravity() -> dict[str, float]:
 def control(quick: bool = False) -> Part:
     """Figs. 6 to 9 with the identified model."""
     result = _significance(quick)
-    model = zoo.puma260().with_parameters(result.problem.representative(result.estimate.values))
+    model = zoo.puma260().with_parameters(result.equations.representative(result.estimate.values))
     return izaguirre1992_control.open_loop(model, quick)
 
 

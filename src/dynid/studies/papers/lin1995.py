@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.link_by_link import LinkByLink
-from dynid.estimation.problem import Problem, build_problem
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
@@ -228,7 +228,7 @@ def _equation92() -> list[Row]:
     return [Row("(92): entries of W that hold", "6 entries", held, Verdict.REPRODUCED), *rows]
 
 
-def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Problem:
+def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Samples:
     """Motions of the Stanford arm; the slide works around half a metre of reach."""
     robot = zoo.stanford()
     runs = []
@@ -242,7 +242,7 @@ def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Probl
         runs.append(
             Experiment(time=time, q=q, dq=dq, ddq=ddq, effort=effort, valid=valid, segment=segment, rate_hz=50.0)
         )
-    return build_problem(robot, runs)
+    return build_equations(robot, runs)
 
 
 def identification(quick: bool = False) -> Part:
@@ -253,7 +253,7 @@ def identification(quick: bool = False) -> Part:
     errors = []
     tables = []
     for run, blocks in zip(clean.experiments, clean.blocks, strict=True):
-        part = replace(clean, experiments=(run,), information=clean.information.only(*blocks), blocks=(blocks,))
+        part = replace(clean, excerpts=(run,), information=clean.information.only(*blocks), blocks=(blocks,))
         errors.append(_error(LinkByLink().solve(part).values, truth))
         tables.append([step.condition for step in LinkByLink().steps(part)])
     exciting = all(step.persistently_exciting for step in LinkByLink().steps(clean))

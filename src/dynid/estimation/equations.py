@@ -1,9 +1,18 @@
-"""What is to be estimated, from which data: the equations of all experiments, reduced to small factors."""
+"""Equations: what an estimator solves. The type says what an estimator may ask of them.
+
+    Factors            the reduced equations: enough for estimators that are linear in the torques
+      Samples          and whole experiments in memory: single samples can be looked at again
+        LoopedRuns     and every experiment has its control loop: it can be simulated
+      StreamedLogs     logs larger than memory, reduced piece by piece; each log can be streamed again
+
+`build_equations` reduces experiments in memory, `stream_equations` reduces streams of pieces.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,63 +26,77 @@ from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["BLOCKS", "Problem", "build_problem"]
+__all__ = [
+    "BLOCKS",
+    "Factors",
+    "LoopedRuns",
+    "Samples",
+    "StreamedLog",
+    "StreamedLogs",
+    "build_equations",
+    "cut_blocks",
+    "wrong_kind",
+]
 
 Floats = NDArray[np.float64]
 BLOCK = 8192
-"""Samples predicted at a time, so that long logs need little memory."""
+"""Number of samples predicted at a time (convention): long logs then need little memory."""
 BLOCKS = 10
-"""Blocks of time that an experiment is cut into."""
+"""Number of blocks of time that an experiment is cut into (convention): ten folds of cross-validation."""
+StreamedLog = Callable[[], Iterable[Experiment]]
+"""Starts the stream of a log anew; see `dynid.process_stream`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Problem:
-    """The data of an estimation, whatever the estimator."""
+class Factors:
+    """Reduced equations: one triangle per joint and block of time, whatever the length of the log."""
+
+    holds: ClassVar[str] = "reduced equations"
+    """What these equations hold, for messages."""
+    remedy: ClassVar[str] = "Use build_equations or stream_equations."
+    """How a person gets such equations, or does without them."""
 
     robot: Robot
     """Geometry, joint models, and prior parameter values."""
     base: BaseParameters
     """The combinations that the motion can reveal at all."""
-    experiments: tuple[Experiment, ...]
     information: Information
-    """Of the base columns, then the features; its segments are blocks of time, numbered through all experiments."""
+    """Reduced base columns, then terms; its segments are blocks of time, numbered through all experiments."""
     blocks: tuple[tuple[int, ...], ...]
     """For each experiment the segments of `information` that it was cut into."""
-    features: tuple[Feature, ...] = ()
+    excerpts: tuple[Experiment, ...]
+    """For each log what reports can draw: a whole experiment, the beginning of a streamed log, or no sample at all."""
+    terms: tuple[Feature, ...] = ()
     """What acts on the torques besides links and joint models; one parameter each, after the base parameters."""
     band_hz: float | None = None
     """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
-    streamed: bool = False
-    """Whether `experiments` hold only the beginnings of logs that were reduced piece by piece."""
-    logs: tuple[Callable[[], Iterable[Experiment]], ...] = ()
-    """Of a streamed problem: starts the stream of each log anew, where that can be done."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(b + k,) names of what is estimated: base parameters, then features."""
-        return (*self.base.names, *(feature.name for feature in self.features))
+        """(b + k,) names of what is estimated: base parameters, then terms."""
+        return (*self.base.names, *(term.name for term in self.terms))
 
     @property
     def units(self) -> tuple[str, ...]:
         """(b + k,) SI units."""
-        return (*self.base.units, *(feature.unit for feature in self.features))
+        return (*self.base.units, *(term.unit for term in self.terms))
 
     @property
     def grouping(self) -> Floats:
-        """(b + k, p + k) from standard parameters and features to what is estimated."""
+        """(b + k, p + k) from standard parameters and terms to what is estimated."""
         b, p = self.base.grouping.shape
-        k = len(self.features)
+        k = len(self.terms)
         return np.block([[self.base.grouping, np.zeros((b, k))], [np.zeros((k, p)), np.eye(k)]])
 
-    def keep(self, features: Sequence[Feature]) -> Problem:
-        """The same problem with some of its features only, in the order given."""
-        places = [self.features.index(feature) for feature in features]
+    def keep(self, terms: Sequence[Feature]) -> Self:
+        """The same equations with some of their terms only, in the given order."""
+        places = [self.terms.index(term) for term in terms]
         columns = [*self.base.columns, *(len(self.base.layout) + place for place in places)]
         information = self.information.select(columns)
-        return replace(self, information=information, features=tuple(features))
+        return replace(self, information=information, terms=tuple(terms))
 
     @property
-    def equations(self) -> NDArray[np.int64]:
+    def counts(self) -> NDArray[np.int64]:
         """(n,) number of valid samples of each joint."""
         return np.asarray(self.information.samples.sum(axis=0))
 
@@ -87,8 +110,8 @@ class Problem:
             for s in range(0, experiment.samples, BLOCK)
         ]
         torque = np.concatenate(parts) if parts else np.zeros_like(experiment.q)
-        if self.features:
-            torque = torque + feature_torque(self.robot, self.features, values[self.base.rank :], experiment)
+        if self.terms:
+            torque = torque + feature_torque(self.robot, self.terms, values[self.base.rank :], experiment)
         return torque
 
     def representative(self, beta: ArrayLike) -> Floats:
@@ -102,24 +125,66 @@ class Problem:
         return np.where(experiment.valid, experiment.effort - self.torque(beta, experiment), np.nan)
 
 
-def build_problem(
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Samples(Factors):
+    """Equations of whole experiments in memory: estimators can look at single samples again."""
+
+    holds: ClassVar[str] = "whole experiments in memory"
+    remedy: ClassVar[str] = (
+        "Use an estimator of factors (ordinary, weighted, feasible, ridge), or read the log into memory."
+    )
+
+    @property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """The whole experiments."""
+        return self.excerpts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoopedRuns(Samples):
+    """Equations of whole experiments that each know the control loop that made them, so that it can be simulated."""
+
+    holds: ClassVar[str] = "experiments with their control loops"
+    remedy: ClassVar[str] = (
+        "Give each its loop: dataclasses.replace(experiment, loop=dynid.Loop(law=..., reference=...)), or use InLoop."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StreamedLogs(Factors):
+    """Equations of logs larger than memory: factors, the beginnings of the logs, and how to stream the logs again."""
+
+    holds: ClassVar[str] = "streamed logs, of which only factors were kept"
+    remedy: ClassVar[str] = "Use stream_equations."
+
+    logs: tuple[StreamedLog, ...]
+    """Functions that start the stream of each log anew."""
+
+
+def wrong_kind(who: str, equations: Factors, needs: Sequence[type[Factors]]) -> ArgumentError:
+    """The error for equations that are of none of the kinds that somebody needs."""
+    wanted = " or ".join(kind.holds for kind in needs)
+    return ArgumentError(f"{who} needs {wanted}; these equations hold {equations.holds}", remedy=needs[0].remedy)
+
+
+def build_equations(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
     *,
     base: BaseParameters | None = None,
-    features: Sequence[Feature] = (),
+    terms: Sequence[Feature] = (),
     band_hz: float | None = None,
     method: Method = "preconditioned",
     blocks: int = BLOCKS,
     threads: int = 1,
-) -> Problem:
-    """Reduce experiments to a problem.
+) -> Samples:
+    """Reduce experiments to equations.
 
     Args:
         robot: Geometry and joint models; its parameter values serve as the prior.
         experiments: One or several.
         base: The base parameters; of every motion by default.
-        features: What acts on the torques besides links and joint models.
+        terms: What acts on the torques besides links and joint models.
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
         method: How samples are reduced without features and band; see `dynid.information`.
         blocks: Into how many blocks of time each experiment is cut, for cross-validation and robust weights.
@@ -137,28 +202,42 @@ def build_problem(
             remedy="Lock joints that are not in the log (read_urdf(..., locked=...)), or read more of its columns.",
         )
     chosen = base or base_parameters(robot)
-    total: Information | None = None
-    numbers = []
+    parts: list[Information] = []
     for run in runs:
-        first = 0 if total is None else max(total.segments) + 1
-        if features or band_hz is not None:
-            part = reduce_rows(robot, chosen, features, run, cut_blocks(run, blocks), band_hz).renumbered(first)
+        if terms or band_hz is not None:
+            part = reduce_rows(robot, chosen, terms, run, cut_blocks(run, blocks), band_hz)
         else:
-            part = _reduced(robot, run, chosen, method, blocks, threads).renumbered(first)
-        numbers.append(part.segments)
-        total = part if total is None else total.merge(part)
-    assert total is not None
-    if not total.samples.sum():
-        raise IdentifiabilityError("no valid sample is left in the experiments", remedy="See Experiment.dropped.")
-    return Problem(
+            part = _reduced(robot, run, chosen, method, blocks, threads)
+        parts.append(part.renumbered(next_segment(parts)))
+    kind = LoopedRuns if all(run.loop is not None for run in runs) else Samples
+    return kind(
         robot=robot,
         base=chosen,
-        experiments=runs,
-        information=total,
-        blocks=tuple(numbers),
-        features=tuple(features),
+        excerpts=runs,
+        information=merged(parts),
+        blocks=tuple(part.segments for part in parts),
+        terms=tuple(terms),
         band_hz=band_hz,
     )
+
+
+def next_segment(parts: Sequence[Information]) -> int:
+    """The first number that no segment of the parts has."""
+    return 1 + max((segment for part in parts for segment in part.segments), default=-1)
+
+
+def merged(parts: Sequence[Information]) -> Information:
+    """All parts as one.
+
+    Raises:
+        IdentifiabilityError: No valid sample is left.
+    """
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.merge(part)
+    if not total.samples.sum():
+        raise IdentifiabilityError("no valid sample is left", remedy="See Experiment.dropped.")
+    return total
 
 
 def _reduced(

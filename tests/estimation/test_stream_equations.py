@@ -16,8 +16,8 @@ from dynid.estimation.linear.link_by_link import LinkByLink
 from dynid.estimation.linear.ridge import Ridge
 from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.stream_problem import stream_problem
-from dynid.links.identify import identify, identify_problem
+from dynid.estimation.stream_equations import stream_equations
+from dynid.links.identify import identify, identify_equations
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Processing, process
@@ -51,9 +51,9 @@ def test_the_same_numbers_as_from_memory(estimator: Estimator, gap: bool) -> Non
     logs = [recording(1, gap), recording(2)]
     runs = [process(log, cutoff_hz=10.0, rest=None) for log in logs]
     whole = identify(ROBOT, runs, estimator=estimator)
-    problem = stream_problem(ROBOT, [lambda log=log: pieces(log) for log in logs])  # type: ignore[misc]
-    fit = identify_problem(problem, estimator)
-    assert np.array_equal(problem.equations, whole.problem.equations)
+    equations = stream_equations(ROBOT, [lambda log=log: pieces(log) for log in logs])  # type: ignore[misc]
+    fit = identify_equations(equations, estimator)
+    assert np.array_equal(equations.counts, whole.equations.counts)
     scale = np.maximum(np.abs(whole.estimate.values), np.abs(whole.estimate.stderr))
     # behind a gap the whole log's uniform clock starts anew, the stream's goes on: other instants are interpolated
     same = 1e-2 if gap else 1e-9
@@ -64,13 +64,13 @@ def test_the_same_numbers_as_from_memory(estimator: Estimator, gap: bool) -> Non
 
 @pytest.mark.parametrize("estimator", [Huber(), Energy()], ids=lambda e: type(e).__name__)
 def test_what_needs_the_samples_says_so(estimator: Estimator) -> None:
-    problem = stream_problem(ROBOT, [lambda: pieces(recording(1))])
-    with pytest.raises(ArgumentError, match="of a streamed log only factors were kept"):
-        estimator.solve(problem)
+    equations = stream_equations(ROBOT, [lambda: pieces(recording(1))])
+    with pytest.raises(ArgumentError, match="only factors were kept"):
+        estimator.solve(equations)
 
 
 def test_other_joints_and_no_logs_are_refused() -> None:
     with pytest.raises(ArgumentError, match="the log has 3"):
-        stream_problem(zoo.panda(), [lambda: pieces(recording(1))])
+        stream_equations(zoo.panda(), [lambda: pieces(recording(1))])
     with pytest.raises(ArgumentError, match="no log"):
-        stream_problem(ROBOT, [])
+        stream_equations(ROBOT, [])

@@ -1,43 +1,41 @@
-"""The problem of logs larger than memory: reduced piece by piece; factors and a beginning to draw are kept.
+"""Equations of logs larger than memory: reduced piece by piece; only factors and the beginnings of the logs are kept.
 
-Estimators that work on factors find the same numbers as from the whole log in memory: its blocks of time are the same.
-For that, a log is gone through twice: once to count, once to reduce.
+Estimators that work on factors find the same numbers as from the whole log in memory, because the blocks of time are
+the same. For that, each log is streamed twice: once to count its samples, once to reduce them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.estimation.problem import BLOCKS, Problem
+from dynid.errors import ArgumentError, DataError
+from dynid.estimation.equations import BLOCKS, StreamedLog, StreamedLogs, merged, next_segment
 from dynid.information import Information, reduce_stream
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["StreamedLog", "stream_problem"]
+__all__ = ["stream_equations"]
 
-StreamedLog = Callable[[], Iterable[Experiment]]
-"""Starts the stream of a log anew; see `dynid.process_stream`."""
 DRAWN = 20_000
 """Samples of a log's beginning that are kept, for reports to draw."""
 
 
-def stream_problem(
+def stream_equations(
     robot: Robot,
     logs: Sequence[StreamedLog],
     *,
     base: BaseParameters | None = None,
     blocks: int = BLOCKS,
     threads: int = 1,
-) -> Problem:
-    """Reduce streams to a problem.
+) -> StreamedLogs:
+    """Reduce streams to equations.
 
     Args:
         robot: Geometry and joint models; its parameter values serve as the prior.
@@ -60,26 +58,20 @@ def stream_problem(
                 remedy="Give a function that starts the stream: lambda: dynid.process_stream(...).",
             )
     chosen = base or base_parameters(robot)
-    total: Information | None = None
-    numbers, beginnings = [], []
+    parts: list[Information] = []
+    beginnings = []
     for start in logs:
         counted = _counted(robot, start())
         pieces = _numbered(start(), counted, blocks)
-        first = 0 if total is None else max(total.segments) + 1
-        part = reduce_stream(robot, pieces, columns=chosen.columns, threads=threads).renumbered(first)
-        numbers.append(part.segments)
+        part = reduce_stream(robot, pieces, columns=chosen.columns, threads=threads)
+        parts.append(part.renumbered(next_segment(parts)))
         beginnings.append(counted.beginning)
-        total = part if total is None else total.merge(part)
-    assert total is not None
-    if not total.samples.sum():
-        raise IdentifiabilityError("no valid sample is left in the logs", remedy="See Experiment.dropped.")
-    return Problem(
+    return StreamedLogs(
         robot=robot,
         base=chosen,
-        experiments=tuple(beginnings),
-        information=total,
-        blocks=tuple(numbers),
-        streamed=True,
+        excerpts=tuple(beginnings),
+        information=merged(parts),
+        blocks=tuple(part.segments for part in parts),
         logs=tuple(logs),
     )
 
