@@ -6,7 +6,9 @@ sheet = dynid.robots.ur10().with_joint_models(dynid.RotorInertia(), dynid.Viscou
 real = sheet.with_parameters(1.15 * sheet.parameter_vector)  # what the data sheet does not know
 
 limits = dynid.MotionLimits.from_robot(sheet, scale=0.5)
-plan = dynid.design_excitation(sheet, limits, period_s=8, harmonics=4, seed=0, time_limit_s=4)
+plan = dynid.design_excitation(
+    sheet, limits, period_s=8, harmonics=4, seed=0, settings=dynid.SearchSettings(time_limit_s=4)
+)
 print(plan.summary())
 
 noise = dynid.Noise(effort=0.5)

@@ -9,7 +9,9 @@ held = dynid.Inertia.from_com(2.0, [0.01, -0.02, 0.12], np.diag([0.008, 0.007, 0
 loaded_arm = arm.with_body("load", parent=arm.bodies[-1].joint.child, inertia=held)
 
 limits = dynid.MotionLimits.from_robot(arm, scale=0.4)
-plan = dynid.design_excitation(arm, limits, period_s=8, harmonics=4, seed=1, time_limit_s=4)
+plan = dynid.design_excitation(
+    arm, limits, period_s=8, harmonics=4, seed=1, settings=dynid.SearchSettings(time_limit_s=4)
+)
 unloaded, loaded = (
     dynid.process(
         dynid.simulate_experiment(robot, plan.trajectory, rate_hz=250, noise=dynid.Noise(effort=0.1), seed=seed)

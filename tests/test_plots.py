@@ -13,6 +13,7 @@ import pytest
 import dynid
 from dynid.estimation.linear.least_squares import WLS
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import MotionLimits
 from dynid.links.identify import Identification, identify
 from dynid.links.validation import validate
@@ -60,7 +61,9 @@ def test_a_validation_shows_its_errors(fit: Identification, pyplot: Any) -> None
 
 def test_a_plan_shows_the_motion(fit: Identification, pyplot: Any) -> None:
     limits = MotionLimits.from_robot(fit.robot, scale=0.5)
-    plan = design_excitation(fit.robot, limits, period_s=6, harmonics=2, time_limit_s=2, starts=1)
+    plan = design_excitation(
+        fit.robot, limits, period_s=6, harmonics=2, settings=SearchSettings(starts=1, time_limit_s=2)
+    )
     figure = dynid.plot(plan)
     line = figure.axes[0].get_lines()[1]
     assert np.allclose(

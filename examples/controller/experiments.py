@@ -51,7 +51,7 @@ def identified(robot: dynid.Robot) -> dynid.Robot:
         period_s=10.0,
         harmonics=5,
         seed=0,
-        time_limit_s=1e6,
+        settings=dynid.SearchSettings(time_limit_s=1e6),
     )
     log = simulate_experiment(
         robot, plan.trajectory, rate_hz=500.0, noise=Noise(position=1e-5, effort=0.1), with_velocity=False

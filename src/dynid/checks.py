@@ -39,14 +39,20 @@ def check_number(
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give {wanted}.")
 
 
-def as_number(name: str, value: object, *, above: float | None = None, least: float | None = None) -> float:
-    """A finite number, larger than ``above``, at least ``least``."""
+def as_number(
+    name: str, value: object, *, above: float | None = None, least: float | None = None, most: float | None = None
+) -> float:
+    """A finite number, larger than ``above``, at least ``least``, at most ``most``; text is no number."""
     bound = f"larger than {above:g}" if above is not None else f"{least:g} or larger" if least is not None else "finite"
+    bound += "" if most is None else f" and at most {most:g}"
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = np.nan if isinstance(value, str | bytes | bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = np.nan
-    if not np.isfinite(number) or (above is not None and number <= above) or (least is not None and number < least):
+    inside = (
+        (above is None or number > above) and (least is None or number >= least) and (most is None or number <= most)
+    )
+    if not (np.isfinite(number) and inside):
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a number that is {bound}.")
     return number
 
@@ -60,7 +66,13 @@ def as_whole(name: str, value: object, *, least: int) -> int:
 
 
 def as_row(
-    name: str, values: ArrayLike | None, size: int, *, same: bool = False, least: float | None = None
+    name: str,
+    values: ArrayLike | None,
+    size: int,
+    *,
+    same: bool = False,
+    least: float | None = None,
+    above: float | None = None,
 ) -> NDArray[np.float64]:
     """Finite numbers (size,), one per joint; with ``same`` a single one serves all joints."""
     shapes = f"{size} numbers, one per joint" + (", or one for all" if same else "")
@@ -74,4 +86,6 @@ def as_row(
         raise ArgumentError(f"{name} is not finite: {row.tolist()}", remedy=f"Give {shapes}, all finite.")
     if least is not None and row.min() < least:
         raise ArgumentError(f"{name} has {row.min():g}", remedy=f"Give {shapes}, {least:g} or larger.")
+    if above is not None and row.min() <= above:
+        raise ArgumentError(f"{name} has {row.min():g}", remedy=f"Give {shapes}, larger than {above:g}.")
     return np.array(np.broadcast_to(row, size))

@@ -51,6 +51,13 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unsynchronised": "Torques and motion are stamped at different times.",
         "unusable": "Nothing can be computed from the log.",
         "wrapped": "A position jumps by a whole turn.",
+        # designed motions, from excitation/
+        "always-beyond": "A link is beyond a wall in every position, so the motion was not checked against that wall.",
+        "always-near": "Two links are nearer than the clearance in every position: their collision was not checked.",
+        "no-limit": "No limit is stated for a quantity, so the motion was not checked against one.",
+        "slow-motion": "No joint comes near its speed limit, so inertia hardly shows beside friction and noise.",
+        "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",
+        "unjudged-torque": "Torques were judged without some masses, or not at all, because the masses are zero.",
         # control laws, from estimation/closed_loop/
         "controller": "The stated control law does not make the measured torques.",
     }

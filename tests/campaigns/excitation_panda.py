@@ -11,10 +11,11 @@ import time
 
 import numpy as np
 
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality, InformationCriterion
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_problem import DesignProblem
+from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
@@ -30,10 +31,10 @@ def design() -> tuple[Robot, Excitation, bool]:
     robot = panda().with_joint_models(Viscous(), Coulomb())
     limits = MotionLimits.from_robot(robot, acceleration=7.5)
     begun = time.monotonic()
-    plan = design_excitation(robot, limits, processes=2, starts=2, time_limit_s=60)
+    plan = design_excitation(robot, limits, settings=SearchSettings(starts=2, time_limit_s=60, processes=2))
     spent = time.monotonic() - begun
     times, _ = plan.trajectory.grid(5000)
-    worst = min(m.relative for m in margins(build_constraints(robot, limits), plan.trajectory.motion(times)))
+    worst = min(m.relative for m in measure_margins(build_constraints(robot, limits), plan.trajectory.motion(times)))
     fits = plan.condition_number < 25 and spent < 75 and worst > -1e-4
     report(
         "Panda, condition number",
@@ -76,7 +77,7 @@ def predictions(robot: Robot, plan: Excitation) -> bool:
     ratio = deviation(plan.trajectory, 200) / plan.predicted_deviation
     fits = bool(np.all(np.abs(ratio - 1) < 0.2))
     report("observed over predicted deviation, 200 runs", f"{ratio.min():.3f} to {ratio.max():.3f}", fits)
-    plain = design_excitation(robot, plan.limits, starts=1, time_limit_s=0.0)
+    plain = design_excitation(robot, plan.limits, settings=SearchSettings(starts=1, time_limit_s=0.0))
     predicted = plain.predicted_deviation / plan.predicted_deviation
     observed = deviation(plain.trajectory, 200) / deviation(plan.trajectory, 200)
     agree = bool(abs(np.exp(np.mean(np.log(observed / predicted))) - 1) < 0.05)

@@ -31,6 +31,7 @@ from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality, InformationCriterion
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_problem import DesignProblem
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.feasibility import with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques
@@ -169,10 +170,8 @@ def design(
         limits,
         period_s=PERIOD_S,
         harmonics=HARMONICS,
-        criterion=criterion,
-        observation=observation,
-        starts=1,
-        time_limit_s=time_limit_s,
+        goal=DesignGoal(criterion=criterion, observation=observation),
+        settings=SearchSettings(starts=1, time_limit_s=time_limit_s),
     )
     return plan.trajectory, time.process_time() - begun
 

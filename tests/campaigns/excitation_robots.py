@@ -18,23 +18,23 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "excitation"))
 from conftest import all_limits, arm
 
 from dynid.errors import ExcitationError
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.search import SearchSettings
 
 
 def outcome(seed: int) -> str:
     robot = arm(seed, joints=4 + seed % 4, tight=seed % 2 == 1)
     limits = all_limits(robot) if seed % 3 == 0 else MotionLimits.from_robot(robot)
     try:
-        plan = design_excitation(robot, limits, starts=1, seed=seed, settings=SearchSettings(iterations=25, outer=6))
+        plan = design_excitation(robot, limits, seed=seed, settings=SearchSettings(starts=1, iterations=25, outer=6))
     except ExcitationError as error:
         named = any(name in str(error) for name in (*robot.joint_names, robot.bodies[-1].joint.child))
         sys.stdout.write(f"{seed}: {error}\n")
         return "conflict named" if named else "conflict NOT named"
     times, _ = plan.trajectory.grid(5000)
-    worst = min(m.relative for m in margins(build_constraints(robot, limits), plan.trajectory.motion(times)))
+    worst = min(m.relative for m in measure_margins(build_constraints(robot, limits), plan.trajectory.motion(times)))
     sys.stdout.write(f"{seed}: condition number {plan.condition_number:.3g}, smallest margin {worst:.2g}\n")
     return "feasible" if worst > -1e-4 else "limit BROKEN"
 

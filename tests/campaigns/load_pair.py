@@ -36,7 +36,9 @@ def main(trials: int = 10) -> None:
     arm = dynid.robots.panda().with_joint_models(RotorInertia(0.05), Viscous(0.8), Coulomb(0.6), Offset(0.1))
     heavy = arm.with_body("box", parent=arm.bodies[-1].joint.child, inertia=TRUTH)
     limits = dynid.MotionLimits.from_robot(arm, acceleration=6.0)
-    plan = dynid.design_excitation(arm, limits, period_s=10.0, seed=0, starts=1, time_limit_s=20.0)
+    plan = dynid.design_excitation(
+        arm, limits, period_s=10.0, seed=0, settings=dynid.SearchSettings(starts=1, time_limit_s=20.0)
+    )
     rows = []
     for seed in range(trials):
         runs = recorded(heavy, plan.trajectory, 2 * seed), recorded(arm, plan.trajectory, 2 * seed + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import math
 import re
@@ -14,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
+from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.plan_files import write_coefficients
-from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 
 QUICK = ["--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1"]
@@ -63,7 +64,8 @@ def beams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends by itself soon."""
-    monkeypatch.setattr("dynid.excitation.design.SearchSettings", lambda: SearchSettings(iterations=4, outer=2))
+    quick = functools.partial(SearchSettings, iterations=4, outer=2)
+    monkeypatch.setattr("dynid.excitation.design_settings.SearchSettings", quick)
 
 
 def motion(folder: Path) -> np.ndarray:

@@ -10,8 +10,8 @@ from dynid.excitation.collision.capsules import Capsule, collision_pairs
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import DOptimality
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
@@ -67,8 +67,8 @@ def test_torque_limit_is_active_and_kept() -> None:
     limits = MotionLimits(
         **{**limits.__dict__, "velocity": 6 * limits.velocity, "lower": -np.ones(6), "upper": np.ones(6)}
     )
-    settings = SearchSettings(iterations=30, outer=6)
-    plan = design_excitation(robot, limits, period_s=5, starts=1, criterion=DOptimality(), settings=settings)
+    settings = SearchSettings(starts=1, iterations=30, outer=6)
+    plan = design_excitation(robot, limits, period_s=5, goal=DesignGoal(criterion=DOptimality()), settings=settings)
     model = pinocchio_model(robot)
     data = model.createData()
     times, _ = plan.trajectory.grid(3000)
@@ -82,8 +82,8 @@ def test_torque_limit_is_active_and_kept() -> None:
 def test_self_collision_limit_is_active_and_kept() -> None:
     robot = panda()
     limits = MotionLimits.from_robot(robot, acceleration=10.0).with_capsules(*PANDA_CAPSULES, clearance=0.05)
-    settings = SearchSettings(iterations=40, outer=6)
-    plan = design_excitation(robot, limits, starts=1, criterion=DOptimality(), seed=1, settings=settings)
+    settings = SearchSettings(starts=1, iterations=40, outer=6)
+    plan = design_excitation(robot, limits, seed=1, goal=DesignGoal(criterion=DOptimality()), settings=settings)
     times, _ = plan.trajectory.grid(250)
     pairs = collision_pairs(robot, PANDA_CAPSULES)
     nearest = coal_distances(robot, PANDA_CAPSULES, pairs, plan.trajectory.evaluate(times)[0]).min()

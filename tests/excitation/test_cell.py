@@ -8,15 +8,15 @@ import pytest
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.hulls import Hull
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import Cell, HalfSpace, MotionLimits
-from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
 
-QUICK = SearchSettings(iterations=10, outer=3)
+QUICK = SearchSettings(starts=1, iterations=10, outer=3)
 
 
 def shapes(robot: Robot) -> tuple[Hull, ...]:
@@ -37,7 +37,11 @@ def test_reach_is_that_of_a_plain_computation(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot).with_cell(cell)
     rng = np.random.default_rng(1)
     motion = Motion(*rng.normal(size=(4, 5, robot.dof)))
-    found = {m.where: m.margin for m in margins(build_constraints(robot, limits), motion) if m.limit == "floor or wall"}
+    found = {
+        m.where: m.margin
+        for m in measure_margins(build_constraints(robot, limits), motion)
+        if m.limit == "floor or wall"
+    }
     poses = [link_poses(robot, q) for q in motion.q]
     for hull in cell.hulls:
         corners = np.vstack([hull.corners @ T[hull.link][:3, :3].T + T[hull.link][:3, 3] for T in poses])
@@ -61,9 +65,9 @@ def test_gradient(robot: Robot) -> None:
 
 def test_a_design_stays_above_its_floor_and_says_what_stands_on_it() -> None:
     robot = ur10()
-    low = design_excitation(robot, starts=1, settings=QUICK)
+    low = design_excitation(robot, settings=QUICK)
     limits = MotionLimits.from_robot(robot).with_cell(Cell.floor(0.0))
-    plan = design_excitation(robot, limits, starts=1, settings=QUICK)
+    plan = design_excitation(robot, limits, settings=QUICK)
 
     def lowest(motion) -> float:
         q = motion.trajectory.evaluate(np.linspace(0.0, motion.trajectory.duration, 2000))[0]
@@ -71,11 +75,12 @@ def test_a_design_stays_above_its_floor_and_says_what_stands_on_it() -> None:
 
     assert lowest(low) < -0.1
     assert lowest(plan) >= -1e-9
-    assert "floor and walls" in low.unchecked
-    raised = design_excitation(robot, limits.with_cell(Cell.floor(0.15)), starts=1, settings=QUICK)
-    assert raised.unchecked[3:6] == tuple(  # their height, 0.127 m, does not change
-        f"link '{link}': z >= 0.15 m (it stands beyond by build)" for link in ("axis1", "link1", "axis2")
-    )
+    assert ("no-limit", "floor and walls") in {(finding.code, finding.where) for finding in low.unchecked}
+    raised = design_excitation(robot, limits.with_cell(Cell.floor(0.15)), settings=QUICK)
+    beyond = [finding.where for finding in raised.unchecked if finding.code == "always-beyond"]
+    assert beyond == [  # their height, 0.127 m, does not change
+        f"link '{link}': z >= 0.15 m" for link in ("axis1", "link1", "axis2")
+    ]
 
 
 def test_cells_that_cannot_be_meant(robot: Robot) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dynid.excitation.design import design_excitation
-from dynid.excitation.search import SearchSettings
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
+from dynid.excitation.measured import JointTorques
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
@@ -26,7 +27,11 @@ def observed_errors(plan, robot: Robot, noise: np.ndarray, runs: int, rate_hz: f
 
 def test_errors_have_the_predicted_size(robot: Robot) -> None:
     noise = np.linspace(0.3, 1.0, robot.dof)
-    plan = design_excitation(robot, noise=noise, starts=1, settings=SearchSettings(iterations=20, outer=3))
+    plan = design_excitation(
+        robot,
+        goal=DesignGoal(observation=JointTorques.of(robot, noise=noise)),
+        settings=SearchSettings(starts=1, iterations=20, outer=3),
+    )
     errors = observed_errors(plan, robot, noise, runs=200)
     ratio = errors.std(axis=0) / plan.predicted_deviation
     assert np.all(np.abs(ratio - 1) < 0.2)

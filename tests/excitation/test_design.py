@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.criteria import AOptimality, ColumnScaled, ConditionNumber, DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_problem import DesignProblem
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
-from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.excitation.trajectories.spline import SplineTrajectory
@@ -25,7 +25,7 @@ from dynid.robot.model import Robot
 
 from .conftest import all_limits, arm
 
-QUICK = SearchSettings(iterations=25, outer=4)
+QUICK = SearchSettings(starts=1, iterations=25, outer=4)
 
 
 def problem(robot: Robot) -> DesignProblem:
@@ -68,7 +68,7 @@ def test_information_is_that_of_the_regressor(robot: Robot) -> None:
 
 def fine(plan, robot: Robot) -> list:
     times, _ = plan.trajectory.grid(3000)
-    return list(margins(build_constraints(robot, plan.limits), plan.trajectory.motion(times)))
+    return list(measure_margins(build_constraints(robot, plan.limits), plan.trajectory.motion(times)))
 
 
 @pytest.mark.parametrize("family", ["fourier", "cubic", "quintic"])
@@ -76,7 +76,7 @@ def test_design_keeps_every_limit_at_finer_sampling(robot: Robot, family: str) -
     degree = {"fourier": 0, "cubic": 3, "quintic": 5}[family]
     still = SplineTrajectory.still(robot.dof, duration_s=8, points=9, degree=degree) if degree else None
     limits = all_limits(robot)
-    plan = design_excitation(robot, limits, period_s=6, harmonics=4, family=still, starts=1, settings=QUICK)
+    plan = design_excitation(robot, limits, period_s=6, harmonics=4, settings=replace(QUICK, family=still))
     assert min(m.relative for m in fine(plan, robot)) >= 0.0
     assert min(m.relative for m in plan.margins) >= 0.0
     assert plan.condition_number < 100
@@ -92,7 +92,7 @@ def test_design_keeps_every_limit_at_finer_sampling(robot: Robot, family: str) -
 
 def test_equal_seeds_give_equal_designs(robot: Robot) -> None:
     plans = [
-        design_excitation(robot, starts=1, seed=seed, settings=SearchSettings(iterations=5, outer=2))
+        design_excitation(robot, seed=seed, settings=SearchSettings(starts=1, iterations=5, outer=2))
         for seed in (3, 3, 4)
     ]
     coefficients = [plan.trajectory.coefficients for plan in plans]
@@ -101,25 +101,25 @@ def test_equal_seeds_give_equal_designs(robot: Robot) -> None:
 
 
 def test_processes_find_the_same_design(robot: Robot) -> None:
-    effort, told = SearchSettings(iterations=3, outer=1), []
-    alone = design_excitation(robot, starts=2, settings=effort)
-    shared = design_excitation(robot, starts=2, settings=effort, processes=2, progress=told.append)
+    effort, told = SearchSettings(starts=1, iterations=3, outer=1), []
+    alone = design_excitation(robot, settings=replace(effort, starts=2))
+    shared = design_excitation(robot, progress=told.append, settings=replace(effort, starts=2, processes=2))
     assert np.array_equal(alone.trajectory.coefficients, shared.trajectory.coefficients)
     assert len(shared.history) == len(alone.history)
     assert sorted(told, key=lambda s: (s.start, s.iteration)) == list(shared.history)
 
 
 def test_continuing_does_not_get_worse_and_progress_is_told(robot: Robot) -> None:
-    first = design_excitation(robot, starts=1, settings=SearchSettings(iterations=5, outer=2))
+    first = design_excitation(robot, settings=SearchSettings(starts=1, iterations=5, outer=2))
     steps = []
-    second = design_excitation(robot, initial=first, starts=0, settings=QUICK, progress=steps.append)
+    second = design_excitation(robot, progress=steps.append, settings=replace(QUICK, initial=first, starts=0))
     assert second.value <= first.value * (1 + 1e-6)
     assert [step.iteration for step in steps] == list(range(len(steps)))
     assert tuple(steps) == second.history
 
 
 def test_best_so_far_is_kept_when_time_is_up(robot: Robot) -> None:
-    plan = design_excitation(robot, starts=3, time_limit_s=0.0)
+    plan = design_excitation(robot, settings=SearchSettings(starts=3, time_limit_s=0.0))
     assert min(m.relative for m in plan.margins) >= 0.0
     assert np.isfinite(plan.value)
 
@@ -127,27 +127,30 @@ def test_best_so_far_is_kept_when_time_is_up(robot: Robot) -> None:
 def test_torque_limit_becomes_active(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     hard = replace(limits, torque=np.full(robot.dof, np.inf))
-    free = design_excitation(robot, hard, starts=1, criterion=DOptimality(), settings=QUICK)
+    free = design_excitation(robot, hard, goal=DesignGoal(criterion=DOptimality()), settings=QUICK)
     torque = build_constraints(robot, limits)[-1]
     peak = (torque.excess(free.trajectory.motion(free.trajectory.grid(500)[0])).max(axis=0) + 1) * torque.scale
     tight = replace(limits, torque=np.maximum(0.8 * peak[: robot.dof], 0.8 * peak[robot.dof :]))
     plan = design_excitation(
-        robot, tight, starts=1, criterion=DOptimality(), settings=SearchSettings(iterations=40, outer=8)
+        robot,
+        tight,
+        goal=DesignGoal(criterion=DOptimality()),
+        settings=SearchSettings(starts=1, iterations=40, outer=8),
     )
     nearest = min(m.relative for m in plan.margins if m.limit == "torque")
     assert 0.0 <= nearest < 0.05
 
 
 def test_prior_information_directs_the_next_run(robot: Robot) -> None:
-    first = design_excitation(robot, starts=1, criterion=DOptimality(), settings=QUICK)
-    second = design_excitation(robot, starts=1, criterion=DOptimality(), settings=QUICK, prior=first.information)
+    first = design_excitation(robot, goal=DesignGoal(criterion=DOptimality()), settings=QUICK)
+    second = design_excitation(robot, goal=DesignGoal(criterion=DOptimality(), prior=first.information), settings=QUICK)
     assert np.all(second.predicted_deviation < first.predicted_deviation)
 
 
 def test_speed_coverage_is_sought(robot: Robot) -> None:
     wide = MotionLimits.from_robot(robot, acceleration=50.0)
-    plan = design_excitation(robot, wide, speed_coverage=0.6, starts=1, settings=QUICK)
-    plain = design_excitation(robot, wide, starts=1, settings=QUICK)
+    plan = design_excitation(robot, wide, goal=DesignGoal(speed_coverage=0.6), settings=QUICK)
+    plain = design_excitation(robot, wide, settings=QUICK)
     assert plan.coverage.min() > min(0.3, plain.coverage.min())
 
 
@@ -156,7 +159,7 @@ def test_random_robots_move_or_their_limits_are_named(seed: int) -> None:
     robot = arm(100 + seed, joints=4 + seed % 3, tight=seed % 2 == 1)
     plan = conflict = None
     try:
-        plan = design_excitation(robot, starts=1, period_s=8, settings=SearchSettings(iterations=10, outer=2))
+        plan = design_excitation(robot, period_s=8, settings=SearchSettings(starts=1, iterations=10, outer=2))
     except ExcitationError as error:
         conflict = str(error)
     if plan is not None:
@@ -169,22 +172,22 @@ def test_conflicts_are_named(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     weak = replace(limits, torque=np.where(np.arange(robot.dof) == 1, 1e-3, limits.torque))
     with pytest.raises(ExcitationError, match="torque of joint 'joint2'"):
-        design_excitation(robot, weak, starts=1)
+        design_excitation(robot, weak, settings=SearchSettings(starts=1))
     walls = Workspace.box(robot.bodies[-1].joint.child, [5, 5, 5], [6, 6, 6])
     with pytest.raises(ExcitationError, match=r"workspace of .*x >= 5 m"):
-        design_excitation(robot, limits.with_workspace(walls), starts=1)
+        design_excitation(robot, limits.with_workspace(walls), settings=SearchSettings(starts=1))
     stuck = replace(limits, velocity=limits.velocity * [1, 1, 0, 1])
     with pytest.raises(ExcitationError, match="velocity of joint 'joint3' is zero"):
-        design_excitation(robot, stuck, starts=1)
+        design_excitation(robot, stuck, settings=SearchSettings(starts=1))
     with pytest.raises(ArgumentError, match="another robot"):
-        design_excitation(arm(1, joints=5), limits, starts=1)
+        design_excitation(arm(1, joints=5), limits, settings=SearchSettings(starts=1))
 
 
 def test_scaling_in_time_reaches_a_limit(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     move = minimum_jerk(limits.lower * 0.3, limits.upper * 0.3, duration_s=1.0)
     scaled = scaled_to_limits(move, robot, limits)
-    found = margins(build_constraints(robot, limits), scaled.motion(np.linspace(0, scaled.duration, 2001)))
+    found = measure_margins(build_constraints(robot, limits), scaled.motion(np.linspace(0, scaled.duration, 2001)))
     kinetic = [m.relative for m in found if m.limit != "position"]
     assert 0.0 <= min(kinetic) < 1e-4
     beyond = minimum_jerk(limits.lower, limits.upper + 1.0, duration_s=1.0)

@@ -12,7 +12,7 @@ import pytest
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import read_stl, urdf_hulls
 from dynid.excitation.collision.hulls import hull_pairs
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.formats.urdf import parse_urdf, read_urdf
@@ -65,7 +65,9 @@ def test_panda_meshes_are_as_far_apart_as_pinocchio_says() -> None:
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (20, 7))
     zero = np.zeros_like(q)
     found = [
-        m.margin for m in margins(build_constraints(robot, limits), Motion(q, zero, zero, zero)) if "hulls" in m.where
+        m.margin
+        for m in measure_margins(build_constraints(robot, limits), Motion(q, zero, zero, zero))
+        if "hulls" in m.where
     ]
     model = pin.buildModelFromUrdf(str(PANDA))
     geometry = pin.buildGeomFromUrdf(model, str(PANDA), pin.GeometryType.COLLISION, package_dirs=str(SHARE))

@@ -10,11 +10,11 @@ from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule
 from dynid.excitation.collision.hull_distance import hull_distances
 from dynid.excitation.collision.hulls import Hull, hull_capsules, hull_pairs, overhang
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.criteria import DOptimality
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.search import SearchSettings
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
@@ -172,15 +172,17 @@ def test_margins_of_hulls_are_exact_even_far_away() -> None:
     limits = MotionLimits.from_robot(robot).with_hulls(*hulls)
     q = np.random.default_rng(2).uniform(limits.lower, limits.upper, (60, 7))
     zero = np.zeros_like(q)
-    found = [m for m in margins(build_constraints(robot, limits), Motion(q, zero, zero, zero)) if "hulls" in m.where]
+    found = [
+        m for m in measure_margins(build_constraints(robot, limits), Motion(q, zero, zero, zero)) if "hulls" in m.where
+    ]
     assert [m.margin for m in found] == pytest.approx(nearest_by_coal(robot, hulls, q).min(axis=0), abs=1e-6)
 
 
 def test_hull_limit_is_active_and_kept_by_coal() -> None:
     robot, hulls = panda(), tuple(hull for hull in boxes() if hull.link != "link3")
     limits = MotionLimits.from_robot(robot, acceleration=10.0).with_hulls(*hulls, clearance=0.05)
-    options = {"starts": 1, "harmonics": 3, "seed": 1, "settings": SearchSettings(iterations=25, outer=6)}
-    plan = design_excitation(robot, limits, criterion=DOptimality(), **options)
+    effort, goal = SearchSettings(starts=1, iterations=25, outer=6), DesignGoal(criterion=DOptimality())
+    plan = design_excitation(robot, limits, harmonics=3, seed=1, goal=goal, settings=effort)
     times, _ = plan.trajectory.grid(250)
     nearest = nearest_by_coal(robot, hulls, plan.trajectory.evaluate(times)[0]).min()
     assert 0.05 - 1e-4 < nearest < 0.07

@@ -15,17 +15,18 @@ from dynid.cli import main
 from dynid.errors import ArgumentError
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.plan_files import PLAN_FILES, plan_contents, read_coefficients, write_coefficients, write_plan
-from dynid.excitation.search import SearchSettings, Step
+from dynid.excitation.search import Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.zoo import cylindrical, ur10
 
-QUICK = SearchSettings(iterations=5, outer=3)
+QUICK = SearchSettings(starts=1, iterations=5, outer=3)
 ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1",
              "--velocity", "2"]  # fmt: skip
 
@@ -37,7 +38,7 @@ def robot() -> Robot:
 
 @pytest.fixture(scope="module")
 def plan(robot: Robot) -> Excitation:
-    return design_excitation(robot, MotionLimits.from_robot(robot, acceleration=7.5), starts=1, settings=QUICK)
+    return design_excitation(robot, MotionLimits.from_robot(robot, acceleration=7.5), settings=QUICK)
 
 
 def test_every_format_holds_the_same_motion(plan: Excitation, tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_an_interrupt_keeps_the_best_so_far(robot: Robot) -> None:
             raise KeyboardInterrupt
 
     limits = MotionLimits.from_robot(robot, acceleration=7.5)
-    plan = design_excitation(robot, limits, starts=5, settings=QUICK, progress=stop)
+    plan = design_excitation(robot, limits, progress=stop, settings=replace(QUICK, starts=5))
     assert plan.interrupted
     assert plan.history == tuple(steps)
     assert plan.value < 1.05 * min(step.value for step in steps)
@@ -91,7 +92,7 @@ def test_an_interrupt_before_the_first_step_is_one(robot: Robot, monkeypatch: py
 
     monkeypatch.setattr("dynid.excitation.search.rest_positions", stop)
     with pytest.raises(KeyboardInterrupt):
-        design_excitation(robot, starts=1, settings=QUICK)
+        design_excitation(robot, settings=QUICK)
 
 
 def test_page_shows_curves_limits_search_and_motion(plan: Excitation, robot: Robot) -> None:
@@ -112,20 +113,18 @@ def test_page_says_what_was_checked_in_the_joints_own_units(plan: Excitation, ro
     assert "joint1 [rad]" in page.to_html()
     assert f"left to the closest limit: {plan.tightest.limit}" in text  # type: ignore[union-attr]
     assert "log10 of the criterion" in page.to_html()
-    rails = design_excitation(
-        cylindrical(), MotionLimits.from_robot(cylindrical()), harmonics=2, starts=1, settings=QUICK
-    )
+    rails = design_excitation(cylindrical(), MotionLimits.from_robot(cylindrical()), harmonics=2, settings=QUICK)
     assert {m.unit for m in rails.margins if m.limit in ("position", "velocity")} == {"rad", "m", "rad/s", "m/s"}
 
 
 def test_speeds_without_limit_are_no_shares(robot: Robot) -> None:
     free = replace(MotionLimits.from_robot(robot, acceleration=7.5), velocity=np.full(6, np.inf))
-    plan = design_excitation(robot, free, starts=1, settings=QUICK)
+    plan = design_excitation(robot, free, settings=QUICK)
     assert "% of the limit" not in plan.summary()
     least = np.abs(plan.trajectory.evaluate(np.linspace(0, plan.trajectory.duration, 2001))[1]).max(axis=0).min()
     assert f"speed reached: {least:.3g} rad/s" in plan.summary()
     half = replace(free, velocity=np.where(np.arange(6) < 3, 1.0, np.inf))
-    assert "or more of the joints that have one" in design_excitation(robot, half, starts=1, settings=QUICK).summary()
+    assert "or more of the joints that have one" in design_excitation(robot, half, settings=QUICK).summary()
     assert "least share of the speed limits" not in plan_page(plan, robot=robot).to_markdown()
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.criteria import AOptimality, DOptimality, Equilibrium, GeometricCost, WeightedCost
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
-from dynid.excitation.search import SearchSettings
+from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.excitation.trajectories.spline import SplineTrajectory
@@ -25,7 +27,7 @@ from dynid.robot.parts import JointLimits
 
 from .conftest import arm
 
-QUICK = SearchSettings(iterations=5, outer=2)
+QUICK = SearchSettings(starts=1, iterations=5, outer=2)
 
 
 def peak_shares(plan, limits: MotionLimits) -> tuple[float, float]:
@@ -42,7 +44,7 @@ def test_an_earlier_motion_of_another_period_becomes_one_of_the_asked_family(
     limits = MotionLimits.from_robot(robot)
     rng = np.random.default_rng(0)
     wild = FourierTrajectory(coefficients=rng.normal(size=(1 + 2 * harmonics, robot.dof)), period_s=period_s)
-    plan = design_excitation(robot, limits, period_s=10, harmonics=3, initial=wild, starts=0, settings=QUICK)
+    plan = design_excitation(robot, limits, period_s=10, harmonics=3, settings=replace(QUICK, initial=wild, starts=0))
     assert isinstance(plan.trajectory, FourierTrajectory)
     assert (plan.trajectory.period_s, plan.trajectory.harmonics) == (10.0, 3)
     assert max(peak_shares(plan, limits)) <= 1.0 + 1e-4
@@ -61,11 +63,11 @@ def test_another_period_runs_the_same_path(robot: Robot) -> None:
 
 
 def test_a_motion_of_another_robot_is_no_start(robot: Robot) -> None:
-    other = design_excitation(arm(1, joints=3), starts=1, settings=QUICK)
+    other = design_excitation(arm(1, joints=3), settings=QUICK)
     with pytest.raises(ArgumentError, match="another robot"):
-        design_excitation(robot, initial=other)
+        design_excitation(robot, settings=SearchSettings(initial=other))
     with pytest.raises(ArgumentError, match="initial must be"):
-        design_excitation(robot, initial=minimum_jerk(np.zeros(4), np.ones(4), duration_s=1.0))  # type: ignore[arg-type]
+        design_excitation(robot, settings=SearchSettings(initial=minimum_jerk(np.zeros(4), np.ones(4), duration_s=1.0)))  # type: ignore[arg-type]
 
 
 WRONG = {
@@ -85,16 +87,30 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
-def test_what_cannot_be_meant_is_refused_by_name(robot: Robot, name: str, value: object) -> None:
+def test_what_cannot_be_meant_is_refused_by_name(robot: Robot, name: str, value: Any) -> None:
     with pytest.raises(ArgumentError, match=name):
-        design_excitation(robot, **{"settings": QUICK, name: value})
+        design_with(robot, name, value)
+
+
+def design_with(robot: Robot, name: str, value: Any) -> None:
+    """A design with one odd value, handed to whatever takes it."""
+    others: dict[str, Any] = {"settings": QUICK}
+    if name == "noise":
+        others["goal"] = DesignGoal(observation=JointTorques.of(robot, noise=value))
+    elif name in DesignGoal.__slots__:
+        others["goal"] = DesignGoal(**{name: value})
+    elif name in SearchSettings.__slots__:
+        others["settings"] = SearchSettings(**{name: value})
+    else:
+        others[name] = value
+    design_excitation(robot, **others)
 
 
 def test_a_prior_must_be_information(robot: Robot) -> None:
-    size = len(design_excitation(robot, starts=1, settings=QUICK).parameter_names)
+    size = len(design_excitation(robot, settings=QUICK).parameter_names)
     for odd in (np.full((size, size), np.nan), np.triu(np.ones((size, size))), -np.eye(size)):
         with pytest.raises(ArgumentError, match="prior"):
-            design_excitation(robot, prior=odd, settings=QUICK)
+            design_excitation(robot, goal=DesignGoal(prior=odd), settings=QUICK)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +118,7 @@ def test_a_prior_must_be_information(robot: Robot) -> None:
 )
 def test_criteria_of_the_whole_matrix_are_refused(robot: Robot, criterion) -> None:
     with pytest.raises(ArgumentError, match=r"every entry of the observation matrix.*DOptimality"):
-        design_excitation(robot, criterion=criterion, settings=QUICK)
+        design_excitation(robot, goal=DesignGoal(criterion=criterion), settings=QUICK)
 
 
 def test_a_robot_that_cannot_move_is_refused(robot: Robot) -> None:
@@ -118,7 +134,7 @@ def test_workspaces_that_say_nothing_are_refused(robot: Robot) -> None:
     for lower in ([1, -1, -1], [np.nan, -1, -1], [-1, -1]):
         with pytest.raises(ArgumentError, match="box"):
             Workspace.box("tool", lower, [0.5, 1, 1])
-    with pytest.raises(ArgumentError, match="not-finite"):
+    with pytest.raises(ArgumentError, match="not finite"):
         HalfSpace(normal=np.array([0, 0, 1.0]), offset=np.nan)
 
 
@@ -138,13 +154,14 @@ def weightless(robot: Robot, bodies: tuple[int, ...]) -> Robot:
 
 
 def test_torques_of_unknown_masses_are_not_judged(robot: Robot) -> None:
-    nothing = design_excitation(weightless(robot, (0, 1, 2, 3)), starts=1, settings=QUICK)
+    nothing = design_excitation(weightless(robot, (0, 1, 2, 3)), settings=QUICK)
     assert not [m for m in nothing.margins if m.limit == "torque"]
     assert "torques cannot be judged, masses are zero" in nothing.summary()
-    hand = design_excitation(weightless(robot, (3,)), starts=1, settings=QUICK)
+    assert "unjudged-torque" in {finding.code for finding in nothing.unchecked}
+    hand = design_excitation(weightless(robot, (3,)), settings=QUICK)
     assert {m.where for m in hand.margins if m.limit == "torque"} == {f"joint 'joint{j}'" for j in (1, 2, 3)}
     assert "torque of joint4 (torques cannot be judged" in hand.summary()
-    assert "cannot be judged" not in design_excitation(robot, starts=1, settings=QUICK).summary()
+    assert "cannot be judged" not in design_excitation(robot, settings=QUICK).summary()
 
 
 def swing(robot: Robot, size: float = 0.1, period_s: float = 10.0) -> FourierTrajectory:
@@ -166,7 +183,7 @@ def test_time_scaling_by_torque_or_tool_speed_alone(robot: Robot) -> None:
     tool = Workspace(link=robot.bodies[-1].joint.child, point=np.zeros(3), speed=0.2)
     only = replace(limits, torque=free, workspaces=(tool,))
     slow = scaled_to_limits(swing(robot), robot, only)
-    found = margins(build_constraints(robot, only), slow.motion(np.linspace(0.0, slow.duration, 2001)))
+    found = measure_margins(build_constraints(robot, only), slow.motion(np.linspace(0.0, slow.duration, 2001)))
     assert min(m.relative for m in found if m.limit == "tool speed") == pytest.approx(0.0, abs=1e-6)
 
 
@@ -185,13 +202,13 @@ def test_conflicts_name_what_is_beyond_and_nothing_else() -> None:
     own = JointLimits(lower=-0.1, upper=0.1, velocity=1.0, effort=5.0)
     robot = from_dh([DH(alpha=90.0)], degrees=True, inertias=[heavy], limits=[own])
     with pytest.raises(ExcitationError, match=r"best one: torque of joint 'joint1' \(by [0-9.]+ N m\)\. Relax"):
-        design_excitation(robot, starts=1)
+        design_excitation(robot, settings=SearchSettings(starts=1))
 
 
 def test_a_tiny_share_of_the_limits_is_no_conflict(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     slow = replace(limits, velocity=np.full(robot.dof, 1e-7))
     with pytest.raises(ExcitationError, match="too small") as told:
-        design_excitation(robot, slow, starts=1, settings=QUICK)
+        design_excitation(robot, slow, settings=QUICK)
     named = str(told.value).partition("tightest limits: ")[2].split(", ")
     assert len(set(named)) == len(named)

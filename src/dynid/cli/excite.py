@@ -50,11 +50,17 @@ __all__ = ["excite"]
               help="Standard deviation of the torques to expect, for the predicted accuracy [N m or N].")  # fmt: skip
 @click.option("--record-rate", type=POSITIVE, default=100.0, show_default=True,
               help="Independent torque samples per second, for the predicted accuracy [Hz].")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random starts.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random starts.")
 @click.option(
     "--time-limit", type=POSITIVE, default=30.0, show_default=True, help="Seconds to search; Ctrl-C keeps the best."
 )
-@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="That share the starts.")
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of processes that share the starts.",
+)
 @click.option("--from", "earlier", type=EXISTING, help="plan.json of an earlier design to go on from.")
 @click.option(
     "--speed-coverage",
@@ -88,6 +94,8 @@ def excite(
     """
     from dynid.excitation.constraints import build_constraints
     from dynid.excitation.design import design_excitation
+    from dynid.excitation.design_settings import DesignGoal, SearchSettings
+    from dynid.excitation.measured import JointTorques
     from dynid.excitation.plan_files import PLAN_FILES, check_rate
     from dynid.excitation.trajectories.fourier import FourierTrajectory
 
@@ -95,16 +103,19 @@ def excite(
     limits = asked.limits(model)
     family = FourierTrajectory.still(model.dof, period_s=period, harmonics=harmonics)
     check_rate(family, rate)
-    levels = per_joint("--noise", noise, model.dof)
+    levels = per_joint("--noise", noise, model.dof) or [1.0] * model.dof
     given = None if earlier is None else _earlier(Path(earlier), model, family)
     build_constraints(model, limits)  # so that limits that cannot be meant leave no folder behind
     run = open_run(out, PLAN_FILES, force=force)
     best = _Best(run)
+    goal = DesignGoal(observation=JointTorques.of(model, levels), rate_hz=record_rate, speed_coverage=speed_coverage)
+    settings = SearchSettings(
+        family=family, initial=best.read(family) or given, time_limit_s=time_limit, processes=processes
+    )
     with progress("searching", time_limit) as advance:
         plan = design_excitation(
-            model, limits, family=family, seed=seed, noise=levels, rate_hz=record_rate,
-            initial=best.read(family) or given, time_limit_s=time_limit, speed_coverage=speed_coverage,
-            processes=processes, progress=lambda step: advance(step.elapsed_s, best.note(step)),
+            model, limits, seed=seed, goal=goal, settings=settings,
+            progress=lambda step: advance(step.elapsed_s, best.note(step)),
         )  # fmt: skip
     _finish(run, plan, model, rate, as_json)
 

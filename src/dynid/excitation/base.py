@@ -1,9 +1,8 @@
-"""What a limit is: a function of a motion with its gradient.
+"""Functions with gradients: recorded functions of the robot's state, and limits as functions of a motion.
 
-A constraint maps a motion at N samples to its *excess* (N, m): how far each of m quantities is beyond its limit, in
-units of the limit; negative inside. Its pullback turns a cotangent (N, m) into one of the motion.
-
-Functions of a robot's state with compiled gradients.
+A `Constraint` maps a motion at N samples to its *excess* (N, m): how far each of m quantities is beyond its limit, in
+units of the limit; negative inside. Its pullback turns a cotangent (N, m) into a cotangent of the motion, so that a
+design gets the gradient of all limits in one pass.
 """
 
 from __future__ import annotations
@@ -24,54 +23,6 @@ from dynid.tape.adjoint import gradient
 __all__ = ["Constraint", "Differentiable", "RecordedConstraint"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Constraint(ABC):
-    """One kind of limit."""
-
-    name: str
-    """What it limits."""
-    where: tuple[str, ...]
-    """(m,) the joint, wall or pair of each column."""
-    scale: Floats
-    """(m,) size of the limit: excess times scale is in ``units``."""
-    units: tuple[str, ...]
-    """(m,)"""
-
-    @abstractmethod
-    def excess(self, motion: Motion) -> Floats:
-        """(N, m), positive beyond the limit."""
-
-    @abstractmethod
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Gradient of ``sum(cotangent * excess)`` with respect to the motion; call `excess` on it first."""
-
-    def closest(self, motion: Motion) -> Floats:
-        """(m,) the largest excess of each quantity over the motion."""
-        return np.asarray(self.excess(motion).max(axis=0))
-
-
-@dataclass(frozen=True)
-class RecordedConstraint(Constraint):
-    """A constraint on a recorded function of the state."""
-
-    function: Differentiable
-
-    def states(self, motion: Motion) -> tuple[Floats, ...]:
-        """The states that the function depends on, each (N, n)."""
-        named = {"q": motion.q, "dq": motion.dq, "ddq": motion.ddq}
-        return tuple(named[state] for state in self.function.states)
-
-    def values(self, motion: Motion) -> Floats:
-        """The function along the motion (N, ...)."""
-        return self.function(*self.states(motion))
-
-    def pull(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Gradient of ``sum(cotangent * values)`` with respect to the motion."""
-        gradient = self.function.pullback(cotangent, *self.states(motion))
-        zero = np.zeros_like(motion.q)
-        return Motion(gradient["q"], gradient.get("dq", zero), gradient.get("ddq", zero), zero)
 
 
 class Differentiable:
@@ -107,10 +58,10 @@ class Differentiable:
     def _backward(self) -> Program:
         (output,) = self._forward.tape.outputs
 
-        def weighted(cotangent: Any, **states: Any) -> Any:
+        def weighted_sum(cotangent: Any, **states: Any) -> Any:
             return np.sum(cotangent * self._function(**states))
 
-        tape = record(weighted, **self._shapes, cotangent=output.shape)
+        tape = record(weighted_sum, **self._shapes, cotangent=output.shape)
         return compile_tape(gradient(tape, "output", self.states))
 
     def _run(self, program: Program, inputs: tuple[Floats, ...]) -> dict[str, Floats]:
@@ -121,3 +72,52 @@ class Differentiable:
             self._memory[program] = memory
         program(*inputs, out=memory)
         return memory
+
+
+@dataclass(frozen=True)
+class Constraint(ABC):
+    """One kind of limit on m quantities of a motion."""
+
+    name: str
+    """The limited quantity: ``position``, ``velocity``, ``torque``, ``self-collision``, ..."""
+    where: tuple[str, ...]
+    """(m,) the joint, wall or pair of links of each column."""
+    scale: Floats
+    """(m,) size of the limit: excess times scale is in ``units``."""
+    units: tuple[str, ...]
+    """(m,) SI unit of each quantity."""
+
+    @abstractmethod
+    def excess(self, motion: Motion) -> Floats:
+        """(N, m) distance beyond the limit in units of the limit, negative inside."""
+
+    @abstractmethod
+    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
+        """Gradient of ``sum(cotangent * excess)`` with respect to the motion; call `excess` on it first."""
+
+    def closest(self, motion: Motion) -> Floats:
+        """(m,) the largest excess of each quantity over the motion."""
+        return np.asarray(self.excess(motion).max(axis=0))
+
+
+@dataclass(frozen=True)
+class RecordedConstraint(Constraint):
+    """A constraint on a recorded function of the state."""
+
+    function: Differentiable
+    """The function that is limited."""
+
+    def states(self, motion: Motion) -> tuple[Floats, ...]:
+        """The states that the function depends on, each (N, n)."""
+        named = {"q": motion.q, "dq": motion.dq, "ddq": motion.ddq}
+        return tuple(named[state] for state in self.function.states)
+
+    def values(self, motion: Motion) -> Floats:
+        """The function along the motion (N, ...)."""
+        return self.function(*self.states(motion))
+
+    def pull(self, motion: Motion, cotangent: Floats) -> Motion:
+        """Gradient of ``sum(cotangent * values)`` with respect to the motion."""
+        gradient = self.function.pullback(cotangent, *self.states(motion))
+        zero = np.zeros_like(motion.q)
+        return Motion(gradient["q"], gradient.get("dq", zero), gradient.get("ddq", zero), zero)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +14,14 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.search import Step
 from dynid.excitation.trajectories.sampled_motion import Samples
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
+from dynid.findings import Finding
 from dynid.tables import Table
 
 __all__ = ["Excitation"]
 
 Floats = NDArray[np.float64]
 _SLOW = 0.05
-"""Share of the speed limits below which a motion is called slow."""
+"""Share of the speed limits below which a motion is called slow. Convention."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,31 +33,31 @@ class Excitation:
     trajectory: LinearTrajectory
     """The motion, from rest to rest."""
     limits: MotionLimits
-    """What it had to respect."""
+    """The limits that it keeps."""
     criterion: Criterion
-    """What was minimised."""
+    """The criterion that was minimised."""
     value: float
-    """The criterion's value."""
+    """The criterion's value for this motion."""
     information: Floats
     """(b, b) information of the recorded part, earlier runs included; the prior of the next run."""
     parameter_names: tuple[str, ...]
-    """(b,) the parameters it is about."""
+    """(b,) the parameters that the motion shall reveal."""
     parameter_units: tuple[str, ...]
     """(b,) their SI units."""
     assumed: str
-    """What the predicted deviations rest on: noise and rate of the recording."""
+    """A phrase that states the noise and the rate of the recording on which predicted deviations rest."""
     margins: tuple[Margin, ...]
     """Closest approach to every limit, at ten times the sampling of the design."""
     coverage: Floats
     """(n, 2) peak speed forwards and backwards as a share of the limit."""
     seed: int
-    """Of the random starts."""
+    """Seed of the random starts."""
     history: tuple[Step, ...]
     """Every outer iteration of every start."""
     interrupted: bool = False
-    """Whether the search was ended by hand before its time."""
-    unchecked: tuple[str, ...] = ()
-    """What no limit was given for, or could not be judged, in words."""
+    """Whether an interrupt (Ctrl-C) ended the search."""
+    unchecked: tuple[Finding, ...] = ()
+    """One note for everything that the motion was not checked against."""
 
     @property
     def condition_number(self) -> float:
@@ -85,36 +87,45 @@ class Excitation:
 
     @property
     def checked(self) -> tuple[str, ...]:
-        """The kinds of limits that the motion was held to."""
+        """The kinds of limits that the motion was checked against."""
         return tuple(dict.fromkeys(margin.limit for margin in self.margins))
 
     @property
     def checks(self) -> str:
-        """What was checked and what was not, in two sentences."""
-        missing = f"Not checked: {'; '.join(self.unchecked)}." if self.unchecked else "Nothing was left unchecked."
+        """Two sentences: which limits were checked, and which were not."""
+        missing = f"Not checked: {'; '.join(self.not_checked)}." if self.unchecked else "Nothing was left unchecked."
         return f"Checked: {', '.join(self.checked) or 'nothing'}. {missing}"
 
     @property
-    def cautions(self) -> tuple[str, ...]:
-        """What the figures alone may hide."""
+    def not_checked(self) -> tuple[str, ...]:
+        """A phrase for each of `unchecked`: the quantity, and the reason where it is not a missing limit."""
+        return tuple(f.where if f.code == "no-limit" else f"{f.where} ({f.message})" for f in self.unchecked)
+
+    @property
+    def cautions(self) -> tuple[Finding, ...]:
+        """Warnings about the motion that the condition number and the margins do not show."""
         found = []
         limited = np.isfinite(self.limits.velocity)
         if limited.any() and self.coverage[limited].max() < _SLOW:
-            found.append(
+            message = (
                 f"the motion is slow: no joint passes {100 * _SLOW:.0f} % of its speed limit, so inertia hardly shows "
-                "beside friction and noise, whatever the condition number; take a shorter period"
+                "beside friction and noise, whatever the condition number"
             )
+            share = {"largest share of a speed limit": float(self.coverage[limited].max())}
+            found.append(_warning("slow-motion", "velocity", message, "Take a shorter period.", share))
         free = np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque)
         if free.any():
             names = ", ".join(self.limits.joint_names[j] for j in np.flatnonzero(free))
-            found.append(
+            message = (
                 f"nothing but the period bounds the acceleration of {names}: neither a limit of its own nor torque"
             )
+            remedy = "State acceleration or torque limits."
+            found.append(_warning("unbounded-acceleration", "acceleration", message, remedy))
         return tuple(found)
 
     @property
     def speed_text(self) -> str:
-        """How much of the speed limits is used, or the speeds themselves where there is none."""
+        """A phrase: the share of the speed limits that is used, or the peak speeds where there are no limits."""
         limited = np.isfinite(self.limits.velocity)
         if limited.any():
             rest = "" if limited.all() else " of the joints that have one"
@@ -123,7 +134,7 @@ class Excitation:
         return f"{peaks.min():.3g} rad/s (m/s where a joint slides) or more; there is no limit"
 
     def accuracy(self) -> Table:
-        """Predicted standard deviations, unit by unit."""
+        """Table of the predicted standard deviations, one row per unit."""
         deviation, units = self.predicted_deviation, np.array(self.parameter_units)
         rows = []
         for unit in dict.fromkeys(self.parameter_units):
@@ -134,7 +145,7 @@ class Excitation:
         return Table.of(["unit", "parameters", "median", "largest", "of"], rows)
 
     def summary(self) -> str:
-        """A page to read."""
+        """A page of text: condition number, margins, checks and predicted accuracy."""
         start, end = self.trajectory.recorded
         nearest: dict[str, Margin] = {}
         for margin in sorted(self.margins, key=lambda m: m.relative):
@@ -144,7 +155,7 @@ class Excitation:
             f"Excitation of '{self.robot}': {self.trajectory.duration:g} s, of which {end - start:g} s to record",
             f"condition number (columns scaled) {self.condition_number:.3g}, log det of information {self.log_det:.4g}",
             f"speed reached: {self.speed_text}",
-            *(f"caution: {caution}" for caution in self.cautions),
+            *(f"caution: {caution.message}. {caution.remedy}" for caution in self.cautions),
             "",
             Table.of(["limit", "closest at", "margin", "free share"], rows).to_text(),
             "",
@@ -157,3 +168,7 @@ class Excitation:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _warning(code: str, where: str, message: str, remedy: str, evidence: Mapping[str, float] | None = None) -> Finding:
+    return Finding(code=code, severity="warning", where=where, message=message, remedy=remedy, evidence=evidence or {})

@@ -1,6 +1,7 @@
-"""Friction wants speed: every joint in both directions over its speed range.
+"""What the measurements of a motion say about the parameters: information and its gradient.
 
-What the measurements of a motion say about the parameters: information and its gradient.
+With W (N m, b) the observation matrix of N samples of m measured quantities, each row divided by the standard deviation
+of its noise, the information is ``A = W^T W`` (b, b): the inverse of the covariance of the least-squares estimate.
 
 A measured quantity depends on few parameters: the torque of joint i only on the bodies it carries. The samples of each
 quantity are therefore kept apart, each with its own columns: a third of the memory and arithmetic of the whole
@@ -11,17 +12,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_row
 from dynid.dynamics.regressor import torque_regressor
-from dynid.errors import ArgumentError
-from dynid.excitation.base import Constraint
-from dynid.excitation.trajectories.trajectory import Motion
 from dynid.information.cross_products import CrossProducts
 from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape, record
@@ -30,50 +29,11 @@ from dynid.terms.joint_models import Coulomb
 __all__ = [
     "Observation",
     "SmoothCoulomb",
-    "SpeedCoverage",
     "TorqueObservation",
-    "speed_coverage",
     "with_smooth_friction",
 ]
 
 Floats = NDArray[np.float64]
-_ORDER = 12.0
-
-
-@dataclass(frozen=True)
-class SpeedCoverage(Constraint):
-    """Each joint's peak speed in either direction reaches a target; the peak is a norm of high order over time."""
-
-    @classmethod
-    def of(cls, joint_names: tuple[str, ...], targets: Floats) -> SpeedCoverage:
-        """Targets (n,) [rad/s or m/s], positive."""
-        where = tuple(f"joint '{name}' {way}" for way in ("forwards", "backwards") for name in joint_names)
-        return cls("speed coverage", where, np.tile(targets, 2), ("rad/s or m/s",) * len(where))
-
-    def _peaks(self, motion: Motion) -> tuple[Floats, Floats]:
-        relative = np.maximum(np.hstack([motion.dq, -motion.dq]) / self.scale, 0.0)
-        return relative, np.asarray(np.mean(relative**_ORDER, axis=0) ** (1 / _ORDER))
-
-    def excess(self, motion: Motion) -> Floats:
-        """(1, 2 n): how far each peak stays below its target."""
-        return 1.0 - self._peaks(motion)[1][None, :]
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Gradient with respect to the motion."""
-        relative, peaks = self._peaks(motion)
-        share = np.divide(relative, peaks, out=np.zeros_like(relative), where=peaks > 0.0) ** (_ORDER - 1)
-        rate = -cotangent * share / (len(relative) * self.scale)
-        n = motion.dq.shape[1]
-        zero = np.zeros_like(motion.q)
-        return Motion(zero, rate[:, :n] - rate[:, n:], zero, zero)
-
-
-def speed_coverage(motion: Motion, velocity: Floats) -> Floats:
-    """Peak speeds (n, 2) forwards and backwards as shares of the limits (n,), or of the larger peak without one."""
-    peaks = np.stack([motion.dq.max(axis=0), -motion.dq.min(axis=0)], axis=1)
-    limit = np.where(np.isfinite(velocity), velocity, peaks.max(axis=1))
-    shares: Floats = np.divide(peaks, limit[:, None], out=np.zeros_like(peaks), where=limit[:, None] > 0.0)
-    return shares
 
 
 class SmoothCoulomb(Coulomb):
@@ -104,10 +64,8 @@ class Observation(ABC):
 
         Args:
             robot: Geometry and kinds of joint models.
-            noise: (m,) standard deviation of each measured quantity.
+            noise: (m,) standard deviation of each measured quantity, positive, in its SI unit.
         """
-        if not np.all(np.isfinite(noise) & (noise > 0.0)):
-            raise ArgumentError("noise must be given as positive standard deviations", remedy="In N m or N.")
         self.robot = robot
         self.noise = noise
         states = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
@@ -156,17 +114,16 @@ class Observation(ABC):
 class TorqueObservation(Observation):
     """The torques of the joints, over some columns of the robot's regressor."""
 
-    def __init__(self, robot: Robot, columns: Sequence[int], noise: ArrayLike | None = None) -> None:
+    def __init__(self, robot: Robot, columns: Sequence[int], noise: ArrayLike = 1.0) -> None:
         """Record and compile.
 
         Args:
             robot: Geometry and kinds of joint models.
-            columns: (b,) columns of the regressor, a base set say.
-            noise: Standard deviation of each joint's torque (n,) or one for all [N m or N]; 1 by default.
+            columns: (b,) columns of the regressor, those of the base parameters for example.
+            noise: Standard deviation of each joint's torque, (n,) or one for all [N m or N].
         """
         self.columns = tuple(int(column) for column in columns)
-        given = np.asarray(1.0 if noise is None else noise, dtype=float)
-        super().__init__(robot, np.broadcast_to(given, (robot.dof,)))
+        super().__init__(robot, as_row("noise", noise, robot.dof, same=True, above=0.0))
 
     def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
         """Torques per unit of each parameter (n, b)."""

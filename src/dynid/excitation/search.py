@@ -1,10 +1,11 @@
-"""One descent: augmented Lagrangian outside, L-BFGS inside, every step made feasible.
+"""The search of a design: many starts, each an augmented Lagrangian outside and L-BFGS inside.
+
+Each start finds a position to rest at, swings about it and descends; after every outer iteration the motion's amplitude
+is reduced until all limits are kept, so that every `Step` is a usable motion.
 
 A limit at every sample is cheap for the Lagrangian, which needs one gradient whatever their number. SLSQP, given one
 smooth maximum per limit, was measured beside it (Panda from two starts, PUMA 560; one Neoverse core): condition numbers
 5.7, 5.4 and 7.1 in 7 to 10 s, against 6.0, 5.0 and 6.4 in 5 to 8 s.
-
-Many starts: each builds its problem, finds a place to rest, swings from there and descends.
 """
 
 from __future__ import annotations
@@ -18,27 +19,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.excitation.base import Constraint
-from dynid.excitation.constraints import build_constraints
+from dynid.excitation.constraints import SpeedCoverage, build_constraints
 from dynid.excitation.criteria import Criterion, InformationCriterion
 from dynid.excitation.design_problem import DesignProblem
+from dynid.excitation.design_settings import DesignTask
 from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
-from dynid.excitation.limits import MotionLimits
-from dynid.excitation.measured import Measured
-from dynid.excitation.observation import SpeedCoverage, with_smooth_friction
+from dynid.excitation.observation import with_smooth_friction
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
-from dynid.robot.model import Robot
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
-__all__ = ["DesignTask", "SearchSettings", "Step", "descend", "search"]
+__all__ = ["Step", "search"]
 
 Floats = NDArray[np.float64]
+_SWING = 0.4
+"""Spread of the random starts' coefficients, in units of what each basis function alone could do. Convention."""
+_REST_POSITIONS = 20
+"""Positions that a start tries to swing about before it stands still. Convention."""
+_ATTAINABLE = 0.5
+"""Share of the speed that a joint's range allows to one basis function: more is not asked of it. Convention."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a design stands after one outer iteration."""
+    """Where a search stands after one outer iteration."""
 
     start: int
     """Number of the start, from 0."""
@@ -49,63 +54,113 @@ class Step:
     excess: float
     """Largest excess over a limit before that, in units of the limit."""
     elapsed_s: float
-    """Since the design began [s]."""
+    """Time since the design began [s]."""
     trajectory: LinearTrajectory | None = field(default=None, compare=False, repr=False)
-    """That motion; None where no amplitude is feasible."""
+    """The feasible motion; None where no amplitude is feasible."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSettings:
-    """Effort of one descent."""
-
-    iterations: int = 80
-    """Steps of L-BFGS per outer iteration."""
-    outer: int = 12
-    """Outer iterations; the criterion's stages share them."""
-    weight: float = 10.0
-    """Penalty on the squared relative excess."""
+Progress = Callable[[Step], None]
+"""Called after every outer iteration of every start, with the step that it reached."""
 
 
-def descend(
-    problem: DesignProblem,
-    start: LinearTrajectory,
-    criterion: InformationCriterion,
-    *,
-    settings: SearchSettings,
-    number: int,
-    begun: float,
-    deadline: float,
-    progress: Callable[[Step], None],
-) -> None:
-    """Improve one start until the settings or the deadline (by `time.monotonic`) end it; every step is reported."""
+def search(task: DesignTask, processes: int, progress: Progress) -> tuple[list[Step], bool]:
+    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
+    numbers = list(range(task.starts if task.initial is None else task.starts + 1))
+    if processes > 1 and len(numbers) > 1:
+        return _search_in_processes(task, numbers, processes, progress)
+    return _search_here(task, numbers, progress)
+
+
+def _search_here(task: DesignTask, numbers: list[int], progress: Progress) -> tuple[list[Step], bool]:
+    """The steps of some starts, and whether an interrupt ended them."""
+    steps: list[Step] = []
+
+    def report(step: Step) -> None:
+        steps.append(step)
+        progress(step)
+
+    try:
+        problem = _problem(task)
+        for number in numbers:
+            _descend(task, problem, number, report)
+    except KeyboardInterrupt:
+        if not steps:
+            raise
+        return steps, True
+    return steps, False
+
+
+def _search_in_processes(
+    task: DesignTask, numbers: list[int], processes: int, progress: Progress
+) -> tuple[list[Step], bool]:
+    import multiprocessing
+    from concurrent.futures import Future, ProcessPoolExecutor, wait
+
+    context = multiprocessing.get_context("spawn")  # forking a process with running threads is unsafe
+    steps = context.SimpleQueue()
+    interrupted = False
+    with ProcessPoolExecutor(min(processes, len(numbers)), context, initializer=_report_to, initargs=(steps,)) as pool:
+        results = [pool.submit(_search_one_start, task, number) for number in numbers]
+        waiting: set[Future[tuple[list[Step], bool]]] = set(results)
+        while waiting:
+            try:
+                waiting = wait(waiting, timeout=0.1).not_done
+                while not steps.empty():
+                    progress(steps.get())
+            except KeyboardInterrupt:  # a terminal sends it to the other processes too: they return what they have
+                interrupted = True
+                for result in results:
+                    result.cancel()
+    ended = [result for result in results if not (interrupted and (result.cancelled() or result.exception()))]
+    if not ended:
+        raise KeyboardInterrupt
+    found = [result.result() for result in ended]
+    return [step for steps, _ in found for step in steps], interrupted or any(cut for _, cut in found)
+
+
+_progress_here: list[Progress] = []
+"""In a process of its own: the function that sends steps to the parent."""
+
+
+def _report_to(queue: SimpleQueue[Step]) -> None:
+    _progress_here[:] = [queue.put]
+
+
+def _search_one_start(task: DesignTask, number: int) -> tuple[list[Step], bool]:
+    return _search_here(task, [number], _progress_here[0])
+
+
+def _descend(task: DesignTask, problem: DesignProblem, number: int, progress: Progress) -> None:
+    """Improve one start until the outer iterations or the deadline end it; every step is reported."""
     from scipy.optimize import minimize
 
+    start = _first_trajectory(task, problem, number)
     times, _ = problem.family.grid(problem.samples)
-    progress(Step(number, 0, _value(problem, start, criterion), 0.0, time.monotonic() - begun, start))
+    progress(Step(number, 0, _value(problem, start, task.criterion), 0.0, time.monotonic() - task.begun, start))
     problem.forget_multipliers()
     x = problem.variables(start)
 
     def stop_when_late(_: Floats) -> None:
-        if time.monotonic() > deadline:
+        if time.monotonic() > task.deadline:
             raise StopIteration
 
-    for iteration, stage in enumerate(_schedule(criterion, settings.outer), start=1):
-        if time.monotonic() > deadline:
+    for iteration, stage in enumerate(_schedule(task.criterion, task.outer), start=1):
+        if time.monotonic() > task.deadline:
             break
         result = minimize(
             problem.lagrangian,
             x,
-            args=(stage, settings.weight),
+            args=(stage, task.weight),
             jac=True,
             method="L-BFGS-B",
             callback=stop_when_late,
-            options={"maxiter": settings.iterations, "maxcor": 20},
+            options={"maxiter": task.iterations, "maxcor": 20},
         )
         x = result.x
-        excess = problem.update_multipliers(x, settings.weight)
-        repaired = with_feasible_amplitude(problem.trajectory(x), problem.constraints, times)
-        value = np.inf if repaired is None else _value(problem, repaired, criterion)
-        progress(Step(number, iteration, value, excess, time.monotonic() - begun, repaired))
+        excess = problem.update_multipliers(x, task.weight)
+        feasible = with_feasible_amplitude(problem.trajectory(x), problem.constraints, times)
+        value = np.inf if feasible is None else _value(problem, feasible, task.criterion)
+        progress(Step(number, iteration, value, excess, time.monotonic() - task.begun, feasible))
 
 
 def _value(problem: DesignProblem, trajectory: LinearTrajectory, criterion: InformationCriterion) -> float:
@@ -121,116 +176,8 @@ def _schedule(criterion: InformationCriterion, outer: int) -> list[Criterion]:
     return [stages[min(i * len(stages) // max(outer - 1, 1), len(stages) - 1)] for i in range(outer)]
 
 
-_SWING = 0.4
-"""Spread of the random starts' coefficients, in units of what each basis function alone could do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesignTask:
-    """Everything the starts of a design need; travels to other processes where several share the work."""
-
-    robot: Robot
-    limits: MotionLimits
-    family: LinearTrajectory
-    measured: Measured
-    criterion: InformationCriterion
-    prior: Floats | None
-    rate_hz: float
-    speed_coverage: float
-    seed: int
-    initial: LinearTrajectory | None
-    settings: SearchSettings
-    begun: float
-    deadline: float
-
-    @property
-    def samples(self) -> int:
-        """Samples over the recorded part: thirty for each period of the fastest harmonic."""
-        return max(100, 15 * len(self.family.coefficients))
-
-    @property
-    def repetitions(self) -> float:
-        """How many real measurements each of the samples stands for."""
-        start, end = self.family.recorded
-        return self.rate_hz * (end - start) / self.samples
-
-
-def search(task: DesignTask, starts: int, processes: int, progress: Callable[[Step], None]) -> tuple[list[Step], bool]:
-    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
-    numbers = list(range(starts if task.initial is None else starts + 1))
-    if processes > 1 and len(numbers) > 1:
-        return _in_processes(task, numbers, processes, progress)
-    return _run(task, numbers, progress)
-
-
-def _in_processes(
-    task: DesignTask, numbers: list[int], processes: int, progress: Callable[[Step], None]
-) -> tuple[list[Step], bool]:
-    import multiprocessing
-    from concurrent.futures import Future, ProcessPoolExecutor, wait
-
-    context = multiprocessing.get_context("spawn")  # forking a process with running threads is unsafe
-    told = context.SimpleQueue()
-    early = False
-    with ProcessPoolExecutor(min(processes, len(numbers)), context, initializer=_tell_by, initargs=(told,)) as pool:
-        results = [pool.submit(_run_alone, task, number) for number in numbers]
-        waiting: set[Future[tuple[list[Step], bool]]] = set(results)
-        while waiting:
-            try:
-                waiting = wait(waiting, timeout=0.1).not_done
-                while not told.empty():
-                    progress(told.get())
-            except KeyboardInterrupt:  # a terminal sends it to the other processes too: they hand over what they have
-                early = True
-                for result in results:
-                    result.cancel()
-    ended = [result for result in results if not (early and (result.cancelled() or result.exception()))]
-    if not ended:
-        raise KeyboardInterrupt
-    found = [result.result() for result in ended]
-    return [step for steps, _ in found for step in steps], early or any(cut for _, cut in found)
-
-
-_tell: list[Callable[[Step], None]] = []
-"""In a process of its own: how its steps are told."""
-
-
-def _tell_by(queue: SimpleQueue[Step]) -> None:
-    _tell[:] = [queue.put]
-
-
-def _run_alone(task: DesignTask, number: int) -> tuple[list[Step], bool]:
-    return _run(task, [number], _tell[0])
-
-
-def _run(task: DesignTask, numbers: list[int], progress: Callable[[Step], None]) -> tuple[list[Step], bool]:
-    steps: list[Step] = []
-
-    def note(step: Step) -> None:
-        steps.append(step)
-        progress(step)
-
-    try:
-        problem = _problem(task)
-        for number in numbers:
-            descend(
-                problem,
-                _first_trajectory(task, problem, number),
-                task.criterion,
-                settings=task.settings,
-                number=number,
-                begun=task.begun,
-                deadline=task.deadline,
-                progress=note,
-            )
-    except KeyboardInterrupt:
-        if not steps:
-            raise
-        return steps, True
-    return steps, False
-
-
 def _problem(task: DesignTask) -> DesignProblem:
+    """The problem with smooth friction, whose gradients exist; with a wish for speed where the task has one."""
     robot, limits = with_smooth_friction(task.robot), task.limits
     span = limits.upper - limits.lower
     half = np.where(np.isfinite(span), 0.5 * span, np.pi)
@@ -253,19 +200,19 @@ def _problem(task: DesignTask) -> DesignProblem:
     if task.speed_coverage == 0.0:
         return plain
     # a joint cannot be asked for more speed than half of what its range allows
-    targets = np.minimum(task.speed_coverage * limits.velocity, 0.5 * plain.attainable_speed)
+    targets = np.minimum(task.speed_coverage * limits.velocity, _ATTAINABLE * plain.attainable_speed)
     return problem((SpeedCoverage.of(limits.joint_names, targets),))
 
 
 def _first_trajectory(task: DesignTask, problem: DesignProblem, number: int) -> LinearTrajectory:
-    """A feasible start: the given one for the extra number, otherwise a random swing about a place to rest."""
+    """A feasible start: number 0 is the earlier motion where there is one, others swing about a rest position."""
     times, _ = task.family.grid(task.samples)
     if task.initial is not None and number == 0:
-        given = with_feasible_amplitude(task.initial, problem.constraints, times)
-        if given is not None:
-            return given
+        earlier = with_feasible_amplitude(task.initial, problem.constraints, times)
+        if earlier is not None:
+            return earlier
     rng = np.random.default_rng([task.seed, number])
-    for q in rest_positions(problem.constraints, task.limits, 20, rng):
+    for q in rest_positions(problem.constraints, task.limits, _REST_POSITIONS, rng):
         swing = task.family.with_coefficients(_SWING * problem.scale * rng.normal(size=problem.scale.shape))
         centred = swing.coefficients + task.family.resting(q - swing.centre)
         start = with_feasible_amplitude(task.family.with_coefficients(centred), problem.constraints, times)

@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import ArgumentError
 from dynid.excitation.criteria import PredictedDeviation
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.load.load import Load
@@ -103,7 +105,7 @@ def design_load_motion(
     *,
     period_s: float = 10.0,
     harmonics: int = 5,
-    noise: ArrayLike | None = None,
+    noise: ArrayLike = 1.0,
     seed: int = 0,
     starts: int = 2,
     time_limit_s: float = 60.0,
@@ -122,12 +124,9 @@ def design_load_motion(
         limits,
         period_s=period_s,
         harmonics=harmonics,
-        criterion=criterion,
-        base=base,
-        noise=noise,
         seed=seed,
-        starts=starts,
-        time_limit_s=time_limit_s,
+        goal=DesignGoal(criterion=criterion, observation=JointTorques.of(robot, noise=noise, base=base)),
+        settings=SearchSettings(starts=starts, time_limit_s=time_limit_s),
     )
 
 

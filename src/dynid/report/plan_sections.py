@@ -57,7 +57,7 @@ class Plan(Section):
         return [
             Cards(tuple(cards)),
             Text(plan.checks),
-            *(Text(f"Caution: {caution}.", "verdict open") for caution in plan.cautions),
+            *(Text(f"Caution: {caution.message}. {caution.remedy}", "verdict open") for caution in plan.cautions),
             Text(note, "hint"),
             *self._positions(samples),
             *self._shares(samples),

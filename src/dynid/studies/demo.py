@@ -11,7 +11,9 @@ import numpy as np
 
 from dynid.errors import ExportError
 from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.export.c.c_package import CPackage, generate_c
 from dynid.files import write_atomically
@@ -142,9 +144,25 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
     base = base_parameters(sheet)
     tell(f"what can be known: {base.rank} combinations of {len(base.layout)} parameters")
     limits = MotionLimits.from_robot(sheet, scale=0.8)
-    plan = design_excitation(sheet, limits, base=base, period_s=10.0, harmonics=5, seed=seed, time_limit_s=10.0)
+    plan = design_excitation(
+        sheet,
+        limits,
+        period_s=10.0,
+        harmonics=5,
+        seed=seed,
+        goal=DesignGoal(observation=JointTorques.of(sheet, base=base)),
+        settings=SearchSettings(time_limit_s=10.0),
+    )
     tell(f"exciting motion: condition number {plan.condition_number:.1f} within all limits")
-    other = design_excitation(sheet, limits, base=base, period_s=8.0, harmonics=4, seed=seed + 1, time_limit_s=4.0)
+    other = design_excitation(
+        sheet,
+        limits,
+        period_s=8.0,
+        harmonics=4,
+        seed=seed + 1,
+        goal=DesignGoal(observation=JointTorques.of(sheet, base=base)),
+        settings=SearchSettings(time_limit_s=4.0),
+    )
     first = _measured(truth, plan.trajectory, seed)
     delay = _gate(sheet, first, tell)  # of the robot's logger, so one for all runs
     run = process(first, effort_delay_s=delay)

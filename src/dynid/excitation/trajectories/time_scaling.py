@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.base import Constraint
-from dynid.excitation.constraints import build_constraints, margins
+from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import TimeScaled, Trajectory
@@ -87,7 +87,7 @@ def _refuse_impossible(
     if still:
         raise ExcitationError(f"the path needs a joint that may not move: {', '.join(still)}", remedy="Raise it.")
     slow = trajectory.slowed(_SLOWEST)
-    found = margins(constraints, slow.motion(np.linspace(0.0, slow.duration, samples)))
+    found = measure_margins(constraints, slow.motion(np.linspace(0.0, slow.duration, samples)))
     beyond = sorted({f"{m.limit} of {m.where}" for m in found if m.relative < -_ROUNDING})
     if beyond:
         raise ExcitationError(
