@@ -7,10 +7,10 @@ equal one, reuse the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ from dynid.tape.program import real_array
 
 __all__ = [
     "Kernel",
+    "RobotKey",
     "energy_regressor",
     "forward_dynamics",
     "gravity_torque",
@@ -41,6 +42,11 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Fields = TypeVar("Fields", bound=Hashable)
+
+SINGULAR = 1e-14
+"""Smallest eigenvalue of an inertia matrix, as a part of the largest parameter, that is more than rounding noise
+(convention: some tens of the machine precision)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +68,7 @@ class Kernel:
 
     @cached_property
     def single(self) -> Callable[..., Any]:
-        """The same for one state only, called some hundred nanoseconds after you ask: ``single(q, dq, ddq[, out])``."""
+        """The same for one state only, with some hundred nanoseconds per call: ``single(q, dq, ddq[, out])``."""
         return compile_single(self.tape)
 
     def __call__(self, *states: ArrayLike, out: Any = None, threads: int = 1) -> Any:
@@ -117,7 +123,7 @@ def kernel(
     folded = _QUANTITIES[quantity].parametric and not symbolic_parameters
     values = robot.parameter_vector.tobytes() if folded else b""
     kept = None if columns is None else chosen_columns(columns, _column_count(robot, quantity))
-    return _cached_kernel(_Key(robot, quantity, values, kept, symbolic_parameters))
+    return _cached_kernel(RobotKey(robot, _KernelChoice(quantity, values, kept, symbolic_parameters)))
 
 
 def chosen_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
@@ -152,28 +158,45 @@ def _column_count(robot: Robot, quantity: str) -> int:
     return robot.parameter_vector.size if quantity == "regressor" else 10 * robot.dof
 
 
-class _Key:
-    """Cache key: two robots with the same equations share a kernel."""
+class RobotKey(Generic[Fields]):
+    """Cache key of something made from a robot's equations: equal for robots with the same equations."""
 
-    __slots__ = ("columns", "fields", "quantity", "robot", "symbolic")
+    __slots__ = ("_all", "fields", "robot")
 
-    def __init__(self, robot: Robot, quantity: str, values: bytes, columns: tuple[int, ...] | None, symbolic: bool):
-        self.robot, self.quantity, self.columns, self.symbolic = robot, quantity, columns, symbolic
-        self.fields = (robot.fingerprint, quantity, values, columns, symbolic)
+    def __init__(self, robot: Robot, fields: Fields) -> None:
+        """Build a key.
+
+        Args:
+            robot: The robot; only its fingerprint counts.
+            fields: What else tells one cached value from another; hashable.
+        """
+        self.robot, self.fields = robot, fields
+        self._all = (robot.fingerprint, fields)
 
     def __hash__(self) -> int:
-        return hash(self.fields)
+        return hash(self._all)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.fields == other.fields
+        return isinstance(other, RobotKey) and self._all == other._all
+
+
+class _KernelChoice(NamedTuple):
+    """Which kernel of a robot."""
+
+    quantity: str
+    values: bytes
+    """The folded parameter values, empty where none are folded in."""
+    columns: tuple[int, ...] | None
+    symbolic: bool
 
 
 @lru_cache(maxsize=256)
-def _cached_kernel(key: _Key) -> Kernel:
-    tape = record_quantity(key.robot, key.quantity, symbolic_parameters=key.symbolic)
-    if key.columns is not None:
-        tape = tape.select({"output": np.s_[..., list(key.columns)]})
-    return Kernel(key.quantity, compile_tape(tape))
+def _cached_kernel(key: RobotKey[_KernelChoice]) -> Kernel:
+    choice = key.fields
+    tape = record_quantity(key.robot, choice.quantity, symbolic_parameters=choice.symbolic)
+    if choice.columns is not None:
+        tape = tape.select({"output": np.s_[..., list(choice.columns)]})
+    return Kernel(choice.quantity, compile_tape(tape))
 
 
 def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:
@@ -197,8 +220,8 @@ def inverse_dynamics(
     Args:
         robot: The robot with its parameter values.
         q: (N, n) or (n,) joint positions [rad or m].
-        dq: Joint velocities, likewise.
-        ddq: Joint accelerations, likewise.
+        dq: (N, n) or (n,) joint velocities.
+        ddq: (N, n) or (n,) joint accelerations.
         out: Where to write the result.
         threads: How many threads share the samples; the result does not depend on it.
     """
@@ -220,8 +243,8 @@ def regressor(
     Args:
         robot: The robot; only its geometry, gravity and kinds of joint models matter.
         q: (N, n) or (n,) joint positions [rad or m].
-        dq: Joint velocities, likewise.
-        ddq: Joint accelerations, likewise.
+        dq: (N, n) or (n,) joint velocities.
+        ddq: (N, n) or (n,) joint accelerations.
         columns: Which columns to compute; all by default.
         out: Where to write the result.
         threads: How many threads share the samples.
@@ -268,7 +291,7 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
         raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, as of q.")
     terms = made(*states[:2], threads=threads)
     smallest = np.linalg.eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
-    if smallest <= 1e-14 * float(np.abs(robot.parameter_vector).max()):
+    if smallest <= SINGULAR * float(np.abs(robot.parameter_vector).max()):
         raise ArgumentError(
             f"the inertia matrix of robot '{robot.name}' is singular",
             remedy="Give every moving body mass, or its joint a rotor inertia.",
@@ -284,14 +307,22 @@ def wrench_regressor(
     Force [N], then moment about the link's origin [N m], both in the link's axes.
     """
     index, T_body_link = robot.link_body(link)
-    evaluate = _wrench_kernel(_Key(robot, f"wrench {index} {T_body_link.tolist()}", link.encode(), None, False))
+    evaluate = _wrench_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())))
     result: Floats = evaluate(q, dq, ddq, threads=threads)
     return result
 
 
+class _Carrier(NamedTuple):
+    """The link that carries a sensor; fixed links are not part of a robot's fingerprint."""
+
+    link: str
+    body: int
+    pose: bytes
+
+
 @lru_cache(maxsize=64)
-def _wrench_kernel(key: _Key) -> Kernel:
-    robot, link = key.robot, key.fields[2].decode()
+def _wrench_kernel(key: RobotKey[_Carrier]) -> Kernel:
+    robot, link = key.robot, key.fields.link
     shapes = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
     tape = record(lambda **states: sensor_wrench_regressor(robot, link, *states.values()), **shapes)
     return Kernel("wrench_regressor", compile_tape(tape))

@@ -1,14 +1,14 @@
-"""What a force and torque sensor on the robot feels of the body beyond it ([Atkeson1986] eqs. 1-9)."""
+"""The wrench that a force and torque sensor on the robot measures of the body beyond it ([Atkeson1986] eqs. 1-9)."""
 
 from __future__ import annotations
 
-from dynid.dynamics.kinematics import body_motions, body_velocities, spin
-from dynid.dynamics.wrench import body_momentum_regressor, body_wrench_regressor
+from dynid.dynamics.kinematics import body_motions, spin
+from dynid.dynamics.wrench import body_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
-from dynid.spatial import Array, cross, snap
+from dynid.spatial import Array, snap
 
-__all__ = ["sensor_momentum_regressor", "sensor_wrench_regressor"]
+__all__ = ["sensor_wrench_regressor"]
 
 
 def sensor_wrench_regressor(robot: Robot, link: str, q: Array, dq: Array, ddq: Array) -> Array:
@@ -29,15 +29,7 @@ def sensor_wrench_regressor(robot: Robot, link: str, q: Array, dq: Array, ddq: A
     R, p = snap(T_body_link[:3, :3]), T_body_link[:3, 3]
     w, dw = R.T @ motion.angular_velocity, R.T @ motion.angular_acceleration
     a = R.T @ (motion.acceleration + motion.spin @ p)
-    return body_wrench_regressor(w, dw, a, spin(w, dw))
-
-
-def sensor_momentum_regressor(robot: Robot, link: str, q: Array, dq: Array) -> Array:
-    """Linear and angular momentum of a body held in the frame of a link, per unit of its ten parameters, (6, 10)."""
-    index, T_body_link = _carrier(robot, link)
-    w, v = body_velocities(robot, q, dq)[index]
-    R, p = snap(T_body_link[:3, :3]), T_body_link[:3, 3]
-    return body_momentum_regressor(R.T @ w, R.T @ (v + cross(w, p)))
+    return body_wrench_regressor(w, dw, a, spin(w, dw))  # [Atkeson1986] eq. (8)
 
 
 def _carrier(robot: Robot, link: str) -> tuple[int, Array]:

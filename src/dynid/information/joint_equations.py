@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import ArgumentError
-from dynid.kernels import chosen_columns, record_quantity
+from dynid.kernels import RobotKey, chosen_columns, record_quantity
 from dynid.robot.model import Robot, require_robot
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
@@ -58,25 +58,12 @@ def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
         raise ArgumentError("a column is chosen twice", remedy="Give different indices into the parameter vector.")
     if robot.dof == 0:
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
-    return _cached(_Key(robot, chosen))
-
-
-class _Key:
-    """Two robots with the same equations share them."""
-
-    def __init__(self, robot: Robot, columns: tuple[int, ...]) -> None:
-        self.robot, self.fields = robot, (robot.fingerprint, columns)
-
-    def __hash__(self) -> int:
-        return hash(self.fields)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.fields == other.fields
+    return _cached(RobotKey(robot, chosen))
 
 
 @lru_cache(maxsize=64)
-def _cached(key: _Key) -> Equations:
-    fingerprint, columns = key.fields
+def _cached(key: RobotKey[tuple[int, ...]]) -> Equations:
+    fingerprint, columns = key.robot.fingerprint, key.fields
     tape = record_quantity(key.robot, "regressor").select({"output": np.s_[:, list(columns)]})
     rows = tape.sparsity("output")
     supports = tuple(tuple(int(position) for position in np.flatnonzero(row)) for row in rows)
