@@ -15,7 +15,7 @@ from run import ROTORS
 import dynid
 from dynid.excitation.trajectories.bang_coast_bang import BangCoastBang
 from dynid.processing.simulation import Noise, simulate_experiment
-from dynid.report.chart import Chart, Line, grid
+from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.studies.control.control_simulation import Imperfections
 from dynid.studies.control.controllers import ComputedTorque, FeedForward
 from dynid.studies.control.experiments import (
@@ -100,7 +100,7 @@ def picture(runs: dict[str, Tracking]) -> str:
                 for name, run in chosen.items()
             )
             charts.append(Chart(f"joint {joint + 1}: {kind}", lines, x_label="time [s]", y_label="error [mrad]"))
-    return grid(charts)
+    return arrange_charts(charts)
 
 
 def main(folder: Path) -> None:

@@ -32,7 +32,7 @@ def study(robot: Robot) -> LoadStudy:
 def test_dialogs_are_in_the_flanges_frame() -> None:
     text = "".join(block.to_html() for block in LoadBox(study(arm()), "flange").blocks())
     assert "set_target_payload(1.5000, [0.02000, 0.01000, 0.08000]" in text
-    assert "In the frame of &#x27;flange&#x27;." in text
+    assert "in the frame of &#x27;flange&#x27;." in text
     plain = "".join(block.to_html() for block in LoadBox(study(arm())).blocks())
     assert "[0.02000, 0.01000, 0.18700]" in plain
     assert "--flange" in plain
@@ -40,7 +40,7 @@ def test_dialogs_are_in_the_flanges_frame() -> None:
 
 def test_the_flange_must_move_with_the_load() -> None:
     robot = arm()
-    with pytest.raises(ArgumentError, match="moves against"):
+    with pytest.raises(ArgumentError, match="moves relative to"):
         flange_pose(robot, "flange", robot.bodies[2].joint.child)
 
 
@@ -52,5 +52,5 @@ def test_a_doubtful_load_is_not_to_be_typed() -> None:
     run = Experiment(time=np.arange(10.0), q=rows, dq=rows, ddq=rows, effort=rows, valid=rows == 0.0,
                      segment=np.zeros(10, dtype=np.int64), rate_hz=1.0)  # fmt: skip
     text = load_page(doubtful, run).to_markdown()
-    assert "do not use these numbers" in text
+    assert "do not use these values" in text
     assert "setLoad" not in text

@@ -1,4 +1,4 @@
-"""Line charts as plain SVG text: no library, no network, the same bytes every time, for light and dark pages."""
+"""Line charts as SVG text without any library: the same bytes every time, for light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Chart", "Line", "grid"]
+__all__ = ["Chart", "Line", "arrange_charts"]
 
 Floats = NDArray[np.float64]
 PALETTE = ("#2f6fb0", "#d1603d", "#4a9c6d", "#8a63b8", "#b58a1b")
+"""Colours of the curves, in order."""
 MARGIN = (58, 14, 30, 38)
-"""Left, right, top, bottom of the plotting area [px]."""
+"""Margins left, right, above and below the plotting area [px]."""
 SECOND_LINE = 20
-"""Further room above the plotting area where title, label and legend need two lines [px]."""
+"""Additional margin above the plotting area if title, label and legend need two lines [px]."""
 LETTER = 7
-"""Width of a letter [px], at most."""
+"""Largest width of a letter in the 12 px font [px]."""
 MOST_POINTS = 800
-"""Points of a line that are drawn; more of them are thinned to the extremes of each pixel."""
+"""Points of a line that are drawn, about one per pixel; longer lines are thinned to the extremes of each part."""
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#666}.t{font-weight:600;fill:#555}.g{stroke:#8884;stroke-width:1}"
     ".a{stroke:#888;fill:none}.l{fill:none;stroke-width:1.5;stroke-linejoin:round}"
@@ -42,8 +43,8 @@ class Line:
         """Build from any arrays of equal length."""
         return cls(label, np.asarray(x, dtype=float), np.asarray(y, dtype=float), dashed)
 
-    def thinned(self) -> tuple[Floats, Floats]:
-        """At most about `MOST_POINTS` points that keep every visible peak."""
+    def thin(self) -> tuple[Floats, Floats]:
+        """Select about `MOST_POINTS` points, so that every visible peak stays."""
         if self.x.size <= MOST_POINTS:
             return self.x, self.y
         kept: list[int] = []
@@ -68,7 +69,7 @@ class Chart:
         return _document(self.width, self.height, self.body())
 
     def body(self) -> str:
-        """The drawing without the document around it."""
+        """The drawing without the surrounding document."""
         left, right, top, bottom = MARGIN
         needed = left + LETTER * len(self.title) + _legend_width(self.lines)
         below = SECOND_LINE if needed > self.width - right or 6 + LETTER * len(self.y_label) > left else 0
@@ -90,8 +91,8 @@ class Chart:
         return "\n".join(parts)
 
 
-def grid(charts: Sequence[Chart], columns: int = 2) -> str:
-    """Several charts in one SVG document, row by row."""
+def arrange_charts(charts: Sequence[Chart], columns: int = 2) -> str:
+    """Arrange several charts in one SVG document, row by row."""
     if not charts:
         return _document(1, 1, "")
     width, height = charts[0].width, charts[0].height
@@ -116,7 +117,7 @@ def _span(arrays: Sequence[Floats], pad: float) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float, count: int) -> list[float]:
-    """Round numbers within a range."""
+    """About `count` round numbers within a range."""
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough)
@@ -143,7 +144,7 @@ def _axis(box: tuple[int, int, int, int], span: tuple[float, float], *, horizont
 def _curve(
     line: Line, colour: str, box: tuple[int, int, int, int], x_range: tuple[float, float], y_range: tuple[float, float]
 ) -> str:
-    x, y = line.thinned()
+    x, y = line.thin()
     good = np.isfinite(x) & np.isfinite(y)
     horizontal = box[0] + (x[good] - x_range[0]) / (x_range[1] - x_range[0]) * box[2]
     vertical = box[1] + (1.0 - (y[good] - y_range[0]) / (y_range[1] - y_range[0])) * box[3]

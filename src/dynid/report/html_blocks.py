@@ -1,4 +1,4 @@
-"""What a page is made of: paragraphs, figures, tables, curves. Plain data, shown as HTML, Markdown or JSON."""
+"""Blocks that a page consists of: paragraphs, figures, tables, curves; plain data, shown as HTML, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dynid.errors import DataError
 from dynid.plain_data import build_dataclass
 from dynid.tables import Cell, Table
 
-__all__ = ["Block", "Bullets", "Cards", "Code", "Curve", "Heading", "Player", "Plot", "Rows", "Text", "packed"]
+__all__ = ["Block", "Bullets", "Cards", "Code", "Curve", "Heading", "Player", "Plot", "Rows", "Text", "pack"]
 
 
-def packed(values: ArrayLike) -> str:
-    """Numbers as base64 of little-endian float32, a quarter of their size as text."""
+def pack(values: ArrayLike) -> str:
+    """Encode numbers as base64 of little-endian float32, a quarter of their size as text."""
     return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
 
 
 class Block(ABC):
-    """A part of a section; concrete ones are frozen dataclasses of what JSON can hold."""
+    """A part of a section; concrete blocks are frozen dataclasses whose fields JSON can hold."""
 
     @abstractmethod
     def to_html(self) -> str:
@@ -37,7 +37,7 @@ class Block(ABC):
         """GitHub-flavoured Markdown."""
 
     def to_json(self) -> dict[str, Any]:
-        """The data, with the block's name in ``block``."""
+        """The fields, with the name of the block's type in ``block``."""
         return {"block": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]  # all are dataclasses
 
     @staticmethod
@@ -47,7 +47,7 @@ class Block(ABC):
         try:
             return kinds[data["block"]].from_fields({name: value for name, value in data.items() if name != "block"})
         except (DataError, KeyError, TypeError, ValueError) as error:
-            raise DataError(f"not a block of a report: {error}", remedy="Run the verb again.") from error
+            raise DataError(f"not a block of a report: {error}", remedy="Run the command again.") from error
 
     @classmethod
     def from_fields(cls, data: dict[str, Any]) -> Self:
@@ -90,10 +90,10 @@ class Heading(Block):
 
 @dataclass(frozen=True, slots=True)
 class Cards(Block):
-    """A few large figures, each with what it is."""
+    """A few numbers in large type, each with a label."""
 
     items: tuple[tuple[str, str], ...]
-    """(label, figure)"""
+    """(label, number as text)"""
 
     def to_html(self) -> str:
         cards = "".join(f'<div class="card"><b>{escape(n)}</b><span>{escape(k)}</span></div>' for k, n in self.items)
@@ -105,7 +105,7 @@ class Cards(Block):
 
 @dataclass(frozen=True, slots=True)
 class Bullets(Block):
-    """A list; each item has a leading word, which may be empty."""
+    """A list; each item has a bold term, which may be empty, and a text."""
 
     items: tuple[tuple[str, str], ...]
 
@@ -120,7 +120,7 @@ class Bullets(Block):
 
 @dataclass(frozen=True, slots=True)
 class Code(Block):
-    """Text to be copied as it is."""
+    """Text to copy unchanged."""
 
     text: str
 
@@ -138,7 +138,7 @@ class Rows(Block):
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     folded: str = ""
-    """Where not empty, the table is folded away behind these words."""
+    """If not empty, the table is folded away behind this text."""
 
     def _table(self) -> Table:
         return Table.of(self.header, [[_cell(cell) for cell in row] for row in self.rows])
@@ -160,7 +160,7 @@ class Curve:
 
     label: str
     y: str
-    """`packed` numbers, as many as the plot's x."""
+    """Numbers encoded by `pack`, as many as the x values of the plot."""
     dashed: bool = False
 
 
@@ -169,14 +169,14 @@ class Plot(Block):
     """Curves over a common axis, zoomable."""
 
     label: str
-    """What a person who cannot see it is told."""
+    """Description for screen readers."""
     x_label: str
     y_label: str
     x: str
-    """`packed` numbers, ascending."""
+    """Ascending numbers encoded by `pack`."""
     curves: tuple[Curve, ...]
     small: bool = False
-    """Whether several stand side by side."""
+    """Whether several plots stand side by side."""
 
     @classmethod
     def of(
@@ -184,8 +184,8 @@ class Plot(Block):
         dashed: Sequence[str] = (), small: bool = False,
     ) -> Plot:  # fmt: skip
         """Build from arrays."""
-        lines = tuple(Curve(name, packed(y), name in dashed) for name, y in curves)
-        return cls(label, x_label, y_label, packed(x), lines, small)
+        lines = tuple(Curve(name, pack(y), name in dashed) for name, y in curves)
+        return cls(label, x_label, y_label, pack(x), lines, small)
 
     @classmethod
     def from_fields(cls, data: dict[str, Any]) -> Plot:
@@ -211,7 +211,7 @@ class Player(Block):
 
     label: str
     data: Mapping[str, Any] = field(default_factory=dict)
-    """What the page's script plays; arrays `packed`."""
+    """Data for the page's script; arrays are encoded by `pack`."""
 
     @classmethod
     def from_fields(cls, data: dict[str, Any]) -> Player:
@@ -225,7 +225,7 @@ class Player(Block):
 
 
 def _widget(kind: str, label: str, data: Mapping[str, Any], height: int) -> str:
-    """A canvas that the page's script draws, and its data."""
+    """HTML of a canvas that the page's script draws on, with its data."""
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return (
         f'<figure class="{kind}"><canvas tabindex="0" role="img" aria-label="{escape(label)}" height="{height}">'
@@ -234,7 +234,7 @@ def _widget(kind: str, label: str, data: Mapping[str, Any], height: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown does not take for markup, in one line."""
+    """Escape text for Markdown, in one line."""
     cleaned = " ".join(text.split())
     for sign in "\\`*_<>[]|":
         cleaned = cleaned.replace(sign, f"\\{sign}")
@@ -242,5 +242,5 @@ def _plain(text: str) -> str:
 
 
 def _cell(cell: Cell) -> Cell:
-    """Numbers that are not finite are missing."""
+    """Replace numbers that are not finite by None."""
     return None if isinstance(cell, float) and not np.isfinite(cell) else cell

@@ -1,4 +1,4 @@
-"""Verdict, torques and residuals of an identification, each made from the finished result alone."""
+"""Sections of an identification's report: verdict, torques and residuals. They only read finished results."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from dataclasses import dataclass
 
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
-from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Section
 from dynid.report.series import (
     FEWEST,
     JointTorque,
-    autocorrelation,
-    histogram,
-    joint_torques,
-    over_speed,
+    autocorrelate,
+    bin_residuals,
+    mean_over_speed,
     relative_error,
-    thinned,
+    thin,
 )
 
 __all__ = ["Residuals", "Torques", "Verdict"]
 
 INTRODUCTION = (
-    "Mass properties and friction of a robot were identified from logs of its motion. The proof is prediction: how "
-    "well the identified model gives the joint torques of a motion that it has not seen, beside the model before. "
-    "Below: torques joint by joint, what is left unexplained, every parameter with its uncertainty and what supports "
-    "it, and how well the motion could reveal it."
+    "This report shows the masses, inertias and friction of a robot, identified from logs of its motion. The test is "
+    "prediction: the identified model predicts the joint torques of a motion that was not used to identify it, and its "
+    "error is compared with that of the prior model, the one you started from. The sections below show the torques of "
+    "each joint, the residuals, every parameter with its uncertainty, and how well the motion excites the parameters."
 )
-"""For a reader who sees such a page for the first time."""
+"""Text for a reader who sees such a page for the first time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,8 +36,8 @@ class Verdict(Section):
 
     fit: Identification
     check: Validation | None
-    held_out: tuple[Experiment, ...] = ()
-    """What the check was made with, for the errors of the model before."""
+    held_out: tuple[tuple[JointTorque, ...], ...] = ()
+    """Torques of every held-out run, for the errors of the prior model joint by joint."""
 
     @property
     def title(self) -> str:
@@ -47,15 +45,15 @@ class Verdict(Section):
         return "Verdict"
 
     def blocks(self) -> Sequence[Block]:
-        """One sentence, some large numbers, held-out errors joint by joint."""
+        """The verdict, the main figures, and held-out errors joint by joint."""
         if self.check is None:
-            verdict = Text("not proven: no held-out data was given", "verdict open")
+            verdict = Text("not validated: no held-out data was given", "verdict open")
         else:
             verdict = Text(self.check.verdict, "verdict good" if self.check.passed else "verdict bad")
         estimate = self.fit.estimate
         notes = [("", note) for note in estimate.notes]
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
-        for words, names in (("physical constraint", physical), ("bound that was given", estimate.given_bounds)):
+        for words, names in (("physical constraint", physical), ("given bound", estimate.given_bounds)):
             if names:
                 notes.append((f"Held by a {words}", ", ".join(names)))
         return [verdict, Text(INTRODUCTION), Cards(tuple(self._figures())), *self._joints(), Bullets(tuple(notes))]
@@ -64,7 +62,7 @@ class Verdict(Section):
         estimate = self.fit.estimate
         figures = [
             ("base parameters", str(len(estimate.names))),
-            ("left open by the motion", str(int(estimate.undetermined.sum()))),
+            ("not determined by the motion", str(int(estimate.undetermined.sum()))),
             ("condition number", f"{estimate.condition:.3g}"),
             ("training error", f"{self.fit.training_error[-1]:.2f} %"),
         ]
@@ -73,8 +71,8 @@ class Verdict(Section):
         better = self.check.prior_error / max(self.check.relative_error, 1e-12)
         return [
             ("held-out error", f"{self.check.relative_error:.2f} %"),
-            ("model before, same data", f"{self.check.prior_error:.2f} %"),
-            ("times better", f"{better:.3g}"),
+            ("prior model, same data", f"{self.check.prior_error:.2f} %"),
+            ("factor of improvement", f"{better:.3g}"),
             *figures,
         ]
 
@@ -82,61 +80,61 @@ class Verdict(Section):
         check = self.check
         if check is None:
             return []
-        runs = [joint_torques(self.fit, run) for run in self.held_out]
         rows = [
             (
                 name,
                 float(check.per_joint[j]),
-                relative_error([run[j] for run in runs], before=True) if runs else None,
+                relative_error([run[j] for run in self.held_out], prior=True) if self.held_out else None,
                 float(check.rms[j]),
                 float(check.whiteness[j]),
             )
             for j, name in enumerate(check.joint_names)
         ]
-        header = ("joint", "held-out error %", "model before %", "rms residual", "lag-one correlation")
+        header = ("joint", "held-out error %", "prior model error %", "rms residual", "lag-one correlation")
         note = (
-            "Error: size of measured minus predicted torque over size of the measured one, on data that the "
-            "identification has not seen. A lag-one correlation near 1 means error of the model rather than noise."
+            "The error is the norm of measured minus predicted torque, divided by the norm of the measured torque, on "
+            "held-out data. The lag-one correlation is that of successive residuals: a value near 1 means that the "
+            "residuals come from errors of the model rather than from noise."
         )
-        return [Heading("Against the model before"), Text(note, "hint"), Rows(header, tuple(rows))]
+        return [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Torques(Section):
     """Measured, predicted and residual torque of every joint."""
 
-    fit: Identification
-    run: Experiment
+    joints: tuple[JointTorque, ...]
     seen: bool
     """Whether the run was used for the identification."""
 
     @property
     def title(self) -> str:
         """Heading."""
-        return "Torques on the data used" if self.seen else "Torques on held-out data"
+        return "Torques on the identification data" if self.seen else "Torques on held-out data"
 
     def blocks(self) -> Sequence[Block]:
         """One zoomable plot per joint."""
         hint = (
-            "Drag to move, turn the wheel with Shift or Ctrl (or pinch) to zoom, double-click for all; "
-            "keys on a focused plot: + - arrows Home."
+            "Drag to move. Hold Shift or Ctrl and turn the wheel, or pinch, to zoom. Double-click to see everything. "
+            "The keys +, -, arrows and Home work on the selected plot."
         )
-        joints = joint_torques(self.fit, self.run)
-        return [Text(hint, "hint"), *(self._plot(joint, len(joints)) for joint in joints)]
+        return [Text(hint, "hint"), *(self._plot(joint) for joint in self.joints)]
 
-    def _plot(self, joint: JointTorque, joints: int) -> Plot:
-        time, *channels = thinned(joints, joint.time, joint.measured, joint.found, joint.before, joint.residual)
-        curves = list(zip(("measured", "identified", "before", "residual"), channels, strict=True))
-        label = f"torque of {joint.name}: measured, identified, before, residual"
+    def _plot(self, joint: JointTorque) -> Plot:
+        channels = (joint.measured, joint.identified, joint.prior, joint.residual)
+        time, *values = thin(len(self.joints), joint.time, *channels)
+        curves = list(zip(("measured", "identified", "prior model", "residual"), values, strict=True))
+        label = f"torque of {joint.name}: measured, identified, prior model, residual"
         return Plot.of(label, "time [s]", f"{joint.name} [{joint.unit}]", time, curves, dashed=("identified",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals(Section):
-    """What the model leaves unexplained: distribution, memory, dependence on speed."""
+    """Distribution, autocorrelation and dependence on speed of what the model does not explain."""
 
-    fit: Identification
-    run: Experiment
+    joints: tuple[JointTorque, ...]
+    rate_hz: float
+    """Sampling rate of the run [Hz]."""
 
     @property
     def title(self) -> str:
@@ -146,19 +144,20 @@ class Residuals(Section):
     def blocks(self) -> Sequence[Block]:
         """Histogram, autocorrelation and mean over speed of every joint."""
         text = (
-            "Of each joint, first: how residuals are distributed. Second: white residuals fall to zero at once; a slow "
-            "fall means model error rather than noise. Third: a shape over speed is friction that the model lacks."
+            "Each joint has three plots. The first shows the distribution of the residuals. The second shows their "
+            "autocorrelation: that of white noise falls to zero at once, and a slow decay means model error. The third "
+            "shows the mean residual over speed: any shape other than zero is friction that the model lacks."
         )
         plots: list[Block] = []
-        for joint in joint_torques(self.fit, self.run):
+        for joint in self.joints:
             good = joint.counted
             e = joint.residual[good]
             if e.size < FEWEST:
                 continue
             for x_label, what, (x, y) in (
-                (f"{joint.name}: residual [{joint.unit}]", "samples", histogram(e)),
-                (f"{joint.name}: lag [s]", "autocorrelation", autocorrelation(e, self.run.rate_hz)),
-                (f"{joint.name}: speed [{joint.speed_unit}]", "mean residual", over_speed(e, joint.speed[good])),
+                (f"{joint.name}: residual [{joint.unit}]", "samples", bin_residuals(e)),
+                (f"{joint.name}: lag [s]", "autocorrelation", autocorrelate(e, self.rate_hz)),
+                (f"{joint.name}: speed [{joint.speed_unit}]", "mean residual", mean_over_speed(e, joint.speed[good])),
             ):
                 plots.append(Plot.of(f"{what} over {x_label}", x_label, "", x, [(what, y)], small=True))
         return [Text(text, "hint"), *plots] if plots else []

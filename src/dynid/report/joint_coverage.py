@@ -1,4 +1,4 @@
-"""How much of what the robot can do the data show, and what the motion reveals worst."""
+"""Section of the report on excitation: how far the data cover what the robot can do, and the least known parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ __all__ = ["Coverage"]
 
 Floats = NDArray[np.float64]
 WORST = 6
-"""Parameters named as the least known ones."""
+"""Number of parameters listed as the least known ones; a convention."""
+GOOD_CONDITION, POOR_CONDITION = 100.0, 1000.0
+"""Condition numbers of the scaled regressor: excitation is called good below the first and poor beyond the second.
+
+Both are conventions: one hundred is the usual rule of thumb."""
+CREEP = 0.01
+"""Share of a joint's peak speed below which a change of sign does not count as a reversal; a convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,24 +39,25 @@ class Coverage(Section):
         return "Excitation"
 
     def blocks(self) -> Sequence[Block]:
-        """A table per joint and the parameters that want more motion."""
+        """A table of the joints, and the parameters that need more motion."""
         runs = [run for run in self.runs if run.samples]
         if not runs:
             return []
         header = (
-            "joint", "from", "to", "of its range %", "peak speed +", "peak speed -", "of its limit %", "reversals",
-            "samples that count",
+            "joint", "lowest", "highest", "share of range %", "peak speed +", "peak speed -", "share of speed limit %",
+            "reversals", "valid samples",
         )  # fmt: skip
         rows = tuple(self._joint(j, runs) for j in range(self.fit.robot.dof))
         return [Text(self._judgement(), "hint"), Rows(header, rows), *self._weakest()]
 
     def _judgement(self) -> str:
         condition = self.fit.estimate.condition
-        word = "good" if condition < 100 else "usable" if condition < 1000 else "poor"
+        word = "good" if condition < GOOD_CONDITION else "usable" if condition < POOR_CONDITION else "poor"
         return (
-            f"Condition number {condition:.3g} (columns scaled): {word}. It says how much errors of the torques can be "
-            "amplified in the worst combination of parameters; below 100 is good, beyond 1000 the motion wants work. "
-            "Dry friction needs every joint to move both ways, inertia needs acceleration, gravity needs poses."
+            f"The condition number of the regressor with scaled columns is {condition:.3g}: {word}. It is the factor "
+            "by which torque errors are amplified in the worst combination of parameters. Below "
+            f"{GOOD_CONDITION:g} is good; beyond {POOR_CONDITION:g} a better motion is needed. Dry friction needs "
+            "every joint to move both ways, inertia needs acceleration, and gravity terms need different poses."
         )
 
     def _joint(self, j: int, runs: Sequence[Experiment]) -> tuple[str | float | int | None, ...]:
@@ -78,10 +85,10 @@ class Coverage(Section):
             (estimate.names[k], float(estimate.values[k]), float(estimate.stderr[k]), estimate.units[k]) for k in order
         )
         header = ("parameter", "value", "standard deviation", "unit")
-        return [Heading("Least known, relative to their size"), Rows(header, rows)]
+        return [Heading("Parameters with the largest relative uncertainty"), Rows(header, rows)]
 
 
 def _reversals(speed: Floats) -> int:
-    """How often a joint turns back; creeping below 1 % of its peak does not count."""
-    signs = np.sign(speed[np.abs(speed) > 0.01 * max(float(np.abs(speed).max()), 1e-12)])
+    """Count how often a joint reverses its direction; speeds below `CREEP` of the peak do not count."""
+    signs = np.sign(speed[np.abs(speed) > CREEP * max(float(np.abs(speed).max()), 1e-12)])
     return int(np.count_nonzero(np.diff(signs)))

@@ -1,4 +1,4 @@
-"""The load box: what the robot holds, how sure that is, and what to type into its controller."""
+"""Section of the report on a load: its parameters, their uncertainty, and what to enter into a robot controller."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ __all__ = ["LoadBox", "flange_pose", "frame_hint"]
 
 
 def flange_pose(robot: Robot, frame: str, flange: str) -> NDArray[np.float64]:
-    """(4, 4) pose of the load's frame in the flange's.
+    """Compute the (4, 4) pose of the load's frame in the flange frame.
 
     Raises:
-        ArgumentError: The two links move against each other.
+        ArgumentError: The two links move relative to each other.
     """
     (body, T_body_frame), (other, T_body_flange) = robot.link_body(frame), robot.link_body(flange)
     if body != other:
         raise ArgumentError(
-            f"link '{flange}' moves against '{frame}', which carries the load", remedy="Name the flange of the arm."
+            f"link '{flange}' moves relative to '{frame}', which carries the load", remedy="Name the flange of the arm."
         )
     return np.asarray(np.linalg.solve(T_body_flange, T_body_frame))
 
 
 def frame_hint(study: LoadStudy, flange: str | None) -> str:
-    """In whose frame a controller's dialogs are."""
+    """Say in which frame the values for the controllers are."""
     if flange is not None:
-        return f"In the frame of '{flange}'."
+        return f"The values are in the frame of '{flange}'."
     return (
-        f"In the frame of '{study.load.frame}', taken for the controller's flange. Where that is another link, "
-        "name it with --flange: a wrong frame shifts the centre of mass."
+        f"The values are in the frame of '{study.load.frame}', which is assumed to be the controller's flange. If the "
+        "flange is another link, name it with --flange: a wrong frame shifts the centre of mass."
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadBox(Section):
-    """A load with its evidence and the controllers' dialogs."""
+    """A load with its uncertainty, and its values for common controllers."""
 
     study: LoadStudy
     flange: str | None = None
-    """Link whose frame the controllers mean; the frame of the load by default."""
+    """Link whose frame the controllers use; by default the frame of the load."""
 
     @property
     def title(self) -> str:
@@ -61,17 +61,17 @@ class LoadBox(Section):
         study, load = self.study, self.study.load
         role = "verdict bad" if study.verdict == "doubtful" else "verdict good"
         text = {
-            "doubtful": "doubtful: do not use these numbers before the problems below are solved",
-            "mass and centre of mass": "mass and centre of mass are known; the inertia is not",
-            "all ten parameters": "mass, centre of mass and inertia are known",
+            "doubtful": "doubtful: do not use these values until the problems below are solved",
+            "mass and centre of mass": "mass and centre of mass are identified; the inertia is not",
+            "all ten parameters": "mass, centre of mass and inertia are identified",
         }[study.verdict]
         com = ", ".join(f"{1000 * value:.1f}" for value in load.com)
         spread = ", ".join(f"{1000 * value:.1f}" for value in load.com_stderr)
         cards = (
             ("mass [kg]", f"{load.mass:.4g}"),
-            ("its standard deviation [kg]", f"{load.mass_stderr:.2g}"),
+            ("standard deviation of the mass [kg]", f"{load.mass_stderr:.2g}"),
             (f"centre of mass in '{load.frame}' [mm]", com),
-            ("its standard deviation [mm]", spread),
+            ("standard deviation of the centre of mass [mm]", spread),
         )
         remarks = [("Problem", problem) for problem in study.problems]
         remarks += [("Advice", advice) for advice in study.advice] + [("Note", note) for note in load.notes]
@@ -80,7 +80,7 @@ class LoadBox(Section):
     def _parameters(self) -> Rows:
         load = self.study.load
         rows = tuple(
-            (name, None if free else float(value), None if free else float(std), unit, "left open" if free else "")
+            (name, None if free else float(value), None if free else float(std), unit, "not determined" if free else "")
             for name, value, std, unit, free in zip(
                 NAMES, load.vector, load.stderr, UNITS, load.undetermined, strict=True
             )
@@ -88,7 +88,7 @@ class LoadBox(Section):
         return Rows(("parameter", "value", "standard deviation", "unit", ""), rows)
 
     def _dialogs(self) -> list[Block]:
-        """What to type, where the load can be trusted at all."""
+        """Values to enter, unless the load is doubtful."""
         if self.study.verdict == "doubtful" or not np.isfinite(self.study.load.mass):
             return []
         try:
@@ -97,7 +97,7 @@ class LoadBox(Section):
         except ExportError as error:
             return [Text(str(error), "hint")]
         blocks: list[Block] = [
-            Heading("To type into the controller"),
+            Heading("Values for the robot controller"),
             Text(frame_hint(self.study, self.flange), "hint"),
         ]
         for dialog in dialogs:

@@ -1,4 +1,4 @@
-"""A page: sections of blocks; one self-contained HTML file without network, or Markdown, or JSON."""
+"""A page made of sections, written as one self-contained HTML file that needs no network, as Markdown or as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = 2
 
 
 class Section(ABC):
-    """A part of the report. It only reads the finished result it was made with."""
+    """A part of the report. It only reads the finished result that it is given."""
 
     listed: bool = True
     """Whether the links at the top name it."""
@@ -37,12 +37,12 @@ class Section(ABC):
 
     @abstractmethod
     def blocks(self) -> Sequence[Block]:
-        """What stands below the heading."""
+        """The blocks below the heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A section that was made: heading and blocks, no result behind them any more."""
+    """The content of a section: heading and blocks, without the result they were made from."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -61,7 +61,7 @@ class Page:
 
     @classmethod
     def of(cls, title: str, sections: Sequence[Section]) -> Page:
-        """Make every section; those without content are left out."""
+        """Make the chapters of all sections; sections without content are left out."""
         made = [
             Chapter(section.title, tuple(section.blocks()), type(section).__name__, section.listed)
             for section in sections
@@ -69,7 +69,7 @@ class Page:
         return cls(title, tuple(chapter for chapter in made if chapter.blocks))
 
     def to_html(self) -> str:
-        """One file: styles, script and data inside."""
+        """Return one HTML file with styles, script and data inside."""
         named = [(k, chapter.title) for k, chapter in enumerate(self.chapters) if chapter.listed]
         links = "".join(f'<a href="#s{k}">{escape(title)}</a>' for k, title in named)
         bodies = "".join(
@@ -87,14 +87,14 @@ class Page:
         )
 
     def to_markdown(self) -> str:
-        """Text and tables; plots are named."""
+        """Return Markdown with text and tables; plots are only named."""
         parts = [f"# {' '.join(self.title.split())}"]
         for chapter in self.chapters:
             parts += [f"## {chapter.title}", *(block.to_markdown() for block in chapter.blocks)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def to_json(self) -> str:
-        """Everything, to be shown again later; arrays as base64 of little-endian float32."""
+        """Return everything as JSON, to be shown again later; arrays are base64 of little-endian float32."""
         chapters = [
             {"title": c.title, "kind": c.kind, "listed": c.listed, "blocks": [block.to_json() for block in c.blocks]}
             for c in self.chapters
@@ -104,10 +104,10 @@ class Page:
 
     @classmethod
     def from_json(cls, text: str, path: object = None) -> Page:
-        """What `to_json` gave.
+        """Turn the output of `to_json` back into the page.
 
         Raises:
-            DataError: The text is something else.
+            DataError: The text is no such output.
         """
         try:
             content: dict[str, Any] = json.loads(text)
@@ -118,21 +118,25 @@ class Page:
                 for chapter in content["chapters"]
             ]
             page = cls(str(content["title"]), tuple(chapters))
-            page.to_html(), page.to_markdown()  # so that content of a wrong kind shows here and nowhere later
+            page.to_html(), page.to_markdown()  # so that content of a wrong type is noticed here and not later
             return page
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise DataError(f"not a report: {error}", path=path, remedy="Run the verb again.") from error
+            raise DataError(f"not a report: {error}", path=path, remedy="Run the command again.") from error
 
     def write(self, path: Path, *, force: bool = False) -> Path:
-        """Write as HTML, Markdown or JSON, by the ending of the name."""
+        """Write the page as HTML, Markdown or JSON, depending on the extension of the file name."""
         forms = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
         if path.suffix.lower() not in forms:
-            raise ArgumentError(f"a report cannot be '{path.suffix}'", path=path, remedy="Use .html, .md or .json.")
+            raise ArgumentError(
+                f"a report cannot be written as '{path.suffix}'",
+                path=path,
+                remedy="Use the extension .html, .md or .json.",
+            )
         return write_atomically(path, forms[path.suffix.lower()](), force=force)
 
 
 def _bodies(blocks: Sequence[Block]) -> str:
-    """Blocks one after the other, small plots side by side."""
+    """HTML of blocks one after the other, with small plots side by side."""
     parts = []
     for small, run in groupby(blocks, key=lambda block: isinstance(block, Plot) and block.small):
         group = list(run)

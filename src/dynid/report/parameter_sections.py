@@ -1,4 +1,4 @@
-"""Parameters with intervals, and in words what each of them rests on."""
+"""Section of the report on parameters: values, intervals, and how far the data determine each of them."""
 
 from __future__ import annotations
 
@@ -14,40 +14,43 @@ from dynid.report.page import Section
 __all__ = ["Parameters", "base_marks", "standard_marks"]
 
 WEAK_PERCENT = 30.0
-"""Relative standard deviation from which a value is called weakly known."""
+"""Relative standard deviation from which a value is called weakly known [%]; a convention."""
 PRIOR = "prior-dominated"
+"""Mark of a parameter whose value comes from the prior model rather than from the data."""
 WORDS = (
-    ("identified", "the data determine it alone; use the value"),
-    ("combined", "the data determine the sum in the last column and no single term of it; use it as a whole"),
+    ("identified", "The data determine this parameter by itself. Use the value."),
+    ("combined", "The data determine the sum in the last column, but no single term of it. Use the sum as a whole."),
     (
         "weakly known",
-        "its standard deviation exceeds 30 % of its value: it hardly acts here, or is near zero",
+        f"The standard deviation exceeds {WEAK_PERCENT:g} % of the value: the parameter has little effect in this "
+        "motion, or it is near zero.",
     ),
-    ("left open", "this motion does not reveal it; its value is a convention. Excite more, see dynid excite"),
+    ("not determined", "This motion does not reveal the parameter; its value is arbitrary. See dynid excite."),
     (
         PRIOR,
-        "the model before knows it better than these data alone do, which for a standard parameter may determine only "
-        "sums that it is part of; its value stays near the one before",
+        "The prior model is more certain than the data alone. A standard parameter is prior-dominated where the data "
+        "determine only sums that contain it; its value stays near the prior one.",
     ),
-    ("unidentifiable", "no motion of this robot shows it in the torques, so no log will ever tell it"),
+    ("unidentifiable", "No motion of this robot shows the parameter in the torques, so no log can determine it."),
 )
+"""Meaning of every mark."""
 
 
 def base_marks(fit: Identification) -> tuple[str, ...]:
-    """(b,) what each estimated parameter rests on, in words."""
+    """(b,) mark of each estimated parameter, as explained in `WORDS`."""
     estimate, prior = fit.estimate, set(fit.estimate.prior_dominated)
     single = [np.count_nonzero(row) == 1 for row in fit.equations.grouping]
     marks = []
     for name, alone, free, relative in zip(
         estimate.names, single, estimate.undetermined, estimate.relative_stderr, strict=True
     ):
-        kind = "left open" if free else PRIOR if name in prior else "identified" if alone else "combined"
+        kind = "not determined" if free else PRIOR if name in prior else "identified" if alone else "combined"
         marks.append(f"{kind}, weakly known" if not free and relative > WEAK_PERCENT else kind)
     return tuple(marks)
 
 
 def standard_marks(fit: Identification) -> tuple[str, ...]:
-    """(p,) the same of every standard parameter; one that is a base parameter by itself has that one's mark."""
+    """(p,) mark of each standard parameter; one that is a base parameter by itself has the mark of that one."""
     base, hidden = fit.base, set(fit.base.unidentifiable)
     alone = {base.layout.index(name) for name in base.identifiable}
     marks = dict(zip(base.columns, base_marks(fit), strict=False))
@@ -59,7 +62,7 @@ def standard_marks(fit: Identification) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parameters(Section):
-    """Base parameters with intervals; standard parameters with what supports them."""
+    """Base parameters with their intervals, bodies, and standard parameters with their marks."""
 
     fit: Identification
 
@@ -69,7 +72,7 @@ class Parameters(Section):
         return "Parameters"
 
     def blocks(self) -> Sequence[Block]:
-        """Tables and the plain words of what cannot be known."""
+        """Tables, the meaning of the marks, and the reasons why some parameters have no effect."""
         hidden = tuple(self.fit.base.reasons.items())
         why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
         return [self._found(), Heading("What the marks mean"), Bullets(WORDS), *why, *self._bodies(), self._standard()]
@@ -91,7 +94,7 @@ class Parameters(Section):
                 strict=True,
             )
         ]
-        return Rows(("base parameter", "value", "95 % from", "to", "before", "unit", "mark", "is"), tuple(rows))
+        return Rows(("base parameter", "value", "95 % from", "to", "prior", "unit", "mark", "expression"), tuple(rows))
 
     def _bodies(self) -> list[Block]:
         rows = []
@@ -99,8 +102,10 @@ class Parameters(Section):
             com = ", ".join(f"{1000 * c:.1f}" for c in after.inertia.com)
             moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(after.inertia.about_com))
             rows.append((after.joint.child, after.inertia.mass, before.inertia.mass, com, moments))
-        header = ("body", "mass [kg]", "before", "centre of mass [mm]", "principal moments [kg m^2]")
-        note = "Physically possible bodies; where data leave a choice, the one nearest to the model before."
+        header = ("body", "mass [kg]", "prior mass [kg]", "centre of mass [mm]", "principal moments [kg m^2]")
+        note = (
+            "These bodies are physically possible; where the data allow several, they are nearest to the prior model."
+        )
         return [Heading("Bodies"), Text(note, "hint"), Rows(header, tuple(rows))]
 
     def _standard(self) -> Rows:
@@ -116,5 +121,5 @@ class Parameters(Section):
                 strict=True,
             )
         ]
-        header = ("standard parameter", "value", "before", "standard deviation", "mark")
+        header = ("standard parameter", "value", "prior", "standard deviation", "mark")
         return Rows(header, tuple(rows), folded=f"All {len(rows)} standard parameters")

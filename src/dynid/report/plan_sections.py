@@ -1,4 +1,4 @@
-"""A designed motion: what it will reveal, how far it stays from every limit, how it was found, and how it looks."""
+"""Sections of the report on a designed motion: predicted accuracy, margins to the limits, the search, a player."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from dynid.excitation.trajectories.sampled_motion import Samples
 from dynid.kernels import inverse_dynamics
 from dynid.report.html_blocks import Block, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Section
-from dynid.report.replay import played
+from dynid.report.replay import play_motion
 from dynid.robot.model import Robot
 
 __all__ = ["Plan", "PlannedMotion", "Search"]
 
 Floats = NDArray[np.float64]
 POINTS = 1000
+"""Samples of the motion that are drawn; a convention, about one per pixel."""
+NEAREST = 12
+"""Limits listed as the nearest ones; a convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +32,7 @@ class Plan(Section):
 
     plan: Excitation
     robot: Robot | None = None
-    """For the torques; None leaves them out."""
+    """The robot, for plots of the torques; None leaves them out."""
 
     @property
     def title(self) -> str:
@@ -43,17 +46,17 @@ class Plan(Section):
         tightest = plan.tightest
         cards = [
             ("condition number", f"{plan.condition_number:.3g}"),
-            ("to record [s]", f"{end - start:g}"),
+            ("recorded part [s]", f"{end - start:g}"),
             ("whole motion [s]", f"{plan.trajectory.duration:g}"),
         ]
         if np.isfinite(plan.limits.velocity).any():
             share = plan.coverage[np.isfinite(plan.limits.velocity)].min()
-            cards.append(("least share of the speed limits", f"{100 * share:.0f} %"))
+            cards.append(("smallest share of a speed limit in use", f"{100 * share:.0f} %"))
         if tightest is not None:
-            label = f"left to the closest limit: {tightest.limit}, {tightest.where}"
+            label = f"margin to the nearest limit ({tightest.limit}, {tightest.where})"
             cards.append((label, f"{tightest.margin:.2g} {tightest.unit}"))
         samples = plan.sample(POINTS / plan.trajectory.duration)
-        note = "The recorded part is periodic; the whole motion starts and ends at rest. Dashed: limits."
+        note = "The recorded part is periodic; the whole motion starts and ends at rest. Dashed lines are limits."
         return [
             Cards(tuple(cards)),
             Text(plan.checks),
@@ -79,7 +82,7 @@ class Plan(Section):
         return plots
 
     def _shares(self, samples: Samples) -> list[Block]:
-        """Speed, acceleration and torque of all joints in shares of their limits, where there are any."""
+        """Speed, acceleration and torque of all joints as shares of their limits, as far as there are limits."""
         limits = self.plan.limits
         kinds = [("speed", samples.dq, limits.velocity), ("acceleration", samples.ddq, limits.acceleration)]
         if self.robot is not None:
@@ -93,7 +96,7 @@ class Plan(Section):
             if names:
                 one = np.ones(len(shares))
                 curves = [*zip(names, shares.T, strict=True), ("limit", one), ("-limit", -one)]
-                plots.append(Plot.of(f"{what} of all joints, in shares of the limits", "time [s]", f"{what} / limit",
+                plots.append(Plot.of(f"{what} of all joints as a share of the limits", "time [s]", f"{what} / limit",
                                      samples.time, curves, dashed=["limit", "-limit"]))  # fmt: skip
         return plots
 
@@ -106,21 +109,22 @@ class Plan(Section):
         for margin in sorted(plan.margins, key=lambda margin: margin.relative):
             nearest.setdefault((margin.limit, margin.where), margin)
         margins = tuple(
-            (m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative)) for m in list(nearest.values())[:12]
+            (m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative))
+            for m in list(nearest.values())[:NEAREST]
         )
         return [
             Heading("Nearest limits"),
-            Rows(("limit", "closest at", "margin", "unit", "free share %"), margins),
+            Rows(("limit", "nearest at", "margin", "unit", "margin as share of the limit %"), margins),
             Heading("Predicted accuracy"),
-            Text(f"Standard deviations for {plan.assumed}.", "hint"),
+            Text(f"The standard deviations hold for {plan.assumed}.", "hint"),
             Rows(accuracy.header, accuracy.rows),
-            Rows(("parameter", "predicted standard deviation", "unit"), deviations, folded="Every parameter"),
+            Rows(("parameter", "predicted standard deviation", "unit"), deviations, folded="All parameters"),
         ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedMotion(Section):
-    """A small player of the designed motion."""
+    """A player of the designed motion."""
 
     plan: Excitation
     robot: Robot
@@ -128,17 +132,17 @@ class PlannedMotion(Section):
     @property
     def title(self) -> str:
         """Heading."""
-        return "How it moves"
+        return "Motion"
 
     def blocks(self) -> Sequence[Block]:
         """The player."""
         samples = self.plan.sample(POINTS / self.plan.trajectory.duration)
-        return played(self.robot, samples.time, samples.q)
+        return play_motion(self.robot, samples.time, samples.q)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search(Section):
-    """How the criterion fell while the motion was searched for."""
+    """How the criterion decreased during the search."""
 
     plan: Excitation
 
@@ -160,7 +164,7 @@ class Search(Section):
             best = np.where(np.isfinite(best), best, np.nan)
             curves.append((f"start {start + 1}", np.log10(best) if self.plan.criterion.positive else best))
         name = type(self.plan.criterion).__name__
-        ended = " Ended by hand before its time." if self.plan.interrupted else ""
-        note = f"Criterion {name} of the best motion so far that keeps all limits; lower is better.{ended}"
+        ended = " The search was interrupted by the user." if self.plan.interrupted else ""
+        note = f"Criterion {name} of the best motion so far that respects all limits; lower is better.{ended}"
         what = "log10 of the criterion" if self.plan.criterion.positive else "criterion"
         return [Text(note, "hint"), Plot.of("criterion over time", "time [s]", what, time, curves)]

@@ -1,4 +1,7 @@
-"""Results as matplotlib figures, drawn from the same numbers as the report. Needs the extra ``plot``."""
+"""Results as pictures, drawn from the same numbers as the report.
+
+`torque_picture` draws SVG text without any library; `plot` makes matplotlib figures and needs the extra ``plot``.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,16 @@ from dynid.excitation.excitation import Excitation
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
-from dynid.report.series import FEWEST, autocorrelation, histogram, joint_torques, over_speed
+from dynid.report.chart import Chart, Line, arrange_charts
+from dynid.report.series import FEWEST, autocorrelate, bin_residuals, joint_torques, mean_over_speed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot"]
+__all__ = ["plot", "torque_picture"]
 
 POINTS = 2000
+"""Samples of a designed motion that are drawn; a convention, about one per pixel of a wide screen."""
 
 
 def plot(result: Identification | Validation | Excitation, run: Experiment | None = None) -> Figure:
@@ -27,26 +32,26 @@ def plot(result: Identification | Validation | Excitation, run: Experiment | Non
 
     Args:
         result: An identification (torques and residuals of every joint), a validation (errors of every joint against
-            the model before) or a designed motion (positions and speeds).
-        run: Of an identification: the experiment to draw; the first one it was made from by default.
+            the prior model) or a designed motion (positions and speeds).
+        run: The experiment to draw for an identification; by default the first one it was made from.
 
     Returns:
-        A figure of matplotlib's, to show or save.
+        A matplotlib figure, to show or to save.
 
     Raises:
-        ArgumentError: matplotlib is not installed, or there is no picture of such a thing.
+        ArgumentError: matplotlib is not installed, or the result is of another type.
     """
     if isinstance(result, Identification):
         return _identification(result, run)
     if run is not None:
-        raise ArgumentError("a run is drawn for an identification only", remedy="Leave it out.")
+        raise ArgumentError("only an identification can be drawn with a run", remedy="Call plot(result) without a run.")
     if isinstance(result, Validation):
         return _validation(result)
     if isinstance(result, Excitation):
         return _excitation(result)
     raise ArgumentError(
-        f"there is no picture of {type(result).__name__}",
-        remedy="Give what identify, validate or design_excitation returned.",
+        f"plot cannot draw a {type(result).__name__}",
+        remedy="Pass the result of identify, validate or design_excitation.",
     )
 
 
@@ -62,20 +67,20 @@ def _subplots(rows: int, columns: int, **options: Any) -> tuple[Figure, Any]:
 def _identification(fit: Identification, run: Experiment | None) -> Figure:
     drawn = fit.equations.excerpts[0] if run is None else run
     if not drawn.samples:
-        raise ArgumentError("a saved result holds no data to draw", remedy="Give an experiment: plot(fit, run).")
+        raise ArgumentError("a saved result holds no data to draw", remedy="Pass an experiment: plot(fit, run).")
     joints = joint_torques(fit, drawn)
     figure, axes = _subplots(len(joints), 4, figsize=(15, 2.1 * len(joints)), width_ratios=(3, 1, 1, 1))
     shapes: tuple[tuple[str, Callable[..., Any]], ...] = (
-        ("residual [{unit}]", lambda e, speed: histogram(e)),
-        ("lag [s]", lambda e, speed: autocorrelation(e, drawn.rate_hz)),
-        ("speed [{speed_unit}]", over_speed),
+        ("residual [{unit}]", lambda e, speed: bin_residuals(e)),
+        ("lag [s]", lambda e, speed: autocorrelate(e, drawn.rate_hz)),
+        ("speed [{speed_unit}]", mean_over_speed),
     )
     for joint, row in zip(joints, axes, strict=True):
         for label, values, style, colour in (
             ("measured", joint.measured, "-", "tab:blue"),
-            ("before", joint.before, "-", "tab:green"),
+            ("prior model", joint.prior, "-", "tab:green"),
             ("residual", joint.residual, "-", "tab:purple"),
-            ("identified", joint.found, "--", "tab:orange"),
+            ("identified", joint.identified, "--", "tab:orange"),
         ):
             faint = 1.0 if style == "--" else 0.6
             row[0].plot(joint.time, values, style, label=label, color=colour, alpha=faint, linewidth=1.2)
@@ -88,7 +93,7 @@ def _identification(fit: Identification, run: Experiment | None) -> Figure:
             axis.set_xlabel(label.format(unit=joint.unit, speed_unit=joint.speed_unit))
     axes[0, 0].legend(ncols=4, fontsize="small", loc="upper right")
     for axis, title in zip(
-        axes[0], ("torques", "residuals", "their autocorrelation", "their mean over speed"), strict=True
+        axes[0], ("torques", "residuals", "autocorrelation of the residuals", "mean residual over speed"), strict=True
     ):
         axis.set_title(title)
     return figure
@@ -101,7 +106,7 @@ def _validation(check: Validation) -> Figure:
     values = np.append(check.per_joint, check.relative_error)
     axis.bar(places, values, color="tab:blue", label="held-out error")
     axis.axhline(check.limit, linestyle="--", color="tab:red", label=f"limit {check.limit:g} %")
-    axis.axhline(check.prior_error, linestyle=":", color="tab:gray", label="model before, all joints")
+    axis.axhline(check.prior_error, linestyle=":", color="tab:gray", label="prior model, all joints")
     axis.set_xticks(places, [*check.joint_names, "all"], rotation=30, ha="right")
     axis.set(ylabel="relative torque error [%]", title=check.verdict)
     axis.legend(fontsize="small")
@@ -122,3 +127,23 @@ def _excitation(plan: Excitation) -> Figure:
     axes[0, 0].legend(ncols=4, fontsize="small")
     axes[2, 0].set_xlabel("time [s]")
     return figure
+
+
+def torque_picture(fit: Identification, run: Experiment, *, joints: int | None = None, width: int = 470) -> str:
+    """Draw measured and predicted torques as SVG, one chart per joint.
+
+    Args:
+        fit: The identification.
+        run: An experiment, preferably a held-out one.
+        joints: Number of joints to draw, counted from the base; all by default.
+        width: Width of one chart [px].
+    """
+    charts = []
+    for joint in joint_torques(fit, run)[:joints]:
+        lines = (
+            Line.of("measured", joint.time, joint.measured),
+            Line.of("identified", joint.time, joint.identified, dashed=True),
+            Line.of("prior model", joint.time, joint.prior),
+        )
+        charts.append(Chart(joint.name, lines, "time [s]", joint.unit, width=width, height=210))
+    return arrange_charts(charts)

@@ -1,4 +1,4 @@
-"""Finished results as pages: an identification, a validation on new logs, a load, a designed motion."""
+"""Pages of finished results: an identification with its validation, a load, a designed motion."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from dynid.report.parameter_sections import Parameters
 from dynid.report.plan_sections import Plan, PlannedMotion, Search
 from dynid.report.provenance import Methods, Provenance, Settings
 from dynid.report.replay import Replay
+from dynid.report.series import joint_torques
 from dynid.robot.model import Robot
 
 __all__ = ["identification_page", "load_page", "plan_page", "report_html", "write_report"]
@@ -35,23 +36,24 @@ def identification_page(
     extra: Sequence[Section] = (),
     data: Sequence[Mapping[str, Any]] | None = None,
 ) -> Page:
-    """The page of an identification.
+    """Make the page of an identification.
 
     Args:
-        fit: The identification; a saved one needs held-out data to draw.
-        check: Its validation; without one the page says that nothing is proven.
-        held_out: The runs of the validation; the first one is drawn, or else the first one of the identification.
-        extra: Further sections, after the parameters; settings at the end.
-        data: Facts of the data used, where the identification does not hold the data itself any more.
+        fit: The identification; one read from a file needs held-out data to draw.
+        check: Its validation; without one the page says that the result is not validated.
+        held_out: The runs of the validation. The page draws the first one, or the first run of the identification.
+        extra: Further sections, shown after the parameters; `Settings` come last.
+        data: Facts of the identification data, for a result that does not hold the data itself (`data_facts`).
     """
     held = () if held_out is None else (held_out,) if isinstance(held_out, Experiment) else tuple(held_out)
     used = fit.equations.excerpts
     drawn = (*held, *used)[0]
     settings = [section for section in extra if isinstance(section, Settings)]
+    torques = tuple(joint_torques(fit, run) for run in (held or used[:1]))
     sections = [
-        Verdict(fit, check, held),
-        Torques(fit, drawn, seen=not held),
-        Residuals(fit, drawn),
+        Verdict(fit, check, torques if held else ()),
+        Torques(torques[0], seen=not held),
+        Residuals(torques[0], drawn.rate_hz),
         Parameters(fit),
         Coverage(fit, used),
         *(section for section in extra if not isinstance(section, Settings)),
@@ -63,18 +65,18 @@ def identification_page(
 
 
 def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), flange: str | None = None) -> Page:
-    """The page of a load, with the motion that was recorded."""
+    """Make the page of a load, with the recorded motion."""
     sections = [
         LoadBox(study, flange),
         Replay(study.robot_with_load, run),
         *extra,
         Methods((study.load.method, "load")),
     ]
-    return Page.of(f"{study.robot.name}: what it holds", sections)
+    return Page.of(f"{study.robot.name}: identified load", sections)
 
 
 def plan_page(plan: Excitation, extra: Sequence[Section] = (), robot: Robot | None = None) -> Page:
-    """The page of a designed motion; with the robot it shows torques and plays the motion."""
+    """Make the page of a designed motion; with the robot it also shows torques and plays the motion."""
     moving = [PlannedMotion(plan, robot)] if robot is not None else []
     sections = [Plan(plan, robot), *moving, Search(plan), *extra, Methods(("excitation",))]
     return Page.of(f"{plan.robot}: exciting motion", sections)
@@ -83,7 +85,7 @@ def plan_page(plan: Excitation, extra: Sequence[Section] = (), robot: Robot | No
 def report_html(
     fit: Identification, check: Validation | None = None, held_out: Runs = None, extra: Sequence[Section] = ()
 ) -> str:
-    """The report as the text of one offline HTML file; see `identification_page`."""
+    """Return the report as the text of one offline HTML file; see `identification_page`."""
     return identification_page(fit, check, held_out, extra).to_html()
 
 

@@ -1,4 +1,4 @@
-"""Two identifications on one page: verdicts, joints, parameters, settings, residuals."""
+"""A page that compares two identifications: verdicts, joints, parameters, torques, settings."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dynid.tables import Cell
 
 __all__ = ["Side", "comparison_page"]
 
-ALIKE = 0.02
-"""Relative difference of errors up to which two results are called alike."""
+EQUAL = 0.02
+"""Relative difference of held-out errors up to which two results are called equal; a convention."""
 FAR = 3.0
-"""Standard deviations from which two values are called different."""
+"""Standard deviations of their difference beyond which two values are called different; the usual three sigma."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,25 +31,25 @@ class Side:
     run: Mapping[str, Any]
     """Content of its ``run.json``."""
     page: Page | None
-    """Its report, where there is one."""
+    """Its report; None if the run has none."""
 
     @property
     def validation(self) -> Mapping[str, Any]:
-        """Of its held-out data; empty without."""
+        """Validation on held-out data; empty if there was none."""
         return self.result["validation"] or {}
 
 
 def comparison_page(first: Side, second: Side) -> Page:
-    """The page that compares two runs.
+    """Make the page that compares two runs.
 
     Raises:
-        ArgumentError: The runs are of robots with different joints, of which nothing can be compared.
+        ArgumentError: The robots of the two runs have different joints, so nothing can be compared.
     """
     joints = [side.result["joint_names"] for side in (first, second)]
     if joints[0] != joints[1]:
         raise ArgumentError(
-            f"{first.name} is of {_robot(first)}, {second.name} of {_robot(second)}: their joints differ",
-            remedy="Compare two runs of one robot; dynid report shows each by itself.",
+            f"their joints differ: {first.name} is a run of {_robot(first)}, {second.name} is one of {_robot(second)}",
+            remedy="Compare two runs of one robot; dynid report shows each run by itself.",
         )
     sections = [Outcome(first, second), Values(first, second), Curves(first, second), Origins(first, second)]
     return Page.of(f"{first.name} and {second.name} compared", sections)
@@ -73,7 +73,7 @@ class _Pair(Section):
 
 
 class Outcome(_Pair):
-    """Which one predicts better, and where."""
+    """Which run predicts better, in total and joint by joint."""
 
     @property
     def title(self) -> str:
@@ -84,9 +84,9 @@ class Outcome(_Pair):
         """A sentence, totals, joints."""
         errors = [side.validation.get("relative_error_percent") for side in self.sides]
         rows: list[tuple[Cell, ...]] = [
-            ("verdict", *(side.validation.get("verdict", "not proven") for side in self.sides)),
+            ("verdict", *(side.validation.get("verdict", "not validated") for side in self.sides)),
             ("held-out error %", *errors),
-            ("model before %", *(side.validation.get("prior_error_percent") for side in self.sides)),
+            ("prior model error %", *(side.validation.get("prior_error_percent") for side in self.sides)),
             ("training error %", *(side.result["training_error_percent"]["all"] for side in self.sides)),
             ("condition number", *(side.result["condition"] for side in self.sides)),
             ("robot", *(side.result["robot"] for side in self.sides)),
@@ -96,25 +96,33 @@ class Outcome(_Pair):
         return [self._sentence(errors), *self._models(), Rows(("", *names), tuple(rows)), *self._joints()]
 
     def _models(self) -> list[Block]:
-        """A warning where the two started from different models."""
+        """Warn if the two runs started from different models."""
         if self.first.result["fingerprint"] == self.second.result["fingerprint"]:
             return []
-        return [Text("The two are of different robot models: geometry, joint models or the values before differ.")]
+        return [
+            Text("The two runs started from different robot models: geometry, joint models or prior values differ.")
+        ]
 
     def _sentence(self, errors: Sequence[float | None]) -> Text:
         first, second = errors
         if first is None or second is None:
-            return Text("at least one of the two was not validated, so neither is proven better", "verdict open")
+            return Text(
+                "at least one of the two runs was not validated, so neither is shown to be better", "verdict open"
+            )
         if self._held_out(0) != self._held_out(1):
-            return Text("validated on different data: the errors cannot be compared directly", "verdict open")
-        if abs(first - second) <= ALIKE * max(first, second):
-            return Text(f"both predict the same held-out data alike: {first:.3g} % and {second:.3g} %", "verdict good")
+            return Text(
+                "the runs were validated on different data, so their errors cannot be compared directly", "verdict open"
+            )
+        if abs(first - second) <= EQUAL * max(first, second):
+            return Text(
+                f"both predict the same held-out data equally well: {first:.3g} % and {second:.3g} %", "verdict good"
+            )
         better = self.first if first <= second else self.second
         text = f"{better.name} predicts better on the same held-out data: {min(first, second):.2f} % against "
         return Text(f"{text}{max(first, second):.2f} %", "verdict good")
 
     def _held_out(self, which: int) -> list[str]:
-        """Digests of the held-out logs of a run."""
+        """Checksums of the held-out logs of a run."""
         run = self.sides[which].run
         paths = run["options"].get("held_out") or []
         return [entry["sha256"] for entry in run["inputs"] if entry["path"] in paths]
@@ -140,7 +148,7 @@ class Values(_Pair):
         return "Parameters"
 
     def blocks(self) -> Sequence[Block]:
-        """Values, difference, and whether it is more than chance."""
+        """Values, differences, and whether each difference exceeds its uncertainty."""
         tables = [{entry["name"]: entry for entry in side.result["base_parameters"]} for side in self.sides]
         common = [name for name in tables[0] if name in tables[1]]
         rows = [self._row(tables[0][name], tables[1][name]) for name in common]
@@ -148,18 +156,19 @@ class Values(_Pair):
         only = [name for a, b in (tables, tables[::-1]) for name in a if name not in b]
         text = (
             f"{far} of {len(common)} common parameters differ by more than {FAR:g} standard deviations of their "
-            "difference; the two are taken as independent, so runs on the same data look more alike than they are."
+            "difference. The two runs are taken as independent; if they share data, their differences look less "
+            "significant than they are."
         )
         header = ("parameter", self.first.name, self.second.name, "difference", "in standard deviations", "unit", "")
         blocks: list[Block] = [Text(text, "hint"), Rows(header, tuple(rows))]
-        return [*blocks, Text(f"Only in one of the two: {', '.join(only)}.")] if only else blocks
+        return [*blocks, Text(f"Parameters of only one run: {', '.join(only)}.")] if only else blocks
 
     def _row(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[Cell, ...]:
         gap = b["value"] - a["value"]
         known = a["std"] is not None and b["std"] is not None
         spread = math.hypot(a["std"], b["std"]) if known else math.inf
         sigmas = abs(gap) / spread if spread > 0.0 else math.inf if gap else 0.0
-        mark = "left open" if not known else "different" if sigmas > FAR else ""
+        mark = "not determined" if not known else "different" if sigmas > FAR else ""
         return a["name"], a["value"], b["value"], gap, sigmas if known else None, a["unit"], mark
 
 
@@ -187,7 +196,7 @@ def _torque_plots(side: Side) -> list[Plot]:
 
 
 class Origins(_Pair):
-    """What the two were made from."""
+    """Options, inputs and versions of the two runs."""
 
     @property
     def title(self) -> str:
@@ -195,7 +204,7 @@ class Origins(_Pair):
         return "Settings and inputs"
 
     def blocks(self) -> Sequence[Block]:
-        """Options that differ, digests of all inputs, versions that differ."""
+        """Options that differ, checksums of all inputs, versions that differ."""
         names = [side.name for side in self.sides]
         options = self._differing("options")
         inputs = {entry["path"]: None for side in self.sides for entry in side.run["inputs"]}
@@ -207,7 +216,7 @@ class Origins(_Pair):
             Heading("Inputs (first digits of SHA-256)"),
             Rows(("file", *names), rows),
             Heading("Versions that differ"),
-            Rows(("what", *names), versions) if (versions := self._differing("versions")) else Text("None."),
+            Rows(("package", *names), versions) if (versions := self._differing("versions")) else Text("None."),
         ]
 
     def _differing(self, what: str) -> tuple[tuple[Cell, ...], ...]:

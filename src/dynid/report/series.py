@@ -1,4 +1,4 @@
-"""The numbers behind the pictures: torques, and what residuals look like. Reports and plots draw the same ones."""
+"""The numbers behind the pictures: torques and statistics of the residuals; reports and plots draw the same ones."""
 
 from __future__ import annotations
 
@@ -12,20 +12,36 @@ from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment
 
-__all__ = ["JointTorque", "autocorrelation", "histogram", "joint_torques", "over_speed", "relative_error", "thinned"]
+__all__ = [
+    "JointTorque",
+    "autocorrelate",
+    "bin_residuals",
+    "joint_torques",
+    "mean_over_speed",
+    "relative_error",
+    "thin",
+]
 
 Floats = NDArray[np.float64]
 ALL_POINTS = 60_000
-"""Samples per channel of a page, over all joints."""
+"""Points per channel of a page, over all joints; a convention that bounds the size of the page."""
 MOST_POINTS = 5000
-"""Points of one curve; more are thinned to the extremes of each stretch."""
+"""Points of one curve; a convention, a few per pixel of a wide screen. `thin` keeps the extremes of longer curves."""
 FEWEST = 32
-"""Samples of a joint from which residuals say anything."""
+"""Samples of a joint below which its residuals are not drawn; a convention."""
+BINS = 60
+"""Bins of a histogram of residuals; a convention."""
+TAIL_PERCENT = 0.2
+"""Share of the residuals that a histogram leaves out at each end [%], so that single outliers do not stretch it."""
+SPEED_CLASSES = 40
+"""Classes of equally many samples over which residuals are averaged; a convention."""
+MOST_LAGS = 500
+"""Points of an autocorrelation that are drawn; a convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointTorque:
-    """What one joint of a run did: torques where they count, NaN elsewhere."""
+    """Measured and predicted torques of one joint in one run; NaN at samples that do not count."""
 
     name: str
     unit: str
@@ -33,16 +49,16 @@ class JointTorque:
     speed_unit: str
     time: Floats
     measured: Floats
-    found: Floats
-    """By the identified robot."""
-    before: Floats
-    """By the model before."""
+    identified: Floats
+    """Prediction of the identified robot."""
+    prior: Floats
+    """Prediction of the prior model."""
     speed: Floats
 
     @property
     def residual(self) -> Floats:
-        """Measured minus found."""
-        return self.measured - self.found
+        """Measured torque minus the prediction of the identified robot."""
+        return self.measured - self.identified
 
     @property
     def counted(self) -> NDArray[np.bool_]:
@@ -52,8 +68,8 @@ class JointTorque:
 
 def joint_torques(fit: Identification, run: Experiment) -> tuple[JointTorque, ...]:
     """Measured and predicted torques of every joint of a run."""
-    found = fit.torque(run)
-    before = inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
+    identified = fit.torque(run)
+    prior = inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
     measured = np.where(run.valid, run.effort, np.nan)
     return tuple(
         JointTorque(
@@ -62,16 +78,21 @@ def joint_torques(fit: Identification, run: Experiment) -> tuple[JointTorque, ..
             "m/s" if body.prismatic else "rad/s",
             run.time,
             measured[:, j],
-            found[:, j],
-            before[:, j],
+            identified[:, j],
+            prior[:, j],
             run.dq[:, j],
         )
         for j, (name, body) in enumerate(zip(fit.robot.joint_names, fit.robot.bodies, strict=True))
     )
 
 
-def thinned(joints: int, *channels: Floats) -> list[Floats]:
-    """The same rows of several channels, so many that peaks of the second and the last one stay visible."""
+def thin(joints: int, *channels: Floats) -> list[Floats]:
+    """Select the same rows of several channels so that the peaks of the second and of the last one stay visible.
+
+    Args:
+        joints: Number of joints that share the page.
+        channels: Arrays of equal length; time comes first.
+    """
     most = min(MOST_POINTS, ALL_POINTS // max(1, joints))
     if channels[0].size <= most:
         return list(channels)
@@ -82,30 +103,35 @@ def thinned(joints: int, *channels: Floats) -> list[Floats]:
     return [channel[kept] for channel in channels]
 
 
-def histogram(e: Floats) -> tuple[Floats, Floats]:
-    """Middles of 60 classes, and how many residuals are in each; the outermost 0.4 % are left out."""
-    low, high = np.percentile(e, [0.2, 99.8])
-    counts, edges = np.histogram(e, bins=60, range=(float(low), float(high)))
+def bin_residuals(e: Floats) -> tuple[Floats, Floats]:
+    """Count the residuals in `BINS` bins; returns the centres of the bins and the counts."""
+    low, high = np.percentile(e, [TAIL_PERCENT, 100.0 - TAIL_PERCENT])
+    counts, edges = np.histogram(e, bins=BINS, range=(float(low), float(high)))
     return 0.5 * (edges[1:] + edges[:-1]), counts.astype(float)
 
 
-def autocorrelation(e: Floats, rate_hz: float) -> tuple[Floats, Floats]:
-    """Lags of up to one second [s], and the residuals' correlation with themselves that much later."""
+def autocorrelate(e: Floats, rate_hz: float) -> tuple[Floats, Floats]:
+    """Compute the autocorrelation of the residuals; returns lags of up to one second [s] and the values there."""
     spectrum = np.abs(np.fft.rfft(e - e.mean(), 2 * e.size)) ** 2
     lags = max(2, min(e.size // 2, int(rate_hz)))
     correlation = np.fft.irfft(spectrum)[:lags] / max(float(np.sum((e - e.mean()) ** 2)), 1e-300)
-    step = -(-lags // 500)
+    step = -(-lags // MOST_LAGS)
     return np.arange(lags)[::step] / rate_hz, correlation[::step]
 
 
-def over_speed(e: Floats, speed: Floats) -> tuple[Floats, Floats]:
-    """Mean speed and mean residual of 40 equally large classes of speed: friction that the model lacks shows here."""
-    parts = [part for part in np.array_split(np.argsort(speed), 40) if part.size]
+def mean_over_speed(e: Floats, speed: Floats) -> tuple[Floats, Floats]:
+    """Average speed and residual in classes of similar speed; friction that the model lacks shows here."""
+    parts = [part for part in np.array_split(np.argsort(speed), SPEED_CLASSES) if part.size]
     return np.array([speed[part].mean() for part in parts]), np.array([e[part].mean() for part in parts])
 
 
-def relative_error(joints: Sequence[JointTorque], *, before: bool = False) -> float:
-    """100 |measured - predicted| / |measured| over all of them together [%]."""
-    wrong = sum(float(np.nansum((t.measured - (t.before if before else t.found)) ** 2)) for t in joints)
+def relative_error(joints: Sequence[JointTorque], *, prior: bool = False) -> float:
+    """Relative torque error ``100 |measured - predicted| / |measured|`` over all given joints together [%].
+
+    Args:
+        joints: Joints, of one or several runs.
+        prior: Whether to judge the prior model; by default the identified robot.
+    """
+    wrong = sum(float(np.nansum((t.measured - (t.prior if prior else t.identified)) ** 2)) for t in joints)
     total = sum(float(np.nansum(t.measured**2)) for t in joints)
     return 100.0 * float(np.sqrt(wrong / total)) if total > 0.0 else float("nan")

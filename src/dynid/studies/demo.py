@@ -27,8 +27,8 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.report.load_sections import LoadBox
+from dynid.report.plots import torque_picture
 from dynid.report.report import write_report
-from dynid.report.torques import torque_picture
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia

@@ -8,7 +8,7 @@ import pytest
 from dynid.kernels import gravity_torque, inertia_matrix
 from dynid.robot import zoo
 from dynid.studies.papers import Row, Verdict
-from dynid.studies.papers.izaguirre1992_code import run_program
+from dynid.studies.papers.izaguirre1992_printed import run_program
 
 REPRODUCED = [
     ("gautier1990", "minimum parameters"),

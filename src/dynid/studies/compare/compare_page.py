@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynid.report.chart import PALETTE, Chart, Line, grid
+from dynid.report.chart import PALETTE, Chart, Line, arrange_charts
 from dynid.report.html_blocks import Block, Bullets, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 from dynid.studies.compare.compared_methods import method
@@ -150,7 +150,7 @@ def study_pictures(study: Study) -> str:
         Chart(label, tuple(Line.of(name, x, y, dashed=name in later) for name, y in lines), axis, "log10")
         for axis, label, x, lines in _curves(study)
     ]
-    return grid(charts) if charts else ""
+    return arrange_charts(charts) if charts else ""
 
 
 def _dashed(study: Study) -> tuple[str, ...]:

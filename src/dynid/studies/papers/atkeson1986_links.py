@@ -17,7 +17,7 @@ from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
 from dynid.parameters.layout import parameter_layout
 from dynid.processing.experiment import Experiment
-from dynid.report.chart import Chart, Line, grid
+from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.studies.papers.data import printed
 from dynid.studies.papers.formulas import Monomials, evaluate
@@ -223,7 +223,9 @@ def _figure8(equations: Samples) -> Figure:
         )
         for j in range(3)
     ]
-    return Figure("atkeson1986-figure8", "Figure 8 in kind: measured, modelled and estimated torques.", grid(charts, 1))
+    return Figure(
+        "atkeson1986-figure8", "Figure 8 in kind: measured, modelled and estimated torques.", arrange_charts(charts, 1)
+    )
 
 
 def appendix1(quick: bool = False) -> Part:

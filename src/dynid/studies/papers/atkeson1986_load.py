@@ -11,7 +11,7 @@ from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jer
 from dynid.kernels import wrench_regressor
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
-from dynid.report.chart import Chart, Line, grid
+from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -232,5 +232,5 @@ def _wrench_figure(number: int, robot: Robot, frame: str, path: QuinticTrajector
         for k, name in enumerate(names)
     ]
     return Figure(
-        f"atkeson1986-figure{number}", f"Figure {number} in kind: measured and computed wrench.", grid(charts)
+        f"atkeson1986-figure{number}", f"Figure {number} in kind: measured and computed wrench.", arrange_charts(charts)
     )

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
-from dynid.report.chart import Chart, Line, grid
+from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.studies.papers.atkeson1986_load import ALL_JOINTS, body, experiment, record
@@ -168,7 +168,7 @@ def vibration(quick: bool = False) -> Part:
             assumption="the arm shakes at random, as the paper says of its PUMA",
         ),
     )
-    figure = Figure("atkeson1986-figure9", "Figure 9 in kind: a load on a springy sensor.", grid(charts, 1))
+    figure = Figure("atkeson1986-figure9", "Figure 9 in kind: a load on a springy sensor.", arrange_charts(charts, 1))
     return Part(title="Figure 9: vibration", source="section 4.1.1, Figure 9", rows=rows, figures=(figure, _figure3()))
 
 
@@ -180,4 +180,6 @@ def _figure3() -> Figure:
         Chart(f"Joint 4: {name}", (Line.of("", time, x[:, 3]),), "time [s]", unit, height=180)
         for (name, unit), x in zip(labels, series, strict=True)
     ]
-    return Figure("atkeson1986-figure3", "Figure 3 in kind: joint 4 of the PUMA, fifth-order course.", grid(charts, 1))
+    return Figure(
+        "atkeson1986-figure3", "Figure 3 in kind: joint 4 of the PUMA, fifth-order course.", arrange_charts(charts, 1)
+    )

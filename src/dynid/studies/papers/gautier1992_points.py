@@ -12,7 +12,7 @@ from dynid.excitation.energy_points import EnergyPoints, PointSequence, optimise
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.point_trajectory import design_point_trajectory
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.report.chart import Chart, Line, grid
+from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.studies.papers.data import printed
 from dynid.studies.papers.reproduction import Figure, Part, Row, Verdict, close, in_kind
@@ -193,5 +193,5 @@ def _axis(path: QuinticTrajectory, joint: int) -> Figure:
         Chart(f"Axis {joint + 1}: {name}", (Line.of("", t, x[:, joint]),), "time [s]", unit)
         for (name, unit), x in zip(labels, series, strict=True)
     ]
-    svg = grid(charts, columns=1)
+    svg = arrange_charts(charts, columns=1)
     return Figure(f"gautier1992-figure{joint + 3}", f"Figure {joint + 3}: exciting trajectory, axis {joint + 1}.", svg)
