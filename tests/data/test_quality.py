@@ -10,7 +10,8 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.gate.quality import Finding, QualityReport, check_recording
+from dynid.findings import Finding, QualityReport
+from dynid.gate.quality import check_recording
 from dynid.gate.signal_checks import quantisation_step
 from dynid.logs.recording import Recording
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles

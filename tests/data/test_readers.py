@@ -151,7 +151,7 @@ def test_cut_text_is_salvaged_and_strictly_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-200] + b"\0" * 4096)
     recording = read_recording(path, channel_map=FLAT_MAP)
     assert_same(recording, LOG, slice(0, len(recording.time)))
-    assert sum("salvaged" in note for note in recording.notes) == 2
+    assert [finding.code for finding in recording.findings] == ["salvaged"] * 2
     with pytest.raises(LogReadError):
         read_recording(path, channel_map=FLAT_MAP, strict=True)
 
@@ -395,7 +395,7 @@ def test_truncated_mcap_is_salvaged_up_to_the_cut(tmp_path: Path) -> None:
         recording = read_recording(path, channel_map=CASES["mcap"].channel_map)
         assert_same(recording, LOG, slice(0, len(recording.time)))
         assert len(recording.time) > 0.5 * share * len(LOG.time)
-        assert any("salvaged" in note and "%" in note for note in recording.notes)
+        assert any(f.code == "salvaged" and "%" in f.message for f in recording.findings)
         with pytest.raises(LogReadError):
             read_recording(path, channel_map=CASES["mcap"].channel_map, strict=True)
 
@@ -410,7 +410,7 @@ def test_mcap_cut_inside_its_only_chunk_is_salvaged(compression: str, tmp_path: 
     recording = read_recording(path, channel_map=CASES["mcap"].channel_map)
     assert 0.3 * len(long.time) < len(recording.time) < 0.8 * len(long.time)
     assert_same(recording, long, slice(0, len(recording.time)))
-    assert any("of a chunk cut off" in note for note in recording.notes)
+    assert any("of a chunk cut off" in finding.message for finding in recording.findings)
     with pytest.raises(LogReadError):
         read_recording(path, channel_map=CASES["mcap"].channel_map, strict=True)
 
@@ -519,7 +519,7 @@ def test_ros1_bag_variants_and_truncation(compression: str, tmp_path: Path) -> N
     recording = read_recording(path, channel_map=channel_map)
     assert 0 < len(recording.time) < len(LOG.time)
     assert_same(recording, LOG, slice(0, len(recording.time)))
-    assert any("salvaged" in note for note in recording.notes)
+    assert any(finding.code == "salvaged" for finding in recording.findings)
 
 
 def test_joint_states_agree_with_an_independent_decoder() -> None:

@@ -7,6 +7,7 @@ such as a flipped sign are proposed with their evidence and left to the user.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,48 +31,82 @@ from dynid.gate.wrench_checks import check_drift
 from dynid.logs.recording import Recording
 from dynid.processing.delay import estimate_delay
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import process
+from dynid.processing.process import Chain, Processing, process
 from dynid.robot.model import Robot
 
-__all__ = ["Finding", "QualityReport", "check_recording", "check_samples"]
+__all__ = ["check_and_process", "check_recording", "check_samples"]
+
+Progress = Callable[[float, str], None]
+EXPLAINED = 0.5
+"""A delay that leaves less than this share of the residual explains most of it; convention."""
 
 
 def check_recording(
-    recording: Recording, robot: Robot | None = None, *, progress: Callable[[float, str], None] | None = None
+    recording: Recording, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> QualityReport:
     """Examine a recording, channel by channel and against the robot's equations.
 
     Args:
         recording: The raw log.
         robot: The robot that was recorded; without it only checks that need no model are made.
-        progress: Told the share that is done, 0 to 1, and what comes next.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
     """
-    tell = progress or (lambda share, note: None)
-    tell(0.0, "signals")
+    return check_and_process(recording, Processing(), robot, progress=progress)[0]
+
+
+def check_and_process(
+    recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
+) -> tuple[QualityReport, Chain | None]:
+    """Examine a recording and process it for what follows, both in one go.
+
+    The gate judges a log as processed by default, its torques moved back by the delay that the options give. Where all
+    other options are the default ones, the log is processed once for both purposes.
+
+    Args:
+        recording: The raw log.
+        options: How the log will be processed; see `dynid.gate.model_delay.resolve_delay` for an unknown delay.
+        robot: The robot that was recorded; without it only checks that need no model are made.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+
+    Returns:
+        The findings, and the processed log; None for isolated rows and for a log that cannot be processed.
+    """
+    report = progress or (lambda share, note: None)
+    report(0.0, "signals")
     if robot is not None and robot.dof != recording.q.shape[1]:
         raise ArgumentError(
             f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",
             remedy="Lock the joints that were not recorded, or map the missing ones.",
         )
-    findings = [*_salvaged(recording), *check_clock(recording), *check_signals(recording), *check_velocities(recording)]
-    if recording.isolated:
-        findings.append(_NO_ACCELERATION)
+    findings = [
+        *recording.findings, *check_clock(recording), *check_signals(recording), *check_velocities(recording)
+    ]  # fmt: skip
     if robot is not None:
         findings.extend(check_limits(robot, recording))
+    if recording.isolated:
+        findings.append(_NO_ACCELERATION)
+    by_default = replace(Processing(), effort_delay_s=options.effort_delay_s)
     try:
-        experiment = process(recording, filter_effort=True, progress=lambda share, note: tell(0.3 + 0.3 * share, note))
+        if recording.isolated:
+            chain, motion = None, process(recording)
+        else:
+            chain = Chain.start(recording, by_default, progress=lambda share, note: report(0.3 + 0.3 * share, note))
+            motion = chain.experiment(filter_effort=True)
     except DataError as error:
-        if error.reason not in {finding.message for finding in findings}:
+        if not any(f.code == "backward-time" and f.severity == "error" for f in findings):  # which says it already
             findings.append(_unusable(error))
-        return QualityReport.of(recording.source, findings)
-    findings.extend(_processed(recording, experiment))
+        return QualityReport.of(recording.source, findings), None
+    findings.extend(_left_out(recording, motion))
     if robot is not None:
-        findings.extend(check_drift(robot, experiment))
+        findings.extend(check_drift(robot, motion))
     if recording.effort is not None:
-        tell(0.6, "equations")
-        findings.extend(_against_model(robot, recording, experiment, findings))
-    tell(1.0, "checked")
-    return QualityReport.of(recording.source, findings)
+        report(0.6, "equations")
+        findings.extend(_against_model(robot, chain, motion, findings))
+    report(1.0, "checked")
+    quality = QualityReport.of(recording.source, findings)
+    if chain is None or chain.requested == options:
+        return quality, chain
+    return quality, Chain.start(recording, replace(options, effort_delay_s=chain.options.effort_delay_s))
 
 
 _NO_ACCELERATION = Finding(
@@ -83,26 +118,13 @@ _NO_ACCELERATION = Finding(
 )
 
 
-def _salvaged(recording: Recording) -> Iterator[Finding]:
-    """What the reader had to give up."""
-    for note in recording.notes:
-        if "salvaged: " in note:
-            yield Finding(
-                code="salvaged",
-                severity="warning",
-                where="file",
-                message=note.replace("salvaged: ", "").rstrip("."),
-                remedy="The rest was read; copy or export the file again if more of it is needed.",
-            )
-
-
 def _unusable(error: DataError) -> Finding:
     return Finding(
         code="unusable", severity="error", where="time", message=error.reason, remedy=error.remedy or "See above."
     )
 
 
-def _processed(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
+def _left_out(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
     """What processing had to leave out."""
     resting = experiment.dropped.get("at rest", 0)
     if resting:
@@ -118,24 +140,19 @@ def _processed(recording: Recording, experiment: Experiment) -> Iterator[Finding
 
 
 def _against_model(
-    robot: Robot | None, recording: Recording, experiment: Experiment, known: list[Finding]
+    robot: Robot | None, chain: Chain | None, motion: Experiment, known: list[Finding]
 ) -> Iterator[Finding]:
+    """Check the torques; `motion` has them low-passed, the chain gives them as measured."""
+    measured = None if chain is None else chain.experiment(filter_effort=False)
     if robot is None:
-        yield from _delay_without_model(recording, experiment)
+        yield from _delay_without_model(measured)
         return
     if any(f.code in ("unit", "time-unit") for f in known):
-        return  # nothing the equations say would be to the point
-    measured = None if recording.isolated else _unfiltered(recording, experiment)
-    noise = None if measured is None else filtered_noise(measured, experiment.smoothing)
-    samples = Samples.of(robot, experiment, noise=noise)
+        return  # the equations say nothing useful about signals in wrong units
+    noise = None if measured is None else filtered_noise(measured, motion.smoothing)
+    samples = Samples.of(robot, motion, noise=noise)
     if samples is not None:
         yield from check_samples(robot, samples, measured)
-
-
-def _unfiltered(recording: Recording, experiment: Experiment) -> Experiment:
-    """The same motion with torques as measured."""
-    smoothing = experiment.smoothing
-    return process(recording, cutoff_hz=None if smoothing is None else smoothing.cutoff_hz)
 
 
 def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
@@ -143,12 +160,12 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
     yield from check_noise(robot, samples)
     if not samples.trust.any():
         return
-    yield from list(check_gravity_and_units(robot, samples)) or _late_or_wrong(robot, samples, experiment)
+    yield from list(check_gravity_and_units(robot, samples)) or _find_causes(robot, samples, experiment)
     yield from check_excitation(robot, samples)
 
 
-def _late_or_wrong(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
-    """Torques out of step with the motion, and what else would explain the log better."""
+def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
+    """Delayed torques, and whatever else would explain the log better."""
     late = [] if experiment is None else list(check_delay(robot, experiment))
     causes: list[Finding] = []
     if not _explained(late):
@@ -157,12 +174,12 @@ def _late_or_wrong(robot: Robot, samples: Samples, experiment: Experiment | None
             checks = (check_gravity_direction, check_compensation, check_changes)
             found = [finding for check in checks for finding in check(robot, samples)]
             causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
-    yield from _not_misled(late, [cause for cause in causes if cause.severity == "error"])
+    yield from _confirm_delays(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes
 
 
-def _not_misled(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
-    """The delays that explain more than equations put right do: wrong ones mislead the clock."""
+def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
+    """Keep the delays that explain more than corrected equations do, for wrong equations pretend a delay."""
     if not wrong:
         return late
     known = [f.evidence for f in wrong if "free residual after" in f.evidence]
@@ -172,22 +189,22 @@ def _not_misled(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
 
 def _explained(late: list[Finding]) -> bool:
     """Whether a delay alone removes most of what the equations leave unexplained."""
-    return any(f.evidence["after"] < 0.5 * f.evidence["residual before"] for f in late)
+    return any(f.evidence["after"] < EXPLAINED * f.evidence["residual before"] for f in late)
 
 
-def _delay_without_model(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
-    if recording.isolated:
+def _delay_without_model(measured: Experiment | None) -> Iterator[Finding]:
+    if measured is None:
         return
     try:
-        delay = estimate_delay(_unfiltered(recording, experiment))
+        delay = estimate_delay(measured)
     except DataError:
         return
-    if delay.clear and abs(delay.seconds) > 1.0 / experiment.rate_hz and np.isfinite(delay.stderr_s):
+    if delay.clear and abs(delay.seconds) > 1.0 / measured.rate_hz and np.isfinite(delay.stderr_s):
         yield Finding(
             code="unsynchronised",
             severity="note",
             where="effort",
-            message=f"torques seem to be stamped {1e3 * delay.seconds:.4g} ms late; a model is needed to be sure",
+            message=f"torques seem to be delayed by {1e3 * delay.seconds:.4g} ms; a model is needed to be sure",
             evidence={"delay [s]": delay.seconds, "standard error [s]": delay.stderr_s},
             remedy="Check again with the robot.",
         )

@@ -11,7 +11,7 @@ from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.recording import Recording
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
-from dynid.processing.timing import read_clock
+from dynid.processing.timing import CLOCK_FAULTS, read_clock
 
 __all__ = ["check_clock", "check_signals", "check_velocities"]
 
@@ -44,19 +44,19 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                 evidence={"period [s]": clock.period_s},
                 remedy="Declare the unit of time (ms, us, ns) in the channel map.",
             )
-        for fault, count in clock.faults.items():
+        for code, count in clock.faults.items():
             yield Finding(
-                code=CLOCK_CODES[fault],
-                severity="warning" if fault != "stamp out of order" else "note",
+                code=code,
+                severity="note" if code == "stamp-order" else "warning",
                 where=name,
-                message=f"{fault}: {count} times",
+                message=f"{CLOCK_FAULTS[code]}: {count} times",
                 evidence={
                     "count": count,
                     "stretches": len(clock.stretches),
                     "coverage": _coverage(clock.time, stamps),
                     "longest step [s]": float(np.diff(clock.time).max(initial=0.0)),
                 },
-                remedy=_CLOCK_REMEDIES.get(fault, "Handled: dropped or sorted; look for the cause in the logger."),
+                remedy=_CLOCK_REMEDIES.get(code, "Handled: dropped or sorted; look for the cause in the logger."),
             )
         jitter = clock.jitter_s / clock.period_s
         if jitter > 0.02:
@@ -72,14 +72,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
 
 _CLOCK_REMEDIES = {
     "gap": "Handled: nothing is filtered across. Gaps far below a period of the motion may be bridged with max_gap_s.",
-    "backward jump": "Handled: a new stretch begins there; look for the cause in the logger's clock.",
-}
-CLOCK_CODES = {
-    "time not finite": "not-finite",
-    "repeated stamp": "repeated-stamp",
-    "stamp out of order": "stamp-order",
-    "backward jump": "backward-time",
-    "gap": "gap",
+    "backward-time": "Handled: a new stretch begins there; look for the cause in the logger's clock.",
 }
 
 

@@ -18,14 +18,13 @@ from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_recording, check_samples
 from dynid.gate.quick_fit import Samples
-from dynid.gate.signal_checks import CLOCK_CODES
 from dynid.gate.torque_noise import noise_through
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples
 from dynid.processing.process import process
-from dynid.processing.timing import read_clock
+from dynid.processing.timing import CLOCK_FAULTS, read_clock
 from dynid.robot.model import Robot
 
 __all__ = ["StreamCheck"]
@@ -144,7 +143,7 @@ class StreamCheck:
         try:
             faults |= read_clock(piece.time, period_s=period_s).faults if piece.time.size > 1 else {}
         except DataError:
-            faults["backward jump"] = int(np.count_nonzero(np.diff(piece.time) <= 0.0))
+            faults["backward-time"] = int(np.count_nonzero(np.diff(piece.time) <= 0.0))
         if self._last_s is not None and not 0.0 < piece.time[0] - self._last_s <= 3.0 * period_s:
             faults["gap"] = faults.get("gap", 0) + 1
         self._last_s = float(piece.time[-1])
@@ -158,11 +157,11 @@ class StreamCheck:
     def _counted(self, code: str, channel: str, joint: str, count: int) -> Finding:
         share = count / max(self._rows, 1)
         return Finding(
-            code=CLOCK_CODES.get(code, code),
-            severity="error" if share > 0.05 else "note" if code == "stamp out of order" else "warning",
+            code=code,
+            severity="error" if share > 0.05 else "note" if code == "stamp-order" else "warning",
             where=channel,
             joint=joint or None,
-            message=f"{code}: {count} times",
+            message=f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count} times",
             evidence={"count": count, "share": share},
             remedy="Handled: dropped, sorted or cut there, and counted; look for the cause in the logger.",
         )

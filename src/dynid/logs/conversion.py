@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import DataError
+from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal
 from dynid.logs.columns import Picked, pick
 from dynid.logs.readers.base import Floats, Table
@@ -62,9 +63,25 @@ class Converter:
             **{_FIELDS[quantity]: array for quantity, array in values.items()},
             **self._clocks(times),
             "joint_names": self._names(picked["position"], values["position"].shape[1]),
+            "findings": self._salvaged(),
             "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
             "isolated": self._map.clock.isolated,
         }
+
+    def _salvaged(self) -> tuple[Finding, ...]:
+        """A finding for everything that was lost of damaged files."""
+        named = len(self._tables) > 1
+        losses = [f"{key}: {loss}" if named else loss for key, table in self._tables.items() for loss in table.salvaged]
+        return tuple(
+            Finding(
+                code="salvaged",
+                severity="warning",
+                where="file",
+                message=loss,
+                remedy="The rest was read; copy or export the file again if more of it is needed.",
+            )
+            for loss in losses
+        )
 
     def _pick_all(self) -> dict[str, Picked]:
         """The columns of every quantity; optional ones may be missing."""

@@ -118,7 +118,7 @@ def inspect_log(path: str | Path | Sequence[str | Path], *, progress: Progress |
     files = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
     tables = read_tables({file.name: file for file in files}, Options(), progress)
     columns = tuple(_describe(name, values) for table in tables.values() for name, values in table.columns.items())
-    notes = tuple(note for table in tables.values() for note in table.notes)
+    notes = tuple(note for table in tables.values() for note in (*table.salvaged, *table.notes))
     profiles = ("joint_state",) if all(table.clocks for table in tables.values()) else matching_profiles(tables)
     if profiles:
         toml, guesses = _from_profile(profiles[0], tables)

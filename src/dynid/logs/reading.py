@@ -50,7 +50,8 @@ def read_recording(
         progress: Told the share that is done, also within a large file, and a word on it.
 
     Returns:
-        The log in SI units on the joint side. `Recording.notes` says what was salvaged, converted and left out.
+        The log in SI units on the joint side. `Recording.findings` lists what was lost of a damaged
+        file, `Recording.notes` what was converted and left out.
 
     Raises:
         LogReadError: If a file cannot be read.
@@ -109,7 +110,7 @@ def read_stream(
         chosen = chosen or _self_describing(tables, files)
         recording = _convert(chosen, tables, files, robot, first_row)
         first_row += recording.time.size
-        yield recording if number == 0 else replace(recording, notes=())
+        yield recording if number == 0 else replace(recording, notes=(), findings=())
         if progress is not None:
             numbers = sum(column.size for table in pieces for column in table.columns.values())
             done = first_row * 8.0 * numbers / max(recording.time.size, 1)

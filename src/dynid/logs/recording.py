@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DataError
+from dynid.findings import Finding
 
 __all__ = ["Recording", "all_finite", "as_signal", "frozen", "sealed"]
 
@@ -85,7 +86,9 @@ class Recording:
     sha256: str = ""
     """Digest of the source's bytes."""
     notes: tuple[str, ...] = ()
-    """What the reader had to say: salvaged parts, converted units, ignored channels."""
+    """Remarks of the reader in words: converted units, ignored channels."""
+    findings: tuple[Finding, ...] = ()
+    """What the reader found wrong: the parts of a damaged file that were lost."""
     isolated: bool = False
     """Whether rows are picked samples with unknown gaps: `time` then only counts, and differences mean nothing."""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.logs.recording import all_finite
 
-__all__ = ["Clock", "read_clock", "resample", "uniform_grid"]
+__all__ = ["CLOCK_FAULTS", "Clock", "read_clock", "resample", "uniform_grid"]
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +25,16 @@ REPEATED = 0.05
 """Stamps closer than this share of a period count as repeated."""
 UNORDERED_SHARE = 0.01
 """Beyond this share of backward steps a clock is refused."""
+
+
+CLOCK_FAULTS = {
+    "not-finite": "time not finite",
+    "repeated-stamp": "repeated stamp",
+    "stamp-order": "stamp out of order",
+    "backward-time": "backward jump",
+    "gap": "gap",
+}
+"""Codes of what can be wrong with time stamps, and how people call it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +52,7 @@ class Clock:
     jitter_s: float
     """Standard deviation of the steps within stretches [s]."""
     faults: dict[str, int] = field(default_factory=dict)
-    """What was found -> how often: stamps not finite, repeated, out of order; backward jumps; gaps."""
+    """Code of a fault, a key of `CLOCK_FAULTS` and of `dynid.findings.CODES` -> number of times it occurs."""
 
     @property
     def rate_hz(self) -> float:
@@ -89,10 +99,10 @@ def read_clock(
         pieces.append(order[distinct])
     pieces, late = _split_at_gaps(pieces, stamps, gap)
     faults = {
-        "time not finite": int(len(time) - rows.size),
-        "repeated stamp": repeated,
-        "stamp out of order": unordered,
-        "backward jump": 0 if repair else int(np.count_nonzero(steps < -gap)),
+        "not-finite": int(len(time) - rows.size),
+        "repeated-stamp": repeated,
+        "stamp-order": unordered,
+        "backward-time": 0 if repair else int(np.count_nonzero(steps < -gap)),
         "gap": late if repair else int(np.count_nonzero(steps > gap)) + late,
     }
     chosen = np.concatenate(pieces)

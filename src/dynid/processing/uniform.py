@@ -13,7 +13,7 @@ from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.outliers import Extent, absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.source_clock import on_source_clock
-from dynid.processing.timing import GAP_PERIODS, Clock, read_clock, resample, uniform_grid
+from dynid.processing.timing import CLOCK_FAULTS, GAP_PERIODS, Clock, read_clock, resample, uniform_grid
 
 __all__ = ["Cleaning", "Stretch", "UniformRecording", "make_uniform"]
 
@@ -113,7 +113,7 @@ def make_uniform(
     )
     _check_rate(clock)
     notes.append(_describe(clock))
-    dropped.update({name: joints * count for name, count in clock.faults.items() if name in _DROPPED_STAMPS})
+    dropped.update({CLOCK_FAULTS[code]: joints * clock.faults.get(code, 0) for code in _DROPPED_STAMPS})
     effort = _usable_effort(recording, cleaning, dropped)
     wrench = recording.wrench
     if wrench is not None and not all_finite(wrench):
@@ -139,11 +139,15 @@ def make_uniform(
     if not stretches:
         raise DataError("no gap-free stretch of four samples is left", remedy="Record longer, without gaps.")
     return UniformRecording(
-        stretches=tuple(stretches), rate_hz=clock.rate_hz, dropped=dict(dropped), notes=tuple(notes)
+        stretches=tuple(stretches),
+        rate_hz=clock.rate_hz,
+        dropped={k: n for k, n in dropped.items() if n},
+        notes=tuple(notes),
     )
 
 
-_DROPPED_STAMPS = ("time not finite", "repeated stamp")
+_DROPPED_STAMPS = ("not-finite", "repeated-stamp")
+"""Faults of the clock whose rows are dropped."""
 
 
 def _usable_positions(
@@ -243,7 +247,7 @@ def _check_rate(clock: Clock) -> None:
 
 
 def _describe(clock: Clock) -> str:
-    faults = "".join(f"; {count} x {name}" for name, count in clock.faults.items())
+    faults = "".join(f"; {count} x {CLOCK_FAULTS[code]}" for code, count in clock.faults.items())
     jitter = 100 * clock.jitter_s / clock.period_s
     return (
         f"clock: {clock.rate_hz:.6g} Hz, step scatter {jitter:.2g} % of a period, "

@@ -98,4 +98,5 @@ def join_tables(folder: Path, files: Sequence[Path], tables: Sequence[Table]) ->
             columns[column] = np.concatenate([t.columns.get(column, gap) for t, gap in zip(holding, gaps, strict=True)])
     units = {column: unit for table in tables for column, unit in table.units.items()}
     notes = tuple(f"file {k + 1}: {note}" for k, table in enumerate(tables) for note in table.notes)
-    return Table(columns=columns, clocks=owners, units=units, epoch_ns=epoch, notes=(*notes, *beside))
+    lost = tuple(f"file {k + 1}: {loss}" for k, table in enumerate(tables) for loss in table.salvaged)
+    return Table(columns=columns, clocks=owners, units=units, epoch_ns=epoch, notes=(*notes, *beside), salvaged=lost)

@@ -62,7 +62,9 @@ class Table:
     epoch_ns: int = 0
     """Instant the clock columns count from [ns]; kept apart because a double cannot hold it and the nanoseconds."""
     notes: tuple[str, ...] = ()
-    """What the reader had to say."""
+    """Remarks of the reader, in words."""
+    salvaged: tuple[str, ...] = ()
+    """What was lost of a damaged file, one clause for each loss; empty for a whole file."""
 
     @property
     def names(self) -> tuple[str, ...]:

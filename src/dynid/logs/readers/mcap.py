@@ -35,11 +35,11 @@ def read(path: Path, options: Options) -> Table:
             if options.strict or not log.collector.count:
                 raise
             share = 100 * error_offset / size if (error_offset := log.offset) else 0.0
-            log.notes.append(
-                f"salvaged: {log.collector.count} messages from the first {share:.0f} % of the file; "
+            log.salvaged.append(
+                f"{log.collector.count} messages from the first {share:.0f} % of the file; "
                 f"then {error.reason} (byte {error_offset})"
             )
-    return log.collector.table(tuple(log.notes))
+    return log.collector.table(salvaged=tuple(log.salvaged))
 
 
 class _Log:
@@ -55,7 +55,7 @@ class _Log:
         self._crc = 0
         self._loose = False
         self.collector = MessageCollector()
-        self.notes: list[str] = []
+        self.salvaged: list[str] = []
         self.offset = 0
         """Where the last whole record ended [bytes]."""
 
@@ -115,7 +115,7 @@ class _Log:
             place = f"byte {self.offset}"
             if self._strict:
                 raise LogReadError(f"a chunk is damaged ({error})", place=place) from error
-            self.notes.append(f"salvaged: a damaged chunk at {place} was left out ({error})")
+            self.salvaged.append(f"a damaged chunk at {place} was left out ({error})")
             return
         for opcode, record in _records(records):
             self._record(opcode, record)
@@ -133,7 +133,7 @@ class _Log:
         except Exception:  # where exactly it was cut decides which
             pass
         if self.collector.count > before:
-            self.notes.append(f"salvaged: {self.collector.count - before} messages of a chunk cut off, not verified")
+            self.salvaged.append(f"{self.collector.count - before} messages of a chunk cut off, not verified")
 
     def _record(self, opcode: int, body: bytes) -> None:
         """A schema, a channel or a message; everything else is passed over."""

@@ -59,8 +59,12 @@ class MessageCollector:
         if len(entry.payloads) >= BATCH:
             _flush(entry)
 
-    def table(self, notes: tuple[str, ...] = ()) -> Table:
+    def table(self, *, notes: tuple[str, ...] = (), salvaged: tuple[str, ...] = ()) -> Table:
         """Everything collected.
+
+        Args:
+            notes: Remarks of the reader.
+            salvaged: What was lost of a damaged bag.
 
         Raises:
             LogReadError: If nothing of use was found; the remedy lists what the bag holds.
@@ -84,7 +88,9 @@ class MessageCollector:
         said = tuple(f"{name}: {clock[1]}" for name, clock in clocks.items())
         left = (f"topics not used: {', '.join(list(self._other)[:12])}",) if self._other else ()
         units = {name: "s" if name in owners.values() else "SI" for name in columns}
-        return Table(columns=columns, clocks=owners, units=units, epoch_ns=epoch, notes=(*notes, *said, *left))
+        return Table(
+            columns=columns, clocks=owners, units=units, epoch_ns=epoch, notes=(*notes, *said, *left), salvaged=salvaged
+        )
 
 
 def _flush(entry: _Topic) -> None:

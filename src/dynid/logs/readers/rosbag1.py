@@ -25,7 +25,7 @@ def read(path: Path, options: Options) -> Table:
     """Read the joint states and wrenches of a bag; what follows a cut is left out and reported."""
     size = path.stat().st_size
     bag = _Bag()
-    notes = []
+    lost = []
     with path.open("rb") as stream:
         if stream.read(len(MAGIC)) != MAGIC:
             raise LogReadError("it is not a ROS 1 bag of format 2.0", place="byte 0")
@@ -45,8 +45,8 @@ def read(path: Path, options: Options) -> Table:
                     remedy="Copy it again from where it was recorded, or mend it with `rosbag reindex`.",
                 ) from error
             share = 100 * offset / size
-            notes.append(f"salvaged: {bag.collector.count} messages from the first {share:.0f} % of the file ({error})")
-    return bag.collector.table(tuple(notes))
+            lost.append(f"{bag.collector.count} messages from the first {share:.0f} % of the file ({error})")
+    return bag.collector.table(salvaged=tuple(lost))
 
 
 def _body(stream: IO[bytes], size: int, fields: Fields, bag: _Bag, options: Options) -> bytes:

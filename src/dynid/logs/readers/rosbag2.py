@@ -29,17 +29,18 @@ def read(path: Path, options: Options) -> Table:
     with closing(sqlite3.connect(address, uri=True)) as database:
         size = path.stat().st_size
         _restrict(database, size)
-        collector, notes = MessageCollector(), []
+        collector = MessageCollector()
+        notes, lost = [], []
         wanted = dict(_topics(database, collector))
         try:
             _collect(database, wanted, collector, lambda done: options.tell(done, size))
         except (sqlite3.DatabaseError, LogReadError) as error:
             if options.strict or not collector.count:
                 raise
-            notes.append(f"salvaged: {collector.count} messages before the damage ({error})")
+            lost.append(f"{collector.count} messages before the damage ({error})")
     if path.with_name(path.name + "-wal").exists():
         notes.append("a write-ahead log stands beside the bag; its messages were not read")
-    return collector.table(tuple(notes))
+    return collector.table(notes=tuple(notes), salvaged=tuple(lost))
 
 
 def _restrict(database: sqlite3.Connection, size: int) -> None:

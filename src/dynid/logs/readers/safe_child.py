@@ -51,6 +51,10 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFA
 """Fewer threads and pools, for each reserves address space that the limit would count."""
 
 
+_WORDS = ("notes", "salvaged")
+"""Fields of a table that are tuples of text."""
+
+
 class SafeChild:
     """A process that reads files one after another; after a crash or a timeout the next read starts a new one."""
 
@@ -107,7 +111,8 @@ class SafeChild:
                 if "error" in header:
                     raise LogReadError(path=path, **header["error"])
                 if "table" in header:
-                    yield Table(columns=columns, **{**header["table"], "notes": tuple(header["table"]["notes"])})
+                    words = {name: tuple(header["table"][name]) for name in _WORDS}
+                    yield Table(columns=columns, **{**header["table"], **words})
         finally:
             if not complete:  # what the child still has to say must not answer the next question
                 self.close()
@@ -245,7 +250,8 @@ def main() -> None:
 
 def _header(table: Table) -> dict[str, Any]:
     """Everything of a table but its numbers."""
-    about = {"clocks": dict(table.clocks), "units": dict(table.units), "epoch_ns": table.epoch_ns, "notes": table.notes}
+    about = {name: getattr(table, name) for name in ("epoch_ns", *_WORDS)}
+    about |= {"clocks": dict(table.clocks), "units": dict(table.units)}
     return {"shapes": [(name, column.shape) for name, column in table.columns.items()], "table": about}
 
 

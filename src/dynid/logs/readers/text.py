@@ -32,7 +32,7 @@ def read(path: Path, options: Options) -> Table:
         raise LogReadError("it is empty", remedy="Record it again.")
     with path.open("rb") as stream:
         source: IO[bytes] = stream
-        begin, end, notes = _trim(stream, options)
+        begin, end, lost = _trim(stream, options)
         stream.seek(begin)
         head = stream.read(min(end - begin, HEAD_BYTES))
         if _QUOTED.search(head):
@@ -43,20 +43,21 @@ def read(path: Path, options: Options) -> Table:
         dialect = sniff(_lines(head, complete=begin + len(head) == end), options)
         start = begin + _offset(head, dialect.first_line)
         values, cut = parse_rows(source, start, end, dialect, options)
+    notes = []
     if not dialect.named:
         notes.append("no header: columns are named c1, c2, ...")
     if cut:
-        notes.append(f"salvaged: the last line was cut off and left out ({values.shape[1]} rows kept)")
+        lost.append(f"the last line was cut off and left out ({values.shape[1]} rows kept)")
     kept = [name for name, numeric in zip(dialect.names, dialect.numeric) if numeric]
     words = [name for name, numeric in zip(dialect.names, dialect.numeric) if not numeric]
     if words:
         notes.append(f"columns without numbers were left out: {', '.join(words)}")
     units = {name: unit for name, unit in zip(dialect.names, dialect.units) if unit and name in kept}
-    return Table(columns=dict(zip(kept, values)), units=units, notes=tuple(notes))
+    return Table(columns=dict(zip(kept, values)), units=units, notes=tuple(notes), salvaged=tuple(lost))
 
 
 def _trim(stream: IO[bytes], options: Options) -> tuple[int, int, list[str]]:
-    """Where the text begins and ends: behind a byte order mark, before the zeros that a power cut leaves."""
+    """Where the text begins (after a byte order mark) and ends (before zeros of a power cut), and what is lost."""
     head = stream.read(4)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise LogReadError("it is UTF-16 text", place="byte 0", remedy="Save it as UTF-8.")
@@ -74,7 +75,7 @@ def _trim(stream: IO[bytes], options: Options) -> tuple[int, int, list[str]]:
         return begin, end, []
     if options.strict or end == begin:
         raise LogReadError("it ends in zero bytes", place=f"byte {end}", remedy="Read it without strict to salvage it.")
-    return begin, end, [f"salvaged: {size - end} zero bytes at the end were left out"]
+    return begin, end, [f"{size - end} zero bytes at the end were left out"]
 
 
 def _unquoted(text: bytes) -> bytes:
