@@ -8,7 +8,7 @@ Every part of dynid that has something to say about a robot, a log, a control la
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Literal
 
@@ -19,6 +19,27 @@ _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
+        # robot models, from robot/check.py
+        "copied-inertia": "Three links or more of one chain have the same mass and inertia, as if from a template.",
+        "far-centre-of-mass": "The centre of mass is far away from the link.",
+        "inertia-without-mass": "A link has an inertia tensor but no mass.",
+        "mass-without-inertia": "A link has mass but a zero inertia tensor.",
+        "massless-body": "A joint moves a body without mass.",
+        "narrow-inertia": "The radius of gyration is far too small for the link.",
+        "negative-friction": "A friction or rotor parameter that cannot be negative is negative.",
+        "negative-mass": "A link has a negative mass.",
+        "negative-moment": "A principal moment of inertia is negative.",
+        "no-effort-limit": "A joint has no limit of its torque or force.",
+        "no-position-limits": "A joint that is not continuous has no position limits.",
+        "no-travel": "The position limits of a joint leave no motion.",
+        "no-velocity-limit": "A joint has no velocity limit.",
+        "rounded-angle": "Right angles of the model are rounded, which adds terms to the equations.",
+        "triangle-inequality": "One principal moment of inertia exceeds the sum of the other two.",
+        "unusual-gravity": "Gravity is not as strong as on Earth's ground.",
+        "unusual-mass": "A mass is so small or large that its unit is probably wrong.",
+        "wide-inertia": "The radius of gyration is far too large for the link.",
+        "zero-effort-limit": "The torque or force limit of a joint is zero.",
+        "zero-velocity-limit": "The velocity limit of a joint is zero.",
         # logs and motion, from gate/
         "backward-time": "Time stamps run backwards.",
         "change": "The robot or its load changed during the log.",
@@ -90,6 +111,10 @@ class Finding:
             raise KeyError(f"finding code '{self.code}' is not listed in dynid.findings.CODES")
         object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
 
+    def to_dict(self) -> dict[str, object]:
+        """Its fields by name, with the evidence as a plain dict: what JSON can hold."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"evidence": dict(self.evidence)}
+
     def __str__(self) -> str:
         """One line."""
         where = self.where if self.joint is None else f"{self.where} of {self.joint}"
@@ -100,7 +125,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class QualityReport:
-    """All findings about one recording, the gravest first."""
+    """All findings about one recording or one robot model, the gravest first."""
 
     source: str
     findings: tuple[Finding, ...]
@@ -112,7 +137,7 @@ class QualityReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing forbids using the recording."""
+        """Whether no finding is an error."""
         return not any(f.severity == "error" for f in self.findings)
 
     @property

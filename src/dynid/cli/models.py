@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +86,7 @@ def check(
             result = check_recording(undelayed(recording, delay, robot), robot, progress=checking)
             notes = recording.notes
     if as_json:
-        print_json([dataclasses.asdict(finding) for finding in result.findings])
+        print_json([finding.to_dict() for finding in result.findings])
     else:
         click.echo(str(result))
         for note in notes:

@@ -8,63 +8,39 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.findings import Finding, QualityReport, Severity
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 
-__all__ = ["Finding", "ModelCheck", "Severity", "check_robot"]
+__all__ = ["check_robot"]
 
-Severity = Literal["error", "warning", "note"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing to look at."""
-
-    severity: Severity
-    place: str
-    """Link or joint concerned."""
-    message: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCheck:
-    """All findings about one robot, the worst first."""
-
-    robot_name: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is impossible; warnings and notes may remain."""
-        return not any(finding.severity == "error" for finding in self.findings)
-
-    def __str__(self) -> str:
-        """A headline, then one line per finding with its remedy below it."""
-        counts = {word: sum(f.severity == word for f in self.findings) for word in _ORDER}
-        summary = ", ".join(f"{n} {word}{'s' * (n != 1)}" for word, n in counts.items() if n) or "nothing to report"
-        width = max((len(finding.place) for finding in self.findings), default=0)
-        lines = [f"{self.robot_name}: {summary}"]
-        for finding in self.findings:
-            lines.append(f"  {finding.severity:<7}  {finding.place:<{width}}  {finding.message}")
-            lines.append(f"  {'':<7}  {'':<{width}}  -> {finding.remedy}")
-        return "\n".join(lines)
+LIGHTEST_KG, HEAVIEST_KG = 1e-6, 1e3
+"""Masses of links outside this range are more likely in another unit (convention)."""
+ROUNDING = 1e-6
+"""Part of the largest principal moment by which files may miss the triangle inequality (convention: six digits)."""
+FAR, WIDE, NARROW = 3.0, 3.0, 0.005
+"""Distance of the centre of mass, and radius of gyration at most and at least, as multiples of the link's size, beyond
+which a unit or a frame is probably wrong (convention)."""
+TEMPLATE = 3
+"""Links of one chain with the same ten numbers that look like a template (convention)."""
+EXACT, ROUNDED = 1e-13, 1e-4
+"""Distance of a matrix entry from -1, 0 or 1 that is rounding of float64, and of a written angle such as 1.5708."""
+EARTH = (9.7, 9.9)
+"""Strength of gravity on Earth's ground [m/s^2], with a margin."""
 
 
-_ORDER: tuple[Severity, ...] = ("error", "warning", "note")
-
-
-def check_robot(robot: Robot) -> ModelCheck:
+def check_robot(robot: Robot) -> QualityReport:
     """List what is unphysical or suspicious in a robot model, each with a remedy."""
-    findings = [finding for rule in _RULES for finding in rule(robot)]
-    return ModelCheck(robot.name, tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity))))
+    return QualityReport.of(robot.name, (finding for rule in _RULES for finding in rule(robot)))
+
+
+def _found(code: str, severity: Severity, where: str, message: str, remedy: str) -> Finding:
+    return Finding(code=code, severity=severity, where=where, message=message, remedy=remedy)
 
 
 # --- links ------------------------------------------------------------------------------------------------------------
@@ -74,11 +50,21 @@ def _masses(robot: Robot) -> Iterator[Finding]:
     for link in _links_with_inertia(robot):
         mass = link.inertia.mass
         if mass < 0.0:
-            yield Finding("error", _of(link), f"the mass is negative: {mass:g} kg", "Measure or identify it.")
+            yield _found(
+                "negative-mass", "error", _of(link), f"the mass is negative: {mass:g} kg", "Measure or identify it."
+            )
         elif mass == 0.0:
-            yield Finding("error", _of(link), "it has inertia but no mass", "Give it its mass, or no inertia.")
-        elif not 1e-6 <= mass <= 1e3:
-            yield Finding("warning", _of(link), f"its mass is {mass:g} kg", "Check the unit: kg, not g or t.")
+            yield _found(
+                "inertia-without-mass",
+                "error",
+                _of(link),
+                "it has inertia but no mass",
+                "Give it its mass, or no inertia.",
+            )
+        elif not LIGHTEST_KG <= mass <= HEAVIEST_KG:
+            yield _found(
+                "unusual-mass", "warning", _of(link), f"its mass is {mass:g} kg", "Check the unit: kg, not g or t."
+            )
 
 
 def _tensors(robot: Robot) -> Iterator[Finding]:
@@ -89,37 +75,44 @@ def _tensors(robot: Robot) -> Iterator[Finding]:
         moments = _principal_moments(link.inertia)
         shown = ", ".join(f"{moment:.4g}" for moment in moments)
         remedy = "Take the tensor from CAD again (about the centre of mass, in kg m^2), or identify it."
-        slack = 1e-6 * max(abs(moments[0]), moments[2])  # files are rounded
+        slack = ROUNDING * max(abs(moments[0]), moments[2])  # files are rounded
         if not moments.any():
-            yield Finding("warning", _of(link), "it has mass but a zero inertia tensor", remedy)
+            yield _found("mass-without-inertia", "warning", _of(link), "it has mass but a zero inertia tensor", remedy)
         elif moments[0] < -slack:
-            yield Finding("error", _of(link), f"a principal moment of inertia is negative: {shown} kg m^2", remedy)
+            yield _found(
+                "negative-moment",
+                "error",
+                _of(link),
+                f"a principal moment of inertia is negative: {shown} kg m^2",
+                remedy,
+            )
         elif moments[0] + moments[1] < moments[2] - slack:
             text = f"its principal moments break the triangle inequality: {shown} kg m^2"
-            yield Finding("error", _of(link), text, remedy)
+            yield _found("triangle-inequality", "error", _of(link), text, remedy)
 
 
 def _placement(robot: Robot) -> Iterator[Finding]:
     """Mass far from where the link is, or spread far wider or narrower than the link."""
     typical = _typical_length(robot)
     for link in _links_with_inertia(robot):
-        if link.inertia.mass < 1e-6:  # reported already, and too small to divide by
+        if link.inertia.mass < LIGHTEST_KG:  # reported already, and too small to divide by
             continue
         points = _joint_points(robot, link)
         size = max([float(np.linalg.norm(point)) for point in points] + [typical])
         away = min(_distance_to_segment(link.inertia.com, point) for point in [*points, np.zeros(3)])
         spread = float(np.sqrt(max(_principal_moments(link.inertia)[2], 0.0) / link.inertia.mass))
-        if away > 3.0 * size:
+        if away > FAR * size:
             text = f"the centre of mass is {away:.3g} m from the line between its joints, which are {size:.3g} m apart"
-            yield Finding("warning", _of(link), text, "Check its unit (m) and frame (the link's, not the CAD file's).")
-        if spread > 3.0 * size:
+            remedy = "Check its unit (m) and frame (the link's, not the CAD file's)."
+            yield _found("far-centre-of-mass", "warning", _of(link), text, remedy)
+        if spread > WIDE * size:
             text = f"the radius of gyration is {spread:.3g} m for a link of about {size:.3g} m"
-            yield Finding(
-                "warning", _of(link), text, "Check the unit (kg m^2) and the point (centre of mass) it is about."
-            )
-        if 0.0 < spread < 0.005 * size:
+            remedy = "Check the unit (kg m^2) and the point (centre of mass) it is about."
+            yield _found("wide-inertia", "warning", _of(link), text, remedy)
+        if 0.0 < spread < NARROW * size:
             text = f"the radius of gyration is only {spread * 1e3:.3g} mm for a link of about {size:.3g} m"
-            yield Finding("warning", _of(link), text, "Check the unit (kg m^2), or identify the tensor.")
+            remedy = "Check the unit (kg m^2), or identify the tensor."
+            yield _found("narrow-inertia", "warning", _of(link), text, remedy)
 
 
 def _copies(robot: Robot) -> Iterator[Finding]:
@@ -130,9 +123,10 @@ def _copies(robot: Robot) -> Iterator[Finding]:
         groups[link.inertia.vector.tobytes()].append(link.name)
     for names in groups.values():
         longest = max((_chain_members(name, above, set(names)) for name in names), key=len)
-        if len(longest) >= 3:
+        if len(longest) >= TEMPLATE:
             text = "they all have the same mass and inertia, as if copied from a template"
-            yield Finding("warning", _listed("link", longest), text, "Replace them by CAD values, or identify them.")
+            remedy = "Replace them by CAD values, or identify them."
+            yield _found("copied-inertia", "warning", _listed("link", longest), text, remedy)
 
 
 def _massless_ends(robot: Robot) -> Iterator[Finding]:
@@ -140,7 +134,8 @@ def _massless_ends(robot: Robot) -> Iterator[Finding]:
     for index, body in enumerate(robot.bodies):
         if index not in carriers and not body.inertia.vector.any():
             text = "it moves a body without mass, so its acceleration is not defined"
-            yield Finding("warning", f"joint '{body.joint.name}'", text, "Give the body its mass, or lock the joint.")
+            remedy = "Give the body its mass, or lock the joint."
+            yield _found("massless-body", "warning", f"joint '{body.joint.name}'", text, remedy)
 
 
 # --- joints -----------------------------------------------------------------------------------------------------------
@@ -148,37 +143,54 @@ def _massless_ends(robot: Robot) -> Iterator[Finding]:
 
 def _limits(robot: Robot) -> Iterator[Finding]:
     """Limits that are missing or leave no motion, one finding for all joints alike."""
-    cases: tuple[tuple[Severity, str, str, Callable[[Joint], bool]], ...] = (
+    cases: tuple[tuple[str, Severity, str, str, Callable[[Joint], bool]], ...] = (
         (
+            "no-position-limits",
             "warning",
-            "no position limits",
+            "it has no position limits",
             "Add lower and upper, or declare the joint continuous.",
             lambda j: j.kind != "continuous" and not np.isfinite([j.limits.lower, j.limits.upper]).all(),
         ),
-        ("warning", "the position limits leave no motion", "Correct lower and upper, or make the joint fixed.", _stuck),
-        ("warning", "the velocity limit is zero", "Give it in rad/s or m/s.", lambda j: j.limits.velocity == 0.0),
-        ("warning", "the effort limit is zero", "Give it in N m or N.", lambda j: j.limits.effort == 0.0),
         (
+            "no-travel",
             "warning",
-            "no velocity limit",
+            "the position limits leave no motion",
+            "Correct lower and upper, or make the joint fixed.",
+            lambda j: j.limits.lower == j.limits.upper,
+        ),
+        (
+            "zero-velocity-limit",
+            "warning",
+            "the velocity limit is zero",
+            "Give it in rad/s or m/s.",
+            lambda j: j.limits.velocity == 0.0,
+        ),
+        (
+            "zero-effort-limit",
+            "warning",
+            "the effort limit is zero",
+            "Give it in N m or N.",
+            lambda j: j.limits.effort == 0.0,
+        ),
+        (
+            "no-velocity-limit",
+            "warning",
+            "it has no velocity limit",
             "Add one, or use with_limits, before a motion is designed.",
             lambda j: bool(np.isinf(j.limits.velocity)),
         ),
         (
+            "no-effort-limit",
             "note",
-            "no effort limit",
+            "it has no effort limit",
             "Add one, or use with_limits, to keep designed motions within the drives' torque.",
             lambda j: bool(np.isinf(j.limits.effort)),
         ),
     )
-    for severity, message, remedy, applies in cases:
+    for code, severity, message, remedy, applies in cases:
         names = [joint.name for joint in robot.moving_joints if applies(joint)]
         if names:
-            yield Finding(severity, _listed("joint", names), message, remedy)
-
-
-def _stuck(joint: Joint) -> bool:
-    return joint.limits.lower == joint.limits.upper
+            yield _found(code, severity, _listed("joint", names), message, remedy)
 
 
 def _friction(robot: Robot) -> Iterator[Finding]:
@@ -187,7 +199,8 @@ def _friction(robot: Robot) -> Iterator[Finding]:
             for symbol, value, positive in zip(model.symbols, model.values, model.physical, strict=True):
                 if positive and value < 0.0:
                     text = f"{type(model).__name__} ({symbol}) is negative: {value:g}"
-                    yield Finding("error", f"joint '{joint.name}'", text, "Correct the sign, or identify it.")
+                    remedy = "Correct the sign, or identify it."
+                    yield _found("negative-friction", "error", f"joint '{joint.name}'", text, remedy)
 
 
 def _rounded_angles(robot: Robot) -> Iterator[Finding]:
@@ -195,18 +208,18 @@ def _rounded_angles(robot: Robot) -> Iterator[Finding]:
     for joint in robot.joints:
         entries = np.abs(np.concatenate([joint.T_parent_joint[:3, :3].ravel(), joint.axis]))
         off = np.minimum(np.abs(entries - 1.0), entries)
-        if np.any((off > 1e-13) & (off <= 1e-4)):
+        if np.any((off > EXACT) & (off <= ROUNDED)):
             names.append(joint.name)
     if names:
         text = "right angles are rounded (1.5708 for pi/2), which adds terms to the equations"
-        yield Finding("note", _listed("joint", names), text, "Use robot.snapped() to make them exact.")
+        yield _found("rounded-angle", "note", _listed("joint", names), text, "Use robot.snapped() to make them exact.")
 
 
 def _gravity(robot: Robot) -> Iterator[Finding]:
     strength = float(np.linalg.norm(robot.gravity))
-    if not 9.7 <= strength <= 9.9:
+    if not EARTH[0] <= strength <= EARTH[1]:
         remedy = "Pass gravity=(0, 0, -9.81), or keep it if the robot is not on Earth's ground."
-        yield Finding("note", "robot", f"gravity is {strength:.4g} m/s^2", remedy)
+        yield _found("unusual-gravity", "note", "robot", f"gravity is {strength:.4g} m/s^2", remedy)
 
 
 _RULES: tuple[Callable[[Robot], Iterator[Finding]], ...] = (
