@@ -44,7 +44,7 @@ def test_an_identification_shows_its_torques(fit: Identification, pyplot: Any) -
     figure = dynid.plot(fit)
     run = fit.equations.experiments[0]
     lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
-    assert set(lines) == {"measured", "before", "identified", "residual"}
+    assert set(lines) == {"measured", "prior model", "identified", "residual"}
     assert np.allclose(lines["identified"].get_ydata(), fit.torque(run)[:, 0])
     assert np.allclose(lines["residual"].get_ydata(), (run.effort - fit.torque(run))[:, 0], equal_nan=True)
     assert len(figure.axes) == 4 * fit.robot.dof
@@ -72,7 +72,7 @@ def test_a_plan_shows_the_motion(fit: Identification, pyplot: Any) -> None:
 
 
 def test_what_has_no_picture_is_refused(fit: Identification, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(dynid.ArgumentError, match="no picture of str"):
+    with pytest.raises(dynid.ArgumentError, match="cannot draw a str"):
         dynid.plot("fit")
     load = builtins.__import__
 

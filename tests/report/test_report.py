@@ -15,14 +15,17 @@ import pytest
 
 from dynid.errors import DataError
 from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.registry import ESTIMATORS, estimator_class
 from dynid.links.identify import Identification, identify
 from dynid.links.validation import Validation, validate
+from dynid.parameters.base import REFERENCES
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.report.page import Page
 from dynid.report.parameter_sections import base_marks, standard_marks
 from dynid.report.plots import torque_picture
+from dynid.report.provenance import PAPERS
 from dynid.report.report import identification_page, report_html, write_report
 from dynid.report.series import autocorrelate, bin_residuals, joint_torques, mean_over_speed, relative_error, thin
 from dynid.robot.zoo import cylindrical
@@ -178,3 +181,19 @@ def test_charts_keep_peaks_and_survive_odd_data() -> None:
     assert "nan" not in svg.replace(">nan<", "")
     assert "<b>" not in svg
     assert arrange_charts([]).startswith("<svg")
+
+
+def test_every_reference_has_its_paper() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "references.md").read_text()
+    methods = {key for keys in REFERENCES.values() for key in keys}
+    used = methods | {key for name in ESTIMATORS for key in estimator_class(name).references}
+    assert used <= set(PAPERS)
+    assert all(f"[{key}]" in page for key in PAPERS)
+
+
+def test_an_identification_cites_the_papers_of_its_estimator(result: tuple[Identification, Validation]) -> None:
+    fit, _ = result
+    text = identification_page(fit).to_markdown()
+    assert fit.estimate.references
+    for key in ("Atkeson1986", *fit.base.references, *fit.estimate.references):
+        assert f"**{key}**" in text

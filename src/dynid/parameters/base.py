@@ -94,6 +94,13 @@ def _axis_words(direction: Floats) -> str:
 
 
 Method = Literal["closed-form", "minimal-combinations", "numeric", "structural"]
+REFERENCES: Mapping[Method, tuple[str, ...]] = {
+    "closed-form": ("GautierKhalil1990",),
+    "minimal-combinations": ("Lin1995",),
+    "numeric": ("Izaguirre1992",),
+    "structural": (),
+}
+"""Papers that each method comes from: keys of docs/references.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -177,6 +184,7 @@ def base_parameters(
         symbols=symbols,
         reasons=_reasons(robot, layout, hidden, motion),
         method=chosen + found.remark,
+        references=REFERENCES[chosen],
         motion=motion.words(robot),
         rank_gap=found.gap,
     )

@@ -47,6 +47,8 @@ class BaseParameters:
     """For every parameter that never acts, why."""
     method: str
     """How the combinations were found."""
+    references: tuple[str, ...] = ()
+    """Papers of the method: keys of docs/references.md."""
     motion: str = "every motion"
     """What the robot may do; a restricted motion reveals less."""
     rank_gap: float = float("inf")

@@ -1,9 +1,9 @@
-"""Where a result comes from: data, settings, versions, and the papers whose methods it used."""
+"""Sections of the report on origin: data, settings, versions, and the papers of the methods."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dynid.links.identify import Identification
@@ -25,33 +25,28 @@ PAPERS = {
     "Dynamics, International Journal of Robotics Research 11(4), 1992",
     "LeeWensingPark2020": "T. Lee, P. M. Wensing, F. C. Park, Geometric Robot Dynamic Identification: A Convex "
     "Programming Approach, IEEE Transactions on Robotics 36(2), 2020",
+    "Janot2014": "A. Janot, P.-O. Vandanjon, M. Gautier, A Generic Instrumental Variable Approach for Industrial Robot "
+    "Identification, IEEE Transactions on Control Systems Technology 22(1), 2014",
+    "Gautier2013": "M. Gautier, A. Janot, P.-O. Vandanjon, A New Closed-Loop Output Error Method for Parameter "
+    "Identification of Robot Dynamics, IEEE Transactions on Control Systems Technology 21(2), 2013",
 }
-_USES = (
-    ("closed", "GautierKhalil1990"),
-    ("minimal", "Lin1995"),
-    ("numeric", "Izaguirre1992"),
-    ("physical", "LeeWensingPark2020"),
-    ("feasible", "LeeWensingPark2020"),
-    ("weighted", "Izaguirre1992"),
-    ("excit", "GautierKhalil1992"),
-    ("link", "Atkeson1986"),
-)
+"""Bibliographic entry of every key of docs/references.md that a method may refer to."""
+ORIGIN = "Atkeson1986"
+"""The paper that every identification rests on: torques are linear in the inertial parameters."""
 
 
-def citations(*methods: str) -> tuple[tuple[str, str], ...]:
-    """(key, paper) of what methods rest on, by the words in their descriptions; [Atkeson1986] started it all."""
-    said = " ".join(methods).lower()
-    used = ["Atkeson1986", *(key for word, key in _USES if word in said)]
-    return tuple((key, PAPERS[key]) for key in dict.fromkeys(used))
+def citations(references: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Look up papers: (key, bibliographic entry) of `ORIGIN` and of every reference, each once."""
+    return tuple((key, PAPERS[key]) for key in dict.fromkeys([ORIGIN, *references]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Provenance(Section):
-    """Which data, treated how; which methods."""
+    """The data with their processing, and the methods with their papers."""
 
     fit: Identification
     data: Sequence[Mapping[str, Any]]
-    """As `dynid.export.result_file.data_facts` gives them."""
+    """Facts of each run, as `dynid.export.result_file.data_facts` returns them."""
 
     @property
     def title(self) -> str:
@@ -59,7 +54,7 @@ class Provenance(Section):
         return "Data and methods"
 
     def blocks(self) -> Sequence[Block]:
-        """Recipe of every run, hashes, joints, papers."""
+        """Statistics of the joints, processing and checksum of every run, papers."""
         estimate = self.fit.estimate
         joints = tuple(
             (name, int(count), float(std), float(factor), float(error))
@@ -72,24 +67,27 @@ class Provenance(Section):
                 strict=False,
             )
         )
-        header = ("joint", "samples", "residual std", "samples per independent one", "training error %")
-        how = f"Base parameters by {self.fit.base.method}; values by {estimate.method}."
-        papers: list[Block] = [Heading("To cite"), Bullets(citations(self.fit.base.method, estimate.method))]
+        header = ("joint", "samples", "residual std", "autocorrelation factor", "training error %")
+        how = f"Base parameters were found by the method {self.fit.base.method}, their values by {estimate.method}."
+        papers: list[Block] = [
+            Heading("Papers to cite"),
+            Bullets(citations([*self.fit.base.references, *estimate.references])),
+        ]
         return [Text(how), Rows(header, joints), *(block for run in self.data for block in _run(run)), *papers]
 
 
 def _run(run: Mapping[str, Any]) -> list[Block]:
     dropped = ", ".join(f"{count} {reason}" for reason, count in run["dropped"].items()) or "nothing"
-    facts = f"sha256 {run['sha256'] or 'none'}; {run['samples']} samples at {run['rate_hz']:g} Hz; left out: {dropped}"
+    facts = f"sha256 {run['sha256'] or 'none'}; {run['samples']} samples at {run['rate_hz']:g} Hz; dropped: {dropped}"
     return [Heading(run["source"]), Text(facts, "hint"), Bullets(tuple(("", step) for step in run["recipe"]))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settings(Section):
-    """The command that made the page: its options, its inputs' digests, the versions it ran with."""
+    """The command that made the page: options, checksums of the inputs, versions of the software."""
 
     command: str
-    """To type again."""
+    """The command line."""
     options: Mapping[str, str]
     inputs: Sequence[tuple[str, str]]
     """(path, SHA-256)"""
@@ -101,28 +99,29 @@ class Settings(Section):
         return "Settings"
 
     def blocks(self) -> Sequence[Block]:
-        """Everything needed to make it again."""
+        """Everything needed to repeat the run."""
         return [
             Code(self.command),
             Rows(("option", "value"), tuple(self.options.items())),
             Heading("Inputs"),
             Rows(("file", "SHA-256"), tuple(self.inputs)),
             Heading("Versions"),
-            Rows(("what", "version"), tuple(self.versions.items())),
+            Rows(("package", "version"), tuple(self.versions.items())),
         ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Methods(Section):
-    """The papers behind a page that is no identification."""
+    """Papers of the methods behind a page."""
 
-    methods: tuple[str, ...] = field(default=())
+    references: tuple[str, ...] = ()
+    """Keys of docs/references.md."""
 
     @property
     def title(self) -> str:
         """Heading."""
-        return "To cite"
+        return "Papers to cite"
 
     def blocks(self) -> Sequence[Block]:
-        """Papers."""
-        return [Bullets(citations(*self.methods))]
+        """A list of papers."""
+        return [Bullets(citations(self.references))]

@@ -70,7 +70,7 @@ def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), 
         LoadBox(study, flange),
         Replay(study.robot_with_load, run),
         *extra,
-        Methods((study.load.method, "load")),
+        Methods(),
     ]
     return Page.of(f"{study.robot.name}: identified load", sections)
 
@@ -78,7 +78,7 @@ def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), 
 def plan_page(plan: Excitation, extra: Sequence[Section] = (), robot: Robot | None = None) -> Page:
     """Make the page of a designed motion; with the robot it also shows torques and plays the motion."""
     moving = [PlannedMotion(plan, robot)] if robot is not None else []
-    sections = [Plan(plan, robot), *moving, Search(plan), *extra, Methods(("excitation",))]
+    sections = [Plan(plan, robot), *moving, Search(plan), *extra, Methods(("GautierKhalil1992",))]
     return Page.of(f"{plan.robot}: exciting motion", sections)
 
 
