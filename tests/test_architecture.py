@@ -21,6 +21,7 @@ LAYERS = [
     ["plain_data"],
     ["spatial"],
     ["checks"],
+    ["settings"],
     ["terms"],
     ["robot"],
     ["dynamics", "tape"],

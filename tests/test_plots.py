@@ -16,6 +16,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import MotionLimits
 from dynid.links.identify import Identification, identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -29,7 +30,7 @@ def fit() -> Identification:
     run = process(
         simulate_experiment(robot, sum_of_sines(6, seed=0), rate_hz=100, duration_s=8, noise=Noise(effort=0.1), seed=0)
     )
-    return identify(robot, run, estimator=WLS())
+    return identify(robot, run, Recipe.bare(), estimator=WLS())
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def identified(robot: dynid.Robot) -> dynid.Robot:
     log = simulate_experiment(
         robot, plan.trajectory, rate_hz=500.0, noise=Noise(position=1e-5, effort=0.1), with_velocity=False
     )
-    return dynid.identify(robot, dynid.process(log)).identified
+    return dynid.identify(robot, dynid.process(log), dynid.Recipe.bare()).identified
 
 
 def aware(model: dynid.Robot, move: dynid.Trajectory) -> ComputedTorque:

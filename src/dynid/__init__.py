@@ -125,6 +125,7 @@ _HOME = {
     "dynid.export.payload_dialogs": ["payload_dialogs"],
     "dynid.export.result_file": ["read_result", "write_result"],
     "dynid.links.identify": ["Identification", "identify"],
+    "dynid.links.recipe": ["Recipe"],
     "dynid.load.load": ["Load"],
     "dynid.load.sensor_calibration": ["SensorCalibration", "calibrate_sensor"],
     "dynid.load.drive_gains": [

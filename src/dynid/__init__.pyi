@@ -120,6 +120,7 @@ from dynid.kernels import velocity_torque as velocity_torque
 from dynid.kernels import wrench_regressor as wrench_regressor
 from dynid.links.identify import Identification as Identification
 from dynid.links.identify import identify as identify
+from dynid.links.recipe import Recipe as Recipe
 from dynid.links.significance import essential_parameters as essential_parameters
 from dynid.links.significance import significant_parameters as significant_parameters
 from dynid.links.validation import Validation as Validation

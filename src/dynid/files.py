@@ -1,15 +1,17 @@
-"""Writing files so that nothing half-written stays: temporary file, fsync, rename."""
+"""Files: written whole or not at all (temporary file, fsync, rename), hashed, measured."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
-from dynid.errors import ExportError
+from dynid.errors import DataError, ExportError
 
-__all__ = ["write_atomically"]
+__all__ = ["file_digest", "make_folder", "size_mb", "write_atomically"]
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, force: bool = False) -> Path:
@@ -27,7 +29,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         if not force and os.path.lexists(target):
-            raise ExportError("the file exists already", path=target, remedy="Choose another name, or pass force=True.")
+            remedy = "Choose another name, or overwrite it (--force, force=True)."
+            raise ExportError("the file exists already", path=target, remedy=remedy)
         _replace(target, data)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -58,3 +61,50 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder and those above it; one that exists is kept as it is.
+
+    Raises:
+        ExportError: The system refuses.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExportError(
+            f"the folder cannot be made: {error.strerror}", path=folder, remedy="Choose another with --out."
+        ) from error
+    return folder
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of the bytes of a file; for a folder, of the names and digests of its files.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    place = Path(path)
+    try:
+        if place.is_dir():
+            parts = [f"{file.name} {file_digest(file)}" for file in sorted(place.iterdir()) if file.is_file()]
+            return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
+        facts = place.stat()
+        return _digest(place, facts.st_mtime_ns, facts.st_size)
+    except OSError as error:
+        raise DataError(f"it cannot be read: {error.strerror}", path=place, remedy="Check the permissions.") from error
+
+
+@lru_cache
+def _digest(path: Path, changed_ns: int, size: int) -> str:
+    """Digest of a file that last changed at this time: a large log is read for it only once."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def size_mb(path: str | os.PathLike[str]) -> float:
+    """Size of a file, or of the files of a folder [MB]."""
+    place = Path(path)
+    files = [file for file in place.iterdir() if file.is_file()] if place.is_dir() else [place]
+    return sum(file.stat().st_size for file in files) / 1e6

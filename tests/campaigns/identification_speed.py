@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
@@ -17,8 +18,7 @@ import dynid
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.selection import ForwardSelection
-from dynid.links.hold_out import EveryBlock
-from dynid.links.preparation import Preparation
+from dynid.links.log_reader import split_log
 from dynid.processing.simulation import sum_of_sines
 
 BEST_OF = 5
@@ -38,9 +38,9 @@ def best(task: Callable[[], object]) -> float:
 def tx40_to_verdict(select: ForwardSelection | None) -> dynid.Validation:
     """Read, process, identify physically consistent, validate on every third block: what `dynid identify` does."""
     data, robot = SETS[0], tx40()
-    preparation = Preparation(band_hz=30.0, dead_band=data.dead_band)
-    used, kept = preparation.parts(data.recordings(robot)[0], EveryBlock(3, 0.75), judge_rest=True)
-    return dynid.validate(dynid.identify(robot, used, select=select, band_hz=30.0), kept)
+    recipe = dynid.Recipe.bare(band_hz=30.0, dead_band=data.dead_band, judge_rest=True, selection=select)
+    used, kept = split_log(data.recordings(robot)[0], replace(recipe, hold_out="every:3:0.75"))
+    return dynid.validate(dynid.identify(robot, used, recipe), kept)
 
 
 def feasible_solve() -> Callable[[], object]:

@@ -128,7 +128,7 @@ _SAMPLED = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "wrench")
 
 
 def _friction(arm: Robot, run: Experiment) -> tuple[tuple[str, ...], list[float]]:
-    fit = dynid.identify(arm, run, estimator=WLS())
+    fit = dynid.identify(arm, run, dynid.Recipe.bare(), estimator=WLS())
     return fit.estimate.names, fit.estimate.values.tolist()
 
 

@@ -26,9 +26,10 @@ import dynid
 from dynid.cli import main as dynid_command
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.hold_out import hold_out, split_recording
+from dynid.links.hold_out import read_hold_out, split_recording
 from dynid.links.identify import Identification
-from dynid.links.preparation import Preparation
+from dynid.links.log_reader import choose_processing
+from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
@@ -131,8 +132,8 @@ def held_rows(data: DataSet, run: Experiment, *, last: bool) -> NDArray[np.bool_
 
 def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
     """What the positions' noise suggests [Hz], within 1.5 and 3 times the band: flat in it, and not far beyond."""
-    chosen = Preparation(band_hz=band, max_gap_s=data.max_gap_s).chosen_cutoff(log)
-    assert chosen is not None
+    chosen = choose_processing(log, Recipe(band_hz=band, max_gap_s=data.max_gap_s)).cutoff_hz
+    assert isinstance(chosen, float)
     return chosen
 
 
@@ -159,10 +160,10 @@ def judged_motion(data: DataSet, recordings: list[Recording], cutoff: float | No
     kept = COMMANDS[data.name]
     rule = kept[kept.index("--hold-out") + 1] if "--hold-out" in kept else None
     log = recordings[-1]
-    fitted, held = split_recording(log, hold_out(rule)) if rule else (log, log)
+    fitted, held = split_recording(log, read_hold_out(rule)) if rule else (log, log)
     if cutoff is None:
         return data.processed(held, None, training=False)
-    hz = Preparation(band_hz=cutoff, max_gap_s=data.max_gap_s).chosen_cutoff(fitted)
+    hz = position_cutoff(data, fitted, cutoff)
     return process(held, cutoff_hz=hz, trim_s=0.0, rest=None, cleaning=Cleaning(max_gap_s=data.max_gap_s))
 
 

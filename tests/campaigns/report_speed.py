@@ -14,6 +14,7 @@ import numpy as np
 
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -47,7 +48,7 @@ def main() -> None:
         )
         for k, s in ((0, 20), (1, 104))
     ]
-    fit = identify(sheet, runs[0], estimator=WLS())
+    fit = identify(sheet, runs[0], Recipe.bare(), estimator=WLS())
     text = report_html(fit, validate(fit, runs[1]), runs[1])
     print(f"{runs[1].samples} samples drawn, {len(text.encode()) / 1e6:.2f} MB")
     if not CHROMIUM:

@@ -59,7 +59,7 @@ def test_an_identification_hands_its_terms_on() -> None:
     run = planted_run(ROBOT, samples=1500, noise=0.05)
     features: list[Feature] = [*(SaturatingViscous(j) for j in range(ROBOT.dof)), Hysteresis(0, 0.05)]
     planted = run.effort + feature_torque(ROBOT, features, np.ones(len(features)), run)
-    fit = dynid.identify(ROBOT, replace(run, effort=planted), terms=features)
+    fit = dynid.identify(ROBOT, replace(run, effort=planted), dynid.Recipe.bare(), terms=features)
     assert fit.terms_left_out == ("FH1(0.05)",)
     rest = feature_torque(ROBOT, [features[-1]], fit.estimate.values[-1:], run)
     mine = inverse_dynamics(fit.with_terms, run.q, run.dq, run.ddq) + rest

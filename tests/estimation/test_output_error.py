@@ -170,7 +170,7 @@ def test_a_motion_that_shows_too_little_is_refused() -> None:
 @pytest.mark.parametrize("estimator", ESTIMATORS[:2], ids=NAMES[:2])
 def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.Estimator) -> None:
     chosen = made("puma560", 5.0)
-    fit = dynid.identify(chosen.prior, chosen.noisy(0), estimator=estimator, base=chosen.base)
+    fit = dynid.identify(chosen.prior, chosen.noisy(0), dynid.Recipe.bare(), estimator=estimator, base=chosen.base)
     away = np.abs(chosen.base.project(fit.identified.parameter_vector) - fit.estimate.values) / fit.estimate.stderr
     assert np.median(away) < 0.5
     run = chosen.truth

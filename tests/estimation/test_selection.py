@@ -14,6 +14,7 @@ from dynid.estimation.features import LaggedSign, SaturatingViscous
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import ForwardSelection
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.robot import zoo
 from dynid.terms.joint_models import Coulomb, Offset, Viscous
 from estimation.planted import planted_run
@@ -25,7 +26,7 @@ def test_a_planted_term_is_kept_and_noise_is_not() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.05)
     features = [SaturatingViscous(joint) for joint in range(ROBOT.dof)]
     planted = run.effort + feature_torque(ROBOT, features, np.ones(ROBOT.dof), run)
-    fit = identify(ROBOT, replace(run, effort=planted), select=ForwardSelection())
+    fit = identify(ROBOT, replace(run, effort=planted), Recipe.bare(selection=ForwardSelection()))
     assert fit.selection is not None
     assert fit.selection.steps[0].candidate == "saturating viscous"
     assert fit.selection.steps[0].kept
@@ -38,7 +39,7 @@ def test_a_planted_term_is_kept_and_noise_is_not() -> None:
 
 
 def test_nothing_is_kept_where_the_model_is_right() -> None:
-    fit = identify(ROBOT, planted_run(ROBOT, samples=2000, noise=0.05), select=ForwardSelection())
+    fit = identify(ROBOT, planted_run(ROBOT, samples=2000, noise=0.05), Recipe.bare(selection=ForwardSelection()))
     assert fit.terms == ()
 
 
@@ -46,7 +47,7 @@ def test_memory_is_found() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.02)
     features = [LaggedSign(joint, 0.1) for joint in range(ROBOT.dof)]
     planted = run.effort + feature_torque(ROBOT, features, np.full(ROBOT.dof, 2.0), run)
-    fit = identify(ROBOT, replace(run, effort=planted), select=ForwardSelection())
+    fit = identify(ROBOT, replace(run, effort=planted), Recipe.bare(selection=ForwardSelection()))
     assert any(feature in fit.terms for feature in features)
 
 
@@ -63,4 +64,5 @@ def test_a_single_joint_has_candidates_too(tmp_path: Path) -> None:
         '<joint name="j1" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>'
     )
     robot = dynid.read_urdf(file).with_joint_models(Viscous(0.5), Coulomb(0.4))
-    assert identify(robot, planted_run(robot, samples=2000, noise=0.02), select=ForwardSelection()).terms == ()
+    fit = identify(robot, planted_run(robot, samples=2000, noise=0.02), Recipe.bare(selection=ForwardSelection()))
+    assert fit.terms == ()

@@ -18,6 +18,7 @@ from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.stream_equations import stream_equations
 from dynid.links.identify import identify, identify_equations
+from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Processing, process
@@ -50,7 +51,7 @@ def pieces(log: Recording, rows: int = 900) -> Iterator[Experiment]:
 def test_the_same_numbers_as_from_memory(estimator: Estimator, gap: bool) -> None:
     logs = [recording(1, gap), recording(2)]
     runs = [process(log, cutoff_hz=10.0, rest=None) for log in logs]
-    whole = identify(ROBOT, runs, estimator=estimator)
+    whole = identify(ROBOT, runs, Recipe.bare(), estimator=estimator)
     equations = stream_equations(ROBOT, [lambda log=log: pieces(log) for log in logs])  # type: ignore[misc]
     fit = identify_equations(equations, estimator)
     assert np.array_equal(equations.counts, whole.equations.counts)

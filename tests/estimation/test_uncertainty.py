@@ -16,6 +16,7 @@ from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
@@ -91,8 +92,8 @@ def test_known_bodies_leave_less_uncertain() -> None:
 
 def test_what_the_prior_says_is_flagged() -> None:
     run = planted_run(TRUTH, samples=400, noise=0.5)
-    weak = identify(TRUTH, run, estimator=FeasibleWLS(prior_weight=1e-4))
-    strong = identify(TRUTH, run, estimator=FeasibleWLS(prior_weight=1e8))
+    weak = identify(TRUTH, run, Recipe.bare(), estimator=FeasibleWLS(prior_weight=1e-4))
+    strong = identify(TRUTH, run, Recipe.bare(), estimator=FeasibleWLS(prior_weight=1e8))
     assert weak.estimate.prior_dominated == ()
     links = {n for n in strong.estimate.names if not n.startswith(("FV", "FC", "OFF"))}
     assert links <= set(strong.estimate.prior_dominated)

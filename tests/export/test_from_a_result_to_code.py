@@ -12,6 +12,7 @@ from dynid.export.description_files import missing_terms, terms_note
 from dynid.export.result_file import read_result, write_result
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import read_urdf, write_urdf
@@ -22,7 +23,9 @@ from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
 @pytest.fixture(scope="module")
 def fit():
     robot = gautier_khalil_3r().with_joint_models(RotorInertia(0.3), Viscous(2.0), Coulomb(3.0), Offset(0.2))
-    return identify(robot, process(simulate_experiment(robot, sum_of_sines(3), rate_hz=200, duration_s=10.0)))
+    return identify(
+        robot, process(simulate_experiment(robot, sum_of_sines(3), rate_hz=200, duration_s=10.0)), Recipe.bare()
+    )
 
 
 def test_code_of_a_saved_result_is_code_of_the_identification(fit, tmp_path):

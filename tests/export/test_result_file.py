@@ -15,6 +15,7 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.load_features import LoadFriction, Reference
 from dynid.export.result_file import read_result, write_result
 from dynid.links.identify import Identification, identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
@@ -41,7 +42,7 @@ def run(seed: int) -> Experiment:
 def fit() -> Identification:
     reference = Reference(robot().parameter_vector)
     features = [SmoothSign(0, 0.05), LoadFriction(SmoothSign(1, 0.1), reference)]
-    return identify(robot(), run(0), estimator=WLS(), terms=features)
+    return identify(robot(), run(0), Recipe.bare(), estimator=WLS(), terms=features)
 
 
 def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -45,7 +46,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
         replace(run, source=f"/data/{'a_folder_with_a_long_name/' * 4}run.csv", sha256="0123abcd" * 8) for run in runs
     ]
-    fit = identify(robot.with_parameters(1.1 * np.asarray(robot.parameter_vector)), runs[0], estimator=WLS())
+    fit = identify(
+        robot.with_parameters(1.1 * np.asarray(robot.parameter_vector)), runs[0], Recipe.bare(), estimator=WLS()
+    )
     text = report_html(fit, validate(fit, runs[1]), runs[1])
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(text)

@@ -10,6 +10,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.export.result_file import result_json
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.report.run_comparison import Side, comparison_page
 from dynid.robot.model import Robot
@@ -22,7 +23,7 @@ RUN: dict[str, Any] = {"options": {}, "inputs": [], "versions": {}}
 
 def side(name: str, robot: Robot, *, proven: bool) -> Side:
     truth = robot.with_joint_models(Viscous(0.5), Coulomb(0.3))
-    fit = identify(truth, planted_run(truth, samples=300, noise=0.3))
+    fit = identify(truth, planted_run(truth, samples=300, noise=0.3), Recipe.bare())
     check = validate(fit, planted_run(truth, samples=300, noise=0.9, motion=5)) if proven else None
     return Side(name, result_json(fit, check), RUN, None)
 

@@ -17,6 +17,7 @@ from dynid.errors import DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.registry import ESTIMATORS, estimator_class
 from dynid.links.identify import Identification, identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.parameters.base import REFERENCES
 from dynid.processing.process import process
@@ -45,7 +46,7 @@ def result() -> tuple[Identification, Validation]:
         )
         for k in (0, 1)
     ]
-    fit = identify(hostile, runs[0], estimator=WLS())
+    fit = identify(hostile, runs[0], Recipe.bare(), estimator=WLS())
     return fit, validate(fit, runs[1])
 
 

@@ -43,9 +43,9 @@ __all__ = ["identify"]
 
 def _known_part(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse a part that is none before anything is done."""
-    from dynid.links.hold_out import hold_out
+    from dynid.links.hold_out import read_hold_out
 
-    return value if value is None or hold_out(value) else None
+    return value if value is None or read_hold_out(value) else None
 
 
 @verb(
@@ -116,6 +116,7 @@ def identify(
     from dynid.export.result_file import result_json
     from dynid.links.couplings import with_coupled_motors
     from dynid.links.identify import identify as identify_links
+    from dynid.links.recipe import Recipe
     from dynid.links.validation import validate as judge
 
     _refuse_unclear(logs, held_out, kept_aside)
@@ -138,7 +139,8 @@ def identify(
             rule = ForwardSelection() if select and estimator not in LOOPS else None
             if select and rule is None:
                 click.echo("terms are not selected: the simulated loop knows links and joint models only", err=True)
-            fit = identify_links(model, used, estimator=method, terms=features, select=rule, band_hz=band)
+            recipe = Recipe.bare(selection=rule, band_hz=band)
+            fit = identify_links(model, used, recipe, estimator=method, terms=features)
     proven = judge(fit, proof, limit=limit, trim_s=trim) if proof else None
     lost = _write_identification(run, fit, proven, proof)
     code = 0 if proven is None or proven.passed else 1
@@ -190,10 +192,10 @@ def _read(
     logs: Sequence[str], held_out: Sequence[str], kept_aside: str | None, source: LogSource, run: RunFolder
 ) -> tuple[list[Experiment], list[Experiment]]:
     """What is identified from, and what proves it."""
-    from dynid.links.hold_out import hold_out
+    from dynid.links.hold_out import read_hold_out
 
     if kept_aside is not None:
-        pairs = read_parts(logs, hold_out(kept_aside), source, run)
+        pairs = read_parts(logs, read_hold_out(kept_aside), source, run)
         return [used for used, _ in pairs], [kept for _, kept in pairs]
     everything = read_experiments((*logs, *held_out), source, run, fitted=len(logs))
     return everything[: len(logs)], everything[len(logs) :]

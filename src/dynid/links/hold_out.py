@@ -1,8 +1,8 @@
-"""Which part of a log is kept aside to prove the result, and the cut between the two.
+"""Held-out parts of a log: the rules that select them, and the split into training data and held-out data.
 
-Whoever has one log only still needs a proof. What is kept aside at an end of the log is cut off. What lies in between
-keeps its positions on both sides of the cut, so that the motion goes on without a gap, but its torques are known to one
-side only: nothing that is judged was seen before.
+A user with a single log still needs a proof. A held-out part at one end of the log is cut off. A held-out part in the
+middle keeps its positions on both sides, so that the motion continues without a gap, but its torques are visible to one
+side only: the fit never sees the torques that judge it.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 
-__all__ = ["EveryBlock", "HoldOut", "LastPart", "TimeRange", "hold_out", "kept_aside", "split_recording"]
+__all__ = ["EveryBlock", "HoldOut", "LastPart", "TimeRange", "mask_training", "read_hold_out", "split_recording"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 FORMS = "40% for the last 40 %, 12:16 for seconds 12 to 16, every:3:0.75 for every third block of 0.75 s"
+"""The three ways to write a rule, for remedies."""
 
 
 class HoldOut(ABC):
-    """A rule that tells the samples that are kept aside."""
+    """A rule that selects the held-out samples of a log."""
 
     @abstractmethod
-    def held(self, since_start: Floats, duration_s: float) -> Mask:
-        """(N,) whether samples at these times [s] since the log's start are kept aside."""
+    def select(self, since_start: Floats, duration_s: float) -> Mask:
+        """(N,) whether the samples at these times since the start of the log [s] are held out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,14 @@ class LastPart(HoldOut):
     """The last part of the log."""
 
     share: float
-    """Of its duration; between 0 and 1."""
+    """Share of the duration of the log, between 0 and 1."""
 
     def __post_init__(self) -> None:
-        """Refuse shares that leave nothing to one side."""
+        """Refuse shares that leave one side empty."""
         if not 0.0 < self.share < 1.0:
             raise ArgumentError(f"a hold-out of {100 * self.share:g} %", remedy=f"Write {FORMS}.")
 
-    def held(self, since_start: Floats, duration_s: float) -> Mask:
+    def select(self, since_start: Floats, duration_s: float) -> Mask:
         return np.asarray(since_start >= (1.0 - self.share) * duration_s)
 
 
@@ -55,15 +56,16 @@ class TimeRange(HoldOut):
     """A range of time."""
 
     start_s: float
-    """Since the log's start [s]."""
+    """Start of the range since the start of the log [s]."""
     stop_s: float
+    """End of the range since the start of the log [s]."""
 
     def __post_init__(self) -> None:
         """Refuse empty ranges."""
         if not 0.0 <= self.start_s < self.stop_s:
             raise ArgumentError(f"a hold-out from {self.start_s:g} to {self.stop_s:g} s", remedy=f"Write {FORMS}.")
 
-    def held(self, since_start: Floats, duration_s: float) -> Mask:
+    def select(self, since_start: Floats, duration_s: float) -> Mask:
         return np.asarray((since_start >= self.start_s) & (since_start < self.stop_s))
 
 
@@ -72,27 +74,28 @@ class EveryBlock(HoldOut):
     """Every n-th block of time."""
 
     of: int
+    """Number of blocks of which the last one is held out."""
     length_s: float
-    """Of a block [s]."""
+    """Duration of a block [s]."""
 
     def __post_init__(self) -> None:
-        """Refuse blocks that leave nothing to one side."""
+        """Refuse blocks that leave one side empty."""
         if self.of < 2 or not 0.0 < self.length_s < np.inf:
             raise ArgumentError(f"every {self.of}th block of {self.length_s:g} s", remedy=f"Write {FORMS}.")
 
-    def held(self, since_start: Floats, duration_s: float) -> Mask:
+    def select(self, since_start: Floats, duration_s: float) -> Mask:
         return np.asarray(since_start // self.length_s % self.of == self.of - 1)
 
 
-def hold_out(text: str) -> HoldOut:
-    """The rule that a text stands for.
+def read_hold_out(text: str) -> HoldOut:
+    """Read a rule from text.
 
     Args:
         text: ``40%`` for the last 40 %, ``12:16`` for seconds 12 to 16, ``every:3:0.75`` for every third block of
             0.75 s.
 
     Raises:
-        ArgumentError: It is none of these.
+        ArgumentError: The text is none of these.
     """
     number = r"(\d+\.?\d*|\.\d+)"
     if found := re.fullmatch(rf"{number} ?%", text):
@@ -101,23 +104,23 @@ def hold_out(text: str) -> HoldOut:
         return TimeRange(float(found[1]), float(found[2]))
     if found := re.fullmatch(rf"every:(\d+):{number}", text):
         return EveryBlock(int(found[1]), float(found[2]))
-    raise ArgumentError(f"'{text}' tells no part of a log", remedy=f"Write {FORMS}.")
+    raise ArgumentError(f"'{text}' is not a part of a log", remedy=f"Write {FORMS}.")
 
 
 def split_recording(recording: Recording, rule: HoldOut) -> tuple[Recording, Recording]:
-    """The part of a log to identify from, without the torques in between, and the part that holds what is kept aside.
+    """Split a log into the training part, without the held-out torques, and the part that contains the held-out data.
 
     Args:
         recording: The log.
-        rule: What is kept aside.
+        rule: Selects the held-out samples.
 
     Raises:
         DataError: One of the parts would be empty.
     """
-    held = rule.held(recording.time - recording.time[0], recording.duration)
+    held = rule.select(recording.time - recording.time[0], recording.duration)
     if held.all() or not held.any():
         what = "all of" if held.all() else "none of"
-        raise DataError(f"{what} the log's {recording.duration:.4g} s would be kept aside", remedy=f"Write {FORMS}.")
+        raise DataError(f"{what} the log's {recording.duration:.4g} s would be held out", remedy=f"Write {FORMS}.")
     if np.count_nonzero(np.diff(held)) == 1:
         return _between(recording, ~held), _between(recording, held)
     channels: dict[str, Any] = {}
@@ -125,19 +128,25 @@ def split_recording(recording: Recording, rule: HoldOut) -> tuple[Recording, Rec
     for name, own in clocks.items():
         if (values := getattr(recording, name)) is not None:
             stamps = recording.time if own is None else own
-            taken = rule.held(stamps - recording.time[0], recording.duration)
+            taken = rule.select(stamps - recording.time[0], recording.duration)
             channels[name] = np.where(taken[:, None], np.nan, values)
     return replace(recording, **channels), recording
 
 
-def kept_aside(run: Experiment, recording: Recording, rule: HoldOut) -> Experiment:
-    """An experiment of the part that holds what is kept aside, everything else masked."""
-    held = rule.held(run.time - recording.time[0], recording.duration)[:, None]
+def mask_training(run: Experiment, recording: Recording, rule: HoldOut) -> Experiment:
+    """Mask everything in an experiment that is not held out.
+
+    Args:
+        run: The experiment of the second part that `split_recording` gave.
+        recording: The whole log.
+        rule: Selects the held-out samples.
+    """
+    held = rule.select(run.time - recording.time[0], recording.duration)[:, None]
     return replace(run, effort=np.where(held, run.effort, np.nan), valid=run.valid & held)
 
 
 def _between(recording: Recording, rows: Mask) -> Recording:
-    """The log without what lies before and after the rows."""
+    """Cut off what lies before the first and after the last of the rows."""
     inside = np.flatnonzero(rows)
     window = slice(int(inside[0]), int(inside[-1]) + 1)
     start, stop = recording.time[window][[0, -1]]

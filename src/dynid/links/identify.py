@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,24 +22,31 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.lifting import lifted_parameters
 from dynid.estimation.physical.prior import joint_model_signs
 from dynid.estimation.rows import feature_torque
-from dynid.estimation.selection import Candidate, ForwardSelection, Selection
+from dynid.estimation.selection import ForwardSelection, Selection
 from dynid.kernels import inverse_dynamics, kernel
+from dynid.links.couplings import with_coupled_motors
+from dynid.links.estimators import make_estimator
+from dynid.links.log_reader import LogReader, Map
+from dynid.links.recipe import Recipe, add_terms
+from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["Identification", "identify", "identify_equations"]
+__all__ = ["Data", "Identification", "identify", "identify_experiments", "identify_equations", "prepare_robot"]
 
 Floats = NDArray[np.float64]
+Data = Experiment | Recording | str | Path
+"""An experiment, a recording, or a log file."""
 
 SHORTEST_MEMORY = 50
-"""Samples that gap-free stretches must have on average for friction with memory to be tried."""
+"""Samples that gap-free stretches must have on average for friction with memory to be tried (convention)."""
 SAME = 1e-6
-"""Relative difference up to which a robot has the estimated base parameters."""
+"""Relative difference up to which a robot has the estimated base parameters (convention: well above rounding)."""
 REPEATED = 1e-6
-"""Part of a term's torque that must be new for it to be a term of its own."""
+"""Share of a term's torque that must be new for it to be a term of its own (convention: well above rounding)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -242,46 +250,95 @@ def _with_possible_links(robot: Robot, theta: Floats) -> Robot:
 
 def identify(
     robot: Robot,
-    experiments: Experiment | Sequence[Experiment],
+    data: Data | Sequence[Data],
+    recipe: Recipe | None = None,
     *,
     estimator: Estimator | None = None,
+    channel_map: Map | None = None,
     base: BaseParameters | None = None,
     terms: Sequence[Feature] = (),
-    select: ForwardSelection | None = None,
-    candidates: Sequence[Candidate] | None = None,
-    band_hz: float | None = None,
     threads: int = 1,
 ) -> Identification:
-    """Identify a robot's parameters from experiments.
+    """Identify a robot's parameters by a recipe, as ``dynid identify`` does.
+
+    Logs (files or recordings) are checked and processed as the recipe says. Experiments are taken as they are: the
+    gate, the processing and the hold-out of the recipe do not apply to them, while its terms, its selection, its band
+    and its estimator do. `Recipe.bare()` adds nothing to the robot.
 
     Args:
         robot: Geometry and joint models; its parameter values are the prior for what the data leave open.
-        experiments: One or several, see `dynid.process`.
-        estimator: How; physically consistent weighted least squares by default.
-        base: The base parameters, where they were computed before.
-        terms: What acts on the torques besides links and joint models, in any case.
-        select: The rule by which further terms are added to the model; none are by default.
-        candidates: The terms to try; `standard_candidates` by default.
-        band_hz: Low-pass both sides of the equations to this band [Hz], so that nothing above it counts.
-        threads: How many threads reduce the samples.
+        data: One or several experiments (see `dynid.process`), recordings, or log files; not a mixture.
+        recipe: All settings; the defaults of `Recipe` if None.
+        estimator: Estimator object that replaces the one named by the recipe.
+        channel_map: Channel map of log files, or its file; its gear matrix also gives couplings of motors.
+        base: The base parameters of the robot with its terms, where they were computed before.
+        terms: Further terms of the torques that are in the model in any case.
+        threads: Number of threads that reduce the samples.
+
+    Raises:
+        ArgumentError: Settings exclude each other, or data of several kinds are mixed.
+        DataError: The gate refuses a log, or a log cannot be used.
     """
-    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
-    equations = build_equations(robot, runs, base=base, terms=terms, band_hz=band_hz, threads=threads)
-    selection = None
-    if select is not None:
-        equations, selection = _selected(equations, select, candidates)
+    chosen = recipe or Recipe()
+    given = (data,) if isinstance(data, Experiment | Recording | str | Path) else tuple(data)
+    model = prepare_robot(robot, chosen, channel_map)
+    logs = [item for item in given if not isinstance(item, Experiment)]
+    if logs and len(logs) < len(given):
+        raise ArgumentError("experiments and logs are mixed", remedy="Give experiments only, or logs only.")
+    method = estimator or make_estimator(chosen, model, logs, channel_map)
+    if logs:
+        reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map)
+        runs = reader.experiments(logs) if chosen.hold_out is None else reader.split(logs)[0]
+    elif chosen.hold_out is not None:
+        raise ArgumentError(
+            "hold_out splits logs before they are processed, and these are processed",
+            remedy="Give logs, or split the data with cross_validate.",
+        )
+    else:
+        runs = [item for item in given if isinstance(item, Experiment)]
+    return identify_experiments(model, runs, chosen, method, base=base, terms=terms, threads=threads)
+
+
+def prepare_robot(robot: Robot, recipe: Recipe, channel_map: Map | None = None) -> Robot:
+    """Add the terms of a recipe to a robot, and the couplings that a channel map states.
+
+    Args:
+        robot: The robot.
+        recipe: The recipe.
+        channel_map: The channel map, if any.
+    """
+    model = add_terms(robot, recipe.terms)
+    return with_coupled_motors(model, channel_map) if recipe.couplings and channel_map is not None else model
+
+
+def identify_experiments(
+    robot: Robot,
+    runs: Sequence[Experiment],
+    recipe: Recipe,
+    estimator: Estimator,
+    *,
+    base: BaseParameters | None = None,
+    terms: Sequence[Feature] = (),
+    threads: int = 1,
+) -> Identification:
+    """Identify a robot that has its terms from experiments; see `identify`."""
+    present = (*recipe.spring_terms(robot), *terms)
+    equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
+    if recipe.selection is None or not estimator.accepts_terms:
+        return identify_equations(equations, estimator)
+    equations, selection = _select_terms(equations, recipe.selection)
     return identify_equations(equations, estimator, selection)
 
 
 def identify_equations(
     equations: Factors, estimator: Estimator | None = None, selection: Selection | None = None
 ) -> Identification:
-    """Identify a robot's parameters from equations that stand, as those of `stream_equations`.
+    """Identify a robot's parameters from equations, such as those of `stream_equations`.
 
     Args:
         equations: The equations.
-        estimator: How; physically consistent weighted least squares by default.
-        selection: How its terms were selected, where they were.
+        estimator: The estimator; physically consistent weighted least squares if None.
+        selection: Protocol of the selection of the terms, if there was one.
     """
     estimate = (estimator or FeasibleWLS()).solve(equations)
     standard = estimate.standard
@@ -291,17 +348,14 @@ def identify_equations(
     return Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
 
 
-def _selected(
-    equations: Samples, rule: ForwardSelection, candidates: Sequence[Candidate] | None
-) -> tuple[Samples, Selection]:
-    """The equations with the terms that pass the rule."""
-    if candidates is None:
-        reference = Reference(equations.representative(WLS().solve(equations).values))
-        stretches = sum(int(run.segment[-1]) + 1 for run in equations.experiments)
-        samples = sum(run.samples for run in equations.experiments)
-        # picked rows do not follow one another in time, so friction with memory makes no sense
-        memory = samples >= SHORTEST_MEMORY * stretches
-        candidates = standard_candidates(equations.robot, equations.experiments, reference, memory=memory)
+def _select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
+    """Add the standard candidates that pass the rule to the equations."""
+    reference = Reference(equations.representative(WLS().solve(equations).values))
+    stretches = sum(int(run.segment[-1]) + 1 for run in equations.experiments)
+    samples = sum(run.samples for run in equations.experiments)
+    # isolated rows do not follow one another in time, so friction with memory makes no sense
+    memory = samples >= SHORTEST_MEMORY * stretches
+    candidates = standard_candidates(equations.robot, equations.experiments, reference, memory=memory)
     extra = [term for candidate in candidates for term in candidate.terms]
     wide = build_equations(
         equations.robot,

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynid.errors import ArgumentError
 from dynid.gate.model_delay import resolve_delay
-from dynid.links.hold_out import HoldOut, kept_aside, split_recording
+from dynid.links.hold_out import HoldOut, mask_training, split_recording
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, process
@@ -67,7 +67,7 @@ class Preparation:
         training, held = split_recording(recording, rule)
         fitted, chosen = self._processed(training, _taken_out(recording, training))
         like = replace(self, cutoff_hz=chosen.cutoff_hz, delay_s=chosen.effort_delay_s)
-        return fitted, kept_aside(like.to_judge(judge_rest).experiment(held), recording, rule)
+        return fitted, mask_training(like.to_judge(judge_rest).experiment(held), recording, rule)
 
     def to_judge(self, judge_rest: bool) -> Preparation:
         """The same for data that are not fitted but judged by.

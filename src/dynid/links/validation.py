@@ -14,6 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.rows import stretches
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification, identify
+from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
@@ -168,9 +169,9 @@ def validate(
 def cross_validate(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
+    recipe: Recipe | None = None,
     *,
     folds: int = 5,
-    limit: float = 15.0,
     **options: Any,
 ) -> tuple[Validation, ...]:
     """Identify without, and validate on, each part of the data in turn.
@@ -180,9 +181,9 @@ def cross_validate(
     Args:
         robot: As for `identify`.
         experiments: One or several.
+        recipe: All settings, as for `identify`; its limit decides the verdicts.
         folds: Number of blocks of time of a single experiment.
-        limit: As for `validate`.
-        **options: As for `identify`.
+        **options: Further arguments of `identify`.
     """
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if len(runs) > 1:
@@ -195,7 +196,9 @@ def cross_validate(
         pairs = [(runs[:k] + runs[k + 1 :], run) for k, run in enumerate(runs)]
     else:
         pairs = [((train,), held) for train, held in _blocks(runs[0], folds)]
-    return tuple(validate(identify(robot, train, **options), held, limit=limit) for train, held in pairs)
+    chosen = recipe or Recipe()
+    limit = chosen.limit_percent
+    return tuple(validate(identify(robot, train, chosen, **options), held, limit=limit) for train, held in pairs)
 
 
 def _shares_samples(run: Experiment, other: Experiment) -> bool:

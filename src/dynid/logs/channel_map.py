@@ -145,7 +145,7 @@ class ChannelMap:
 
 
 def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> ChannelMap:
-    """A channel map from its file, from a parsed dictionary, or as it is."""
+    """A channel map from its file, by the name of a ready one, from a parsed dictionary, or as it is."""
     if isinstance(source, ChannelMap):
         return source
     if isinstance(source, Mapping):
@@ -154,6 +154,8 @@ def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> Cha
         except DataError as error:
             raise DataError(error.reason, path="channel map", place=error.place, remedy=error.remedy) from error
     path = Path(source)
+    if not path.exists() and str(source) in profile_names():
+        return read_profile(str(source))
     try:
         if path.stat().st_size > MAX_MAP_BYTES:
             raise DataError("it is too large for a channel map", path=path)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import ArgumentError, DataError, LogReadError
+from dynid.files import file_digest
 from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table, read_pieces, read_table
@@ -20,7 +21,7 @@ from dynid.logs.readers.bag_folder import bag_files
 from dynid.logs.recording import Recording, sealed
 from dynid.robot.model import Robot
 
-__all__ = ["Progress", "matching_profiles", "parts_of", "read_recording", "read_stream", "read_tables"]
+__all__ = ["Progress", "log_digest", "matching_profiles", "parts_of", "read_recording", "read_stream", "read_tables"]
 
 Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]
@@ -65,7 +66,7 @@ def read_recording(
     tell(0.8, "converting")
     recording = _convert(chosen or _self_describing(tables, files), tables, files, robot)
     tell(0.9, "making a digest")
-    recording = replace(recording, sha256=_digest(files))
+    recording = replace(recording, sha256=_digest([part for log in files.values() for part in parts_of(log)]))
     tell(1.0, "read")
     return recording
 
@@ -235,13 +236,15 @@ def parts_of(log: Path) -> list[Path]:
     return bag_files(log) if log.is_dir() else [log]
 
 
-def _digest(files: Mapping[str, Path]) -> str:
+def log_digest(path: str | Path) -> str:
+    """The digest that a recording of the log carries; for a folder whose files a map names, that of the folder."""
+    try:
+        return _digest(parts_of(Path(path)))
+    except LogReadError:
+        return file_digest(path)
+
+
+def _digest(files: Sequence[Path]) -> str:
     """SHA-256 of the file's bytes; for several files, of their digests in order."""
-    digests = []
-    for file in (part for log in files.values() for part in parts_of(log)):
-        try:
-            with file.open("rb") as stream:
-                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
-        except OSError as error:
-            raise LogReadError(f"it cannot be opened ({error.strerror})", path=file) from error
+    digests = [file_digest(file) for file in files]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()

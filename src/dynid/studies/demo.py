@@ -19,6 +19,7 @@ from dynid.export.c.c_package import CPackage, generate_c
 from dynid.files import write_atomically
 from dynid.gate.quality import check_recording
 from dynid.links.identify import Identification, identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.load.load_study import LoadStudy, study_payload
 from dynid.logs.recording import Recording
@@ -167,7 +168,7 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
     delay = _gate(sheet, first, tell)  # of the robot's logger, so one for all runs
     run = process(first, effort_delay_s=delay)
     held_out = process(_measured(truth, other.trajectory, seed + 1), effort_delay_s=delay)
-    fit = identify(sheet, run, base=base)
+    fit = identify(sheet, run, Recipe.bare(), base=base)
     tell(f"identified from {run.samples} samples: training error {fit.training_error[-1]:.2f} %")
     check = validate(fit, held_out)
     tell(f"predicted {held_out.samples} samples of a motion it has not seen: error {check.relative_error:.2f} %")

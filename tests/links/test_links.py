@@ -17,6 +17,7 @@ from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical import lifting
 from dynid.export.result_file import read_result, write_result
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.robot import zoo
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
@@ -27,7 +28,7 @@ ROBOT = zoo.puma560().with_joint_models(RotorInertia(0.2), Viscous(0.5), Coulomb
 
 
 def test_identified_robot_predicts() -> None:
-    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05))
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05), Recipe.bare())
     other = planted_run(ROBOT, motion=5)
     error = fit.predict(other.q, other.dq, other.ddq) - other.effort
     assert np.sqrt(np.mean(error**2)) < 0.05
@@ -36,7 +37,7 @@ def test_identified_robot_predicts() -> None:
 
 
 def test_standard_parameters_from_base_ones() -> None:
-    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05), estimator=WLS())
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05), Recipe.bare(), estimator=WLS())
     assert all(body.inertia.is_physical for body in fit.identified.bodies)
     assert "M1" in fit.prior_dominated
     spread = fit.standard_stderr
@@ -47,7 +48,7 @@ def test_standard_parameters_from_base_ones() -> None:
 @pytest.mark.parametrize("estimator", [OLS(), WLS(), Huber(), Energy()], ids=lambda e: type(e).__name__)
 def test_the_identified_robot_is_that_of_the_estimator(estimator: Estimator) -> None:
     """Outliers move the least squares but not the robust fit; standard parameters follow whichever was asked for."""
-    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05, outliers=0.01), estimator=estimator)
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.05, outliers=0.01), Recipe.bare(), estimator=estimator)
     assert all(body.inertia.is_physical for body in fit.identified.bodies)
     beta = fit.base.project(fit.standard)
     off = np.abs(beta - fit.estimate.values) / fit.estimate.stderr
@@ -57,13 +58,13 @@ def test_the_identified_robot_is_that_of_the_estimator(estimator: Estimator) -> 
 
 
 def test_exact_estimates_are_reproduced() -> None:
-    fit = identify(ROBOT, planted_run(ROBOT), estimator=WLS())
+    fit = identify(ROBOT, planted_run(ROBOT), Recipe.bare(), estimator=WLS())
     np.testing.assert_allclose(fit.base.project(fit.standard), fit.estimate.values, rtol=1e-4, atol=1e-4)
 
 
 def test_simulators_accept_it(tmp_path: Path) -> None:
     pinocchio, mujoco = pytest.importorskip("pinocchio"), pytest.importorskip("mujoco")
-    fit = identify(ROBOT, planted_run(ROBOT, noise=0.5, samples=400))
+    fit = identify(ROBOT, planted_run(ROBOT, noise=0.5, samples=400), Recipe.bare())
     path = tmp_path / "identified.urdf"
     write_urdf(fit.identified, path)
     model = pinocchio.buildModelFromUrdf(str(path))
@@ -81,13 +82,13 @@ def impossible() -> Robot:
 def test_base_estimates_predict_by_themselves() -> None:
     """What least squares found is what is judged, whether a possible robot has it or not."""
     runs = [planted_run(impossible(), noise=0.05, motion=k, seed=k) for k in range(2)]
-    fit = identify(ROBOT, runs[0], estimator=WLS())
+    fit = identify(ROBOT, runs[0], Recipe.bare(), estimator=WLS())
     assert any("no possible robot has" in note for note in fit.estimate.notes)
     error = fit.torque(runs[1]) - runs[1].effort
     assert np.sqrt(np.mean(error**2)) < 0.06
     np.testing.assert_allclose(fit.predict(runs[1].q, runs[1].dq, runs[1].ddq), fit.torque(runs[1]), atol=1e-9)
     assert all(body.inertia.is_physical for body in fit.identified.bodies)
-    assert identify(ROBOT, runs[0]).training_error[-1] > 3.0 * fit.training_error[-1]
+    assert identify(ROBOT, runs[0], Recipe.bare()).training_error[-1] > 3.0 * fit.training_error[-1]
 
 
 def test_base_estimates_stand_where_no_robot_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +97,7 @@ def test_base_estimates_stand_where_no_robot_is_found(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(lifting, "feasible_parameters", refused)
     runs = [planted_run(ROBOT, noise=0.05, motion=k, seed=k) for k in range(2)]
-    fit = identify(ROBOT.with_parameters(1.3 * ROBOT.parameter_vector), runs[0], estimator=WLS())
+    fit = identify(ROBOT.with_parameters(1.3 * ROBOT.parameter_vector), runs[0], Recipe.bare(), estimator=WLS())
     assert any("keeps its prior" in note for note in fit.estimate.notes)
     assert np.sqrt(np.mean((fit.torque(runs[1]) - runs[1].effort) ** 2)) < 0.06
 
@@ -105,7 +106,7 @@ def test_a_joint_without_samples(tmp_path: Path) -> None:
     run = planted_run(ROBOT, noise=0.05)
     valid = run.valid.copy()
     valid[:, 5] = False
-    fit = identify(ROBOT, replace(run, valid=valid), estimator=WLS())
+    fit = identify(ROBOT, replace(run, valid=valid), Recipe.bare(), estimator=WLS())
     line = next(line for line in fit.summary().splitlines() if line.startswith(ROBOT.joint_names[5]))
     assert line.split() == [ROBOT.joint_names[5], "0"]
 

@@ -11,6 +11,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.links.validation import cross_validate, validate
 from dynid.robot import zoo
 from dynid.terms.joint_models import Coulomb, Offset, Viscous
@@ -22,7 +23,7 @@ RUNS = [planted_run(TRUTH, noise=0.05, motion=k, seed=k) for k in range(3)]
 
 
 def test_held_out_run() -> None:
-    fit = identify(PRIOR, RUNS[:2])
+    fit = identify(PRIOR, RUNS[:2], Recipe.bare())
     check = validate(fit, RUNS[2])
     assert check.passed
     assert check.verdict.startswith("passed")
@@ -37,27 +38,27 @@ def test_held_out_run() -> None:
 
 
 def test_a_bad_model_fails() -> None:
-    fit = identify(PRIOR, RUNS[0])
+    fit = identify(PRIOR, RUNS[0], Recipe.bare())
     assert not validate(fit, RUNS[1], limit=0.01).passed
 
 
 def test_the_data_of_the_fit_cannot_validate_it() -> None:
     with pytest.raises(ArgumentError, match="cannot validate"):
-        validate(identify(PRIOR, RUNS[0]), RUNS[0])
+        validate(identify(PRIOR, RUNS[0], Recipe.bare()), RUNS[0])
 
 
 def test_leave_one_run_out_and_blocks() -> None:
-    by_run = cross_validate(PRIOR, RUNS, estimator=WLS())
-    by_block = cross_validate(PRIOR, RUNS[0], folds=4, estimator=WLS())
+    by_run = cross_validate(PRIOR, RUNS, Recipe.bare(), estimator=WLS())
+    by_block = cross_validate(PRIOR, RUNS[0], Recipe.bare(), folds=4, estimator=WLS())
     assert (len(by_run), len(by_block)) == (3, 4)
     assert all(check.relative_error < 3.0 for check in (*by_run, *by_block))
     with pytest.raises(ArgumentError, match="folds"):
-        cross_validate(PRIOR, RUNS[0], folds=1)
+        cross_validate(PRIOR, RUNS[0], Recipe.bare(), folds=1)
 
 
 def test_training_and_held_out_errors_are_of_the_same_band() -> None:
     loud = [planted_run(TRUTH, noise=2.0, motion=k, seed=k) for k in range(2)]
-    fit = identify(PRIOR, loud[0], band_hz=3.0)
+    fit = identify(PRIOR, loud[0], Recipe.bare(band_hz=3.0))
     narrow, wide = validate(fit, loud[1]), validate(fit, loud[1], band_hz=40.0)
     assert narrow.training_error < 0.6 * wide.training_error
     assert narrow.training_error == pytest.approx(narrow.relative_error, rel=0.5)
@@ -67,17 +68,17 @@ def test_samples_of_the_fit_are_known_by_content() -> None:
     """A copy of the arrays is the same data; another part of the same run is not."""
     copied = replace(RUNS[0], q=RUNS[0].q.copy(), effort=RUNS[0].effort.copy())
     with pytest.raises(ArgumentError, match="the samples are the same"):
-        validate(identify(PRIOR, RUNS[0]), copied)
+        validate(identify(PRIOR, RUNS[0], Recipe.bare()), copied)
     for twice in ([RUNS[0], RUNS[0]], [RUNS[1], RUNS[0], copied]):
         with pytest.raises(ArgumentError, match="have the same samples"):
-            cross_validate(PRIOR, twice)
+            cross_validate(PRIOR, twice, Recipe.bare())
     half = (np.arange(RUNS[0].samples) < 700)[:, None]
     first = replace(RUNS[0], valid=RUNS[0].valid & half)
-    assert validate(identify(PRIOR, first), replace(copied, valid=copied.valid & ~half)).passed
+    assert validate(identify(PRIOR, first, Recipe.bare()), replace(copied, valid=copied.valid & ~half)).passed
 
 
 def test_an_error_like_the_prior_s_is_no_failure() -> None:
-    check = validate(identify(PRIOR, RUNS[0]), RUNS[1])
+    check = validate(identify(PRIOR, RUNS[0], Recipe.bare()), RUNS[1])
     alike = replace(check, prior_error=check.relative_error / 1.001)
     assert alike.passed
     assert alike.verdict.startswith("passed")
@@ -88,5 +89,5 @@ def test_an_error_like_the_prior_s_is_no_failure() -> None:
 
 def test_nothing_compared_is_json() -> None:
     silent = replace(RUNS[1], valid=np.zeros_like(RUNS[1].valid))
-    check = validate(identify(PRIOR, RUNS[0]), silent)
+    check = validate(identify(PRIOR, RUNS[0], Recipe.bare()), silent)
     assert json.loads(json.dumps(check.to_json(), allow_nan=False))["relative_error_percent"] is None

@@ -12,9 +12,10 @@ from scipy import signal
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.couplings import with_coupled_motors
-from dynid.links.hold_out import EveryBlock, LastPart, TimeRange, hold_out, split_recording
+from dynid.links.hold_out import EveryBlock, LastPart, TimeRange, read_hold_out, split_recording
 from dynid.links.identify import identify
-from dynid.links.preparation import Preparation
+from dynid.links.log_reader import process_log, split_log
+from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -33,12 +34,12 @@ def log() -> Recording:
 
 
 def test_rules_are_read_from_text() -> None:
-    assert hold_out("40%") == LastPart(0.4)
-    assert hold_out("12:16.5") == TimeRange(12.0, 16.5)
-    assert hold_out("every:3:0.75") == EveryBlock(3, 0.75)
+    assert read_hold_out("40%") == LastPart(0.4)
+    assert read_hold_out("12:16.5") == TimeRange(12.0, 16.5)
+    assert read_hold_out("every:3:0.75") == EveryBlock(3, 0.75)
     for wrong in ("40", "0%", "100%", "16:12", "every:1:0.5", "every:3:0", "half", "nan:3", "-1:3"):
         with pytest.raises(ArgumentError, match="Write 40% for the last"):
-            hold_out(wrong)
+            read_hold_out(wrong)
 
 
 def test_an_end_is_cut_off(log: Recording) -> None:
@@ -51,18 +52,18 @@ def test_an_end_is_cut_off(log: Recording) -> None:
 @pytest.mark.parametrize("own_clock", [False, True])
 def test_torques_in_between_are_known_to_one_side_only(log: Recording, own_clock: bool) -> None:
     given = replace(log, effort_time=log.time + 1e-3) if own_clock else log
-    used, held = Preparation(cutoff_hz=10.0).parts(given, EveryBlock(3, 1.0))
+    used, held = split_log(given, Recipe(cutoff_hz=10.0, hold_out="every:3:1"))
     assert not (used.valid & held.valid[: used.samples]).any()
     inside = (held.time - log.time[0]) // 1.0 % 3 == 2
     assert np.array_equal(np.isfinite(held.effort[:, 0]), inside)
     spoilt = replace(given, effort=np.where(((log.time // 1.0) % 3 == 2)[:, None], 2.0 * log.effort, log.effort))
-    again = Preparation(cutoff_hz=10.0).parts(spoilt, EveryBlock(3, 1.0))[0]
+    again = split_log(spoilt, Recipe(cutoff_hz=10.0, hold_out="every:3:1"))[0]
     if not own_clock:
         assert np.array_equal(again.effort[again.valid], used.effort[used.valid])  # held-out torques act on nothing
 
 
 def test_nothing_left_to_one_side_is_refused(log: Recording) -> None:
-    with pytest.raises(DataError, match="none of the log's 12 s would be kept aside"):
+    with pytest.raises(DataError, match="none of the log's 12 s would be held out"):
         split_recording(log, TimeRange(20.0, 30.0))
     with pytest.raises(DataError, match="all of the log's"):
         split_recording(log, TimeRange(0.0, 30.0))
@@ -70,9 +71,8 @@ def test_nothing_left_to_one_side_is_refused(log: Recording) -> None:
 
 def test_the_error_in_a_band_is_that_of_plain_filtering(log: Recording) -> None:
     """Measured and predicted torques low-passed with SciPy, ends left out, compared."""
-    preparation = Preparation(band_hz=5.0)
-    used, held = preparation.parts(log, LastPart(0.4), judge_rest=True)
-    fit = identify(ROBOT, used, estimator=WLS(), band_hz=5.0)
+    used, held = split_log(log, Recipe(band_hz=5.0, hold_out="40%", judge_rest=True))
+    fit = identify(ROBOT, used, Recipe.bare(band_hz=5.0), estimator=WLS())
     check = validate(fit, held, trim_s=0.4)
     sections = signal.butter(4, 5.0, fs=200.0, output="sos")
     smooth = [signal.sosfiltfilt(sections, x, axis=0)[80:-80] for x in (held.effort, fit.torque(held))]
@@ -86,10 +86,10 @@ def test_the_error_in_a_band_is_that_of_plain_filtering(log: Recording) -> None:
 
 
 def test_the_band_bounds_the_cutoff(log: Recording) -> None:
-    recipe = " ".join(Preparation(band_hz=2.0).experiment(log).recipe)
+    recipe = " ".join(process_log(log, Recipe(band_hz=2.0)).recipe)
     assert "for a band of 2 Hz" in recipe
     with pytest.raises(ArgumentError, match="band_hz"):
-        Preparation(band_hz=0.0)
+        Recipe(band_hz=0.0)
 
 
 def test_gears_beside_the_diagonal_are_couplings() -> None:

@@ -1,0 +1,157 @@
+"""The recipe of an identification: how logs are read, checked, processed, fitted and judged.
+
+`dynid.identify` and ``dynid identify`` use the same recipe, so they give the same numbers. A recipe is a TOML file with
+the fields of `Recipe` as keys; ``dynid identify --save-recipe FILE`` writes one, ``--recipe FILE`` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dynid.checks import check_number
+from dynid.errors import ArgumentError
+from dynid.estimation.features import AngleHarmonic, Feature
+from dynid.estimation.registry import ESTIMATORS
+from dynid.estimation.selection import ForwardSelection
+from dynid.links.hold_out import HoldOut, read_hold_out
+from dynid.robot.model import Robot
+from dynid.settings import TomlSettings
+from dynid.terms.joint_models import Coulomb, JointModel, Offset, RotorInertia, Viscous
+
+__all__ = ["USUAL_TERMS", "Recipe", "add_terms"]
+
+TERMS: dict[str, JointModel] = {
+    "rotor-inertia": RotorInertia(),
+    "viscous": Viscous(),
+    "coulomb": Coulomb(),
+    "offset": Offset(),
+}
+"""Terms that a recipe can add to every joint, by name."""
+USUAL_TERMS = tuple(TERMS)
+"""Terms that nearly every driven joint has: rotor inertia, viscous and dry friction, offset (convention)."""
+SPRING_HARMONICS = (1, 2)
+"""Harmonics of the joint angle that describe a spring, cylinder or counterweight (convention: a counterweight has the
+first; a spring between two links has mostly the first two)."""
+HIGHEST_CONTROL_RATE_HZ = 1e5
+"""Highest control rate that is accepted [Hz] (convention): the simulation takes a step per control period."""
+LONGEST_DELAY_S = 10.0
+"""Longest torque delay that is accepted [s] (convention): more is a wrong unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe(TomlSettings):
+    """All settings from logs to an identification and its proof."""
+
+    terms: tuple[str, ...] = USUAL_TERMS
+    """Terms that every joint without them gets: "rotor-inertia", "viscous", "coulomb", "offset"."""
+    springs: tuple[str, ...] = ()
+    """Joints with a spring, cylinder or counterweight that turns with the joint."""
+    couplings: bool = True
+    """Whether motors that turn several joints, by the gear matrix of the channel map, get a `Coupling`."""
+    selection: ForwardSelection | None = field(default_factory=ForwardSelection)
+    """Rule by which further friction and drive terms are added to the model; None adds none."""
+    estimator: str = "feasible"
+    """Name of the estimator."""
+    law: str | None = None
+    """File with the control law (TOML), for estimators that simulate the control loop; None assumes computed torque."""
+    control_rate_hz: float | None = None
+    """Rate of the control law [Hz], a multiple of the log's; None assumes one."""
+    stream: bool | Literal["auto"] = "auto"
+    """Whether logs are read piece by piece, without selection of terms; "auto" does so above 2 GB."""
+    gate: bool = True
+    """Whether logs are checked first, and refused when the check finds an error."""
+    cutoff_hz: float | Literal["auto"] | None = "auto"
+    """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
+    band_hz: float | None = None
+    """Upper end of the band in which torques are fitted and compared [Hz]; None for all frequencies."""
+    delay_s: float | Literal["auto"] = 0.0
+    """Delay of the torques behind the positions [s]; "auto" estimates it from each log."""
+    dead_band: float = 0.0
+    """Rows of a joint slower than this are left out [rad/s or m/s]."""
+    max_gap_s: float | None = None
+    """Longest step of the clock that is not a gap [s]; None for three sampling periods."""
+    hold_out: str | None = None
+    """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
+    judge_rest: bool = False
+    """Whether standstill counts in held-out data; there dry friction can have any value up to its limit."""
+    trim_s: float | None = None
+    """Time left out at the ends of every stretch that is compared in a band [s]; None for the settling time."""
+    limit_percent: float = 15.0
+    """Largest relative torque error on held-out data that passes [%]."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no log can be treated with."""
+        _check_names("terms", self.terms, TERMS)
+        _check_names("estimator", (self.estimator,), ESTIMATORS)
+        check_number("control_rate_hz", self.control_rate_hz, "a rate above zero [Hz], or None")
+        if self.control_rate_hz is not None and self.control_rate_hz > HIGHEST_CONTROL_RATE_HZ:
+            raise ArgumentError(
+                f"control_rate_hz is {self.control_rate_hz:g}: no law of a whole arm is that fast",
+                remedy=f"Give the rate of the law that commands the torques [Hz], at most {HIGHEST_CONTROL_RATE_HZ:g}.",
+            )
+        check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
+        check_number("band_hz", self.band_hz, "the upper end of the band, above zero [Hz], or None")
+        delay = "seconds, such as 0.012, or 'auto'"
+        check_number("delay_s", self.delay_s, delay, LONGEST_DELAY_S, zero=True, signed=True, auto=True)
+        check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
+        check_number("max_gap_s", self.max_gap_s, "a time above zero [s], or None")
+        check_number("trim_s", self.trim_s, "a time from zero up [s], or None", zero=True)
+        check_number("limit_percent", self.limit_percent, "a percentage above zero")
+        if self.hold_out is not None:
+            read_hold_out(self.hold_out)
+
+    @classmethod
+    def bare(cls, **settings: Any) -> Recipe:
+        """The recipe that adds nothing to the robot: no terms, no couplings, no selection.
+
+        Args:
+            **settings: Other fields of the recipe.
+        """
+        nothing: dict[str, Any] = {"terms": (), "couplings": False, "selection": None}
+        return cls(**nothing | settings)
+
+    @property
+    def hold_out_rule(self) -> HoldOut | None:
+        """Rule that selects the held-out part of every log."""
+        return None if self.hold_out is None else read_hold_out(self.hold_out)
+
+    def spring_terms(self, robot: Robot) -> tuple[Feature, ...]:
+        """Torques of the springs: the first harmonics of the angles of their joints.
+
+        Raises:
+            ArgumentError: The robot has no such joint.
+        """
+        for name in self.springs:
+            if name not in robot.joint_names:
+                known = ", ".join(robot.joint_names)
+                raise ArgumentError(f"springs: there is no moving joint '{name}'", remedy=f"The joints are: {known}.")
+        joints = [robot.joint_names.index(name) for name in dict.fromkeys(self.springs)]
+        return tuple(
+            AngleHarmonic(joint, order, sine)
+            for joint in joints
+            for order in SPRING_HARMONICS
+            for sine in (False, True)
+        )
+
+
+def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
+    """Add terms to every joint that lacks them; terms that a joint has keep their values.
+
+    Args:
+        robot: The robot.
+        names: Keys of `TERMS`; rotor inertia, viscous and dry friction and offset by default.
+    """
+    added = [TERMS[name] for name in names]
+    for joint in robot.moving_joints if added else ():
+        own = {type(model): model for model in joint.models}
+        models = [own.pop(type(model), model) for model in added]
+        robot = robot.with_joint_models(*models, *own.values(), joints=[joint.name])
+    return robot
+
+
+def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in tuple(known):
+            raise ArgumentError(f"{key}: there is no '{name}'", remedy=f"Known names: {', '.join(known)}.")

@@ -1,0 +1,200 @@
+"""Settings as a file: a frozen dataclass read from TOML, written to it, and changed by words like ``cutoff_hz=10``.
+
+Every field is one key. A field that holds a dataclass is a table. TOML has no null: the string ``"none"`` stands for
+None, and ``false`` does for a table that is left out. Unknown keys and values of a wrong type are refused by name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+from dynid.errors import ArgumentError
+from dynid.files import write_atomically
+
+__all__ = ["TomlSettings"]
+
+
+class TomlSettings:
+    """Base of frozen dataclasses whose fields are the keys of a TOML file."""
+
+    __slots__ = ()
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read settings from a TOML file; keys that it leaves out keep their defaults.
+
+        Raises:
+            ArgumentError: The file cannot be read, or has an unknown key or a value of a wrong type.
+        """
+        try:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ArgumentError(f"the file cannot be read: {error.strerror}", path=path) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ArgumentError(f"the file is not TOML: {error}", path=path) from error
+        return cls().with_values(content, path=path)
+
+    def write(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write all settings as TOML.
+
+        Raises:
+            ExportError: The file exists and ``force`` is False, or it cannot be written.
+        """
+        return write_atomically(path, self.to_toml(), force=force)
+
+    def to_toml(self) -> str:
+        """All settings as the text of a TOML file."""
+        values = self.to_dict()
+        plain = [f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)]
+        for name, table in ((key, value) for key, value in values.items() if isinstance(value, dict)):
+            plain += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+        return "\n".join(plain) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings as values that TOML and JSON can hold."""
+        return {field.name: _plain(getattr(self, field.name), field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def with_values(self, values: Mapping[str, Any], *, path: object = None) -> Self:
+        """The same settings with other values.
+
+        Args:
+            values: Key -> value as TOML holds it.
+            path: The file that the values come from, for error messages.
+
+        Raises:
+            ArgumentError: A key is unknown, or a value is of a wrong type or out of range.
+        """
+        hints = _hints(type(self))
+        changed = {}
+        for key, value in values.items():
+            if key not in hints:
+                near = difflib.get_close_matches(key, hints, n=1)
+                remedy = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join(hints)}."
+                raise ArgumentError("there is no such setting", path=path, place=key, remedy=remedy)
+            try:
+                changed[key] = _convert(value, hints[key])
+            except (TypeError, ValueError) as error:
+                remedy = f"Give {_describe(hints[key])}."
+                raise ArgumentError(f"{value!r} does not fit", path=path, place=key, remedy=remedy) from error
+        try:
+            return replace(self, **changed)  # type: ignore[type-var]
+        except ArgumentError as error:
+            raise ArgumentError(
+                error.reason, path=path or error.path, place=error.place, remedy=error.remedy
+            ) from error
+
+    def with_words(self, words: Iterable[str]) -> Self:
+        """The same settings with values from words such as ``cutoff_hz=10``, ``delay_s=auto`` or ``springs=joint2``.
+
+        Raises:
+            ArgumentError: A word has no ``=``, a key is unknown, or a value is of a wrong type or out of range.
+        """
+        values: dict[str, Any] = {}
+        for word in words:
+            key, equals, text = word.partition("=")
+            if not equals:
+                raise ArgumentError(f"'{word}' is not KEY=VALUE", remedy="Write for example cutoff_hz=10.")
+            values[key.strip()] = _value_of(text.strip(), _hints(type(self)).get(key.strip(), str))
+        return self.with_values(values)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """Type of every field."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _value_of(text: str, hint: Any) -> Any:
+    """The value of a word: TOML where it is, otherwise a string; lists may be written with commas alone."""
+    if any(get_origin(kind) is tuple for kind in _alternatives(hint)) and not text.startswith("["):
+        items = next(kind for kind in _alternatives(hint) if get_origin(kind) is tuple)
+        return [_value_of(part.strip(), get_args(items)[0]) for part in text.split(",") if part.strip()]
+    if str in _alternatives(hint):
+        return text.strip("\"'")
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _convert(value: Any, hint: Any) -> Any:
+    """A TOML value as the field's type; TypeError or ValueError where it has none of its types."""
+    if NoneType in _alternatives(hint) and (value == "none" or value is False):
+        return None
+    for kind in _alternatives(hint):
+        if get_origin(kind) is Literal:
+            if value in get_args(kind) and not isinstance(value, bool):
+                return value
+        elif get_origin(kind) is tuple:
+            if isinstance(value, list | tuple):
+                return tuple(_convert(item, get_args(kind)[0]) for item in value)
+        elif is_dataclass(kind) and isinstance(kind, type):
+            if value is True:
+                return kind()
+            if isinstance(value, dict):
+                return _table(value, kind)
+        elif kind is float:
+            if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+                return float(value)
+        elif isinstance(value, kind) and isinstance(value, bool) == (kind is bool):
+            return value
+    raise TypeError(value)
+
+
+def _table(values: dict[str, Any], kind: type) -> Any:
+    hints = _hints(kind)
+    if unknown := [key for key in values if key not in hints]:
+        raise ValueError(f"unknown key {unknown[0]}")
+    return kind(**{key: _convert(value, hints[key]) for key, value in values.items()})
+
+
+def _describe(hint: Any) -> str:
+    """What values a field takes, in words."""
+    words = []
+    for kind in _alternatives(hint):
+        if kind is NoneType:
+            words.append('"none"')
+        elif get_origin(kind) is Literal:
+            words += [f'"{value}"' for value in get_args(kind)]
+        elif get_origin(kind) is tuple:
+            words.append(f"a list, each item {_describe(get_args(kind)[0])}")
+        elif is_dataclass(kind):
+            words.append(f"true, false, or a table with {', '.join(_hints(kind))}")  # type: ignore[arg-type]
+        else:
+            named = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a text"}
+            words.append(named.get(kind, str(kind)))
+    return " or ".join(words)
+
+
+def _plain(value: Any, name: str) -> Any:
+    if value is None:
+        return "none"
+    if isinstance(value, tuple):
+        return [_plain(item, name) for item in value]
+    if isinstance(value, bool | int | float | str):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name), name) for field in fields(value)}
+    raise ArgumentError(f"{name} is a {type(value).__name__}, which no file can hold", remedy="Give it by its name.")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return f'"{escaped}"'
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    return repr(value)
