@@ -1,4 +1,4 @@
-"""Figures of the source tree, for the table in docs/architecture.md: ``python tests/support/house_figures.py [SRC]``."""
+"""Figures of the source tree, for docs/architecture.md: ``python tests/support/house_figures.py [SRC]``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-CLICK_OPTION = re.compile(r"\bclick\.option\(|^@[A-Z_]+$", re.MULTILINE)
-EQUATION = re.compile(r"#.*\beqs?\. ?\(?[A-Z]?\d|#.*\beqs?\. ?\([A-Z]?\d")
+EQUATION = re.compile(r"\beqs?\. ?\(?[A-Z]?\d")
 
 
 def figures(source: Path) -> dict[str, object]:
@@ -30,10 +29,16 @@ def figures(source: Path) -> dict[str, object]:
         "longest file [lines]": f"{lengths[longest]} ({longest.relative_to(source)})",
         "most files in one folder": f"{most} ({crowded.relative_to(source) or '.'})",
         "named numeric constants": sum(_constants(text) for text in texts.values()),
-        "equation numbers in comments at lines": sum(len(EQUATION.findall(text)) for text in texts.values()),
-        "`refuse_*` functions": sum(len(re.findall(r"^\s*def _?refuse_", text, re.MULTILINE)) for text in texts.values()),
-        "`assert ... is not None`": sum(len(re.findall(r"assert .* is not None", text)) for text in texts.values()),
+        "lines with an equation number outside studies/papers": sum(
+            len(EQUATION.findall(text)) for path, text in texts.items() if "papers" not in path.parts
+        ),
+        "`refuse_*` functions": _matches(r"^\s*def _?refuse_", texts),
+        "`assert ... is not None`": _matches(r"assert .* is not None", texts),
     }
+
+
+def _matches(pattern: str, texts: dict[Path, str]) -> int:
+    return sum(len(re.findall(pattern, text, re.MULTILINE)) for text in texts.values())
 
 
 def _public_names(path: Path) -> set[str]:
@@ -81,5 +86,4 @@ def _is_number(node: ast.AST) -> bool:
 
 if __name__ == "__main__":
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "src" / "dynid"
-    for name, value in figures(root).items():
-        print(f"{name:40} {value}")
+    sys.stdout.writelines(f"{name:55} {value}\n" for name, value in figures(root).items())
