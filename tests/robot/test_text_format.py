@@ -13,7 +13,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import DescriptionError, ExportError
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
-from dynid.robot.formats.text_format import parse_description, parse_text, read_text, write_text
+from dynid.robot.formats.text_format import description_text, parse_description, parse_text, read_text
 from dynid.robot.model import Robot
 from dynid.terms.joint_models import RotorInertia, Viscous
 
@@ -85,19 +85,19 @@ def test_labels_are_the_papers() -> None:
 
 def test_reading_what_was_written_gives_the_same() -> None:
     description = parse_description(PRINTED, short_rows=True)
-    text = write_text(description)
+    text = description_text(description)
     assert parse_description(text) == description
-    assert write_text(parse_description(text)) == text
+    assert description_text(parse_description(text)) == text
     assert description.options == (("option", "moment"), ("option.update", "moment"))
 
 
 @pytest.mark.parametrize("name", ["puma260", "puma560", "panda", "stanford", "cylindrical", "scara", "ur10", "ddarm"])
 def test_a_robot_can_be_written(name: str) -> None:
     robot = without_friction(zoo.get(name))
-    again = parse_text(write_text(robot))
+    again = parse_text(description_text(robot))
     np.testing.assert_allclose(torque(again), torque(robot), rtol=1e-11, atol=1e-11)
     assert [b.prismatic for b in again.bodies] == [b.prismatic for b in robot.bodies]
-    third = parse_text(write_text(again))
+    third = parse_text(description_text(again))
     np.testing.assert_allclose(third.parameter_vector, again.parameter_vector, atol=1e-13)
 
 
@@ -181,4 +181,4 @@ def test_mutated_text_gives_a_robot_or_our_error(data: st.DataObject) -> None:
 )
 def test_what_the_format_cannot_say_is_refused(robot: Robot, message: str) -> None:
     with pytest.raises(ExportError, match=message):
-        write_text(robot)
+        description_text(robot)

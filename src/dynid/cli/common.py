@@ -117,8 +117,9 @@ def logs_argument(command: Callable[..., None]) -> Callable[..., None]:
 def is_robot(name: str) -> bool:
     """Whether a name is a robot's: a description file by its ending, or a built-in robot."""
     from dynid.robot import zoo
+    from dynid.robot.formats import is_robot_file
 
-    return Path(name).suffix.lower() in (".urdf", ".xml", ".mjcf", ".xacro") or name in zoo.names()
+    return is_robot_file(name) or name in zoo.names()
 
 
 def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -155,33 +156,20 @@ def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
 def load_robot(name: str, held: dict[str, float]) -> Robot:
     """A robot from a file, by its ending, or from the zoo, by its name."""
     from dynid.robot import zoo
-    from dynid.robot.formats.mjcf.read import read_mjcf
-    from dynid.robot.formats.text_format import read_text
-    from dynid.robot.formats.urdf import read_urdf
+    from dynid.robot.formats import FORMATS, format_of, is_robot_file, read_robot
 
-    readers: dict[str, Callable[[str], Robot]] = {
-        ".urdf": functools.partial(read_urdf, locked=held),
-        ".xml": functools.partial(read_mjcf, locked=held),
-        ".mjcf": functools.partial(read_mjcf, locked=held),
-        ".txt": read_text,
-    }
-    if Path(name).suffix.lower() == ".xacro":
-        plain = Path(name).with_suffix("").name.removesuffix(".urdf") + ".urdf"
-        raise errors.DescriptionError(
-            "a xacro file is a program that writes a URDF", path=name, remedy=f"Expand it first: xacro {name} > {plain}"
-        )
-    reader = readers.get(Path(name).suffix.lower())
-    if reader is None and name in zoo.names():
+    if format_of(name) is None and name in zoo.names():
         if held:
             raise errors.ArgumentError("--hold is for robots from files", remedy="Leave it out for built-in robots.")
         return zoo.get(name)
-    if reader is None:
+    if format_of(name) is None and not is_robot_file(name):
+        endings = ", ".join(ending for row in FORMATS for ending in row.endings)
         near = nearest(name, zoo.names())
         raise errors.ArgumentError(
-            f"'{name}' is neither a robot file ({', '.join(readers)}) nor a built-in robot",
+            f"'{name}' is neither a robot file ({endings}) nor a built-in robot",
             remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
         )
-    return reader(name)
+    return read_robot(name, locked=held)
 
 
 def print_json(value: object) -> None:

@@ -1,1 +1,126 @@
-"""Descriptions of robots as files: one module or folder per format."""
+"""Descriptions of robots as files: one module or folder per format, and the table of them.
+
+A new format is one new module with a reader and a writer, and one row in `FORMATS`; everything that takes a robot file,
+the command line too, asks the table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynid.errors import DescriptionError, ExportError
+
+if TYPE_CHECKING:
+    from dynid.robot.model import Robot
+
+__all__ = ["FORMATS", "RobotFormat", "format_of", "is_robot_file", "read_robot", "write_robot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotFormat:
+    """One row of the table; the functions are loaded at their first use."""
+
+    name: str
+    """Name for people."""
+    endings: tuple[str, ...]
+    """Endings of such files, in lower case."""
+    reader: str
+    """Module and name of the reader, ``read(path, *, locked=None) -> Robot``."""
+    writer: str
+    """Module and name of the writer, ``write(robot, path, *, force=False)``."""
+    is_exclusive: bool = True
+    """Whether files with these endings are robots; logs may end in ``.txt`` too."""
+
+    def read(self, path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None) -> Robot:
+        """Read a robot; see `read_robot`."""
+        robot: Robot = _load(self.reader)(path, locked=locked)
+        return robot
+
+    def write(self, robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write a robot; see `write_robot`."""
+        _load(self.writer)(robot, path, force=force)
+
+
+def _load(place: str) -> Callable[..., Any]:
+    module, _, name = place.rpartition(".")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
+FORMATS: tuple[RobotFormat, ...] = (
+    RobotFormat(
+        name="URDF",
+        endings=(".urdf",),
+        reader="dynid.robot.formats.urdf.read_urdf",
+        writer="dynid.robot.formats.urdf.write_urdf",
+    ),
+    RobotFormat(
+        name="MJCF",
+        endings=(".xml", ".mjcf"),
+        reader="dynid.robot.formats.mjcf.read.read_mjcf",
+        writer="dynid.robot.formats.mjcf.write.write_mjcf",
+    ),
+    RobotFormat(
+        name="text of DH rows",
+        endings=(".txt",),
+        reader="dynid.robot.formats.text_format.read_text",
+        writer="dynid.robot.formats.text_format.write_text",
+        is_exclusive=False,
+    ),
+)
+"""Every format of robot files."""
+
+
+def format_of(path: str | os.PathLike[str]) -> RobotFormat | None:
+    """The format of a file by its ending; None if no format has that ending."""
+    ending = Path(path).suffix.lower()
+    return next((row for row in FORMATS if ending in row.endings), None)
+
+
+def is_robot_file(path: str | os.PathLike[str]) -> bool:
+    """Whether the ending of a file says that it describes a robot, readable or not (xacro)."""
+    row = format_of(path)
+    return Path(path).suffix.lower() == ".xacro" or (row is not None and row.is_exclusive)
+
+
+def read_robot(path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None) -> Robot:
+    """Read a robot from a file of any known format.
+
+    Args:
+        path: The file; its ending tells the format.
+        locked: Joint name -> position [rad or m] at which the joint is held.
+
+    Raises:
+        DescriptionError: No format has that ending, or the file is wrong; the error says what to do.
+    """
+    if Path(path).suffix.lower() == ".xacro":
+        plain = Path(path).with_suffix("").name.removesuffix(".urdf") + ".urdf"
+        raise DescriptionError(
+            "a xacro file is a program that writes a URDF", path=path, remedy=f"Expand it first: xacro {path} > {plain}"
+        )
+    row = format_of(path)
+    if row is None:
+        raise DescriptionError("the ending is not that of a robot file", path=path, remedy=_known_endings())
+    return row.read(path, locked=locked)
+
+
+def write_robot(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a robot to a file; its ending tells the format.
+
+    Raises:
+        ExportError: No format has that ending, the file exists and ``force`` is False, or the format cannot describe
+            the robot.
+    """
+    row = format_of(path)
+    if row is None:
+        raise ExportError("the ending is not that of a robot file", path=path, remedy=_known_endings())
+    row.write(robot, path, force=force)
+
+
+def _known_endings() -> str:
+    return f"Known endings: {', '.join(ending for row in FORMATS for ending in row.endings)}."

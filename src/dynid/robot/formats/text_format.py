@@ -25,29 +25,33 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DescriptionError, ExportError
+from dynid.files import write_atomically
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.inertia import Inertia
+from dynid.robot.locking import check_locked, lock
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import inverse_transform
 from dynid.terms.joint_models import RotorInertia
 
-__all__ = ["TextDescription", "parse_description", "parse_text", "read_text", "write_text"]
+__all__ = ["TextDescription", "parse_description", "description_text", "parse_text", "read_text", "write_text"]
 
 GEOMETRY = ("sigma", "alpha", "dpar", "apar")
+"""Keywords of the rows that every text has."""
 INERTIA = ("adyna", "ddyna", "fdyna", "bdyna", "edyna", "cdyna", "xgrav", "ygrav", "zgrav", "mass")
 """In the order XX XY XZ YY YZ ZZ MX MY MZ M."""
 ROTORS = "ia"
 """Key of the row of rotor inertias, which has no keyword in the text."""
 
 _MOST_LINKS, _MOST_CHARACTERS, _LARGEST = 100, 1_000_000, 1e30
+"""Links, characters and size of a number beyond which a text is refused (convention: far above any robot)."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _NAME = re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII)
 _ROTOR_NAME = re.compile(r"ia\d+")
@@ -99,9 +103,23 @@ class TextDescription:
 
 
 def read_text(
-    path: str | os.PathLike[str], *, gravity: ArrayLike = STANDARD_GRAVITY, short_rows: bool = False
+    path: str | os.PathLike[str],
+    *,
+    gravity: ArrayLike = STANDARD_GRAVITY,
+    locked: Mapping[str, float] | None = None,
+    short_rows: bool = False,
 ) -> Robot:
-    """Read a robot from a file in the text format; see `parse_text`."""
+    """Read a robot from a file in the text format.
+
+    Args:
+        path: The file.
+        gravity: (3,) acceleration of free fall in frame 0 [m/s^2].
+        locked: Joint name -> position [rad or m] at which the joint is held.
+        short_rows: See `parse_text`.
+
+    Raises:
+        DescriptionError: The file cannot be read, or the text is wrong; the error names the line.
+    """
     if not os.path.isfile(path):
         raise DescriptionError("there is no such file", path=path, remedy="Check the path.")
     try:
@@ -110,9 +128,12 @@ def read_text(
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionError(f"the file cannot be read as text: {error}", path=path) from error
     try:
-        return parse_text(text, gravity=gravity, short_rows=short_rows)
+        robot = parse_text(text, gravity=gravity, short_rows=short_rows)
     except DescriptionError as error:
         raise DescriptionError(error.reason, path=path, place=error.place, remedy=error.remedy) from None
+    held = locked or {}
+    check_locked(held, [joint.name for joint in robot.joints])
+    return replace(robot, joints=tuple(lock(j, held[j.name]) if j.name in held else j for j in robot.joints))
 
 
 def parse_text(text: str, *, gravity: ArrayLike = STANDARD_GRAVITY, short_rows: bool = False) -> Robot:
@@ -243,8 +264,22 @@ def _number(word: str, place: str) -> float:
     return value
 
 
-def write_text(robot: Robot | TextDescription) -> str:
-    """Write a description, or a serial robot, in the text format; reading it again gives the same.
+def write_text(robot: Robot | TextDescription, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a description, or a serial robot, to a file in the text format; see `description_text`.
+
+    Args:
+        robot: What to describe.
+        path: Destination; its folder must exist.
+        force: Overwrite an existing file.
+
+    Raises:
+        ExportError: The robot has something that the format cannot say, or the file cannot be written.
+    """
+    write_atomically(path, description_text(robot), force=force)
+
+
+def description_text(robot: Robot | TextDescription) -> str:
+    """A description, or a serial robot, in the text format; reading it again gives the same.
 
     A robot's base frame is replaced by its frame 0 (see `modified_dh`), in which gravity must point along -z.
 
