@@ -80,7 +80,36 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",
         "unjudged-torque": "Torques were judged without some masses, or not at all, because the masses are zero.",
         # control laws, from estimation/closed_loop/
+        "assumed-law": "The control law is unknown; computed torque was assumed.",
+        "assumed-motion": "The commanded motion is unknown; the measured motion was assumed.",
+        "assumed-rate": "The control rate is unknown; a high rate was assumed.",
         "controller": "The stated control law does not make the measured torques.",
+        "law-accepted": "Measured torques and positions do not contradict the control law.",
+        "law-doubted": "Measured torques contradict the control law, so the estimate is doubtful as well.",
+        # estimates, from estimation/
+        "bounds-cost": "Given bounds contradict the data.",
+        "bootstrap": "The covariance comes from replicates of the data.",
+        "exact-columns": "Some columns of the equations were taken to be free of errors.",
+        "file-weights": "Experiments were weighted by their own residuals.",
+        "forgetting": "Older samples count less.",
+        "held-torques": "The torques were assumed to be constant between samples although the control loop is faster.",
+        "impossible-estimate": "No possible robot has the estimated base parameters.",
+        "misfit": "Residuals are larger than the noise levels allow: the model or the noise levels are wrong.",
+        "motion-not-counted": "The simulated motion depends on the parameters, which the covariance does not include.",
+        "no-noise": "The residuals are as small as the accuracy of the simulation.",
+        "no-possible-robot": "No possible robot was found near the estimate.",
+        "noise-levels": "The noise levels that the estimator used.",
+        "not-exciting": "The motion does not excite all parameters of a joint.",
+        "not-settled": "The iteration ended before it settled.",
+        "open-parameters": "The motion leaves parameters open.",
+        "other-start": "The iteration started from other parameters than those of least squares.",
+        "position-filter": "Positions were low-passed although the estimator models their noise.",
+        "prior-replaced": "A body of the prior is impossible and was replaced.",
+        "prior-weight": "How the weight of the prior was chosen.",
+        "reduced-set": "Only some standard parameters were estimated; the others are zero.",
+        "ridge-bias": "Ridge regression shifts the estimate.",
+        "singular-values": "How many singular values were kept.",
+        "solver-fallback": "The cone solver failed and another solver was used.",
     }
 )
 """Every code with its meaning, one sentence each."""
@@ -114,6 +143,12 @@ class Finding:
     def to_dict(self) -> dict[str, object]:
         """Its fields by name, with the evidence as a plain dict: what JSON can hold."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"evidence": dict(self.evidence)}
+
+    @property
+    def sentence(self) -> str:
+        """The message as a sentence that names the joint, then the remedy; for people, without the numbers."""
+        subject = self.message if self.joint is None else f"{self.joint}: {self.message}"
+        return f"{subject.removesuffix('.')}. {self.remedy}".rstrip()
 
     def __str__(self) -> str:
         """One line."""

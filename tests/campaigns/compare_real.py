@@ -103,7 +103,7 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
             problem = build_equations(robot, runs, base=base, band_hz=band if kind == "band" else None)
             estimate = in_loop(estimator, kind, data).solve(problem)
             error = held_out_error(data, whole, held, motion, problem.torque(estimate.values, motion), band)
-            remark = next((note for note in estimate.notes if note.startswith("the simulated control law")), "")
+            remark = next((finding.message for finding in estimate.findings if finding.code == "controller"), "")
         except (dynid.DynidError, np.linalg.LinAlgError) as problem_found:
             error, remark = None, f"refused: {problem_found}"
         found.append((name, error, time.process_time() - started, remark))

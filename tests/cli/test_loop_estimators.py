@@ -60,13 +60,14 @@ def test_known_law_and_commanded_motion_give_the_truth(bench: Path, estimator: s
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["validation"]["relative_error_percent"] < 3.0
-    assert not any("assumed" in note for note in found["notes"])
-    assert any("do not speak against it" in note for note in found["notes"])
+    codes = {finding["code"] for finding in found["findings"]}
+    assert codes.isdisjoint({"assumed-law", "assumed-motion", "assumed-rate"})
+    assert "law-accepted" in codes
     truth = dict(zip(CHOSEN.base.names, CHOSEN.values, strict=True))
     rows = [row for row in found["base_parameters"] if row["name"] in truth]
     assert len(rows) == len(truth)
     assert max(abs(row["value"] - truth[row["name"]]) / row["std"] for row in rows) < 5.0
-    assert "do not speak against it" in (bench / "res" / "report.html").read_text()
+    assert "do not contradict the control law" in (bench / "res" / "report.html").read_text()
     fit = read_result(bench / "res").identification()  # torques by the estimate itself, with and without its data
     assert fit.estimate.extras["controller_mismatch"] == 0.0
 
@@ -74,9 +75,9 @@ def test_known_law_and_commanded_motion_give_the_truth(bench: Path, estimator: s
 def test_what_is_assumed_is_said(bench: Path) -> None:
     result = identify(bench, "--estimator", "iv", "--hold-out", "30%", channels="map.toml")
     assert result.exit_code == 0, result.output
-    for words in ("control law is not known", "commanded motion is not known", "control rate is not known"):
-        assert f"assumed: the {words}" in result.output
-    assert "noise that it still has biases as in least squares" in " ".join(result.output.split())
+    for words in ("control law is unknown", "commanded motion is unknown", "control rate is unknown"):
+        assert f"Note: the {words}" in result.output
+    assert "remaining noise biases the estimate as in least squares" in " ".join(result.output.split())
 
 
 def test_a_law_without_what_it_was_to_follow_is_refused(bench: Path) -> None:
@@ -110,7 +111,7 @@ def test_the_others_come_to_an_end(bench: Path, estimator: str) -> None:
         (("--estimator", "iv", "--spring", "joint1"), "no springs"),
         (("--estimator", "iv", "--control-rate", "250"), "no multiple of the log's 100 Hz"),
         (("--estimator", "clie", "--stream"), "whole log in memory"),
-        (("--estimator", "cloe"), "learns the torques' size from the law alone"),
+        (("--estimator", "cloe"), "learns the size of the torques from the control law alone"),
         (("--estimator", "kalman"), "is not one of"),
     ],
 )

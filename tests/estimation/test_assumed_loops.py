@@ -45,8 +45,8 @@ def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good()
         other = dynid.InLoop(estimator=make()).solve(equations)
         assert error(equations, other) < 0.3 * plain
         assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
-    assert any("noise that it still has biases" in note for note in found.notes)
-    assert any("computed torque by a robot near the data, of 8 Hz" in note for note in found.notes)
+    assert "assumed-motion" in found.codes
+    assert any(f.code == "assumed-law" and "8 Hz" in f.message for f in found.findings)
 
 
 def test_the_assumed_law_follows_the_measured_motion_with_any_torque() -> None:
@@ -80,7 +80,7 @@ def test_without_the_law_torques_are_compared_along_the_measured_motion() -> Non
     commanded = (lambda: SplinedMotion([(time, motion.q)]),)
     found = dynid.InLoop(estimator=dynid.DIDIM(), motions=commanded).solve(equations)
     np.testing.assert_array_equal(found.values, dynid.InLoop(estimator=dynid.DIDIM()).solve(equations).values)
-    assert any("the commanded motion does not help without the law" in note for note in found.notes)
+    assert any(f.code == "assumed-motion" and "does not help" in f.message for f in found.findings)
 
 
 @pytest.mark.parametrize(

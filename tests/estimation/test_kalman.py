@@ -120,7 +120,7 @@ def test_noise_on_positions_that_spoils_least_squares() -> None:
 
 
 def test_noise_levels_are_found() -> None:
-    note = Kalman(torque_std=0.1, torque_between="smooth").solve(equations(1e-3, 0.1)).notes[-1]
+    note = Kalman(torque_std=0.1, torque_between="smooth").solve(equations(1e-3, 0.1)).findings[-1].message
     assert 0.7e-3 < float(note.split("by ")[1].split(",")[0]) < 1.4e-3
 
 
@@ -195,7 +195,7 @@ def test_torques_between_samples_follow_the_loop() -> None:
     told = Kalman(position_std=1e-3, torque_std=trial.torque_std)
     found, smooth, held = (replace(told, torque_between=way).solve(data) for way in (None, "smooth", "held"))  # type: ignore[arg-type]
     assert found.values == pytest.approx(smooth.values, abs=1e-12)
-    assert any("20 times in a sample" in note for note in held.notes)
+    assert any(f.code == "held-torques" and "20 times in a sample" in f.message for f in held.findings)
     errors = [np.sqrt(np.mean(((e.values - trial.truth) / e.stderr) ** 2)) for e in (found, held)]
     assert errors[0] < 0.7 * errors[1]
 
@@ -216,9 +216,9 @@ def test_held_torques_act_half_a_control_period_late() -> None:
 def test_what_does_not_fit_is_said_or_refused() -> None:
     data = equations(1e-3, 0.1)
     honest = Kalman(position_std=1e-3, torque_std=0.1, start_std=0.12).solve(data)
-    assert len(honest.notes) == 1
+    assert honest.codes == {"noise-levels"}
     optimistic = Kalman(position_std=1e-3, torque_std=0.001, start_std=0.12).solve(data)
-    assert "do not fit" in optimistic.notes[0]
+    assert optimistic.findings[0].code == "misfit"
     assert optimistic.inflation.max() > 2.0
     run = data.experiments[0]
     flipped = build_equations(data.robot, replace(run, effort=-run.effort))

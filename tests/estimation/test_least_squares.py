@@ -45,7 +45,7 @@ def test_a_locked_joint_is_reported() -> None:
     open_ones = {name for name, free in zip(estimate.names, estimate.undetermined, strict=True) if free}
     assert {"IA3", "FV3", "FC3"} <= open_ones
     assert np.isinf(estimate.stderr[estimate.undetermined]).all()
-    assert any("IA3" in note for note in estimate.notes)
+    assert any(f.code == "open-parameters" and "IA3" in f.message for f in estimate.findings)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
@@ -106,4 +106,4 @@ def test_a_noisy_file_counts_less() -> None:
         covered.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
     assert np.mean(errors[True]) < 0.5 * np.mean(errors[False])
     assert 0.90 < np.mean(covered) < 0.995
-    assert "files count" in estimate.notes[0]
+    assert estimate.findings[0].code == "file-weights"

@@ -72,7 +72,8 @@ def test_coloured_noise_is_whitened_and_intervals_hold() -> None:
         errors.append([np.linalg.norm(e.values - truth(equations)) for e in (likely, weighted)])
         interval = likely.interval()
         inside.append(np.mean((interval[:, 0] <= truth(equations)) & (truth(equations) <= interval[:, 1])))
-        assert "[1, 1, 1]" in likely.notes[-1]
+        assert likely.findings[-1].code == "noise-levels"
+        assert "[1, 1, 1]" in likely.findings[-1].message
     assert np.mean(errors, axis=0)[0] < 0.95 * np.mean(errors, axis=0)[1]
     assert np.mean(inside) > 0.88
 
@@ -232,8 +233,8 @@ def test_noise_levels_that_do_not_fit_are_said() -> None:
     equations = noisy_positions(1e-3, 0)
     right = ML(position_std=1e-3, torque_std=0.1).solve(equations)
     wrong = ML(position_std=2e-4, torque_std=0.1).solve(equations)
-    assert not any("do not fit" in note for note in right.notes)
-    assert any("do not fit" in note for note in wrong.notes)
+    assert "misfit" not in right.codes
+    assert "misfit" in wrong.codes
     assert np.all(wrong.stderr > right.stderr / 3.0)
 
 
@@ -243,8 +244,8 @@ def test_positions_that_were_low_passed_are_told() -> None:
     log = simulate_experiment(arm(), path, rate_hz=100.0, duration_s=8.0, noise=noise, with_velocity=False)
     equations = build_equations(arm(), process(log))
     likely, exact = (ML(position_std=std).solve(equations) for std in (None, 0.0))
-    assert any("cutoff_hz=None" in note for note in likely.notes)
-    assert not any("cutoff_hz=None" in note for note in exact.notes)
+    assert "position-filter" in likely.codes
+    assert "position-filter" not in exact.codes
 
 
 @pytest.mark.parametrize("level", [-1.0, np.nan, np.inf])

@@ -82,7 +82,7 @@ def test_a_file_in_many_chunks_gives_the_numbers_of_the_log_in_memory(
     assert np.abs((found.values - whole.values) / whole.stderr).max() < 1e-3
     np.testing.assert_allclose(found.stderr, whole.stderr, rtol=1e-4)
     np.testing.assert_allclose(found.noise_std, whole.noise_std, rtol=1e-4)
-    assert found.notes == whole.notes
+    assert [f.code for f in found.findings] == [f.code for f in whole.findings]
     assert found.extras == whole.extras
     assert np.abs((found.values - CHOSEN.values) / found.stderr).max() < 4.0
 
@@ -165,7 +165,7 @@ def test_assumed_loops_of_a_stream_are_those_of_the_log_in_memory(tmp_path: Path
     found = estimator.solve(stream_equations(CHOSEN.prior, [pieces], base=CHOSEN.base))
     assert np.abs((found.values - whole.values) / whole.stderr).max() < 0.02  # gains scale with fewer poses
     np.testing.assert_allclose(found.stderr, whole.stderr, rtol=0.02)
-    assert sum(note.startswith("assumed") for note in found.notes) == 2
+    assert sum(f.code.startswith("assumed") for f in found.findings) == 2
 
 
 def test_a_spline_in_pieces_is_the_spline_of_the_whole() -> None:

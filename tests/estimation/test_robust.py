@@ -65,7 +65,7 @@ def test_open_parameters_are_reported() -> None:
     assert estimate.undetermined.any()
     assert not estimate.undetermined.all()
     assert np.all(np.isinf(estimate.stderr[estimate.undetermined]))
-    assert "open" in estimate.notes[0]
+    assert estimate.findings[0].code == "open-parameters"
 
 
 def test_data_without_support_is_refused() -> None:

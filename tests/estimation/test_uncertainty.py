@@ -128,7 +128,7 @@ def test_bootstrap_agrees_with_the_formula_on_white_noise() -> None:
     np.testing.assert_array_equal(drawn.values, formula.values)
     ratio = drawn.stderr / formula.stderr
     assert 0.7 < np.median(ratio) < 1.4
-    assert "replicates" in drawn.notes[-1]
+    assert drawn.findings[-1].code == "bootstrap"
 
 
 def test_bootstrap_sees_correlated_noise() -> None:

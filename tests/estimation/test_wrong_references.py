@@ -45,5 +45,5 @@ def test_what_the_law_adds_to_its_gains_is_said_by_the_estimate() -> None:
     real = dynid.UserLaw(lambda q, dq, qr, dqr, ddqr, memory, period: kp * (qr - q) + kd * (dqr - dq) + ahead * ddqr)
     truth = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
     found = dynid.DIDIM().solve(CHOSEN.equations(replace(CHOSEN, truth=truth).noisy(0)))
-    assert any("control law" in note and CHOSEN.robot.joint_names[2] in note for note in found.notes)
+    assert any(f.code == "controller" and CHOSEN.robot.joint_names[2] in f.message for f in found.findings)
     assert found.extras["controller_mismatch"] > 0.02

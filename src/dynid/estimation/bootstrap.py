@@ -18,6 +18,7 @@ from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
+from dynid.findings import Finding
 
 __all__ = ["BlockBootstrap"]
 
@@ -75,8 +76,13 @@ class BlockBootstrap(Estimator):
             )
         covariance = np.cov(values, rowvar=False).reshape(len(equations.names), -1)
         covariance[estimate.undetermined, estimate.undetermined] = np.inf
-        note = f"covariance from {len(values)} replicates of blocks drawn anew"
-        return replace(estimate, covariance=covariance, notes=(*estimate.notes, note))
+        remark = Finding(
+            code="bootstrap",
+            severity="note",
+            where="estimate",
+            message=f"the covariance comes from {len(values)} replicates of randomly drawn blocks",
+        )
+        return replace(estimate, covariance=covariance, findings=(*estimate.findings, remark))
 
     def _drawn(self, equations: Samples) -> Iterator[Samples]:
         """Problems of as many blocks as there are, drawn with replacement from each experiment."""

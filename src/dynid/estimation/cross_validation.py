@@ -19,6 +19,7 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.features import Feature
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.physical.prior import PriorCoordinates
+from dynid.findings import Finding
 from dynid.information import Factor
 
 __all__ = ["Folds", "Weighing", "weighed"]
@@ -211,7 +212,7 @@ class Weighing:
     factor: Factor
     """Of all equations, weighted so that samples correlated in time do not outweigh the prior."""
     prior_weight: float
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
     """How the prior's weight was chosen; empty where it was given."""
 
 
@@ -227,14 +228,16 @@ def weighed(equations: Factors, prior_weight: float | None, rounds: int, method:
     weights = refined_weights(equations, rounds)
     plain = least_squares_estimate(equations, weights, method)
     scaled = weights / plain.inflation
-    chosen, notes = (prior_weight, ()) if prior_weight is not None else _cross_validated_weight(equations, scaled)
-    return Weighing(plain, weights, equations.information.weight(scaled), chosen, notes)
+    chosen, findings = (prior_weight, ()) if prior_weight is not None else _cross_validated_weight(equations, scaled)
+    return Weighing(plain, weights, equations.information.weight(scaled), chosen, findings)
 
 
-def _cross_validated_weight(equations: Factors, weights: Floats) -> tuple[float, tuple[str, ...]]:
-    """The prior's weight by cross-validation over blocks of time, and a note that says so."""
+def _cross_validated_weight(equations: Factors, weights: Floats) -> tuple[float, tuple[Finding, ...]]:
+    """The prior's weight by cross-validation over blocks of time, and a finding that says so."""
     if np.count_nonzero(equations.information.samples.any(axis=1)) < 3:
-        return 1.0, ("too few blocks of time to choose the prior's weight by cross-validation: 1 was taken",)
+        message = "there are too few blocks of time to choose the prior's weight by cross-validation: it is 1"
+        return 1.0, (Finding(code="prior-weight", severity="note", where="prior", message=message),)
     folds = Folds(equations, weights)
     weight = folds.best_weight(equations.terms)
-    return weight, (f"prior weight {weight:g} by cross-validation over {len(folds)} blocks",)
+    message = f"the prior has the weight {weight:g}, by cross-validation over {len(folds)} blocks"
+    return weight, (Finding(code="prior-weight", severity="note", where="prior", message=message),)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, wrong_kind
+from dynid.findings import Finding
 from dynid.tables import Table
 
 __all__ = ["Estimate", "Estimator"]
@@ -42,8 +43,8 @@ class Estimate:
     method: str
     standard: Floats | None = None
     """(p,) standard parameters, where the estimator gives them."""
-    notes: tuple[str, ...] = ()
-    """What the reader must know: fallbacks taken, weights chosen, bounds met."""
+    findings: tuple[Finding, ...] = ()
+    """What a person should know: what the data leave open, fallbacks taken, weights chosen, doubts."""
     at_bound: tuple[str, ...] = ()
     """Bodies or parameters held by a constraint."""
     given_bounds: tuple[str, ...] = ()
@@ -57,18 +58,25 @@ class Estimate:
 
     @classmethod
     def of(cls, equations: Factors, **fields: Any) -> Estimate:
-        """The estimate from equations: their names and units, and a note on what the data leave open, are filled in.
+        """The estimate from equations, with their names and units, and a finding about parameters left open.
 
         Args:
             equations: The equations.
             **fields: All other fields, by name; samples default to the equations' own.
         """
-        undetermined, notes = fields["undetermined"], tuple(fields.pop("notes", ()))
+        undetermined, findings = fields["undetermined"], tuple(fields.pop("findings", ()))
         left = [name for name, free in zip(equations.names, undetermined, strict=True) if free]
         if left:
-            notes = (*notes, f"the motion leaves {len(left)} parameters open: {', '.join(left)}")
+            message = f"the motion leaves {len(left)} parameters open: {', '.join(left)}"
+            found = Finding(code="open-parameters", severity="warning", where="parameters", message=message)
+            findings = (*findings, found)
         fields.setdefault("samples", equations.counts)
-        return cls(names=equations.names, units=equations.units, notes=notes, **fields)
+        return cls(names=equations.names, units=equations.units, findings=findings, **fields)
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The codes of the findings."""
+        return frozenset(finding.code for finding in self.findings)
 
     @property
     def stderr(self) -> Floats:

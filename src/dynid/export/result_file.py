@@ -129,7 +129,10 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
         "joint_names": list(fit.robot.joint_names),
         "method": estimate.method,
         "condition": None if estimate.undetermined.any() else finite_or_none(estimate.condition),
-        "notes": list(estimate.notes),
+        "findings": [
+            {"code": finding.code, "severity": finding.severity, "text": finding.sentence}
+            for finding in estimate.findings
+        ],
         "held_by_constraint": list(estimate.at_bound),
         "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], error, strict=True)),
         "base_parameters": [

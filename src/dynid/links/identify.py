@@ -223,7 +223,7 @@ class Identification:
             lines += ["", f"Never act on the torques, so nothing can be said of them: {', '.join(hidden)}."]
         if self.selection is not None:
             lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
-        lines += [f"Note: {note.removesuffix('.')}." for note in estimate.notes]
+        lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
         if estimate.prior_dominated:
             lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
@@ -343,8 +343,8 @@ def identify_equations(
     estimate = (estimator or FeasibleWLS()).solve(equations)
     standard = estimate.standard
     if standard is None:
-        standard, notes = lifted_parameters(equations, estimate)
-        estimate = replace(estimate, notes=(*estimate.notes, *notes))
+        standard, findings = lifted_parameters(equations, estimate)
+        estimate = replace(estimate, findings=(*estimate.findings, *findings))
     return Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
 
 

@@ -51,7 +51,7 @@ class Verdict(Section):
         else:
             verdict = Text(self.check.verdict, "verdict good" if self.check.passed else "verdict bad")
         estimate = self.fit.estimate
-        notes = [("", note) for note in estimate.notes]
+        notes = [("", finding.sentence) for finding in estimate.findings]
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
         for words, names in (("physical constraint", physical), ("given bound", estimate.given_bounds)):
             if names:

@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, followed
-from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_notes
+from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
 from dynid.estimation.closed_loop.loop_blocks import BLOCK
 from dynid.estimation.closed_loop.loop_runs import weights_of
-from dynid.estimation.closed_loop.loop_search import SearchStart
+from dynid.estimation.closed_loop.loop_search import SearchStart, not_settled
 from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.equations import StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.possible import possible_estimate, with_standard
 from dynid.estimation.scores import NoiseSums, lengthened, resolvable, scaled_solution, spectrum
+from dynid.findings import Finding
 
 __all__ = ["streamed_didim"]
 
@@ -74,8 +75,8 @@ def streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *
 
     def rounds(
         runs: StreamSearch[_Torques], start: SearchStart[_Torques]
-    ) -> tuple[StreamSearch[_Torques], _Torques, tuple[str, ...], int]:
-        sums, notes, before, count = start.motions, start.notes, None, 0
+    ) -> tuple[StreamSearch[_Torques], _Torques, tuple[Finding, ...], int]:
+        sums, findings, before, count = start.motions, start.findings, None, 0
         step = sums.step
         while True:
             count += 1
@@ -84,11 +85,11 @@ def streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *
             change, before, sums, step = beta - sums.beta, step, later, later.step
             ended = sums.settled(step, tolerance) or sums.settled(change, tolerance)
             if ended or count == iterations:
-                notes = notes if ended else (*notes, f"not settled after {count} simulations")
+                findings = findings if ended else (*findings, not_settled(count))
                 share = followed(change, beta + step - solution, sums.normal)
-                return runs, sums, notes if share <= FOLLOWED else (*notes, UNCOUNTED), count
+                return runs, sums, findings if share <= FOLLOWED else (*findings, UNCOUNTED), count
 
-    runs, sums, notes, count = StreamSearch[_Torques].of(equations, BLOCK, _Torques).from_some_start(rounds)
+    runs, sums, remarks, count = StreamSearch[_Torques].of(equations, BLOCK, _Torques).from_some_start(rounds)
     normal = sums.normal
     findings = check_controller(runs.beginnings(), sums.beta)
     estimate = Estimate(
@@ -102,7 +103,7 @@ def streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *
         samples=equations.counts,
         condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
         method="DIDIM",
-        notes=(*notes, *controller_notes(findings)),
+        findings=(*remarks, *controller_summary(findings)),
         extras={
             "iterations": float(count),
             "simulations": float(count + 1),

@@ -3,7 +3,7 @@
 Where the commanded motion is not known, the measured one, low-passed, is taken; where the law is not known, computed
 torque by a robot near the data, which follows the motion as the real one did. `DIDIM` and `CLIE` compare torques along
 the simulated motion: without the law that is nearer to the measured motion than to the commanded one, and they leave
-out where friction turns round. All is said in the estimate's notes, beside what the test of the law finds.
+out where friction turns round. The estimate's findings say all of it, and what the test of the law found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.closed_loop.law_memory import starting_memory
-from dynid.estimation.closed_loop.law_test import GAINS
+from dynid.estimation.closed_loop.law_test import PARTS
 from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_search import WrongLawError
 from dynid.estimation.closed_loop.loop_stability import loop_simulator, refuse_hasty
@@ -29,6 +29,7 @@ from dynid.estimation.closed_loop.measured_motion import SplinedMotion, clear_of
 from dynid.estimation.equations import Factors, Samples, StreamedLogs, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.findings import Finding
 from dynid.loop.laws import PD, PID, ControlLaw, following_law, refuse_idle
 from dynid.loop.loop import Loop, Reference, TimeFunction, refuse_no_law
 from dynid.processing.experiment import Experiment
@@ -49,8 +50,8 @@ SETTLING_S = 1.0
 """After which a loop has forgotten where it started, where nothing more is known of it [s]."""
 POSES = 64
 """Samples at which the damping of a law is looked at, at most."""
-ASSUMED = "It was assumed: what the model lacks, friction above all, looks the same."
-"""In the place of what else to check, where nobody gave the law."""
+ASSUMED = "The law was assumed: what the model lacks, friction above all, looks the same."
+"""Remedy of a doubt about a part of an assumed law."""
 
 
 def with_loop(
@@ -178,14 +179,14 @@ class InLoop(Estimator):
     estimator: LoopEstimator
     """The estimator that simulates the loop."""
     law: ControlLaw | None = None
-    """The control law; computed torque by a robot near the data by default, which the notes say. `CLOE` needs it:
+    """The control law; computed torque by a robot near the data by default, which a finding says. `CLOE` needs it:
     positions alone do not tell how large the torques were."""
     rate_hz: float | None = None
-    """Of the law [Hz], a multiple of the log's rate; taken to be high by default, which the notes say"""
+    """Of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says"""
     motions: Sequence[Callable[[], TimeFunction]] = ()
     """What was commanded, one for each experiment or streamed log: starts a function of times (N,) in order ->
-    (q, dq, ddq). The measured motion, low-passed, by default, which the notes say; PD and PID laws need it, and without
-    a law it is of use to `InstrumentalVariables` only."""
+    (q, dq, ddq). The measured motion, low-passed, by default, which a finding says; PD and PID laws need it, and
+    without a law it is of use to `InstrumentalVariables` only."""
 
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
@@ -238,8 +239,11 @@ class InLoop(Estimator):
                 estimate = self.estimator.solve(self._looped(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
                 raise error from None
-        told = [note.replace(GAINS, ASSUMED) if self.law is None else note for note in estimate.notes]
-        return replace(estimate, notes=(*self._assumptions(equations), _verdict(estimate), *told))
+        findings = [
+            replace(finding, remedy=ASSUMED) if self.law is None and finding.where in PARTS else finding
+            for finding in estimate.findings
+        ]
+        return replace(estimate, findings=(*self._assumptions(equations), _verdict(estimate), *findings))
 
     @property
     def _instruments(self) -> bool:
@@ -305,22 +309,30 @@ class InLoop(Estimator):
         log_hz = max(run.rate_hz for run in equations.excerpts)
         return log_hz * control_factor(log_hz, ASSUMED_HZ if self.law is None else USUAL_HZ, exact=False)
 
-    def _assumptions(self, equations: Factors) -> tuple[str, ...]:
-        notes = []
+    def _assumptions(self, equations: Factors) -> tuple[Finding, ...]:
+        found = []
         if self.law is None:
-            notes.append(
-                "assumed: the control law is not known, computed torque by a robot near the data, of "
-                f"{BANDWIDTH_HZ:g} Hz, stands for it"
+            found.append(
+                (
+                    "assumed-law",
+                    "the control law is unknown; computed torque by a robot near the data, with a bandwidth of "
+                    f"{BANDWIDTH_HZ:g} Hz, is assumed",
+                )
             )
         if not self._commanded:
-            reason = "does not help without the law" if self.motions else "is not known"
-            notes.append(
-                f"assumed: the commanded motion {reason}, the measured one, low-passed, stands for it; noise that it "
-                "still has biases as in least squares, and intervals do not hold it"
+            reason = "does not help without the control law" if self.motions else "is unknown"
+            found.append(
+                (
+                    "assumed-motion",
+                    f"the commanded motion {reason}; the measured motion, low-passed, is assumed; its remaining noise "
+                    "biases the estimate as in least squares, and intervals do not include that",
+                )
             )
         if self.rate_hz is None:
-            notes.append(f"assumed: the control rate is not known, {self._control_hz(equations):g} Hz stand for it")
-        return tuple(notes)
+            found.append(
+                ("assumed-rate", f"the control rate is unknown; {self._control_hz(equations):g} Hz are assumed")
+            )
+        return tuple(Finding(code=code, severity="note", where="law", message=message) for code, message in found)
 
 
 Streamed = Callable[[], Iterable[Experiment]]
@@ -377,11 +389,14 @@ def _settling(equations: Factors, robot: Robot, piece: Experiment) -> float:
         return SETTLING_S
 
 
-def _verdict(estimate: Estimate) -> str:
-    """What the test of the law came to; its findings are notes of their own."""
+def _verdict(estimate: Estimate) -> Finding:
+    """The result of the test of the law as one finding; the details are findings of their own."""
     if estimate.extras.get("controller_mismatch", 0.0) > 0.0:
-        return "control law: doubted, so is what follows from it; weighted least squares needs no law"
-    return "control law: the measured torques and positions do not speak against it"
+        message = "the measured torques contradict the control law, so the estimate is doubtful as well"
+        remedy = "Check the law, or use weighted least squares, which needs none."
+        return Finding(code="law-doubted", severity="warning", where="law", message=message, remedy=remedy)
+    message = "the measured torques and positions do not contradict the control law"
+    return Finding(code="law-accepted", severity="note", where="law", message=message)
 
 
 def _poses(runs: Sequence[Experiment]) -> Floats:

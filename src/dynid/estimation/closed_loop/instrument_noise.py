@@ -33,6 +33,7 @@ from dynid.estimation.closed_loop.loop_blocks import Block, Kept
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.equations import Factors
 from dynid.estimation.scores import scaled_solution
+from dynid.findings import Finding
 from dynid.kernels import kernel
 from dynid.loop.arm import Arm
 from dynid.loop.loop import GENTLE
@@ -62,11 +63,14 @@ BOUNDLESS = 1e12
 """Derivatives [N m or N per unit of a parameter] from which on the simulated loop is not stable."""
 LARGEST = 2**30
 """Bytes of the derivatives of a run's motion that are made at most."""
-UNCOUNTED = (
-    "the simulated motion follows the parameters, which is not counted here: intervals are too narrow (shorter logs in "
-    "memory, or CLIE(), help)"
+UNCOUNTED = Finding(
+    code="motion-not-counted",
+    severity="warning",
+    where="covariance",
+    message="the simulated motion depends on the parameters, which is not counted here, so intervals are too narrow",
+    remedy="Use shorter logs in memory, or CLIE().",
 )
-"""What to say where `motion_slope` would count but cannot be found."""
+"""The finding where `motion_slope` would count but cannot be found."""
 
 
 def followed(change: Floats, repeated: Floats, slope: Floats) -> float:

@@ -30,11 +30,11 @@ from dynid.checks import check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, faded, followed, motion_slope, noise_rows
 from dynid.estimation.closed_loop.instrument_round import Moments, Round, at_links, mixed_block, streamed_covariance
-from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_notes
+from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
 from dynid.estimation.closed_loop.loop_blocks import BLOCK, Block, Kept, cut
 from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions, joint_weights
-from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart
+from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart, not_settled
 from dynid.estimation.closed_loop.loop_stream import StreamSearch
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
@@ -139,7 +139,7 @@ class InstrumentalVariables(LoopEstimator):
             samples=equations.counts,
             condition=found.condition,
             method="instrumental variables",
-            notes=(*end.notes, *controller_notes(findings)),
+            findings=(*end.findings, *controller_summary(findings)),
             extras={
                 "iterations": float(end.count),
                 "simulations": float(end.count + 1),
@@ -156,7 +156,7 @@ class InstrumentalVariables(LoopEstimator):
         through_motion: Callable[[Floats, Solved], Floats | None],
     ) -> _End[Solved, Simulated]:
         """Simulate and solve in turn; the last step is with the slope through the motion where that counts."""
-        notes, beta, motions = start.notes, start.beta, start.motions
+        findings, beta, motions = start.findings, start.beta, start.motions
         found = solved(beta, motions, None)
         count, before = 0, None
         while True:
@@ -170,16 +170,16 @@ class InstrumentalVariables(LoopEstimator):
             if np.all(np.abs(found.beta - beta) <= small) or np.all(np.abs(change) <= small):
                 break
             if count == self.iterations:
-                notes = (*notes, f"not settled after {count} simulations")
+                findings = (*findings, not_settled(count))
                 break
         if followed(change, found.beta - last.beta, found.slope) <= FOLLOWED:
-            return _End(found, motions, found.slope, notes, count)
+            return _End(found, motions, found.slope, findings, count)
         more = through_motion(beta, found)
         if more is None:
-            return _End(found, motions, found.slope, (*notes, UNCOUNTED), count)
+            return _End(found, motions, found.slope, (*findings, UNCOUNTED), count)
         slope = found.slope + more
         values = beta + np.linalg.solve(slope, found.slope @ (found.beta - beta))
-        return _End(replace(found, beta=values), motions, slope, notes, count)
+        return _End(replace(found, beta=values), motions, slope, findings, count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +191,7 @@ class _End(Generic[Solved, Simulated]):
     """Of its instruments"""
     slope: Floats
     """(b, b) of the equations, through the simulated motion too where that counts"""
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
     count: int
     """Simulations after the first"""
 

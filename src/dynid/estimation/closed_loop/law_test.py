@@ -39,7 +39,7 @@ from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
 from dynid.loop.sensitivity import law_program
 
-__all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_notes", "followed_shares"]
+__all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_summary", "followed_shares"]
 
 Floats = NDArray[np.float64]
 MOST = 0.999
@@ -236,14 +236,13 @@ def check_controller(
                 targets = [rest[:, joint] for _, rest in compared]
                 spread = _spread(columns, targets, float(levels[joint]), runs.rate_hz)
             shares.append(_Share(name, float(values[joint, part]), spread))
-        findings += [_finding(f"its {what} differs", GAINS, share) for share in _accused(shares)]
+        findings += [_finding(what, f"its {what} differs", GAINS, share) for share in _accused(shares)]
     told = {finding.joint for finding in findings}
     followed = followed_shares([left for _, left in both], levels, LEVEL)
     for name, (value, spread) in zip(runs.equations.robot.joint_names, followed.tolist(), strict=True):
         if value > SHARE and name not in told:
-            findings.append(
-                _finding("what it leaves is no noise, it follows the motion", REFERENCE, _Share(name, value, spread))
-            )
+            what = "its residual is no noise, but follows the motion"
+            findings.append(_finding("reference", what, REFERENCE, _Share(name, value, spread)))
     return tuple(findings)
 
 
@@ -256,11 +255,11 @@ def _accused(shares: list[_Share]) -> list[_Share]:
     return [max(large, key=lambda share: share.square)]
 
 
-def _finding(what: str, remedy: str, share: _Share) -> Finding:
+def _finding(where: str, what: str, remedy: str, share: _Share) -> Finding:
     return Finding(
         code="controller",
         severity="error",
-        where="effort",
+        where=where,
         joint=share.joint,
         message=f"the simulated control law does not explain the measured torque: {what}",
         remedy=remedy,
@@ -273,17 +272,25 @@ def controller_mismatch(findings: tuple[Finding, ...]) -> float:
     return max((abs(f.evidence["share"]) for f in findings if f.code == "controller"), default=0.0)
 
 
-def controller_notes(findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """One note for each part of the law that is accused: of which joints, and by how much of their torque."""
-    notes = []
-    for message in dict.fromkeys(finding.message for finding in findings):
-        told = [finding for finding in findings if finding.message == message]
+def controller_summary(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """One finding for each wrong part of the law: of which joints, and by how much of their torque."""
+    summary = []
+    for where in dict.fromkeys(finding.where for finding in findings):
+        mine = [finding for finding in findings if finding.where == where]
         shares = [
             f"{f.joint} {_percent(f.evidence['share'], '+')} +- {_percent(f.evidence['standard deviation'])} %"
-            for f in told
+            for f in mine
         ]
-        notes.append(f"{message} ({', '.join(shares)} of the torque). {told[0].remedy}")
-    return tuple(notes)
+        summary.append(
+            Finding(
+                code="controller",
+                severity="error",
+                where=where,
+                message=f"{mine[0].message} ({', '.join(shares)} of the torque)",
+                remedy=mine[0].remedy,
+            )
+        )
+    return tuple(summary)
 
 
 def _percent(share: float, sign: str = "") -> str:

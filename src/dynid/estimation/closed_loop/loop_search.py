@@ -16,6 +16,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.possible import near_possible
+from dynid.findings import Finding
 from dynid.kernels import kernel
 
 __all__ = ["LoopSearch", "SearchStart", "WrongLawError"]
@@ -46,8 +47,8 @@ class SearchStart(Generic[Simulated]):
     """(b,)"""
     motions: Simulated
     """Of the experiments with these parameters"""
-    notes: tuple[str, ...]
-    """What was not as usual"""
+    findings: tuple[Finding, ...]
+    """What a person should know about the start."""
 
 
 class LoopSearch(ABC, Generic[Simulated]):
@@ -113,11 +114,11 @@ class LoopSearch(ABC, Generic[Simulated]):
             ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(equations).values),
         )
         waiting: list[tuple[float, SearchStart[Simulated]]] = []
-        for (note, values), enough in zip(tries, ENOUGH, strict=True):
+        for (origin, values), enough in zip(tries, ENOUGH, strict=True):
             beta = values()
             motions = self.attempt(beta)
             if motions is not None:
-                start = SearchStart(beta, motions, (f"started from {note}",) if note else ())
+                start = SearchStart(beta, motions, _other_start(origin) if origin else ())
                 waiting.append((self.misfit(motions), start))
                 waiting.sort(key=lambda entry: entry[0])
             while waiting and waiting[0][0] < enough:
@@ -169,3 +170,14 @@ class LoopSearch(ABC, Generic[Simulated]):
         evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
         poses = np.concatenate([checked_poses(run) for run in self.equations.excerpts])
         return bool(np.linalg.eigvalsh(evaluate(poses, self.equations.representative(beta))).min() > 0.0)
+
+
+def _other_start(origin: str) -> tuple[Finding, ...]:
+    message = f"the iteration started from {origin}, because least squares gives torques far from the measured ones"
+    return (Finding(code="other-start", severity="note", where="estimate", message=message),)
+
+
+def not_settled(count: int) -> Finding:
+    """The finding that an iteration ended after so many simulations before it settled."""
+    message = f"the iteration has not settled after {count} simulations"
+    return Finding(code="not-settled", severity="warning", where="estimate", message=message)

@@ -23,15 +23,17 @@ from dynid.checks import check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed
-from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_notes
+from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
 from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
+from dynid.estimation.closed_loop.loop_search import not_settled
 from dynid.estimation.closed_loop.loop_start import FreeStart
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import refuse_unsupported
 from dynid.estimation.physical.possible import possible_estimate, with_standard
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
+from dynid.findings import Finding
 from dynid.loop.loop import counted
 from dynid.loop.sensitivity import differentiate_loop
 
@@ -42,8 +44,14 @@ COUNTS = ("iterations", "simulations", "derivatives")
 """What is told of an iteration."""
 LARGEST = 1e9
 """Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable."""
-BARE = "no noise is left over: the standard deviations are those of the iteration, which ends before they are smaller"
-"""Said where the simulation fits to its own accuracy."""
+BARE = Finding(
+    code="no-noise",
+    severity="note",
+    where="covariance",
+    message="no noise is left over: the standard deviations are those of the iteration, which ends before they are "
+    "smaller",
+)
+"""The finding where the simulation fits to its own accuracy."""
 SLOW = 0.5
 """A step that is not shorter than this share of the one before calls for new derivatives."""
 
@@ -101,8 +109,8 @@ class _LoopFit(LoopEstimator):
         check_number("tolerance", self.tolerance, "a number above zero")
 
     @abstractmethod
-    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
-        """Iterate; notes and counts come with the result."""
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[Finding, ...], dict[str, float]]:
+        """Iterate; findings and counts come with the result."""
 
     def values(self, fit: _Fit) -> Floats:
         """(b,) base parameters that an iteration came to."""
@@ -122,12 +130,12 @@ class _LoopFit(LoopEstimator):
         """
         refuse_unsupported(equations)
         runs = LoopRuns.of(equations)
-        fit, notes, counts = runs.from_some_start(self.fit)
+        fit, remarks, counts = runs.from_some_start(self.fit)
         normal = fit.normal
         rows = [J * fit.weights[None, :, None] for J in fit.slopes]
         covariance = solution_covariance(self.slope(runs, fit, counts), rows, fit.residuals, runs.rate_hz)
         resolution = _resolution(fit) ** 2  # what is left of the iteration's error; no noise tells of it
-        notes = (*notes, *([BARE] if np.median(resolution / np.diagonal(covariance)) > 1.0 else []))
+        remarks = (*remarks, *([BARE] if np.median(resolution / np.diagonal(covariance)) > 1.0 else []))
         findings = check_controller(runs, fit.beta, fit.motions)
         torque_rest = [run.torque_residual(motion) for run, motion in zip(runs.runs, fit.motions, strict=True)]
         estimate = Estimate(
@@ -141,7 +149,7 @@ class _LoopFit(LoopEstimator):
             samples=equations.counts,
             condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
             method=self.title,
-            notes=(*notes, *controller_notes(findings)),
+            findings=(*remarks, *controller_summary(findings)),
             extras={name: counts[name] for name in COUNTS if name in counts}
             | {"controller_mismatch": controller_mismatch(findings)},
         )
@@ -170,8 +178,8 @@ class DIDIM(_LoopFit):
         refuse_unsupported(equations)
         return streamed_didim(equations, self.iterations, self.tolerance, consistent=self.consistent)
 
-    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
-        fit, notes = _linear_fit(runs, start.beta, start.motions), start.notes
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[Finding, ...], dict[str, float]]:
+        fit, findings = _linear_fit(runs, start.beta, start.motions), start.findings
         step, before, count = fit.step, None, 0
         while True:
             count += 1
@@ -183,10 +191,10 @@ class DIDIM(_LoopFit):
             if _settled(step, fit, self.tolerance) or _settled(change, fit, self.tolerance):
                 break
             if count == self.iterations:
-                notes = (*notes, f"not settled after {count} simulations")
+                findings = (*findings, not_settled(count))
                 break
         share = followed(change, beta + step - solution, fit.normal)
-        return fit, notes, {"iterations": float(count), "simulations": float(count + 1), "followed": share}
+        return fit, findings, {"iterations": float(count), "simulations": float(count + 1), "followed": share}
 
     def values(self, fit: _Fit) -> Floats:
         """With the last step, where it is too small for a simulation of its own."""
@@ -231,12 +239,12 @@ class _GaussNewton(_LoopFit):
     def outputs(self, q: Floats, torque: Floats) -> Floats:
         """Which of positions and torques are compared."""
 
-    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[str, ...], dict[str, float]]:
-        near, notes, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
+    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[Finding, ...], dict[str, float]]:
+        near, _, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
         free = FreeStart.of(runs, near.beta, self._slopes)
         slopes = free.told(self.derivatives(runs, near.beta), runs.equations.names)
         fit = _Fit.of(runs, near.beta, near.motions, slopes, self._residuals(runs, near.motions, free))
-        simulations, derivatives, last = counts["simulations"], 1, np.inf
+        simulations, derivatives, last, findings = counts["simulations"], 1, np.inf, start.findings
 
         def merit(motions: Motions) -> float:
             return sum(float((rest**2 @ fit.weights).sum()) for rest in self._residuals(runs, motions, free))
@@ -256,10 +264,10 @@ class _GaussNewton(_LoopFit):
                 derivatives += 1
             last = length
             if count == self.iterations:
-                notes = (*notes, f"not settled after {count} simulations")
+                findings = (*findings, not_settled(count))
                 break
         counts = {"iterations": float(count), "simulations": simulations, "derivatives": float(derivatives)}
-        return fit, tuple(n for n in notes if not n.startswith("not settled after 3")), counts
+        return fit, findings, counts
 
     def derivatives(self, runs: LoopRuns, beta: Floats) -> list[Floats]:
         """(N, n, b) of the outputs of each run.

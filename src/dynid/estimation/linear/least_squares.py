@@ -14,6 +14,7 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import correlation_inflation, joint_variances
+from dynid.findings import Finding
 from dynid.information import Factor
 
 __all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights", "refuse_unsupported"]
@@ -65,9 +66,14 @@ class WLS(Estimator):
             files = _file_weights(equations, beta, weights)
             weights = 1.0 / joint_variances(equations, beta, _by_segment(equations, files))
         shares = ", ".join(f"{share:.3g}" for share in files)
-        note = f"files count by their own residuals: {shares}"
+        found = Finding(
+            code="file-weights",
+            severity="note",
+            where="estimate",
+            message=f"experiments are weighted by their own residuals: {shares}",
+        )
         method = "weighted least squares per joint and file"
-        return least_squares_estimate(equations, weights, method, (note,), _by_segment(equations, files))
+        return least_squares_estimate(equations, weights, method, (found,), _by_segment(equations, files))
 
 
 def _by_segment(equations: Factors, files: Floats) -> dict[int, float]:
@@ -119,7 +125,7 @@ def least_squares_estimate(
     equations: Factors,
     weights: Floats,
     method: str,
-    notes: tuple[str, ...] = (),
+    findings: tuple[Finding, ...] = (),
     segments: Mapping[int, float] | None = None,
 ) -> Estimate:
     """The weighted least-squares estimate with its covariance, undetermined parameters marked.
@@ -128,7 +134,7 @@ def least_squares_estimate(
         equations: The equations.
         weights: (n,) of the joints' squared residuals.
         method: Name of the estimator.
-        notes: What the reader must know.
+        findings: What a person should know.
         segments: Weight of some segments, as the inverse of their variance relative to that of the others.
     """
     refuse_unsupported(equations)
@@ -148,7 +154,7 @@ def least_squares_estimate(
         inflation=inflation,
         condition=factor.condition,
         method=method,
-        notes=notes,
+        findings=findings,
     )
 
 

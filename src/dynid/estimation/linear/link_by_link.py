@@ -19,6 +19,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import correlation_inflation
 from dynid.estimation.samples import check_samples
+from dynid.findings import Finding
 from dynid.tables import Table
 
 __all__ = ["LinkByLink", "LinkStep", "step_table"]
@@ -74,7 +75,7 @@ class LinkByLink(Estimator):
             inflation=inflation,
             condition=max(conditions.values()),
             method="link-by-link least squares",
-            notes=tuple(_notes(equations, chain)),
+            findings=_findings(chain),
             extras=conditions,
         )
 
@@ -147,7 +148,10 @@ def _pseudo_inverse(A: Floats, resolution: float) -> tuple[Floats, NDArray[np.bo
     return inverse, clear, condition
 
 
-def _notes(equations: Factors, chain: _Chain) -> list[str]:
-    idle = [step.joint for step in chain.steps if not step.persistently_exciting]
-    notes = [f"the motion is not persistently exciting for joint {', '.join(idle)}"] if idle else []
-    return notes
+def _findings(chain: _Chain) -> tuple[Finding, ...]:
+    message = "the motion is not persistently exciting"
+    return tuple(
+        Finding(code="not-exciting", severity="warning", where="motion", joint=step.joint, message=message)
+        for step in chain.steps
+        if not step.persistently_exciting
+    )

@@ -18,6 +18,7 @@ from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, sandwich
 from dynid.estimation.samples import check_samples, folded, sample_blocks
+from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.kernels import regressor
 from dynid.parameters.base import BaseParameters, base_parameters
@@ -82,13 +83,15 @@ class Recursive(Estimator):
         noise = weights**2 * estimate.noise_std**2 * estimate.inflation
         covariance, undetermined = sandwich(factor, _folded(equations, noise, self.forgetting**2))
         memory = 1.0 / (1.0 - self.forgetting)
+        message = f"older samples are forgotten: {memory:.3g} samples count together"
+        found = Finding(code="forgetting", severity="note", where="estimate", message=message)
         return replace(
             estimate,
             values=values,
             covariance=covariance,
             undetermined=undetermined,
             condition=factor.condition,
-            notes=(*estimate.notes, f"older samples are forgotten: {memory:.3g} samples count together"),
+            findings=(*estimate.findings, found),
         )
 
     def _weights(self, robot: Robot) -> Floats:

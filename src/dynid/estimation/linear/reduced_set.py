@@ -18,6 +18,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate
 from dynid.estimation.linear.minimum_norm import joint_weights
 from dynid.estimation.samples import check_samples
+from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import echelon
 
@@ -51,8 +52,13 @@ class ReducedSet(Estimator):
         psi = _fitted(equations, factor, columns)
         plain = least_squares_estimate(equations, weights, "reduced-set least squares")
         names = (*equations.base.layout.names, *(term.name for term in equations.terms))
-        note = f"{len(columns)} parameters kept, the others zero: {' '.join(names[c] for c in columns)}"
-        return replace(plain, values=equations.grouping @ psi, notes=(*plain.notes, note))
+        found = Finding(
+            code="reduced-set",
+            severity="note",
+            where="parameters",
+            message=f"{len(columns)} parameters are kept, the others are zero: {' '.join(names[c] for c in columns)}",
+        )
+        return replace(plain, values=equations.grouping @ psi, findings=(*plain.findings, found))
 
     def parameters(self, equations: Factors) -> Floats:
         """(p,) the standard parameters with their zeros: the same torques at less cost; seldom possible bodies."""

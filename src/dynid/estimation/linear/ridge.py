@@ -20,6 +20,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
 from dynid.estimation.samples import check_samples
+from dynid.findings import Finding
 
 __all__ = ["Ridge", "cross_validated_ridge"]
 
@@ -57,9 +58,15 @@ class Ridge(Estimator):
         estimate = mapped(equations, weights, standard.base_map(_gains(standard, d)), "ridge regression")
         smallest = standard.smallest_eigenvalue
         share = d / (d + smallest)
-        note = f"d = {d:.3g} is {d / smallest:.2g} of the smallest eigenvalue {smallest:.4g}: bias up to {share:.2g}"
+        found = Finding(
+            code="ridge-bias",
+            severity="note",
+            where="estimate",
+            message=f"d = {d:.3g} is {d / smallest:.2g} times the smallest eigenvalue {smallest:.4g}: "
+            f"the relative bias is up to {share:.2g}",
+        )
         extras = {"d": d, "smallest_eigenvalue": smallest, "largest_bias_share": share}
-        return replace(estimate, notes=(*estimate.notes, note), extras=extras)
+        return replace(estimate, findings=(*estimate.findings, found), extras=extras)
 
     def parameters(self, equations: Factors) -> Floats:
         """(p,) all standard parameters, as in [Atkeson1986] Table 4: near the smallest norm, seldom possible bodies."""

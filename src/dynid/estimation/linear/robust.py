@@ -21,6 +21,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import refined_weights, sandwich
 from dynid.estimation.noise import block_inflation
 from dynid.estimation.samples import check_samples, sample_blocks
+from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import from_preconditioned, guarded
 
@@ -71,7 +72,7 @@ class _Robust(Estimator, ABC):
     def estimate(self, equations: Samples) -> Estimate:
         """Estimate with weights of samples and scales of joints in balance."""
         check_samples(equations)
-        beta, notes = self._start(equations), tuple[str, ...]()
+        beta, findings = self._start(equations), tuple[Finding, ...]()
         for _ in range(self.rounds):
             factor = self._reweighted(equations, beta, _scales(equations, beta))
             step = factor.solve(minimum_norm=True) - beta
@@ -79,8 +80,9 @@ class _Robust(Estimator, ABC):
             if np.linalg.norm(factor.R @ step) <= CONVERGED:
                 break
         else:
-            notes = (f"the weights still changed after {self.rounds} rounds",)
-        return self._estimate(equations, beta, factor, notes)
+            message = f"the weights still changed after {self.rounds} rounds"
+            findings = (Finding(code="not-settled", severity="warning", where="estimate", message=message),)
+        return self._estimate(equations, beta, factor, findings)
 
     def _reweighted(self, equations: Samples, beta: Floats, scales: Floats) -> Factor:
         """All equations with the weights that residuals at ``beta`` deserve, as one triangle."""
@@ -107,7 +109,7 @@ class _Robust(Estimator, ABC):
             resolution=plain.resolution,
         )
 
-    def _estimate(self, equations: Samples, beta: Floats, factor: Factor, notes: tuple[str, ...]) -> Estimate:
+    def _estimate(self, equations: Samples, beta: Floats, factor: Factor, findings: tuple[Finding, ...]) -> Estimate:
         scales = _scales(equations, beta)
         slopes, squares, light = self._moments(equations, beta, scales)
         total = int(equations.counts.sum())
@@ -126,7 +128,7 @@ class _Robust(Estimator, ABC):
             inflation=inflation,
             condition=factor.condition,
             method=f"{type(self).__name__}'s robust least squares",
-            notes=notes,
+            findings=findings,
             extras={"share_of_outliers": light / total},
         )
 

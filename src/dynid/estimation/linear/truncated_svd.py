@@ -17,6 +17,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
 from dynid.estimation.samples import check_samples
+from dynid.findings import Finding
 
 __all__ = ["TruncatedSVD", "singular_groups"]
 
@@ -56,12 +57,17 @@ class TruncatedSVD(Estimator):
         covariance[lost, lost] = np.inf
         values = standard.singular_values
         extras = {"rank": float(kept), "largest": float(values[0]), "smallest_kept": float(values[kept - 1])}
-        note = f"{kept} of {values.size} singular values kept, from {values[0]:.3g} to {values[kept - 1]:.3g}"
+        found = Finding(
+            code="singular-values",
+            severity="note",
+            where="estimate",
+            message=f"{kept} of {values.size} singular values are kept, from {values[0]:.3g} to {values[kept - 1]:.3g}",
+        )
         return replace(
             estimate,
             covariance=covariance,
             undetermined=estimate.undetermined | lost,
-            notes=(*estimate.notes, note),
+            findings=(*estimate.findings, found),
             extras=extras,
         )
 

@@ -31,6 +31,7 @@ from dynid.estimation.noisy.motion_noise import (
     per_joint_std,
     position_noise,
 )
+from dynid.findings import Finding
 from dynid.loop.loop import counted
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
@@ -162,14 +163,20 @@ class Kalman(Estimator):
         states = 2 * equations.robot.dof
         refuse_hopeless(innovations, equations.robot.joint_names)
         inflation, doubts = innovation_inflation(innovations, equations.robot.joint_names)
-        levels = f"positions taken as noisy by {settings.position_std:.2g}, start by {100 * self.start_std:.3g} %"
+        levels = Finding(
+            code="noise-levels",
+            severity="note",
+            where="estimate",
+            message=f"positions are taken to be noisy by {settings.position_std:.2g}, "
+            f"the start by {100 * self.start_std:.3g} %",
+        )
         return replace(
             plain,
             values=belief.mean[states:],
             covariance=inflation.max() * belief.covariance[states:, states:],
             undetermined=np.zeros(equations.base.rank, dtype=bool),
             inflation=inflation,
-            notes=(*self._contradictions(equations), *doubts, levels),
+            findings=(*self._contradictions(equations), *doubts, levels),
         )
 
     @property
@@ -208,13 +215,22 @@ class Kalman(Estimator):
             raise DataError("no stretch has four samples with torques", remedy="See Experiment.dropped.")
         return belief, innovations
 
-    def _contradictions(self, equations: Samples) -> tuple[str, ...]:
-        """What was asked for although the loops that are known say otherwise."""
+    def _contradictions(self, equations: Samples) -> tuple[Finding, ...]:
+        """Settings that contradict the known control loops."""
         periods = [_control_periods(run) for run in equations.experiments if run.loop is not None]
         if self.torque_between != "held" or max(periods, default=1.0) <= 1.0 + SAME_RATE:
             return ()
-        fast = f"the loop changes them {max(periods):.3g} times in a sample"
-        return (f"torques are taken as held between samples, but {fast}: values are shifted (torque_between=None)",)
+        return (
+            Finding(
+                code="held-torques",
+                severity="warning",
+                where="effort",
+                message="torques are taken to be constant between samples, but the loop changes them "
+                f"{max(periods):.3g} times in a sample, so values are shifted",
+                remedy="Use torque_between=None.",
+                evidence={"control periods in a sample": max(periods)},
+            ),
+        )
 
     def _for_run(self, run: Experiment) -> Kalman:
         """The same with what a run's loop, if it is known, makes of the torques between samples."""

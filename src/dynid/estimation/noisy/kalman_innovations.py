@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from dynid.errors import EstimationError
+from dynid.findings import Finding
 
 __all__ = ["Innovations", "innovation_inflation", "refuse_hopeless"]
 
@@ -37,8 +38,8 @@ class Innovations:
     """(N, n) standard deviation of that difference as the filter has it"""
 
 
-def innovation_inflation(stretches: Sequence[Innovations], joints: Sequence[str]) -> tuple[Floats, tuple[str, ...]]:
-    """(n,) factor by which innovations vary more than the filter says, at least 1; and a note where it is more.
+def innovation_inflation(stretches: Sequence[Innovations], joints: Sequence[str]) -> tuple[Floats, tuple[Finding, ...]]:
+    """(n,) factor by which innovations vary more than the filter says, at least 1; and a finding where it is more.
 
     Args:
         stretches: All that were filtered.
@@ -51,17 +52,26 @@ def innovation_inflation(stretches: Sequence[Innovations], joints: Sequence[str]
         blocks = relative[: len(relative) // size * size].reshape(-1, size, relative.shape[1])
         means.append(blocks.sum(axis=1) / np.sqrt(size))
     together = np.concatenate(means)
-    found = np.mean(together**2, axis=0)
+    squares = np.mean(together**2, axis=0)
     usual = chdtri(len(together), LEVEL) / len(together)
-    inflation = np.where(found > usual, found, 1.0)
+    inflation = np.where(squares > usual, squares, 1.0)
     if not np.any(inflation > 1.0):
         return inflation, ()
     worst = int(np.argmax(inflation))
-    return inflation, (
-        f"the model or the noise levels do not fit: innovations of {joints[worst]!r} vary {inflation[worst]:.3g} times "
-        "as much as they should; intervals are widened by that, but a wrong model also shifts the values (check "
-        "torque_std, position_std, torque_between and the joint models)",
+    message = (
+        f"the model or the noise levels do not fit: the variance of the innovations is {inflation[worst]:.3g} times as "
+        "large as it should be; intervals are widened by that, but a wrong model also shifts the values"
     )
+    found = Finding(
+        code="misfit",
+        severity="warning",
+        where="q",
+        joint=joints[worst],
+        message=message,
+        remedy="Check torque_std, position_std, torque_between and the joint models.",
+        evidence={"variance ratio": float(inflation[worst])},
+    )
+    return inflation, (found,)
 
 
 def refuse_hopeless(stretches: Sequence[Innovations], joints: Sequence[str]) -> None:

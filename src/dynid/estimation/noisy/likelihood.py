@@ -34,6 +34,7 @@ from dynid.estimation.noisy.motion_noise import (
 )
 from dynid.estimation.noisy.position_errors import NoisyStretch, Solution
 from dynid.estimation.samples import sample_blocks
+from dynid.findings import Finding
 from dynid.kernels import regressor
 from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.differentiation import CentralDifferences, Differentiation
@@ -56,7 +57,7 @@ RESCALED = 12
 SETTLED = 0.05
 """Relative change of variances at which the search may end before."""
 NEARLY = 1.0
-"""A last step of this many standard deviations is still an answer, with a note."""
+"""A last step of this many standard deviations is still an answer, with a finding."""
 ROUNDING = 1e-11
 """Steps below this part of the largest parameter are rounding."""
 FASTER = 4.0
@@ -127,11 +128,17 @@ class ML(Estimator):
             covariance=covariance,
             noise_std=np.sqrt([_marginal(model) for model in found.noise]),
             inflation=np.ones(equations.robot.dof),
-            notes=(
-                *plain.notes,
+            findings=(
+                *plain.findings,
                 *_smoothed(equations, std, given=self.position_std is not None),
                 *found.doubts,
-                f"noise of positions {std:.2g}, orders of torque noise {orders}",
+                Finding(
+                    code="noise-levels",
+                    severity="note",
+                    where="estimate",
+                    message=f"positions are noisy by {std:.2g}, and the torque noise has the orders {orders}",
+                    evidence={"position std": std, "highest order": float(max(orders))},
+                ),
             ),
             extras={"iterations": float(found.rounds), "position_std": std},
         )
@@ -172,13 +179,22 @@ class _Found:
     """Variance of the residuals over that which the noise levels make likely, where it is much more than one."""
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """What the reader must know."""
-        unsettled = f"the search still moves by {self.moved:.2g} standard deviations"
-        misfit = (
-            f"the model or the noise levels do not fit: residuals vary {self.misfit:.3g} times as much as they should; "
-            "intervals are widened by that, but a wrong model also shifts the values (check position_std, torque_std "
-            "and the joint models)"
+    def doubts(self) -> tuple[Finding, ...]:
+        """What speaks against the answer."""
+        unsettled = Finding(
+            code="not-settled",
+            severity="warning",
+            where="estimate",
+            message=f"the search still moves by {self.moved:.2g} standard deviations",
+        )
+        misfit = Finding(
+            code="misfit",
+            severity="warning",
+            where="estimate",
+            message=f"the model or the noise levels do not fit: the variance of the residuals is {self.misfit:.3g} "
+            "times as large as it should be; intervals are widened by that, but a wrong model also shifts the values",
+            remedy="Check position_std, torque_std and the joint models.",
+            evidence={"variance ratio": self.misfit},
         )
         return (unsettled,) * (self.moved > 0.0) + (misfit,) * (self.misfit > 1.0)
 
@@ -392,16 +408,22 @@ def _marginal(model: Autoregression) -> float:
     return model.variance * float(np.sum(lfilter([1.0], model.taps, impulse) ** 2))
 
 
-def _smoothed(equations: Samples, std: float, *, given: bool) -> tuple[str, ...]:
-    """What to do where positions were low-passed although their noise is to be followed."""
+def _smoothed(equations: Samples, std: float, *, given: bool) -> tuple[Finding, ...]:
+    """A finding where positions were low-passed although their noise is modelled."""
     low_passed = [
         run for run in equations.experiments if run.derivation is not None and run.derivation.smoothing.cutoff_hz
     ]
     if not low_passed or not std > 0.0:
         return ()
-    source = "the noise level given is not theirs any more" if given else "their noise level cannot be told"
+    source = "the given noise level is no longer theirs" if given else "their noise level cannot be estimated"
     return (
-        f"positions were low-passed, so that {source}: use process(..., cutoff_hz=None), or ML(position_std=0) on them",
+        Finding(
+            code="position-filter",
+            severity="warning",
+            where="q",
+            message=f"positions were low-passed, so that {source}",
+            remedy="Use process(..., cutoff_hz=None), or ML(position_std=0) on low-passed positions.",
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import refined_weights, refuse_unsupported
 from dynid.estimation.noise import correlation_inflation, joint_variances
 from dynid.estimation.samples import sample_blocks
+from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.kernels import regressor
 from dynid.processing.differentiation import CentralDifferences, Differentiation
@@ -134,7 +135,14 @@ class TLS(Estimator):
             samples=equations.counts,
             condition=factor.condition,
             method="total least squares",
-            notes=(f"{int(np.sum(~wrong))} columns taken as exact; gap of singular values {gap:.3g}",),
+            findings=(
+                Finding(
+                    code="exact-columns",
+                    severity="note",
+                    where="estimate",
+                    message=f"{int(np.sum(~wrong))} columns are taken to be exact; gap of singular values {gap:.3g}",
+                ),
+            ),
             extras={"gap": gap, "smallest": s},
         )
 

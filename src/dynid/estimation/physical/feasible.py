@@ -29,6 +29,7 @@ from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.estimation.physical.prior_distance import Distance, check_distance, prior_residual
 from dynid.estimation.physical.pseudo_inertia import unsvec
+from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.robot.model import Robot
 
@@ -83,7 +84,7 @@ class FeasibleWLS(Estimator):
         return replace(
             shifted_estimate(data, equations.grouping @ solution.theta),
             standard=solution.theta[: len(equations.base.layout)],
-            notes=(*plain.notes, *solution.notes, *weighing.notes, *costs),
+            findings=(*plain.findings, *solution.findings, *weighing.findings, *costs),
             at_bound=(*solution.at_bound, *held),
             given_bounds=tuple(held),
             prior_dominated=prior_dominated(plain, data, weighing.factor, to_base, program.pull),
@@ -99,7 +100,7 @@ class FeasibleSolution:
     """(p + k,) standard parameters, then terms"""
     at_bound: tuple[str, ...]
     """Bodies whose pseudo-inertia, and parameters whose sign, is held by a constraint."""
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
     gap: float
     """Relative gap between primal and dual objective, computed here."""
     program: ConeProgram
@@ -128,7 +129,7 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         nonnegative=nonnegative,
         **constraint_rows(settings.bounds.constraints(equations.robot), coordinates.from_scaled),
     )
-    y, gap, notes = _solved(program, settings, coordinates, equations.robot, weight)
+    y, gap, findings = _solved(program, settings, coordinates, equations.robot, weight)
     held = [
         body.joint.child
         for j, body in enumerate(equations.robot.bodies)
@@ -142,7 +143,7 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
     return FeasibleSolution(
         theta=coordinates.from_scaled @ y,
         at_bound=tuple(held),
-        notes=(*coordinates.notes, *notes),
+        findings=(*coordinates.findings, *findings),
         gap=gap,
         program=program,
         from_scaled=coordinates.from_scaled,
@@ -151,8 +152,8 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
 
 def _bounds_held(
     equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS, solution: FeasibleSolution
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the inequalities that the answer meets, and a note where bounds raise the residuals beyond chance."""
+) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+    """Names of the inequalities that the answer meets, and a finding where bounds raise the residuals beyond chance."""
     theta = solution.theta[: len(equations.base.layout)]
     constraints = settings.bounds.constraints(equations.robot)
     active = tuple(c.name for c in constraints if c.is_active(theta))
@@ -169,7 +170,8 @@ def _bounds_held(
         return active, ()
     rise = 100.0 * (np.sqrt(with_bounds / max(without, 1e-300)) - 1.0)
     names = ", ".join(c.name for c in binding)
-    return active, (f"the data contradict the bounds: residuals are {rise:.2g} % larger than without ({names})",)
+    message = f"the data contradict the bounds: residuals are {rise:.2g} % larger than without ({names})"
+    return active, (Finding(code="bounds-cost", severity="warning", where="bounds", message=message),)
 
 
 def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> dict[str, Any]:
@@ -188,8 +190,8 @@ def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> d
 
 def _solved(
     program: ConeProgram, settings: FeasibleWLS, coordinates: PriorCoordinates, robot: Robot, weight: float
-) -> tuple[Floats, float, tuple[str, ...]]:
-    """The minimiser, its gap, and a note where the cone solver had to be replaced.
+) -> tuple[Floats, float, tuple[Finding, ...]]:
+    """The minimiser, its gap, and a finding where the cone solver had to be replaced.
 
     Raises:
         EstimationError: The bounds contradict one another; the message names the smallest set of them that does.
@@ -203,8 +205,9 @@ def _solved(
             remedy="Weaken or remove one of them; signs of friction and possible bodies count as bounds too.",
         ) from None
     if answer is None:
-        note = "the cone solver failed: the log-Cholesky form was solved"
-        return solve_by_log_cholesky(program), float("nan"), (note,)
+        message = "the cone solver failed: the log-Cholesky form was solved"
+        found = Finding(code="solver-fallback", severity="note", where="estimate", message=message)
+        return solve_by_log_cholesky(program), float("nan"), (found,)
     if settings.distance == "pull-back":
         return (*answer, ())
     return _by_distance(program, answer[0], settings.distance, coordinates.from_scaled, weight)
@@ -222,7 +225,7 @@ def _conflict(program: ConeProgram, constraints: list[Constraint], from_scaled: 
 
 def _by_distance(
     program: ConeProgram, y: Floats, distance: Distance, from_scaled: Floats, weight: float
-) -> tuple[Floats, float, tuple[str, ...]]:
+) -> tuple[Floats, float, tuple[Finding, ...]]:
     """Gauss-Newton over cone programs, from the minimum for the quadratic distance."""
     pull = program.pull.copy()
     pull[: 10 * program.bodies] = 0.0
@@ -244,13 +247,16 @@ def _by_distance(
         matrix, target = np.vstack([data.matrix, J]), np.concatenate([data.target, J @ y - r])
         answer = solve_cone_program(replace(data, matrix=matrix, target=target))
         if answer is None:
-            return y, float("nan"), (f"the cone solver failed on the way to the {distance} distance",)
+            message = f"the cone solver failed on the way to the {distance} distance"
+            found = Finding(code="solver-fallback", severity="warning", where="estimate", message=message)
+            return y, float("nan"), (found,)
         before, step, gap = cost(y), answer[0] - y, answer[1]
         scale = next((s for s in 0.5 ** np.arange(20.0) if cost(y + s * step) <= before), 0.0)
         y = y + scale * step
         if before - cost(y) <= CONVERGED * before:
             return y, gap, ()
-    return y, gap, (f"the {distance} distance had not converged after {GAUSS_NEWTON} rounds",)
+    message = f"the {distance} distance had not converged after {GAUSS_NEWTON} rounds"
+    return y, gap, (Finding(code="not-settled", severity="warning", where="estimate", message=message),)
 
 
 def _smallest(y: Floats, body: int) -> float:

@@ -13,9 +13,10 @@ from dynid.errors import EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
+from dynid.findings import Finding
 from dynid.information import Factor
 
-__all__ = ["lifted_parameters", "off_note"]
+__all__ = ["lifted_parameters", "distance_findings"]
 
 Floats = NDArray[np.float64]
 TIE = 1e-3
@@ -24,8 +25,8 @@ SMALLEST = 1e-6
 """Smallest standard deviation, relative to the value: exact fits are not infinitely sure."""
 
 
-def lifted_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tuple[str, ...]]:
-    """Standard parameters (p,) of a possible robot, and a note where it cannot have the estimated base parameters.
+def lifted_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tuple[Finding, ...]]:
+    """Standard parameters (p,) of a possible robot, and a finding where it cannot have the estimated base parameters.
 
     Args:
         equations: Its robot is the prior.
@@ -48,13 +49,14 @@ def lifted_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, t
     try:
         theta = feasible_parameters(equations, factor, TIE, FeasibleWLS(prior_weight=TIE)).theta
     except EstimationError:
-        note = "no possible robot was found near these base parameters: the robot to export keeps its prior ones"
-        return equations.robot.parameter_vector.copy(), (note,)
-    return theta[: len(equations.base.layout)], off_note(equations, estimate, theta)
+        message = "no possible robot was found near these base parameters: the exported robot keeps its prior ones"
+        found = Finding(code="no-possible-robot", severity="warning", where="standard parameters", message=message)
+        return equations.robot.parameter_vector.copy(), (found,)
+    return theta[: len(equations.base.layout)], distance_findings(equations, estimate, theta)
 
 
-def off_note(equations: Factors, estimate: Estimate, theta: Floats) -> tuple[str, ...]:
-    """A note where standard parameters and terms (p + k,) are further from the estimate than noise would be."""
+def distance_findings(equations: Factors, estimate: Estimate, theta: Floats) -> tuple[Finding, ...]:
+    """A finding where standard parameters and terms (p + k,) are further from the estimate than noise would be."""
     known = ~estimate.undetermined
     rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
     away = (equations.grouping @ theta - estimate.values)[known]
@@ -62,8 +64,14 @@ def off_note(equations: Factors, estimate: Estimate, theta: Floats) -> tuple[str
     if off <= 1.0:
         return ()
     return (
-        f"no possible robot has these base parameters: the nearest, which files are written from, is {off:.2g} "
-        "standard deviations off, on average",
+        Finding(
+            code="impossible-estimate",
+            severity="warning",
+            where="standard parameters",
+            message="no possible robot has these base parameters: the nearest, which is written to files, is "
+            f"{off:.2g} standard deviations away, on average",
+            evidence={"standard deviations": off},
+        ),
     )
 
 

@@ -11,7 +11,8 @@ from dynid.errors import EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.feasible import FeasibleSolution, FeasibleWLS, feasible_parameters
-from dynid.estimation.physical.lifting import off_note
+from dynid.estimation.physical.lifting import distance_findings
+from dynid.findings import Finding
 from dynid.information import Factor
 
 __all__ = ["near_possible", "possible_estimate", "with_standard"]
@@ -41,7 +42,7 @@ def possible_estimate(equations: Factors, estimate: Estimate, information: Float
         values=equations.grouping @ found.theta,
         standard=found.theta[: len(equations.base.layout)],
         method=f"physically consistent {estimate.method}",
-        notes=(*estimate.notes, *found.notes),
+        findings=(*estimate.findings, *found.findings),
         at_bound=found.at_bound,
     )
 
@@ -85,9 +86,12 @@ def with_standard(equations: Factors, estimate: Estimate, information: Floats) -
     Where no possible robot is found near it, they are the base parameters alone, which give the same torques.
     """
     try:
-        theta = possible_estimate(equations, estimate, information).standard
+        samples = int(estimate.samples.sum())
+        theta = _nearest(equations, estimate.values, information, samples, TIE).theta
     except EstimationError:
-        note = "no possible robot was found near the estimate: its standard parameters give the torques only"
-        return replace(estimate, standard=equations.representative(estimate.values), notes=(*estimate.notes, note))
-    assert theta is not None
-    return replace(estimate, standard=theta, notes=(*estimate.notes, *off_note(equations, estimate, theta)))
+        message = "no possible robot was found near the estimate: its standard parameters give the torques only"
+        found = Finding(code="no-possible-robot", severity="warning", where="standard parameters", message=message)
+        standard = equations.representative(estimate.values)
+        return replace(estimate, standard=standard, findings=(*estimate.findings, found))
+    findings = (*estimate.findings, *distance_findings(equations, estimate, theta))
+    return replace(estimate, standard=theta[: len(equations.base.layout)], findings=findings)

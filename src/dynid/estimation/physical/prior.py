@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
+from dynid.findings import Finding
 from dynid.robot.model import Robot
 
 __all__ = ["PriorCoordinates", "joint_model_signs"]
@@ -33,7 +34,7 @@ class PriorCoordinates:
     pull: Floats
     """(p,) how strongly each y is drawn to the centre, relative to the weight"""
     nonnegative: tuple[int, ...]
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
     @classmethod
     def of(cls, robot: Robot, lengths: Floats) -> PriorCoordinates:
@@ -56,7 +57,7 @@ class PriorCoordinates:
             np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),
             pull,
             tuple(10 * len(bodies) + k for k, sign in enumerate(joint_model_signs(robot)) if sign),
-            tuple(body.note for body in bodies if body.note),
+            tuple(finding for body in bodies for finding in body.findings),
         )
 
 

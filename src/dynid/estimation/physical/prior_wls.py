@@ -54,7 +54,7 @@ class PriorWLS(Estimator):
         y = np.linalg.lstsq(rows, np.concatenate([factor.z, np.sqrt(pull) * coordinates.centre]), rcond=None)[0]
         return replace(
             shifted_estimate(plain, to_base @ y),
-            notes=(*plain.notes, *coordinates.notes, *weighing.notes),
+            findings=(*plain.findings, *coordinates.findings, *weighing.findings),
             prior_dominated=prior_dominated(plain, plain, factor, to_base, pull),
             extras={"prior_weight": weighing.prior_weight},
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.findings import Finding
 from dynid.robot.inertia import Inertia
 
 __all__ = ["WhitenedBody", "svec", "unsvec"]
@@ -51,8 +52,8 @@ class WhitenedBody:
 
     from_whitened: Floats
     """(10, 10) parameters = from_whitened @ svec(Q)"""
-    note: str
-    """What had to be done to make the prior a possible body; empty where nothing."""
+    findings: tuple[Finding, ...]
+    """What had to be done to make the prior a possible body; empty where it is one."""
 
     @classmethod
     def around(cls, prior: Inertia, name: str, smallest: float = 1e-4) -> WhitenedBody:
@@ -60,16 +61,17 @@ class WhitenedBody:
 
         Args:
             prior: The prior's mass properties.
-            name: For the note.
+            name: Name of the link, for the finding.
             smallest: Smallest eigenvalue of the pseudo-inertia that is kept, relative to the largest.
         """
-        pseudo, note = prior.pseudo, ""
+        pseudo, message = prior.pseudo, ""
         values, vectors = np.linalg.eigh(pseudo)
         if values[-1] <= 0.0 or prior.mass <= 0.0:
-            note = f"'{name}' has no mass in the prior: a ball of 1 kg and 0.1 m stands in"
+            message = f"'{name}' has no mass in the prior: a ball of 1 kg and 0.1 m is used instead"
             pseudo = np.diag([0.004, 0.004, 0.004, 1.0])
         elif values[0] < smallest * 1e-6 * values[-1]:
-            note = f"'{name}' is not a possible body in the prior: the nearest possible one stands in"
+            message = f"'{name}' is not a possible body in the prior: the nearest possible body is used instead"
             pseudo = (vectors * np.maximum(values, smallest * values[-1])) @ vectors.T
         root = np.linalg.cholesky(pseudo)
-        return cls(_parameters_of(root @ _UNITS @ root.T).T, note)
+        found = Finding(code="prior-replaced", severity="note", where=name, message=message)
+        return cls(_parameters_of(root @ _UNITS @ root.T).T, (found,) if message else ())

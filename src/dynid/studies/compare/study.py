@@ -241,7 +241,7 @@ def _judged(entry: Method, trial: Trial, estimate: Estimate, seconds: float) -> 
         seconds=seconds,
         iterations=estimate.extras.get("iterations", np.nan),
         simulations=estimate.extras.get("simulations", np.nan),
-        warned=any("controller" in note or "control law" in note for note in estimate.notes),
+        warned=not estimate.codes.isdisjoint({"controller", "law-doubted"}),
     )
 
 
