@@ -37,6 +37,7 @@ class BlockBootstrap(Estimator):
     """
 
     name: ClassVar[str] = "bootstrap"
+    on_command_line: ClassVar[bool] = False
     title: ClassVar[str] = "block bootstrap"
     use: ClassVar[str] = "intervals are wanted that assume nothing about the noise"
     needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)

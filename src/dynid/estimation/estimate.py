@@ -124,6 +124,8 @@ class Estimator(ABC):
     """The kinds of equations that `estimate` can solve; any one of them."""
     accepts_terms: ClassVar[bool] = True
     """Whether the equations may have terms besides links and joint models."""
+    on_command_line: ClassVar[bool] = True
+    """Whether ``dynid identify --estimator`` offers it; no where its settings belong to one robot or to on-line use."""
     accepts_band: ClassVar[bool] = True
     """Whether both sides of the equations may be low-passed."""
 

@@ -58,6 +58,8 @@ class Capabilities:
     """Whether the model may have terms besides links and joint models."""
     accepts_band: bool
     """Whether both sides of the equations may be low-passed."""
+    on_command_line: bool
+    """Whether the command line offers it."""
 
 
 def estimator_class(name: str) -> type[Estimator]:
@@ -98,6 +100,7 @@ def capabilities(kind: type[Estimator]) -> Capabilities:
         accepts_streams=any(issubclass(StreamedLogs, need) for need in kind.needs),
         accepts_terms=kind.accepts_terms,
         accepts_band=kind.accepts_band,
+        on_command_line=kind.on_command_line,
     )
 
 

@@ -170,6 +170,7 @@ class InLoop(Estimator):
     """An estimator of the loop for experiments that do not tell theirs."""
 
     name: ClassVar[str] = "in-loop"
+    on_command_line: ClassVar[bool] = False
     title: ClassVar[str] = "estimator in a given or assumed loop"
     use: ClassVar[str] = "the experiments do not carry their control loop"
     needs: ClassVar[tuple[type[Factors], ...]] = (Samples, StreamedLogs)

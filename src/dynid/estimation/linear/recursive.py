@@ -36,6 +36,7 @@ class Recursive(Estimator):
     """Least squares sample after sample; without forgetting the same as all at once."""
 
     name: ClassVar[str] = "recursive"
+    on_command_line: ClassVar[bool] = False
     title: ClassVar[str] = "recursive least squares"
     use: ClassVar[str] = "parameters change slowly, or are wanted on line"
     needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)

@@ -51,6 +51,7 @@ class Kalman(Estimator):
     """Extended or unscented Kalman filter, with covariances or their square roots."""
 
     name: ClassVar[str] = "kalman"
+    on_command_line: ClassVar[bool] = False
     title: ClassVar[str] = "Kalman filter"
     use: ClassVar[str] = "state and parameters are wanted on line"
     needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)

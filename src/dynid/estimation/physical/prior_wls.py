@@ -29,6 +29,7 @@ class PriorWLS(Estimator):
     """Weighted least squares with a Gaussian prior around the robot's own parameters."""
 
     name: ClassVar[str] = "prior-wls"
+    on_command_line: ClassVar[bool] = False
     title: ClassVar[str] = "weighted least squares with a prior"
     use: ClassVar[str] = "the prior is good and an impossible body does no harm"
     references: ClassVar[tuple[str, ...]] = ("LeeWensingPark2020",)
