@@ -13,9 +13,9 @@ import numpy as np
 from run import ROTORS
 
 import dynid
-from dynid.excitation.trajectories.bang_coast_bang import BangCoastBang
 from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.report.chart import Chart, Line, arrange_charts
+from dynid.studies.control.bang_coast_bang import BangCoastBang
 from dynid.studies.control.control_simulation import Imperfections
 from dynid.studies.control.controllers import ComputedTorque, FeedForward
 from dynid.studies.control.experiments import (

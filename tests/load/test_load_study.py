@@ -10,7 +10,6 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.excitation.trajectories.bang_coast_bang import BangCoastBang
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import inverse_dynamics, wrench_regressor
 from dynid.load.load import Load
@@ -20,6 +19,7 @@ from dynid.load.recognition import KnownObject
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
+from dynid.studies.control.bang_coast_bang import BangCoastBang
 
 ROBOT = dynid.robots.puma560()
 LINK = ROBOT.bodies[-1].joint.child

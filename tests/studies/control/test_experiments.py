@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.excitation.trajectories.bang_coast_bang import BangCoastBang
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.robot import zoo
+from dynid.studies.control.bang_coast_bang import BangCoastBang
 from dynid.studies.control.control_simulation import Imperfections
 from dynid.studies.control.controllers import ComputedTorque, FeedForward, OpenLoopTorque
 from dynid.studies.control.experiments import hold_still, robustness, track, tracking_table, with_wrong_parameters

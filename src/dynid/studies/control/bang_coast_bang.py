@@ -1,4 +1,8 @@
-"""Bang-coast-bang: constant acceleration, constant velocity, constant deceleration. For comparison."""
+"""Bang-coast-bang: constant acceleration, constant velocity, constant deceleration.
+
+Smooth moves are the better ones for identification ([Atkeson1986] section 3); this move only serves for comparison:
+docs/control.md shows how its jumping accelerations spread over frequencies.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,9 @@ class BangCoastBang(Trajectory):
     """The fastest straight move from rest to rest within velocity and acceleration limits; its jerk is impulsive."""
 
     q_start: Floats
-    """(n,) [rad or m]"""
+    """(n,) positions at the start [rad or m]."""
     q_end: Floats
-    """(n,) [rad or m]"""
+    """(n,) positions at the end [rad or m]."""
     velocity: float
     """Peak speed along the move, as a fraction of it [1/s]."""
     acceleration: float
