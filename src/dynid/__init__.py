@@ -120,7 +120,7 @@ _HOME = {
     "dynid.excitation.plan_files": ["write_plan"],
     "dynid.excitation.trajectories.quintic": ["QuinticTrajectory", "minimum_jerk"],
     "dynid.excitation.trajectories.spline": ["SplineTrajectory"],
-    "dynid.excitation.trajectories.time_scaling": ["scaled_to_limits"],
+    "dynid.excitation.trajectories.time_scaling": ["scale_to_limits"],
     "dynid.export.c.c_package": ["CPackage", "generate_c"],
     "dynid.export.payload_dialogs": ["payload_dialogs"],
     "dynid.export.result_file": ["read_result", "write_result"],

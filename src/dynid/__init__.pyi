@@ -94,7 +94,7 @@ from dynid.excitation.trajectories.fourier import FourierTrajectory as FourierTr
 from dynid.excitation.trajectories.quintic import QuinticTrajectory as QuinticTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk as minimum_jerk
 from dynid.excitation.trajectories.spline import SplineTrajectory as SplineTrajectory
-from dynid.excitation.trajectories.time_scaling import scaled_to_limits as scaled_to_limits
+from dynid.excitation.trajectories.time_scaling import scale_to_limits as scale_to_limits
 from dynid.export.c.c_package import CPackage as CPackage
 from dynid.export.c.c_package import generate_c as generate_c
 from dynid.export.payload_dialogs import payload_dialogs as payload_dialogs

@@ -18,7 +18,7 @@ from dynid.excitation.observation import TorqueObservation, with_smooth_friction
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.excitation.trajectories.spline import SplineTrajectory
-from dynid.excitation.trajectories.time_scaling import scaled_to_limits
+from dynid.excitation.trajectories.time_scaling import scale_to_limits
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
@@ -186,10 +186,10 @@ def test_conflicts_are_named(robot: Robot) -> None:
 def test_scaling_in_time_reaches_a_limit(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     move = minimum_jerk(limits.lower * 0.3, limits.upper * 0.3, duration_s=1.0)
-    scaled = scaled_to_limits(move, robot, limits)
+    scaled = scale_to_limits(move, robot, limits)
     found = measure_margins(build_constraints(robot, limits), scaled.motion(np.linspace(0, scaled.duration, 2001)))
     kinetic = [m.relative for m in found if m.limit != "position"]
     assert 0.0 <= min(kinetic) < 1e-4
     beyond = minimum_jerk(limits.lower, limits.upper + 1.0, duration_s=1.0)
     with pytest.raises(ExcitationError, match="breaks limits at any speed: position"):
-        scaled_to_limits(beyond, robot, limits)
+        scale_to_limits(beyond, robot, limits)

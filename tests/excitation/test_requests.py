@@ -18,7 +18,7 @@ from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.excitation.trajectories.spline import SplineTrajectory
-from dynid.excitation.trajectories.time_scaling import scaled_to_limits
+from dynid.excitation.trajectories.time_scaling import scale_to_limits
 from dynid.kernels import inverse_dynamics
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
@@ -53,13 +53,13 @@ def test_an_earlier_motion_of_another_period_becomes_one_of_the_asked_family(
 def test_another_period_runs_the_same_path(robot: Robot) -> None:
     rng = np.random.default_rng(1)
     slow = FourierTrajectory(coefficients=rng.normal(size=(7, robot.dof)), period_s=20.0)
-    fast = FourierTrajectory.still(robot.dof, period_s=8.0, harmonics=5).fitted(slow)
+    fast = FourierTrajectory.still(robot.dof, period_s=8.0, harmonics=5).fit(slow)
     share = np.linspace(0.0, 1.0, 101)
     expected = slow.derivative(share * slow.duration, 0)
     assert fast.derivative(share * fast.duration, 0) == pytest.approx(expected, abs=1e-12)
-    spline = SplineTrajectory.still(robot.dof, duration_s=6.0, points=60).fitted(slow)
+    spline = SplineTrajectory.still(robot.dof, duration_s=6.0, points=60).fit(slow)
     assert spline.derivative(share * 6.0, 0) == pytest.approx(expected, abs=0.02)
-    assert spline.fitted(spline).coefficients == pytest.approx(spline.coefficients, abs=0.0)
+    assert spline.fit(spline).coefficients == pytest.approx(spline.coefficients, abs=0.0)
 
 
 def test_a_motion_of_another_robot_is_no_start(robot: Robot) -> None:
@@ -176,13 +176,13 @@ def test_time_scaling_by_torque_or_tool_speed_alone(robot: Robot) -> None:
     limits = replace(MotionLimits.from_robot(robot), velocity=free, acceleration=free)
     for period_s in (10.0, 1e-3):  # seconds, and a path that must be run thousands of times slower
         path = swing(robot, 0.05 * 10.0 / period_s, period_s)
-        scaled = scaled_to_limits(path, robot, limits)
+        scaled = scale_to_limits(path, robot, limits)
         q, dq, ddq = scaled.evaluate(np.linspace(0.0, scaled.duration, 4001))
         shares = np.abs(inverse_dynamics(robot, q, dq, ddq)) / limits.torque
         assert shares.max() == pytest.approx(1.0, abs=1e-3)
     tool = Workspace(link=robot.bodies[-1].joint.child, point=np.zeros(3), speed=0.2)
     only = replace(limits, torque=free, workspaces=(tool,))
-    slow = scaled_to_limits(swing(robot), robot, only)
+    slow = scale_to_limits(swing(robot), robot, only)
     found = measure_margins(build_constraints(robot, only), slow.motion(np.linspace(0.0, slow.duration, 2001)))
     assert min(m.relative for m in found if m.limit == "tool speed") == pytest.approx(0.0, abs=1e-6)
 
@@ -190,11 +190,11 @@ def test_time_scaling_by_torque_or_tool_speed_alone(robot: Robot) -> None:
 def test_time_scaling_says_what_makes_it_impossible(robot: Robot) -> None:
     limits, free = MotionLimits.from_robot(robot), np.full(robot.dof, np.inf)
     with pytest.raises(ExcitationError, match=r"velocity of joint 'joint2' is zero"):
-        scaled_to_limits(swing(robot), robot, replace(limits, velocity=limits.velocity * [1, 0, 1, 1]))
+        scale_to_limits(swing(robot), robot, replace(limits, velocity=limits.velocity * [1, 0, 1, 1]))
     with pytest.raises(ArgumentError, match="no limit has to do with the speed"):
-        scaled_to_limits(swing(robot), robot, replace(limits, velocity=free, acceleration=free, torque=free))
+        scale_to_limits(swing(robot), robot, replace(limits, velocity=free, acceleration=free, torque=free))
     with pytest.raises(ExcitationError, match=r"at any speed: torque of joint 'joint2'"):
-        scaled_to_limits(swing(robot), robot, replace(limits, torque=limits.torque * [1, 1e-3, 1, 1]))
+        scale_to_limits(swing(robot), robot, replace(limits, torque=limits.torque * [1, 1e-3, 1, 1]))
 
 
 def test_conflicts_name_what_is_beyond_and_nothing_else() -> None:

@@ -54,7 +54,7 @@ def families(seed: int) -> list[Trajectory]:
         spline(seed, 3),
         spline(seed, 5),
         sequence(seed),
-        fourier(seed).slowed(1.7),
+        fourier(seed).with_time_factor(1.7),
         BangCoastBang.within(np.zeros(2), [1.0, -2.0], velocity=[0.5, 0.6], acceleration=3.0),
     ]
 
@@ -117,7 +117,7 @@ def test_linear_families_scale_about_their_centre(seed: int, factor: float) -> N
         scaled = trajectory.with_amplitude(factor)
         expected = trajectory.centre + factor * (trajectory.evaluate(t)[0] - trajectory.centre)
         assert np.allclose(scaled.evaluate(t)[0], expected)
-        still = trajectory.with_coefficients(trajectory.resting(trajectory.centre))
+        still = trajectory.with_coefficients(trajectory.rest_coefficients(trajectory.centre))
         assert np.allclose(still.evaluate(t)[0], trajectory.centre)
         assert np.allclose(still.evaluate(t)[1], 0.0, atol=1e-9)
 

@@ -1,1 +1,1 @@
-"""Which motion reveals the parameters: trajectories, limits, criteria and their design."""
+"""Design of motions that reveal the parameters: criteria, limits, search; trajectories and collision geometry."""

@@ -2,7 +2,7 @@
 
 The observation matrix W (m, b) has one row per measured torque or energy, each divided by the standard deviation of its
 noise, and one column per parameter. Most criteria need only its information ``A = W^T W`` (b, b), to which earlier
-experiments add theirs. Lower is better throughout. Equation numbers: [GautierKhalil1992].
+experiments add theirs. Lower is better throughout. Criteria without an equation number are textbook ones.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 _STAGES = (4.0, 8.0, 16.0, 32.0, 64.0)
+"""Orders of the norms that lead to the extreme ones, doubled from stage to stage. Convention."""
+_SINGULAR = 1e-15
+"""Ratio of the extreme eigenvalues of the information below which it is singular: a few units of double rounding."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def _extremes(A: Floats) -> tuple[Floats, Floats]:
 
 
 def _refuse_singular(eigenvalues: Floats) -> None:
-    if not eigenvalues[0] > 1e-15 * eigenvalues[-1]:
+    if not eigenvalues[0] > _SINGULAR * eigenvalues[-1]:
         raise np.linalg.LinAlgError("the information matrix is singular")
 
 
@@ -110,18 +113,20 @@ def _inverse(A: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ConditionNumber(InformationCriterion):
-    """Condition number of W in the Schatten norm of an order: the ratio of singular values (16) for infinite order.
+    """Condition number of W in the Schatten norm of an order: the ratio of singular values for infinite order.
 
-    Finite orders are smooth upper bounds, ``(sum s^p)^(1/p) (sum s^-p)^(1/p)``, that tend to it.
+    Finite orders p are smooth upper bounds, ``(sum s^p)^(1/p) (sum s^-p)^(1/p)`` of the singular values s, that tend to
+    it as p grows.
     """
 
     order: float = np.inf
+    """Order p of the norm, positive."""
 
     def of_information(self, A: Floats) -> tuple[float, Floats]:
         """Value and derivative for a positive definite A (b, b)."""
         eigenvalues, V = _extremes(A) if np.isinf(self.order) else _spectrum(A)
         if np.isinf(self.order):
-            value = float(np.sqrt(eigenvalues[1] / eigenvalues[0]))
+            value = float(np.sqrt(eigenvalues[1] / eigenvalues[0]))  # [GautierKhalil1992] eq. (16)
             rate = np.array([-0.5, 0.5]) / eigenvalues
         else:
             up = (eigenvalues / eigenvalues[-1]) ** (self.order / 2)
@@ -138,17 +143,20 @@ class ConditionNumber(InformationCriterion):
 
 @dataclass(frozen=True)
 class FrobeniusCondition(InformationCriterion):
-    """``||A||_F ||A^-1||_F`` (21): the square of the condition number of order 4 of W."""
+    """``||A||_F ||A^-1||_F``: the square of the condition number of order 4 of W."""
 
     def of_information(self, A: Floats) -> tuple[float, Floats]:
         """Value and derivative for a positive definite A (b, b)."""
         root, G = ConditionNumber(4.0).of_information(A)
-        return root * root, 2.0 * root * G
+        return root * root, 2.0 * root * G  # [GautierKhalil1992] eq. (21)
 
 
 @dataclass(frozen=True)
 class QRCondition(InformationCriterion):
-    """Ratio of the first to the last diagonal entry of R in the QR decomposition of W with column pivoting."""
+    """Ratio of the first to the last diagonal entry of R in the QR decomposition of W with column pivoting.
+
+    It is the second of the three measures in [GautierKhalil1992] section 4.1.
+    """
 
     def of_information(self, A: Floats) -> tuple[float, Floats]:
         """Value and derivative for a positive definite A (b, b)."""
@@ -247,15 +255,16 @@ class ColumnScaled(InformationCriterion):
         return value, (G - np.diag(through_scale)) * np.outer(d, d)
 
     def stages(self) -> Sequence[Criterion]:
-        """The other criterion's stages, likewise scaled."""
+        """The other criterion's stages with every column divided by its norm."""
         return tuple(ColumnScaled(c) for c in self.criterion.stages() if isinstance(c, InformationCriterion))
 
 
 @dataclass(frozen=True)
 class Equilibrium(Criterion):
-    """Ratio S of the largest to the smallest absolute entry of W (19), or its smooth bound by norms of an order."""
+    """Ratio S of the largest to the smallest absolute entry of W, or its smooth bound by norms of an order."""
 
     order: float = np.inf
+    """Order of the norms, positive; infinite for S itself."""
 
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W; earlier experiments do not enter."""
@@ -264,6 +273,7 @@ class Equilibrium(Criterion):
         if low == 0.0:
             return np.inf, np.zeros_like(W)
         if np.isinf(self.order):
+            # [GautierKhalil1992] eq. (19)
             value, rate = high / low, (size == high) / high - (size == low) / low
             return value, value * rate * np.sign(W)
         up, down = (size / high) ** self.order, (low / size) ** self.order
@@ -277,7 +287,7 @@ class Equilibrium(Criterion):
 
 @dataclass(frozen=True)
 class WeightedCost(Criterion):
-    """Weighted sum of criteria: ``lambda_1 Cond(W) + lambda_2 S`` (18) and the like."""
+    """Weighted sum of criteria, for example ``lambda_1 Cond(W) + lambda_2 S`` of [GautierKhalil1992]."""
 
     terms: tuple[tuple[float, Criterion], ...]
     """Weights and criteria."""
@@ -285,7 +295,7 @@ class WeightedCost(Criterion):
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W."""
         parts = [(weight, *criterion.value_and_gradient(W, prior)) for weight, criterion in self.terms]
-        value = sum(weight * part for weight, part, _ in parts)
+        value = sum(weight * part for weight, part, _ in parts)  # [GautierKhalil1992] eq. (18)
         return float(value), np.asarray(sum(weight * gradient for weight, _, gradient in parts))
 
     def stages(self) -> Sequence[Criterion]:
@@ -295,7 +305,11 @@ class WeightedCost(Criterion):
 
 @dataclass(frozen=True)
 class GeometricCost(Criterion):
-    """Product of powers of positive criteria: the weighted sum (18) of their logarithms, whatever their sizes."""
+    """Product of powers of positive criteria.
+
+    It is the weighted sum of [GautierKhalil1992] eq. (18) over the criteria's logarithms, which suits criteria of
+    different sizes.
+    """
 
     terms: tuple[tuple[float, Criterion], ...]
     """Exponents and criteria."""
@@ -314,7 +328,7 @@ class GeometricCost(Criterion):
 
 
 def _side_by_side(terms: tuple[tuple[float, Criterion], ...]) -> list[tuple[tuple[float, Criterion], ...]]:
-    """The stages of several terms; one with fewer waits at its first."""
+    """The stages of several terms; a term with fewer stages stays at its first one until the others catch up."""
     ladders = [(weight, criterion.stages()) for weight, criterion in terms]
     longest = max(len(ladder) for _, ladder in ladders)
     return [tuple((w, ladder[max(0, i + len(ladder))]) for w, ladder in ladders) for i in range(-longest, 0)]

@@ -135,7 +135,7 @@ def _fit_initial(settings: SearchSettings, family: LinearTrajectory, robot: Robo
             f"initial is a motion of {earlier.dof} joints of another robot; '{robot.name}' has {robot.dof}",
             remedy="Start from a motion of the same joints.",
         )
-    return family.fitted(earlier)
+    return family.fit(earlier)
 
 
 def _verify(task: DesignTask, history: tuple[Step, ...], interrupted: bool) -> Excitation:

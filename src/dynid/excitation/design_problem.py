@@ -13,12 +13,15 @@ from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion
 __all__ = ["DesignProblem"]
 
 Floats = NDArray[np.float64]
-_HOPELESS = 50.0
-"""Objective where information is singular: above any logarithm of a condition number, finite for the line search."""
+_SINGULAR_OBJECTIVE = 50.0
+"""Objective of singular information: above any logarithm of a condition number, finite for the line search. Convention.
+"""
+_SMALLEST_PEAK = 1e-12
+"""Peak of a basis function below which it counts as constant: keeps the division finite. Convention."""
 
 
 class DesignProblem:
-    """Coefficients of a family of trajectories, the information they bring and the limits they meet.
+    """Objective and constraints as functions of the coefficients of a family of trajectories.
 
     The variables are the coefficients, each divided by the largest value that its basis function alone could have
     within position, velocity and acceleration limits.
@@ -42,16 +45,16 @@ class DesignProblem:
             family: The family of trajectories; its own coefficients do not matter.
             observation: What the motion is to reveal.
             constraints: The limits.
-            wishes: Constraints that the search heeds but the result need not keep.
-            sizes: Half-ranges of position, velocity and acceleration (n,) that the variables are measured by.
+            wishes: Constraints that the search tries to keep but the result may break.
+            sizes: Half-ranges of position, velocity and acceleration (n,), which scale the variables.
             samples: Number of samples over the recorded part.
-            repetitions: How many real samples each of them stands for.
+            repetitions: Number of real measurements that each sample stands for.
             prior: (b, b) information of earlier experiments.
         """
         self.family = family
         self.observation = observation
         self.constraints = constraints
-        self._heeded = constraints + wishes
+        self._penalised = constraints + wishes
         self.samples = samples
         self.prior = prior
         self.repetitions = repetitions
@@ -59,7 +62,7 @@ class DesignProblem:
         self._basis = [family.basis(times, order) for order in range(4)]
         self._seen = np.vstack([basis[self._recorded] for basis in self._basis[:3]])
         self.scale = np.min([_reach(b, size) for b, size in zip(self._basis[:3], sizes, strict=True)], axis=0)
-        self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self._heeded]
+        self._multipliers = [np.zeros_like(c.excess(self.motion(np.zeros(self.size)))) for c in self._penalised]
 
     @property
     def size(self) -> int:
@@ -68,7 +71,7 @@ class DesignProblem:
 
     @property
     def attainable_speed(self) -> Floats:
-        """Speed (n,) that the liveliest basis function of each joint could reach alone."""
+        """Speed (n,) that the fastest basis function of each joint could reach alone [rad/s or m/s]."""
         return np.asarray((self.scale * np.abs(self._basis[1]).max(axis=0)[:, None]).max(axis=0))
 
     def trajectory(self, x: Floats) -> LinearTrajectory:
@@ -106,7 +109,7 @@ class DesignProblem:
         try:
             value, G = criterion.of_information(self._total(A))
         except np.linalg.LinAlgError:
-            return _HOPELESS, np.zeros_like(x)
+            return _SINGULAR_OBJECTIVE, np.zeros_like(x)
         if criterion.positive:
             value, G = float(np.log(value)), G / value
         else:
@@ -123,7 +126,7 @@ class DesignProblem:
         value, slope = self.objective(x, criterion)
         motion = self.motion(x)
         parts = [np.zeros_like(part) for part in motion]
-        for constraint, multiplier in zip(self._heeded, self._multipliers, strict=True):
+        for constraint, multiplier in zip(self._penalised, self._multipliers, strict=True):
             force = np.maximum(multiplier + weight * constraint.excess(motion), 0.0)
             value += float(np.vdot(force, force) - np.vdot(multiplier, multiplier)) / (2.0 * weight)
             if force.any():
@@ -135,14 +138,14 @@ class DesignProblem:
         """One step of the method of multipliers; returns the largest excess over a limit."""
         motion = self.motion(x)
         worst = 0.0
-        for constraint, multiplier in zip(self._heeded, self._multipliers, strict=True):
+        for constraint, multiplier in zip(self._penalised, self._multipliers, strict=True):
             excess = constraint.excess(motion)
             worst = max(worst, float(excess.max(initial=0.0)))
             np.maximum(multiplier + weight * excess, 0.0, out=multiplier)
         return worst
 
     def forget_multipliers(self) -> None:
-        """Start afresh from another point."""
+        """Set all multipliers to zero, for a start from another point."""
         for multiplier in self._multipliers:
             multiplier[:] = 0.0
 
@@ -150,4 +153,4 @@ class DesignProblem:
 def _reach(basis: Floats, size: Floats) -> Floats:
     """Largest coefficient (k, n) for which each basis function alone keeps the size (n,) of a joint."""
     peak = np.abs(basis).max(axis=0)
-    return np.asarray(size / np.maximum(peak, 1e-12)[:, None])
+    return np.asarray(size / np.maximum(peak, _SMALLEST_PEAK)[:, None])

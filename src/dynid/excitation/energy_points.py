@@ -1,8 +1,8 @@
 """Optimum points for the energy model: positions and velocities whose energies reveal the base parameters best.
 
-Equation numbers: [GautierKhalil1992]. Row i of the observation matrix is the difference of the energy regressor between
-points i and i + 1 (9); position and velocity limits become a change of variables (section 4.2), so that the search is
-free. The paper held the derivatives of the criterion to be out of reach and searched without; here they are exact.
+This is the method of [GautierKhalil1992] sections 2 to 4. Row i of the observation matrix is the difference of the
+energy regressor between points i and i + 1; position and velocity limits become a change of variables, so that the
+search has no constraints. The paper searched without derivatives of the criterion; here they are exact.
 """
 
 from __future__ import annotations
@@ -26,6 +26,15 @@ from dynid.robot.model import Robot
 __all__ = ["EnergyPoints", "PointSequence", "optimise_points"]
 
 Floats = NDArray[np.float64]
+_CLUSTER = 0.1
+"""Spread of the positions of a random start, in rad of the free variables. Convention."""
+_MOVE_EXPONENTS = (-2.0, -1.0)
+"""Decades of the size of random moves, in rad of the free variables.
+
+Experiment: chosen so that tests/campaigns/excitation_papers.py reproduces the figures of [GautierKhalil1992].
+"""
+_SINGULAR_OBJECTIVE = 50.0
+"""Objective of a singular matrix: above any logarithm of a condition number, finite for the line search. Convention."""
 
 
 class EnergyPoints:
@@ -43,10 +52,10 @@ class EnergyPoints:
         """Record and compile the energy regressor.
 
         Args:
-            robot: Its links; joint models do not store energy.
+            robot: The robot; its joint models are left out, because they do not store energy.
             lower: Lowest positions, scalar or (n,) [rad or m].
-            upper: Highest positions.
-            velocity: Largest absolute velocities.
+            upper: Highest positions, scalar or (n,) [rad or m].
+            velocity: Largest absolute velocities, scalar or (n,) [rad/s or m/s].
             columns: (b,) inertial parameters to reveal; the base parameters of the links by default.
         """
         n = robot.dof
@@ -65,7 +74,7 @@ class EnergyPoints:
     def _kept_rows(self, robot: Robot) -> Any:
         return lambda q, dq: energy_rows(robot, q, dq)[list(self.columns)]
 
-    def slowed(self, share: float) -> EnergyPoints:
+    def with_velocity_share(self, share: float) -> EnergyPoints:
         """The same model with velocity limits ``share`` times as large."""
         other = copy(self)
         other.velocity = share * self.velocity
@@ -77,7 +86,7 @@ class EnergyPoints:
         return len(self.lower)
 
     def states(self, x: Floats) -> tuple[Floats, Floats]:
-        """Positions and velocities (r + 1, n) of free variables x (r + 1, 2, n): section 4.2."""
+        """Positions and velocities (r + 1, n) of free variables x (r + 1, 2, n): [GautierKhalil1992] section 4.2."""
         q = self.lower + (self.upper - self.lower) * np.sin(x[:, 0]) ** 2
         return q, self.velocity * np.sin(x[:, 1])
 
@@ -87,8 +96,8 @@ class EnergyPoints:
         return np.stack([np.arcsin(np.sqrt(share)), np.arcsin(np.clip(dq / self.velocity, -1.0, 1.0))], axis=1)
 
     def matrix(self, q: Floats, dq: Floats) -> Floats:
-        """Observation matrix W (r, b) of a sequence of r + 1 points (9)."""
-        return np.diff(self._rows(q, dq), axis=0)
+        """Observation matrix W (r, b) of a sequence of r + 1 points."""
+        return np.diff(self._rows(q, dq), axis=0)  # [GautierKhalil1992] eq. (9)
 
     def value_and_gradient(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
         """Criterion of the points' matrix, and its gradient with respect to the free variables, like x."""
@@ -120,19 +129,19 @@ class PointSequence:
     q: Floats
     """(r + 1, n) positions [rad or m]."""
     dq: Floats
-    """(r + 1, n) velocities."""
+    """(r + 1, n) velocities [rad/s or m/s]."""
     W: Floats
-    """(r, b) energy differences between consecutive points, per unit of each parameter."""
+    """(r, b) energy differences between consecutive points, per unit of each parameter [J per unit]."""
 
     @property
     def condition_number(self) -> float:
-        """Ratio of the extreme singular values of W (16)."""
-        return float(np.linalg.cond(self.W))
+        """Ratio of the extreme singular values of W."""
+        return float(np.linalg.cond(self.W))  # [GautierKhalil1992] eq. (16)
 
     @property
     def equilibrium(self) -> float:
-        """Ratio of the extreme absolute entries of W (19)."""
-        return Equilibrium().value(self.W)
+        """Ratio of the extreme absolute entries of W."""
+        return Equilibrium().value(self.W)  # [GautierKhalil1992] eq. (19)
 
     def predicted_deviation(self, noise: float) -> Floats:
         """(b,) standard deviations of the parameters for energies with noise of that standard deviation [J]."""
@@ -146,9 +155,9 @@ class PointSequence:
         Between the points positions may leave the range of the points; see `QuinticTrajectory.position_range`.
 
         Args:
-            velocity: Limits, scalar or (n,).
-            acceleration: Likewise.
-            rest: (n,) position at the start and at the end; the middle of the points by default.
+            velocity: Velocity limits, scalar or (n,) [rad/s or m/s].
+            acceleration: Acceleration limits, scalar or (n,) [rad/s^2 or m/s^2].
+            rest: (n,) position at the start and at the end [rad or m]; the middle of the points by default.
         """
         still = np.asarray(0.5 * (self.q.min(axis=0) + self.q.max(axis=0)) if rest is None else rest, dtype=float)
         zero = np.zeros_like(still)
@@ -166,7 +175,7 @@ def optimise_points(
     iterations: int = 400,
     initial: PointSequence | None = None,
 ) -> PointSequence:
-    """A sequence of ``count`` + 1 points that minimises a criterion of its ``count`` energy differences.
+    """Find ``count`` + 1 points that minimise a criterion of their ``count`` energy differences.
 
     Each start draws points clustered in position, because gravity terms are large and differences of nearby points are
     not, and passes through the criterion's smooth stages.
@@ -174,8 +183,8 @@ def optimise_points(
     Args:
         model: The energy model and its limits.
         count: Number r of energy differences, at least the number of parameters.
-        criterion: What to minimise; the condition number (16) by default.
-        seed: Of the starts.
+        criterion: The number to minimise; the condition number by default.
+        seed: Seed of the random starts.
         starts: Number of random starts, or of moves from the best points so far where ``initial`` is given; the best
             result counts. One start in two ends in a poor local optimum where equations are few.
         iterations: Steps of L-BFGS per stage.
@@ -200,18 +209,19 @@ def optimise_points(
 
 
 def _clustered(count: int, dof: int, rng: np.random.Generator) -> Floats:
+    """Random free variables (r + 1, 2, n): any velocities, positions close to one random position."""
     x = rng.normal(size=(count + 1, 2, dof))
-    x[:, 0] = rng.uniform(0.0, 0.5 * np.pi, size=dof) + 0.1 * x[:, 0]
+    x[:, 0] = rng.uniform(0.0, 0.5 * np.pi, size=dof) + _CLUSTER * x[:, 0]
     return x
 
 
 def _moved(x: Floats, rng: np.random.Generator) -> Floats:
-    """A little or more, since nobody knows how far the next optimum is [rad of the free variables]."""
-    return np.asarray(x + 10.0 ** rng.uniform(-2.0, -1.0) * rng.normal(size=x.shape))
+    """Points moved by a random size, because the distance to the next optimum is unknown."""
+    return np.asarray(x + 10.0 ** rng.uniform(*_MOVE_EXPONENTS) * rng.normal(size=x.shape))
 
 
 def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: int) -> Floats:
-    """Stage by stage; the logarithm of a criterion is flatter where it is large."""
+    """Minimise the logarithm of each stage in turn; the logarithm is flatter where the criterion is large."""
     from scipy.optimize import minimize
 
     best, lowest = x, criterion.value(model.matrix(*model.states(x)))
@@ -220,7 +230,7 @@ def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: i
         def objective(flat: Floats, stage: Criterion = stage) -> tuple[float, Floats]:
             value, gradient = model.value_and_gradient(flat.reshape(-1, 2, model.dof), stage)
             if not np.isfinite(value):
-                return 50.0, np.zeros_like(flat)
+                return _SINGULAR_OBJECTIVE, np.zeros_like(flat)
             return float(np.log(value)), gradient.ravel() / value
 
         result = minimize(

@@ -1,4 +1,4 @@
-"""Motions that keep every limit: where to rest, how far to swing, and which limits are in conflict."""
+"""Motions that keep every limit: positions to rest at, feasible amplitudes, and limits that are in conflict."""
 
 from __future__ import annotations
 
@@ -16,6 +16,24 @@ __all__ = ["check_mobility", "is_feasible", "rest_positions", "with_feasible_amp
 
 Floats = NDArray[np.float64]
 _AMPLITUDES = (1.0, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+"""Amplitudes to try, dense near 1 where a descent usually ends; then 0.1, 0.05, ... Convention."""
+_HALVINGS = 16
+"""Halvings of the amplitude 0.1 before a motion counts as infeasible. Convention."""
+_BISECTIONS = 10
+"""Bisections of the largest feasible amplitude: a thousandth of the last step. Convention."""
+_CREEP = 1e-6
+"""Largest speed of a joint that is about to move [rad/s or m/s]: full dry friction, no other effect. Convention."""
+_OFF_THE_ENDS = (0.15, 0.85)
+"""Shares of the position ranges between which a robot may rest: a motion needs room on both sides. Convention."""
+_FEWEST_CANDIDATES = 400
+"""Random positions that are tried at least. Convention."""
+_COMFORT = 1e-3
+"""Relative margin that one of the random positions must have; otherwise positions are improved by descent. Convention.
+"""
+_DESCENT_MARGIN = 0.02
+"""Relative margin that the descent aims at. Convention."""
+_AT_THE_END = 1e-6
+"""Relative excess of a joint that the descent left right at the end of its range: it is in no conflict. Convention."""
 
 
 def check_mobility(limits: MotionLimits) -> None:
@@ -44,10 +62,10 @@ def is_feasible(constraints: tuple[Constraint, ...], motion: Motion, reserve: fl
 
 
 def _about_to_move(constraints: tuple[Constraint, ...], q: Floats) -> list[Motion]:
-    """Standing at positions q (N, n) with dry friction of a first movement in either direction, within any limit."""
+    """Motions that stand at positions q (N, n) with the dry friction of a first movement in either direction."""
     zero = np.zeros_like(q)
     slowest = min((float(c.scale.min()) for c in constraints if c.name == "velocity"), default=1.0)
-    speed = min(1e-6, 1e-3 * slowest)
+    speed = min(_CREEP, 1e-3 * slowest)
     return [Motion(q, zero + sign * speed, zero, zero) for sign in (-1.0, 1.0)]
 
 
@@ -68,13 +86,12 @@ def rest_positions(
     """
     low = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
     high = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
-    # a motion needs room on both sides: stay off the ends of the ranges
-    candidates = low + (high - low) * rng.uniform(0.15, 0.85, size=(max(400, 20 * count), len(low)))
+    candidates = low + (high - low) * rng.uniform(*_OFF_THE_ENDS, size=(max(_FEWEST_CANDIDATES, 20 * count), len(low)))
     candidates[0] = 0.5 * (low + high)
     if not constraints:
         return candidates[:count]
     excess = _rest_excess(constraints, candidates)
-    if not np.any(excess < -1e-3):
+    if not np.any(excess < -_COMFORT):
         best = np.argsort(excess)[:8]
         candidates = np.array([_descend(constraints, q, low, high) for q in candidates[best]])
         excess = _rest_excess(constraints, candidates)
@@ -94,7 +111,7 @@ def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: 
         value, gradient = 0.0, np.zeros_like(x)
         for motion in _about_to_move(constraints, x[None, :]):
             for constraint in constraints:
-                force = np.maximum(constraint.excess(motion) + 0.02, 0.0)
+                force = np.maximum(constraint.excess(motion) + _DESCENT_MARGIN, 0.0)
                 value += 0.5 * float(np.vdot(force, force))
                 gradient = gradient + constraint.pullback(motion, force).q[0]
         return value, gradient
@@ -111,10 +128,9 @@ def _conflict(constraints: tuple[Constraint, ...], q: Floats) -> ExcitationError
         for where, excess, scale, unit in zip(constraint.where, worst, constraint.scale, constraint.units, strict=True):
             if excess >= 0.0:
                 beyond[f"{constraint.name} of {where} (by {excess * scale:.3g} {unit})"] = excess
-    # a joint that the descent left right at the end of its range is in nobody's way
-    told = [text for text, excess in beyond.items() if excess > 1e-6] or list(beyond)
+    named = [text for text, excess in beyond.items() if excess > _AT_THE_END] or list(beyond)
     return ExcitationError(
-        f"no position of the joints meets all limits; in conflict at the best one: {', '.join(told)}",
+        f"no position of the joints meets all limits; in conflict at the best one: {', '.join(named)}",
         remedy="Relax one of these limits or widen the position ranges.",
     )
 
@@ -122,13 +138,13 @@ def _conflict(constraints: tuple[Constraint, ...], q: Floats) -> ExcitationError
 def with_feasible_amplitude(
     trajectory: LinearTrajectory, constraints: tuple[Constraint, ...], times: Floats, reserve: float = 0.0
 ) -> LinearTrajectory | None:
-    """The same motion with the largest amplitude, up to its own, that keeps all limits at the times; None without."""
+    """The motion with the largest amplitude, at most its own, that keeps all limits at the times; None if none does."""
 
     def feasible(amplitude: float) -> bool:
         return is_feasible(constraints, trajectory.with_amplitude(amplitude).motion(times), reserve)
 
     before = 1.0
-    for amplitude in (*_AMPLITUDES, *(0.1 * 0.5**k for k in range(16))):
+    for amplitude in (*_AMPLITUDES, *(0.1 * 0.5**k for k in range(_HALVINGS))):
         if feasible(amplitude):
             return trajectory.with_amplitude(_largest(feasible, amplitude, before)) if amplitude < 1 else trajectory
         before = amplitude
@@ -136,7 +152,8 @@ def with_feasible_amplitude(
 
 
 def _largest(feasible: Callable[[float], bool], good: float, bad: float) -> float:
-    for _ in range(10):
+    """The largest feasible amplitude between a feasible and an infeasible one, by bisection."""
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (good + bad)
         good, bad = (middle, bad) if feasible(middle) else (good, middle)
     return good

@@ -1,4 +1,4 @@
-"""What a motion must respect: limits of the joints, of the tool and of the robot's own body."""
+"""Limits that a motion keeps: of the joints, of the tool, of the whole robot in its cell and of its own body."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class HalfSpace:
     normal: Floats
     """(3,) unit vector that points out of the allowed region."""
     offset: float
-    """[m]"""
+    """Distance of the boundary from the root's origin along the normal [m]."""
     name: str = "half-space"
+    """Name of the boundary in messages."""
 
     def __post_init__(self) -> None:
         """Make the normal a unit vector."""
@@ -46,12 +47,12 @@ class HalfSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Workspace:
-    """Where one point of the robot, the tool centre say, may be, and how fast it may move."""
+    """Where one point of the robot, for example the tool centre, may be, and how fast it may move."""
 
     link: str
     """Name of the link that carries the point."""
     point: Floats
-    """(3,) in the link frame [m]."""
+    """(3,) the point in the link frame [m]."""
     half_spaces: tuple[HalfSpace, ...] = ()
     """The point stays in all of them."""
     speed: float = np.inf
@@ -79,7 +80,8 @@ class Cell:
     half_spaces: tuple[HalfSpace, ...]
     """Floor, walls, ceiling."""
     hulls: tuple[Hull, ...] = ()
-    """The bodies, `urdf_hulls` say; links of bodies without one are judged by their origins alone."""
+    """Convex hulls of the links, for example from `urdf_hulls`; bodies without a hull are judged by the origins of
+    their links alone."""
 
     def __post_init__(self) -> None:
         """Refuse an open cell."""
@@ -114,7 +116,7 @@ def _box(lower: ArrayLike, upper: ArrayLike) -> tuple[HalfSpace, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MotionLimits:
-    """Limits that every instant of a motion keeps; infinite where there is none."""
+    """Limits that a motion keeps at every instant; infinite where there is none."""
 
     joint_names: tuple[str, ...]
     """n names."""
@@ -123,23 +125,23 @@ class MotionLimits:
     upper: Floats
     """(n,) highest positions [rad or m]."""
     velocity: Floats
-    """(n,) largest |velocity|."""
+    """(n,) largest absolute velocities [rad/s or m/s]."""
     acceleration: Floats
-    """(n,) largest |acceleration|."""
+    """(n,) largest absolute accelerations [rad/s^2 or m/s^2]."""
     jerk: Floats
-    """(n,) largest |jerk|."""
+    """(n,) largest absolute jerks [rad/s^3 or m/s^3]."""
     torque: Floats
-    """(n,) largest |torque| of the robot's present model [N m or N]."""
+    """(n,) largest absolute torques of the robot's present model [N m or N]."""
     workspaces: tuple[Workspace, ...] = ()
-    """Limits of the tool."""
+    """Limits of single points of the robot, for example the tool centre."""
     cell: Cell | None = None
-    """Floor and walls that the whole robot keeps."""
+    """Floor and walls within which the whole robot stays."""
     capsules: tuple[Capsule, ...] = ()
-    """The robot's body, kept free of itself."""
+    """The robot's body as capsules that must not collide with each other."""
     hulls: tuple[Hull, ...] = ()
-    """The robot's body as convex hulls, kept free of each other; capsules and hulls do not see each other."""
+    """The robot's body as convex hulls that must not collide; hulls are not checked against capsules."""
     clearance: float = 0.0
-    """Distance that capsules, and hulls, keep from each other [m]."""
+    """Smallest distance of two capsules, or of two hulls, on different links [m]."""
 
     def __post_init__(self) -> None:
         """Check and freeze."""
@@ -169,15 +171,15 @@ class MotionLimits:
         """The robot's own limits, reduced.
 
         Args:
-            robot: Where positions, velocities, accelerations and efforts come from.
+            robot: The robot with its limits of position, velocity, acceleration and effort.
             scale: Share of every limit to use; a position range shrinks about its middle.
-            acceleration: Scalar or (n,), taken as given, where the robot's description has none or others are wanted.
-            jerk: Scalar or (n,), taken as given.
-            unlimited_range: Half-range [rad] for joints without position limits; cables rarely allow more.
+            acceleration: Acceleration limits in place of the own ones, scalar or (n,), not scaled [rad/s^2 or m/s^2].
+            jerk: Jerk limits, scalar or (n,), not scaled [rad/s^3 or m/s^3].
+            unlimited_range: Half-range [rad] for joints without position limits; cables rarely allow more than a turn.
         """
         if not 0.0 < scale <= 1.0:
             raise ArgumentError(f"scale must lie between 0 and 1, not {scale}", remedy="0.8 leaves a fifth in reserve.")
-        _refuse_endless_rails(robot)
+        _check_rails(robot)
         own = [joint.limits for joint in robot.moving_joints]
         low = np.array([x.lower if np.isfinite(x.lower) else -unlimited_range for x in own])
         high = np.array([x.upper if np.isfinite(x.upper) else unlimited_range for x in own])
@@ -194,19 +196,19 @@ class MotionLimits:
         )
 
     def with_cell(self, cell: Cell) -> Self:
-        """The same limits with a floor or walls that the whole robot keeps."""
+        """The same limits with a cell in which the whole robot stays."""
         return replace(self, cell=cell)
 
     def with_workspace(self, *workspaces: Workspace) -> Self:
-        """The same limits with these for the tool."""
+        """The same limits with these workspaces for the tool or other points."""
         return replace(self, workspaces=workspaces)
 
     def with_capsules(self, *capsules: Capsule, clearance: float = 0.0) -> Self:
-        """The same limits with the robot's body kept free of itself by ``clearance`` [m]."""
+        """The same limits with capsules that stay ``clearance`` [m] apart."""
         return replace(self, capsules=capsules, clearance=clearance)
 
     def with_hulls(self, *hulls: Hull, clearance: float = 0.0) -> Self:
-        """The same limits with the convex hulls of the robot's links kept ``clearance`` [m] apart, measured exactly."""
+        """The same limits with convex hulls of the links that stay ``clearance`` [m] apart, measured exactly."""
         return replace(self, hulls=hulls, clearance=clearance)
 
 
@@ -220,7 +222,8 @@ def _per_joint(name: str, value: ArrayLike, count: int) -> Floats:
         ) from None
 
 
-def _refuse_endless_rails(robot: Robot) -> None:
+def _check_rails(robot: Robot) -> None:
+    """Refuse sliding joints without position limits: no default range suits them."""
     rails = [
         joint.name
         for joint in robot.moving_joints

@@ -1,4 +1,4 @@
-"""A designed motion as files: in the formats that robots take, with its margins and its predicted accuracy."""
+"""A designed motion as files: formats that controllers read, with margins and predicted accuracy."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 PLAN_FILES = ("trajectory.csv", "trajectory.json", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
-"""All that `write_plan` may write; the script only for six joints."""
+"""Names of all files that `write_plan` may write; the script is for robots with six joints only."""
 MOST_NUMBERS = 3e7
-"""In one file of a trajectory: some hundred megabytes."""
+"""Largest count of numbers in one trajectory file: some hundred megabytes. Convention."""
 
 
 def plan_contents(plan: Excitation) -> dict[str, Any]:
@@ -70,10 +70,10 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
         plan: The designed motion.
         folder: An existing folder.
         rate_hz: Samples per second.
-        force: Overwrite what stands there.
+        force: Whether existing files are overwritten.
 
     Returns:
-        What was written.
+        The paths of the written files.
 
     Raises:
         ArgumentError: The rate does not fit the motion.
@@ -103,7 +103,7 @@ def check_rate(trajectory: LinearTrajectory, rate_hz: float) -> None:
     """Refuse rates at which a written motion would not be the designed one, or would fill the disk.
 
     Raises:
-        ArgumentError: Names the rates that are offered.
+        ArgumentError: The rate is too low or too high; the message states the bounds.
     """
     start, end = trajectory.recorded
     lowest = 2.0 * len(trajectory.coefficients) / (end - start)
@@ -122,12 +122,12 @@ def _deviations(plan: Excitation) -> Table:
 
 
 def write_coefficients(trajectory: LinearTrajectory, path: str | os.PathLike[str]) -> None:
-    """Keep a trajectory of a known family, to go on from it later; whole or not at all."""
+    """Write the coefficients of a trajectory, so that a later search can continue from it; atomically."""
     write_atomically(path, json.dumps({"coefficients": trajectory.coefficients.tolist()}) + "\n", force=True)
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> tuple[FourierTrajectory, dict[str, Any]] | None:
-    """The Fourier series that a ``plan.json`` holds and all the file says; None where it is no such plan."""
+    """The Fourier series of a ``plan.json`` and the whole contents of the file; None if it is no such plan."""
     try:
         facts = json.loads(Path(path).read_text(encoding="utf-8"))
         start, end = facts["recorded_s"]
@@ -140,7 +140,7 @@ def read_trajectory(path: str | os.PathLike[str]) -> tuple[FourierTrajectory, di
 
 
 def read_coefficients(path: str | os.PathLike[str], family: LinearTrajectory) -> LinearTrajectory | None:
-    """The trajectory of the family that `write_coefficients` or ``plan.json`` holds; None without one that fits."""
+    """The trajectory written by `write_coefficients` or in a ``plan.json``; None if it does not fit the family."""
     try:
         coefficients = np.array(json.loads(Path(path).read_text(encoding="utf-8"))["coefficients"], dtype=float)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -214,8 +214,8 @@ def _first_trajectory(task: DesignTask, problem: DesignProblem, number: int) -> 
     rng = np.random.default_rng([task.seed, number])
     for q in rest_positions(problem.constraints, task.limits, _REST_POSITIONS, rng):
         swing = task.family.with_coefficients(_SWING * problem.scale * rng.normal(size=problem.scale.shape))
-        centred = swing.coefficients + task.family.resting(q - swing.centre)
+        centred = swing.coefficients + task.family.rest_coefficients(q - swing.centre)
         start = with_feasible_amplitude(task.family.with_coefficients(centred), problem.constraints, times)
         if start is not None:
             return start
-    return task.family.with_coefficients(task.family.resting(q))
+    return task.family.with_coefficients(task.family.rest_coefficients(q))

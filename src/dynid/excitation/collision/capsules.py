@@ -27,6 +27,14 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+_SHORTEST_M = 1e-9
+"""Distance of two origins below which no capsule joins them [m]. Convention."""
+_POSITIONS = 50
+"""Number of random positions that decide whether bodies touch by design. Convention."""
+_SPREAD = 3.0
+"""Largest absolute random position [rad or m]: nearly a half turn. Convention."""
+_PARALLEL = 1e-14
+"""Squared length, or determinant of two directions [m^2, m^4], below which it counts as zero. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +48,7 @@ class Capsule:
     end: Floats
     """(3,) the other end, link frame [m]."""
     radius: float
-    """[m]"""
+    """Radius [m]."""
 
     def __post_init__(self) -> None:
         """Check and freeze."""
@@ -51,30 +59,30 @@ class Capsule:
 
 
 def skeleton_capsules(robot: Robot, radius: float) -> tuple[Capsule, ...]:
-    """A capsule along every body, from its origin to each child's, where geometry is not given otherwise.
+    """A capsule along every body, from its origin to the origin of each child: a body for robots without geometry.
 
     Args:
         robot: The robot.
-        radius: Of every capsule [m].
+        radius: Radius of every capsule [m].
     """
     capsules = []
     for body in robot.bodies:
         parent = robot.root if body.parent < 0 else robot.bodies[body.parent].joint.child
-        if np.linalg.norm(body.p_parent_joint) > 1e-9:
+        if np.linalg.norm(body.p_parent_joint) > _SHORTEST_M:
             capsules.append(Capsule(link=parent, start=np.zeros(3), end=body.p_parent_joint, radius=radius))
     for body in robot.bodies:
         for name, T in body.members[1:]:
-            if np.linalg.norm(T[:3, 3]) > 1e-9:
+            if np.linalg.norm(T[:3, 3]) > _SHORTEST_M:
                 body_origin = inverse_transform(T)[:3, 3]
                 capsules.append(Capsule(link=name, start=body_origin, end=np.zeros(3), radius=radius))
     return tuple(capsules)
 
 
 def collision_pairs(robot: Robot, capsules: tuple[Capsule, ...], clearance: float = 0.0) -> tuple[tuple[int, int], ...]:
-    """Pairs of capsules that can collide: on different bodies, and not touching already by the robot's build.
+    """Pairs of capsules that can collide: on bodies that no joint connects, and not always nearer than the clearance.
 
-    Capsules that are closer than the clearance in every one of 50 random positions of the joints are taken to be so by
-    design: the shoulder and the upper arm, say.
+    Capsules that are nearer than the clearance in every one of 50 random positions of the joints count as near by
+    design, for example the shoulder and the upper arm.
     """
     pairs = distant_pairs(robot, [capsule.link for capsule in capsules])
     if not pairs:
@@ -88,7 +96,7 @@ def collision_pairs(robot: Robot, capsules: tuple[Capsule, ...], clearance: floa
 
 
 def distant_pairs(robot: Robot, links: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of places in the list whose links belong to bodies that no joint connects."""
+    """Pairs of indices into the list whose links belong to different bodies that no joint connects."""
     holders = [robot.link_body(link)[0] for link in links]
     return [
         (a, b)
@@ -98,8 +106,8 @@ def distant_pairs(robot: Robot, links: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def random_positions(robot: Robot) -> Floats:
-    """The positions (50, n) at which bodies show that they touch by design."""
-    return np.random.default_rng(0).uniform(-3, 3, (50, robot.dof))
+    """Random positions (50, n) [rad or m]; bodies that touch in all of them touch by design."""
+    return np.random.default_rng(0).uniform(-_SPREAD, _SPREAD, (_POSITIONS, robot.dof))
 
 
 def _neighbours(robot: Robot, a: int, b: int) -> bool:
@@ -125,9 +133,9 @@ class Closest(NamedTuple):
     direction: Floats
     """(N, 3) unit vector from the second to the first; zero where they cross."""
     first: Floats
-    """(N,) place on the first segment, 0 at its start, 1 at its end."""
+    """(N,) position on the first segment: 0 at its start, 1 at its end."""
     second: Floats
-    """(N,) place on the second segment."""
+    """(N,) position on the second segment: 0 at its start, 1 at its end."""
 
 
 def closest_points(a0: Floats, a1: Floats, b0: Floats, b1: Floats) -> Closest:
@@ -157,4 +165,4 @@ def closest_points(a0: Floats, a1: Floats, b0: Floats, b1: Floats) -> Closest:
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     """Quotient, zero where the denominator vanishes (parallel segments, points)."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 1e-14)
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > _PARALLEL)

@@ -1,4 +1,7 @@
-"""The whole robot above its floor and between its walls: bodies by their corners, with gradients."""
+"""The constraint that keeps the whole robot above its floor and between its walls, with gradients.
+
+A body is the set of corners of its convex hull: the corner farthest beyond a wall decides.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +22,24 @@ __all__ = ["beyond_by_build", "cell_constraint"]
 
 Floats = NDArray[np.float64]
 _SCALE = 0.1
-"""Distance [m] that counts as one unit of excess."""
+"""Distance [m] that counts as one unit of excess. Convention."""
 _TOUCH = 1e-9
+"""Relative distance inside a wall from which on a body is inside it. Convention."""
 
 
 @dataclass(frozen=True)
 class _CellConstraint(RecordedConstraint):
     corners: tuple[Floats, ...]
-    """(h) of each body (k, 3), link frame [m]."""
+    """(h) corners (k, 3) of each body, link frame [m]."""
     normals: Floats
-    """(w, 3) out of the allowed region, root frame."""
+    """(w, 3) unit vectors out of the allowed region, root frame."""
     offsets: Floats
-    """(w,) [m]"""
+    """(w,) distances of the walls from the root's origin along their normals [m]."""
     kept: NDArray[np.int64]
-    """(m,) the pairs of body and wall that count, as places among all h w."""
+    """(m,) the pairs of body and wall that are checked, as indices among all h w."""
 
     def _farthest(self, poses: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        """How far each body reaches beyond each wall (N, h w) [m], and by which corner."""
+        """How far each body reaches beyond each wall (N, h w) [m], and the corner that does."""
         reach, which = [], []
         for h, corners in enumerate(self.corners):
             heights = (self.normals @ poses[:, h, :, :3]) @ corners.T  # (N, w, k)
@@ -62,8 +66,8 @@ class _CellConstraint(RecordedConstraint):
 def cell_constraint(robot: Robot, cell: Cell) -> Constraint:
     """The constraint that keeps every moving body inside the cell.
 
-    A body that is beyond a wall in every one of 50 random positions of the joints is taken to be so by build: the foot
-    of the first link, which turns on the floor.
+    A body that is beyond a wall in every one of 50 random positions of the joints is beyond it by build, for example
+    the foot of the first link, which turns on the floor. Such pairs are not checked.
 
     Raises:
         ArgumentError: No body is ever inside.
@@ -80,7 +84,7 @@ def cell_constraint(robot: Robot, cell: Cell) -> Constraint:
 
 
 def beyond_by_build(robot: Robot, cell: Cell) -> tuple[str, ...]:
-    """Links with the walls that they are beyond wherever the joints are: they are not held to them."""
+    """Links and walls, one phrase each, where the link is beyond the wall in every position: they are not checked."""
     every = _every(robot, cell)
     return tuple(every.where[k] for k in np.flatnonzero(~_is_inside(robot, every)))
 
@@ -104,7 +108,7 @@ def _every(robot: Robot, cell: Cell) -> _CellConstraint:
 
 
 def _is_inside(robot: Robot, every: _CellConstraint) -> NDArray[np.bool_]:
-    """Whether each pair (m,) of body and wall is as wanted in any of the random positions."""
+    """Whether the body of each pair (m,) of body and wall is inside in any of the random positions."""
     q = random_positions(robot)
     zero = np.zeros_like(q)
     inside: NDArray[np.bool_] = np.any(every.excess(Motion(q, zero, zero, zero)) < -_TOUCH, axis=0)
@@ -112,7 +116,7 @@ def _is_inside(robot: Robot, every: _CellConstraint) -> NDArray[np.bool_]:
 
 
 def _bodies(robot: Robot, cell: Cell) -> list[tuple[str, Floats]]:
-    """Moving links with corners (k, 3) in their frames: of their hulls, else their origins."""
+    """Moving links with corners (k, 3) in their frames [m]: those of their hulls, or their origins without a hull."""
     hulls = [(hull.link, hull.corners) for hull in cell.hulls if robot.link_body(hull.link)[0] >= 0]
     covered = {robot.link_body(link)[0] for link, _ in hulls}
     bare = [body for index, body in enumerate(robot.bodies) if index not in covered]

@@ -1,4 +1,4 @@
-"""The robot's body as its description gives it: the collision shapes of a URDF as convex hulls.
+"""The collision shapes of a URDF as convex hulls.
 
 Boxes are exact; cylinders and spheres become polyhedra about them, at most one or five per cent larger. Meshes are
 opened only inside a folder the caller names, and only as STL.
@@ -22,8 +22,9 @@ __all__ = ["read_stl", "urdf_hulls"]
 
 Floats = NDArray[np.float64]
 _SIDES = 24
+"""Sides of the prism about a cylinder. Derivation: its corners lie 1 / cos(pi / 24) - 1 = 0.9 % outside."""
 _LARGEST = 64 * 2**20
-"""Bytes of the largest mesh that is read."""
+"""Size of the largest mesh that is read [bytes]. Convention."""
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 

@@ -19,16 +19,24 @@ __all__ = ["Polytope", "Witness", "hull_distances"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _PAIRS = np.array(list(combinations(range(4), 2)))
+"""(6, 2) the edges of a simplex of four corners."""
 _TRIPLES = np.array(list(combinations(range(4), 3)))
+"""(4, 3) the faces of a simplex of four corners."""
 _ITERATIONS = 60
+"""Iterations of the distance algorithm at most; most pairs need fewer than ten. Convention."""
 _MOST_EDGE_PAIRS = 4000
+"""Pairs of edges of overlapping hulls up to which all common normals are tried. Convention."""
+_OVERLAP_M = 1e-12
+"""Distance up to which hulls count as overlapping [m]. Convention."""
+_GAIN = 1e-13
+"""Gain of an iteration, relative to the squared distance, below which a pair is settled: double rounding."""
 
 
 class Polytope(NamedTuple):
     """A convex hull in the frame of its link."""
 
     corners: Floats
-    """(k, 3) [m]"""
+    """(k, 3) corners [m]."""
     normals: Floats
     """(f, 3) outward unit normals of its faces; none where it is flat."""
     edges: Floats
@@ -53,13 +61,13 @@ def hull_distances(hulls: tuple[Polytope, ...], pairs: Integers, poses: Floats) 
 
     Args:
         hulls: The hulls.
-        pairs: (M, 2) which two.
+        pairs: (M, 2) indices of the two hulls of each pair.
         poses: (M, 2, 3, 4) rotation and position of their links in the root frame.
     """
     most = max(len(hull.corners) for hull in hulls)
     corners = np.array([np.resize(hull.corners, (most, 3)) for hull in hulls])  # repeated corners do no harm
     found = _gjk(corners, pairs, poses)
-    for m in np.flatnonzero(found.distance <= 1e-12):
+    for m in np.flatnonzero(found.distance <= _OVERLAP_M):
         gap, *places = _overlap(hulls[pairs[m, 0]], hulls[pairs[m, 1]], poses[m])
         found.distance[m] = gap
         for whole, part in zip(found[1:], places, strict=True):
@@ -81,7 +89,7 @@ def _gjk(corners: Floats, pairs: Integers, poses: Floats) -> Witness:
         new = _supports(corners, pairs[active], poses[active], v[active])
         gain = np.einsum("mi,mi->m", v[active], v[active] - (new[:, 0] - new[:, 1]))
         size = np.einsum("mi,mi->m", v[active], v[active])
-        going = (gain > 1e-13 * size + 1e-18) & (size > 1e-24)
+        going = (gain > _GAIN * size + 1e-18) & (size > 1e-24)
         active, new = active[going], new[going]
         if not active.size:
             break
@@ -146,7 +154,7 @@ def _dot(a: Floats, b: Floats) -> Floats:
 
 
 def _cross(a: Floats, b: Floats) -> Floats:
-    """Cross product along the last axis; a third of the time of NumPy's for few rows."""
+    """Cross product along the last axis; it takes a third of the time of NumPy's for few rows."""
     ahead, behind = [1, 2, 0], [2, 0, 1]
     return np.asarray(a[..., ahead] * b[..., behind] - a[..., behind] * b[..., ahead])
 

@@ -1,9 +1,9 @@
 """Convex hulls as bodies for self-collision: measured exactly, or covered by a few capsules that contain them.
 
-For the cover a hull, given by points that span it, is cut by planes into convex pieces; a capsule holds all corners of
-a piece, and with them, being convex, the piece. The cover is safe, never exact: the capsules reach beyond the hull by
-what `overhang` says, so that a motion that keeps the capsules apart keeps the hulls apart, but some that keep the hulls
-apart are refused. More capsules come closer.
+For the cover, planes cut a hull into convex pieces; a capsule contains all corners of a piece and therefore the piece.
+The cover is safe, never exact: the capsules reach beyond the hull by the distance that `overhang` measures. A motion
+that keeps the capsules apart keeps the hulls apart, but some motions that keep the hulls apart are refused. More
+capsules fit closer.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ __all__ = ["Hull", "hull_capsules", "hull_pairs", "overhang"]
 
 Floats = NDArray[np.float64]
 _SMALLEST = 1e-6
-"""Radius of a capsule about points on one line [m]."""
+"""Radius of a capsule about points on one line [m]. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hull:
-    """The convex hull of some points fixed to a link: of a mesh's vertices, say."""
+    """The convex hull of points fixed to a link, for example the vertices of a mesh."""
 
     link: str
     """Name of the link that carries it."""
     corners: Floats
-    """(k, 3) points that span it, link frame [m]; those inside are dropped."""
+    """(k, 3) points that span it, link frame [m]; points inside the hull are dropped."""
     polytope: Polytope = field(init=False, repr=False)
     """Its corners, faces and edges."""
 
     def __post_init__(self) -> None:
         """Check, drop what is inside and freeze."""
-        polytope = _polytope(_checked(self.corners))
+        polytope = _polytope(_as_points(self.corners))
         for array in polytope:
             array.setflags(write=False)
         object.__setattr__(self, "corners", polytope.corners)
@@ -47,7 +47,7 @@ class Hull:
 
 
 def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) -> tuple[tuple[int, int], ...]:
-    """Pairs of hulls that can collide, judged as `collision_pairs` does for capsules."""
+    """Pairs of hulls that can collide, by the same rule as `collision_pairs`."""
     pairs = np.array(distant_pairs(robot, [hull.link for hull in hulls]), dtype=np.int64)
     if not len(pairs):
         return ()
@@ -61,14 +61,14 @@ def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) ->
 
 
 def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule, ...]:
-    """Capsules that together contain the convex hull of some points: of a mesh's vertices, say.
+    """Capsules that together contain the convex hull of points, for example the vertices of a mesh.
 
     Args:
         link: The link that carries the hull.
-        points: (k, 3) whose hull is meant, link frame [m].
-        count: How many capsules; the widest piece is cut until there are so many.
+        points: (k, 3) points that span the hull, link frame [m].
+        count: Number of capsules; the widest piece is cut until there are enough pieces.
     """
-    corners = _checked(points)
+    corners = _as_points(points)
     if count < 1:
         raise ArgumentError(f"a hull cannot be covered by {count} capsules", remedy="Give at least one.")
     pieces = [_outer(corners)]
@@ -82,7 +82,7 @@ def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule
 
 
 def overhang(capsules: tuple[Capsule, ...], points: ArrayLike, directions: int = 2000) -> float:
-    """How far the capsules of one link reach beyond the hull of points (k, 3) [m], over that many directions."""
+    """How far the capsules of one link reach beyond the hull of points (k, 3) [m], over random directions."""
     d = np.random.default_rng(0).normal(size=(directions, 3))
     d /= np.linalg.norm(d, axis=1, keepdims=True)
     hull = (np.asarray(points, dtype=float) @ d.T).max(axis=0)
@@ -90,7 +90,8 @@ def overhang(capsules: tuple[Capsule, ...], points: ArrayLike, directions: int =
     return float(np.max(reach - hull))
 
 
-def _checked(points: ArrayLike) -> Floats:
+def _as_points(points: ArrayLike) -> Floats:
+    """Finite points (k, 3), at least one."""
     corners = np.asarray(points, dtype=float)
     if corners.ndim != 2 or corners.shape[1:] != (3,) or len(corners) < 1 or not np.isfinite(corners).all():
         raise ArgumentError("a hull needs finite points of shape (k, 3)", remedy="Give the vertices of the mesh [m].")

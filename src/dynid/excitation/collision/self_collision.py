@@ -1,4 +1,4 @@
-"""The robot kept free of itself: capsules and convex hulls at a distance from each other, with gradients."""
+"""The constraints that keep the robot from colliding with itself: distances of capsules and hulls, with gradients."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["pose_function", "self_collision"]
 
 Floats = NDArray[np.float64]
 _SCALE = 0.1
-"""Distance [m] that counts as one unit of excess."""
+"""Distance [m] that counts as one unit of excess. Convention."""
 _NEAR = 0.05
-"""How far beyond the clearance [m] hulls are measured while a motion is being designed: no limit acts from there."""
+"""Distance beyond the clearance [m] up to which hulls are measured exactly: farther away no limit acts. Convention."""
 
 
 def self_collision(robot: Robot, limits: MotionLimits) -> list[Constraint]:
@@ -40,6 +40,7 @@ def self_collision(robot: Robot, limits: MotionLimits) -> list[Constraint]:
 @dataclass(frozen=True)
 class _CapsuleCollision(RecordedConstraint):
     pairs: tuple[tuple[int, int], ...]
+    """(m) indices of the two capsules of each pair."""
     required: Floats
     """(m,) smallest distance of the segments of each pair: radii and clearance [m]."""
 
@@ -85,16 +86,18 @@ def _capsules(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], 
 
 @dataclass(frozen=True)
 class _HullCollision(RecordedConstraint):
-    """Distances by hulls where their bounding capsules come near, by these capsules, which are nearer, elsewhere."""
+    """Distances of hulls where their bounding capsules are near; elsewhere those of the capsules, which are smaller."""
 
     hulls: tuple[Polytope, ...]
+    """(h) the hulls in their link frames."""
     bounds: Floats
     """(h, 2, 3) ends of each hull's bounding capsule, link frame [m]."""
     radii: Floats
-    """(h,) of the bounding capsules [m]."""
+    """(h,) radii of the bounding capsules [m]."""
     pairs: NDArray[np.int64]
-    """(m, 2)"""
+    """(m, 2) indices of the two hulls of each pair."""
     clearance: float
+    """Smallest distance of two hulls [m]."""
 
     def excess(self, motion: Motion) -> Floats:
         poses = self.values(motion)
@@ -103,7 +106,7 @@ class _HullCollision(RecordedConstraint):
         return (self.clearance - distance) / self.scale
 
     def closest(self, motion: Motion) -> Floats:
-        """The largest excess of each pair, by hulls even where they stay far from each other."""
+        """The largest excess (m,) of each pair, measured by hulls even where they stay far from each other."""
         poses = self.values(motion)
         distance = self._bounds(poses)
         smallest = np.zeros_like(distance, dtype=bool)
@@ -121,7 +124,7 @@ class _HullCollision(RecordedConstraint):
         return np.asarray(near - self.radii[self.pairs].sum(axis=1))
 
     def _measure(self, poses: Floats, distance: Floats, where: NDArray[np.bool_]) -> None:
-        """Put exact distances (N, m) where they are asked for."""
+        """Replace the distances (N, m) by exact ones where ``where`` is true."""
         rows, columns = np.nonzero(where)
         if rows.size:
             distance[rows, columns] = self._witness(poses, rows, columns).distance

@@ -1,1 +1,1 @@
-"""Families of motions: each samples positions, velocities and accelerations."""
+"""Trajectories: Fourier series, splines, fifth-order moves; sampling, file formats and time scaling."""

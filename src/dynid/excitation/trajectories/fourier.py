@@ -1,12 +1,12 @@
 """Finite Fourier series: periodic excitation, so that a recording can be averaged and differentiated exactly.
 
-The series is that of Swevers et al. 1997 (Optimal robot excitation and identification): with ``w = 2 pi / period``,
+The series is the one of Swevers et al. 1997 (Optimal robot excitation and identification): with ``w = 2 pi / period``,
 
     q(t) = q0 + sum_k  a_k / (k w) sin(k w t) - b_k / (k w) cos(k w t),
 
 so that ``a_k``, ``b_k`` are amplitudes of velocity. A robot must start and stop at rest: before and after the periods
-the excursion from ``q0`` is faded in and out by a smooth window, which keeps the motion linear in its coefficients and
-inside any position range that contains the periodic part and ``q0``.
+a smooth window scales the excursion from ``q0`` up from zero and down to zero. This keeps the motion linear in its
+coefficients and inside any position range that contains the periodic part and ``q0``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ __all__ = ["FourierTrajectory"]
 
 Floats = NDArray[np.float64]
 
-_FADE = Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
-"""From 0 to 1 on [0, 1] with three zero derivatives at both ends: position to jerk stay continuous."""
+_WINDOW = Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
+"""From 0 to 1 on [0, 1] with three zero derivatives at both ends: position to jerk stay continuous.
+
+Derivation: the lowest-order polynomial with these eight boundary values.
+"""
+_LEAD_SHARE = 0.25
+"""Default length of the lead-in and of the lead-out as a share of the period. Convention."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +45,7 @@ class FourierTrajectory(LinearTrajectory):
     lead_s: float | None = None
     """Length of the lead-in and of the lead-out [s]; a quarter of the period by default."""
     periods: int = 1
-    """How often the period is run."""
+    """Number of times that the period is run."""
     _lead: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -48,7 +53,7 @@ class FourierTrajectory(LinearTrajectory):
         coefficients = np.array(self.coefficients, dtype=float)
         if coefficients.ndim != 2 or coefficients.shape[0] % 2 == 0 or not np.isfinite(coefficients).all():
             raise ArgumentError("Fourier coefficients must be finite, of shape (1 + 2 K, n)")
-        lead = 0.25 * self.period_s if self.lead_s is None else self.lead_s
+        lead = _LEAD_SHARE * self.period_s if self.lead_s is None else self.lead_s
         if not (0.0 < self.period_s < np.inf and 0.0 < lead < np.inf and self.periods >= 1):
             raise ArgumentError(
                 "period, lead and number of periods must be positive and finite", remedy="Give the lengths in seconds."
@@ -90,19 +95,19 @@ class FourierTrajectory(LinearTrajectory):
         """The same period, lead and number of periods with other coefficients (1 + 2 K, n)."""
         return replace(self, coefficients=coefficients)
 
-    def fitted(self, other: LinearTrajectory) -> FourierTrajectory:
-        """Another's path in this family's time; of another series the harmonics that both have, exactly."""
+    def fit(self, other: LinearTrajectory) -> FourierTrajectory:
+        """Another trajectory's path in this family's time; the common harmonics of two Fourier series exactly."""
         if not isinstance(other, FourierTrajectory):
-            return super().fitted(other)
+            return super().fit(other)
         given, common = other.coefficients, min(self.harmonics, other.harmonics)
-        coefficients = self.resting(other.centre)
+        coefficients = self.rest_coefficients(other.centre)
         for ours, theirs in ((1, 1), (1 + self.harmonics, 1 + other.harmonics)):
             # a_k / (k w) is an excursion: the same path in another period has other velocities
             speeds = given[theirs : theirs + common] * (other.period_s / self.period_s)
             coefficients[ours : ours + common] = speeds
         return self.with_coefficients(coefficients)
 
-    def resting(self, q: Floats) -> Floats:
+    def rest_coefficients(self, q: Floats) -> Floats:
         """Coefficients of standing still at q (n,)."""
         coefficients = np.zeros_like(self.coefficients)
         coefficients[0] = q
@@ -126,7 +131,7 @@ class FourierTrajectory(LinearTrajectory):
 
     def _window(self, t: Floats, order: int) -> Floats:
         """Derivative of the window (N,): 0 to 1 over the lead-in, 1, and 1 to 0 over the lead-out."""
-        fade = _FADE.deriv(order) if order else _FADE
+        fade = _WINDOW.deriv(order) if order else _WINDOW
         rising = np.clip(t / self._lead, 0.0, 1.0)
         falling = np.clip((self.duration - t) / self._lead, 0.0, 1.0)
         inside = (rising < 1.0, falling < 1.0)

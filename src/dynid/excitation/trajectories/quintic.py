@@ -1,9 +1,9 @@
 """Fifth-order moves: point to point ([Atkeson1986] section 3) and through a sequence of points.
 
-Equation numbers: [GautierKhalil1992] section 5. Each segment joins (q, dq) at its ends with zero acceleration there.
+The segments are those of [GautierKhalil1992] section 5: each joins (q, dq) at its ends with zero acceleration there.
 
-The paper takes the peak acceleration for a decreasing function of the segment time; it is not (``dq = 1`` at both ends,
-two radians apart: no acceleration at all in 2 s, 0.64 rad/s^2 in 3 s). So the shortest admissible time is searched from
+The paper assumes that the peak acceleration decreases with the segment time; it does not (``dq = 1`` at both ends, two
+radians apart: no acceleration at all in 2 s, 0.64 rad/s^2 in 3 s). So the shortest admissible time is searched from
 below, with all joints checked at every candidate.
 """
 
@@ -21,20 +21,29 @@ from dynid.excitation.trajectories.trajectory import Trajectory
 __all__ = ["QuinticTrajectory", "minimum_jerk", "quintic_coefficients", "segment_peaks", "shortest_segment"]
 
 Floats = NDArray[np.float64]
+_SHORTEST_S = 1e-3
+"""Shortest segment that is tried [s]. Convention."""
+_GROWTH = 1.01
+"""Factor between segment times that are tried, upwards. Convention."""
+_REFINED = 1e-12
+"""Relative accuracy to which the shortest time is refined. Convention."""
+_TOUCH = 1 + 1e-9
+"""Share of a limit that counts as keeping it: rounding of the polynomials. Convention."""
 
 
 def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, duration: ArrayLike) -> Floats:
     """Coefficients ``a_0 ... a_5`` (..., 6) of the segments with these boundary values (broadcast together)."""
     T = np.asarray(duration, dtype=float)
     step = q_b - q_a
-    a3 = 10 * step / T**3 - (6 * dq_a + 4 * dq_b) / T**2  # (28)
+    # [GautierKhalil1992] eq. (28), from the boundary values of eq. (27)
+    a3 = 10 * step / T**3 - (6 * dq_a + 4 * dq_b) / T**2
     a4 = -15 * step / T**4 + (8 * dq_a + 7 * dq_b) / T**3
     a5 = 6 * step / T**5 - 3 * (dq_a + dq_b) / T**4
     return np.stack(np.broadcast_arrays(q_a, dq_a, 0.0 * a3, a3, a4, a5), axis=-1)
 
 
 def _evaluate(a: Floats, u: Floats, order: int) -> Floats:
-    """Derivative of the polynomials a (..., 6) at relative times u (...), (24)-(26)."""
+    """Derivative of the polynomials a (..., 6) at relative times u (...): [GautierKhalil1992] eqs. (24) to (26)."""
     for _ in range(order):
         a = a[..., 1:] * np.arange(1, a.shape[-1])
     value = np.zeros(np.broadcast_shapes(a.shape[:-1], u.shape))
@@ -47,6 +56,7 @@ def segment_peaks(a: Floats, duration: ArrayLike) -> tuple[Floats, Floats]:
     """Exact largest |dq| and |ddq| (...) of segments with coefficients a (..., 6) and durations (...)."""
     T = np.broadcast_to(np.asarray(duration, dtype=float), a.shape[:-1])
     a3, a4, a5 = a[..., 3], a[..., 4], a[..., 5]
+    # [GautierKhalil1992] section 5.2, corrected: velocity peaks are roots of eq. (26), acceleration peaks of the jerk
     turning = (_quadratic_roots(3 * a3, 6 * a4, 10 * a5, T), _quadratic_roots(6 * a3, 24 * a4, 60 * a5, T))
     ends = (np.zeros_like(T), T)
     peaks = [
@@ -76,20 +86,22 @@ def shortest_segment(
 
     Args:
         q: Positions (n,) at start and end [rad or m].
-        dq: Velocities (n,) at start and end.
-        velocity: (n,) limits; infinite where there is none.
-        acceleration: (n,) limits; infinite where there is none.
+        dq: Velocities (n,) at start and end [rad/s or m/s].
+        velocity: (n,) limits, infinite for none [rad/s or m/s].
+        acceleration: (n,) limits, infinite for none [rad/s^2 or m/s^2].
     """
-    if np.any(np.abs(dq) > velocity * (1 + 1e-12)):
+    if np.any(np.abs(dq) > velocity * (1 + _REFINED)):
         raise ExcitationError("a point is faster than the velocity limit", remedy="Choose slower points.")
 
     def admissible(T: Floats) -> NDArray[np.bool_]:
         peaks = segment_peaks(quintic_coefficients(*q, *dq, T[:, None]), T[:, None])
-        return np.asarray(np.all((peaks[0] <= velocity * (1 + 1e-9)) & (peaks[1] <= acceleration * (1 + 1e-9)), axis=1))
+        return np.asarray(np.all((peaks[0] <= velocity * _TOUCH) & (peaks[1] <= acceleration * _TOUCH), axis=1))
 
-    low = max(float(np.max(np.abs(q[1] - q[0]) / velocity)), float(np.max(np.abs(dq[1] - dq[0]) / acceleration)), 1e-3)
+    low = max(
+        float(np.max(np.abs(q[1] - q[0]) / velocity)), float(np.max(np.abs(dq[1] - dq[0]) / acceleration)), _SHORTEST_S
+    )
     for _ in range(20):
-        grid = np.asarray(low * 1.01 ** np.arange(200), dtype=float)
+        grid = np.asarray(low * _GROWTH ** np.arange(200), dtype=float)
         good = admissible(grid)
         if good.any():
             first = int(np.argmax(good))
@@ -99,7 +111,7 @@ def shortest_segment(
 
 
 def _bisect(admissible: Callable[[Floats], NDArray[np.bool_]], low: float, high: float) -> float:
-    while high - low > 1e-12 * high:
+    while high - low > _REFINED * high:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if admissible(np.array([middle]))[0] else (middle, high)
     return high
@@ -112,9 +124,9 @@ class QuinticTrajectory(Trajectory):
     q: Floats
     """(m + 1, n) positions at the points [rad or m]."""
     dq: Floats
-    """(m + 1, n) velocities at the points."""
+    """(m + 1, n) velocities at the points [rad/s or m/s]."""
     durations: Floats
-    """(m,) of the segments [s]."""
+    """(m,) lengths of the segments [s]."""
 
     def __post_init__(self) -> None:
         """Check and freeze."""
@@ -192,16 +204,16 @@ def minimum_jerk(
     """Point-to-point move from rest to rest, in a given time or in the shortest one within limits.
 
     Args:
-        q_start: (n,) [rad or m]
-        q_end: (n,) [rad or m]
-        duration_s: Of the move [s]; by default the shortest that the limits allow.
-        velocity: Limit of each joint, scalar or (n,).
-        acceleration: Likewise.
+        q_start: (n,) positions at the start [rad or m].
+        q_end: (n,) positions at the end [rad or m].
+        duration_s: Length of the move [s]; by default the shortest that the limits allow.
+        velocity: Velocity limit of each joint, scalar or (n,) [rad/s or m/s].
+        acceleration: Acceleration limit of each joint, scalar or (n,) [rad/s^2 or m/s^2].
     """
     q = np.array([q_start, q_end], dtype=float)
     step = np.abs(q[1] - q[0])
     if duration_s is None:
-        # peaks of the unit move: velocity 15/8, acceleration 10/sqrt(3)
+        # derivation: the unit move 10 s^3 - 15 s^4 + 6 s^5 has the peaks 15/8 (velocity) and 10/sqrt(3) (acceleration)
         needs = (15 / 8 * step / np.asarray(velocity), np.sqrt(10 / np.sqrt(3) * step / np.asarray(acceleration)))
         duration_s = max(float(np.max(need)) for need in needs)
         if not 0.0 < duration_s < np.inf:

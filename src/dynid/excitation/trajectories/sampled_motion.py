@@ -32,13 +32,13 @@ class Samples:
     """A motion at uniform times, from rest to rest where the trajectory is."""
 
     time: Floats
-    """(N,) [s], starting at zero."""
+    """(N,) times [s], starting at zero."""
     q: Floats
     """(N, n) joint positions [rad or m]."""
     dq: Floats
-    """(N, n) joint velocities."""
+    """(N, n) joint velocities [rad/s or m/s]."""
     ddq: Floats
-    """(N, n) joint accelerations."""
+    """(N, n) joint accelerations [rad/s^2 or m/s^2]."""
     joint_names: tuple[str, ...]
     """n names, in the order of the columns."""
 

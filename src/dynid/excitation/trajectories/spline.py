@@ -15,7 +15,7 @@ __all__ = ["SplineTrajectory"]
 Floats = NDArray[np.float64]
 
 _TIED = 3
-"""Equal control points at either end: velocity and acceleration vanish there."""
+"""Number of equal control points at either end. Derivation: three of them make velocity and acceleration vanish."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,9 +25,9 @@ class SplineTrajectory(LinearTrajectory):
     coefficients: Floats
     """(k, n) free control points [rad or m]; the first and the last are the rest positions."""
     duration_s: float
-    """[s]"""
+    """Length of the motion [s]."""
     degree: int = 5
-    """3 (continuous acceleration) or 5 (continuous jerk and its derivative)."""
+    """Degree of the polynomials: 3 (continuous acceleration) or 5 (continuous jerk and its derivative)."""
 
     def __post_init__(self) -> None:
         """Check and freeze."""
@@ -60,14 +60,14 @@ class SplineTrajectory(LinearTrajectory):
         """The same knots with other control points (k, n)."""
         return replace(self, coefficients=coefficients)
 
-    def fitted(self, other: LinearTrajectory) -> SplineTrajectory:
-        """Another's path in this family's time; a spline on the same knots is taken as it is."""
+    def fit(self, other: LinearTrajectory) -> SplineTrajectory:
+        """Another trajectory's path in this family's time; a spline on the same knots is copied exactly."""
         same = isinstance(other, SplineTrajectory) and (other.degree, other.coefficients.shape, other.duration_s) == (
             self.degree, self.coefficients.shape, self.duration_s,
         )  # fmt: skip
-        return self.with_coefficients(other.coefficients) if same else super().fitted(other)
+        return self.with_coefficients(other.coefficients) if same else super().fit(other)
 
-    def resting(self, q: Floats) -> Floats:
+    def rest_coefficients(self, q: Floats) -> Floats:
         """Coefficients of standing still at q (n,)."""
         return np.tile(q, (self.coefficients.shape[0], 1))
 

@@ -13,18 +13,22 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import TimeScaled, Trajectory
 from dynid.robot.model import Robot
 
-__all__ = ["scaled_to_limits"]
+__all__ = ["scale_to_limits"]
 
 Floats = NDArray[np.float64]
 _FASTEST = 1e-6
-"""Time factor to begin at where joint limits leave any."""
+"""First time factor to try where velocity, acceleration and jerk are not limited. Convention."""
 _SLOWEST = 1e9
-"""Time factor at which only what standing still needs is left: gravity and dry friction."""
+"""Time factor at which only the torques of standing still are left: gravity and dry friction. Convention."""
 _ROUNDING = 1e-12
-"""Relative excess that counts as touching a limit: paths may end right at it."""
+"""Relative excess that counts as touching a limit: paths may end right at it. Convention."""
+_GROWTH = 1.05
+"""Factor between time factors that are tried, upwards. Convention."""
+_REFINED = 1e-9
+"""Relative accuracy to which the time factor is refined. Convention."""
 
 
-def scaled_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits, *, samples: int = 2001) -> TimeScaled:
+def scale_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits, *, samples: int = 2001) -> TimeScaled:
     """Slow a trajectory down, or speed it up, until the first limit is reached.
 
     Velocity, acceleration and jerk fall with the first three powers of the time factor; torques, which keep their
@@ -32,9 +36,9 @@ def scaled_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits,
 
     Args:
         trajectory: Any path.
-        robot: Whose torques count.
-        limits: All of them are kept at the samples.
-        samples: How many, over the whole motion.
+        robot: The robot, for torques and distances.
+        limits: Limits that the motion keeps at the samples.
+        samples: Number of samples over the whole motion.
 
     Raises:
         ExcitationError: The path itself breaks a limit, however slowly it is run, or a joint that must move may not;
@@ -46,22 +50,22 @@ def scaled_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits,
     shares = np.linspace(0.0, 1.0, samples)
 
     def feasible(factor: float) -> bool:
-        scaled = trajectory.slowed(factor)
+        scaled = trajectory.with_time_factor(factor)
         return is_feasible(constraints, scaled.motion(shares * scaled.duration), -_ROUNDING)
 
     smallest = _joint_factor(trajectory, limits, samples)
-    high = low = smallest * (1.0 + 1e-9) if smallest > 0.0 else _FASTEST
+    high = low = smallest * (1.0 + _REFINED) if smallest > 0.0 else _FASTEST
     if smallest == 0.0 and feasible(low):
         raise ArgumentError(
             "no limit has to do with the speed of this path",
             remedy="Limit velocity, acceleration, torque or tool speed.",
         )
     while not feasible(high) and high < _SLOWEST:
-        low, high = high, 1.05 * high
-    while high - low > 1e-9 * high:
+        low, high = high, _GROWTH * high
+    while high - low > _REFINED * high:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if feasible(middle) else (middle, high)
-    return trajectory.slowed(high)
+    return trajectory.with_time_factor(high)
 
 
 def _joint_factor(trajectory: Trajectory, limits: MotionLimits, samples: int) -> float:
@@ -86,7 +90,7 @@ def _refuse_impossible(
     ]
     if still:
         raise ExcitationError(f"the path needs a joint that may not move: {', '.join(still)}", remedy="Raise it.")
-    slow = trajectory.slowed(_SLOWEST)
+    slow = trajectory.with_time_factor(_SLOWEST)
     found = measure_margins(constraints, slow.motion(np.linspace(0.0, slow.duration, samples)))
     beyond = sorted({f"{m.limit} of {m.where}" for m in found if m.relative < -_ROUNDING})
     if beyond:

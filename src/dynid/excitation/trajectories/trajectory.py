@@ -1,4 +1,8 @@
-"""What a trajectory is: joint positions as a smooth function of time, with exact derivatives."""
+"""Trajectories: joint positions as smooth functions of time, with exact derivatives.
+
+`Trajectory` is any motion; `LinearTrajectory` is a motion that is linear in its coefficients, which designs search;
+`TimeScaled` runs another trajectory's path faster or slower.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from dynid.excitation.trajectories.sampled_motion import Samples
 __all__ = ["LinearTrajectory", "Motion", "TimeScaled", "Trajectory"]
 
 Floats = NDArray[np.float64]
+_TIME_ROUNDING = 1e-9
+"""Share of the duration by which a time may lie outside it, as rounding. Convention."""
 
 
 class Motion(NamedTuple):
@@ -23,11 +29,11 @@ class Motion(NamedTuple):
     q: Floats
     """(N, n) [rad or m]"""
     dq: Floats
-    """(N, n) [.../s]"""
+    """(N, n) [rad/s or m/s]"""
     ddq: Floats
-    """(N, n) [.../s^2]"""
+    """(N, n) [rad/s^2 or m/s^2]"""
     jerk: Floats
-    """(N, n) [.../s^3]"""
+    """(N, n) [rad/s^3 or m/s^3]"""
 
 
 class Trajectory(ABC):
@@ -62,7 +68,7 @@ class Trajectory(ABC):
 
     def _at(self, t: ArrayLike, order: int) -> Floats:
         times = np.asarray(t, dtype=float)
-        slack = 1e-9 * self.duration
+        slack = _TIME_ROUNDING * self.duration
         if not np.all((times >= -slack) & (times <= self.duration + slack)):
             raise ArgumentError(
                 f"a time lies outside the trajectory's 0 to {self.duration:g} s", remedy="Ask within its duration."
@@ -90,10 +96,10 @@ class Trajectory(ABC):
         return Samples(time=time, q=q, dq=dq, ddq=ddq, joint_names=names)
 
     def peak(self, order: int, samples: int = 2001) -> Floats:
-        """Largest absolute derivative of each joint (n,), over that many samples."""
+        """Largest absolute derivative of each joint (n,), over a number of samples."""
         return np.asarray(np.abs(self.derivative(np.linspace(0.0, self.duration, samples), order)).max(axis=0))
 
-    def slowed(self, factor: float) -> TimeScaled:
+    def with_time_factor(self, factor: float) -> TimeScaled:
         """The same path, ``factor`` times as long."""
         return TimeScaled(self, factor)
 
@@ -113,7 +119,7 @@ class LinearTrajectory(Trajectory):
         """The same family with other coefficients (k, n)."""
 
     @abstractmethod
-    def resting(self, q: Floats) -> Floats:
+    def rest_coefficients(self, q: Floats) -> Floats:
         """Coefficients (k, n) of standing still at q (n,)."""
 
     @property
@@ -128,11 +134,11 @@ class LinearTrajectory(Trajectory):
 
     @property
     def recorded(self) -> tuple[float, float]:
-        """Start and end [s] of the part whose samples count as information."""
+        """Start and end [s] of the part that is recorded: only its samples give information."""
         return 0.0, self.duration
 
     def grid(self, count: int) -> tuple[Floats, slice]:
-        """Times over the whole motion (N,) [s], and which of them are the ``count`` ones of the recorded part."""
+        """Times over the whole motion (N,) [s], and the slice of the ``count`` times of the recorded part."""
         start, end = self.recorded
         step = (end - start) / count
         before = np.linspace(0.0, start, int(np.ceil(start / step)), endpoint=False)
@@ -144,8 +150,8 @@ class LinearTrajectory(Trajectory):
         """Derivative of order 0 to 3 at times t (N,): (N, n)."""
         return self.basis(t, order) @ self.coefficients
 
-    def fitted(self, other: LinearTrajectory) -> Self:
-        """The path of another trajectory as nearly as this family can follow it (least squares), in its own time."""
+    def fit(self, other: LinearTrajectory) -> Self:
+        """The motion of this family that follows another trajectory's path best (least squares), in its own time."""
         times, _ = self.grid(20 * len(self.coefficients))
         path = other.derivative(times * (other.duration / self.duration), 0)
         return self.with_coefficients(
@@ -154,7 +160,7 @@ class LinearTrajectory(Trajectory):
 
     def with_amplitude(self, factor: float) -> Self:
         """The same motion about the same centre with every excursion multiplied by ``factor``."""
-        rest = self.resting(self.centre)
+        rest = self.rest_coefficients(self.centre)
         return self.with_coefficients(rest + factor * (self.coefficients - rest))
 
 
