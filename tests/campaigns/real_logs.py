@@ -23,7 +23,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.differentiation import QuasiStatic
 from dynid.processing.experiment import Experiment
 from dynid.processing.rest import Rest
-from dynid.processing.source_clock import source_clock
+from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 

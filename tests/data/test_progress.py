@@ -14,7 +14,9 @@ from click.testing import CliRunner
 from campaigns.log_writers import CASES, planted, write_mcap
 from dynid.cli import main
 from dynid.logs.inspect import inspect_log
-from dynid.logs.readers import Options, decimals, npy, read_table
+from dynid.logs.readers import Options, read_table
+from dynid.logs.readers import numpy_files as npy
+from dynid.logs.readers import text as decimals
 from dynid.logs.reading import read_recording
 
 LOG = planted(1500)

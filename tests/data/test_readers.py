@@ -180,7 +180,7 @@ def test_decimals_are_rounded_correctly(tmp_path: Path) -> None:
 
 
 def test_text_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.logs.readers.decimals.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("dynid.logs.readers.text.BLOCK_BYTES", 1000)
     path = tmp_path / "log.csv"
     write_text(path, LOG)
     assert_same(read_recording(path, channel_map=FLAT_MAP), LOG)
@@ -339,9 +339,7 @@ def test_arrow_lists_structs_and_timestamps(tmp_path: Path) -> None:
 def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log.csv"
     write_text(path, LOG)
-    monkeypatch.setattr(
-        "dynid.logs.readers.decimals._kernel", lambda: (_ for _ in ()).throw(ImportError(name="llvmlite"))
-    )
+    monkeypatch.setattr("dynid.logs.readers.text._kernel", lambda: (_ for _ in ()).throw(ImportError(name="llvmlite")))
     with pytest.raises(LogReadError, match="needs llvmlite"):
         read_table(path)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.processing.source_clock import source_clock
+from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
 
 

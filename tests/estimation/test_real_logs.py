@@ -12,7 +12,7 @@ import pytest
 import dynid
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
-from dynid.processing.source_clock import source_clock
+from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 

@@ -17,7 +17,7 @@ from dynid.files import file_digest
 from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table, read_pieces, read_table
-from dynid.logs.readers.bag_folder import bag_files
+from dynid.logs.readers.dispatch import bag_files
 from dynid.logs.recording import Recording, sealed
 from dynid.robot.model import Robot
 

@@ -12,8 +12,15 @@ from dynid.checks import check_number
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.outliers import Extent, absurd_samples, longest_spike, saturated_samples, unwrap_angles
-from dynid.processing.source_clock import on_source_clock
-from dynid.processing.timing import CLOCK_FAULTS, GAP_PERIODS, Clock, read_clock, resample, uniform_grid
+from dynid.processing.timing import (
+    CLOCK_FAULTS,
+    GAP_PERIODS,
+    Clock,
+    on_source_clock,
+    read_clock,
+    resample,
+    uniform_grid,
+)
 
 __all__ = ["Cleaning", "Stretch", "UniformRecording", "make_uniform"]
 

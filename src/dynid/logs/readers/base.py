@@ -1,4 +1,4 @@
-"""What every adapter gives and takes: a table of named columns, the reading options, and the bounds on both.
+"""What every adapter takes and returns: reading options, a table of named columns, and bounds on what is unpacked.
 
 To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path` and
 calls ``options.tell`` on its way; add a row to `FORMATS` in `registry`, and a writer to the test matrix, which the
@@ -7,6 +7,7 @@ fuzzer uses, too.
 
 from __future__ import annotations
 
+import bz2
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,18 +17,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import LogReadError
 
-__all__ = ["MAX_BYTES", "MAX_COLUMNS", "Floats", "Options", "Table", "as_column", "bounded", "flatten_array"]
+__all__ = [
+    "Floats",
+    "MAX_BYTES",
+    "MAX_COLUMNS",
+    "Options",
+    "Table",
+    "as_column",
+    "bounded",
+    "flatten_array",
+    "unpack",
+    "unpack_beginning",
+]
 
 Floats = NDArray[np.float64]
 
 MAX_BYTES = 64 * 2**30
-"""Most bytes of numbers taken from one file."""
+"""Most bytes of numbers taken from one file; convention, beyond the memory of usual machines."""
 MAX_COLUMNS = 20_000
-"""Most columns taken from one file."""
+"""Most columns taken from one file; convention."""
 BOMB_BYTES = 64 * 2**20
-"""Results smaller than this may be compressed at any ratio: a column of zeros is no attack."""
+"""Results smaller than this may be compressed at any ratio [bytes]; convention: a column of zeros is no attack."""
 MAX_RATIO = 200
-"""Largest ratio of bytes unpacked to bytes stored, beyond `BOMB_BYTES`."""
+"""Largest ratio of bytes unpacked to bytes stored, beyond `BOMB_BYTES`; convention, ten times that of usual logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +53,10 @@ class Options:
     decimal: str | None = None
     """Text only: "." or ","; None lets the reader find out."""
     progress: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
-    """Told the share of the file that was read, 0 to 1, now and then."""
+    """Called now and then with the share of the file that has been read (0 to 1)."""
 
     def tell(self, done: float, whole: float) -> None:
-        """So much of the whole was read."""
+        """Report that a part of the whole has been read."""
         if self.progress is not None and whole > 0:
             self.progress(min(done / whole, 1.0))
 
@@ -114,3 +126,44 @@ def bounded(what: str, unpacked: int, stored: int) -> None:
             f"{what} declares {unpacked} bytes out of {stored} stored",
             remedy="This looks like a decompression bomb. Save the log uncompressed if it is genuine.",
         )
+
+
+def unpack(method: str, data: bytes, size: int) -> bytes:
+    """Unpack a block of exactly `size` bytes.
+
+    Args:
+        method: "" or "none", "bz2", "lz4" (frame format), "zstd".
+        data: The packed bytes.
+        size: Declared size when unpacked [bytes].
+
+    Raises:
+        LogReadError: If the method is unknown, or the block is damaged or of another size.
+    """
+    bounded("a packed block", size, len(data))
+    result = _unpacked(method, data, size + 1)
+    if len(result) != size:
+        raise LogReadError(f"a packed block holds {len(result)} bytes instead of {size}")
+    return result
+
+
+def unpack_beginning(method: str, data: bytes, size: int) -> bytes:
+    """Unpack the beginning of a block that was cut off, as far as it goes; arguments as for `unpack`."""
+    return _unpacked(method, data, min(size, max(BOMB_BYTES, MAX_RATIO * len(data))))
+
+
+def _unpacked(method: str, data: bytes, most: int) -> bytes:
+    """Unpack at most a given number of bytes of a block."""
+    if method in ("", "none"):
+        return data
+    if method == "bz2":
+        return bz2.BZ2Decompressor().decompress(data, max_length=most)
+    if method == "lz4":
+        import lz4.frame  # type: ignore[import-untyped]
+
+        return bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=most))
+    if method == "zstd":
+        import zstandard
+
+        with zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(data) as stream:
+            return bytes(stream.read(most))
+    raise LogReadError(f"compression '{method[:20]}' is not known")

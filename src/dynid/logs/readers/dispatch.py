@@ -1,18 +1,23 @@
-"""Reading one file: the right adapter, here or in the safe child."""
+"""Reading one log: the right adapter for a file, in this process or in the safe child; all files of a bag's folder.
+
+The folder of a ROS 2 bag holds one file, or several consecutive ones that metadata.yaml names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from dynid.errors import LogReadError
-from dynid.logs.readers.bag_folder import bag_files, join_tables
-from dynid.logs.readers.base import Options, Table
+from dynid.logs.readers.base import Floats, Options, Table
 from dynid.logs.readers.registry import Format, detect_format, log_read_error, pieces_in_process
 from dynid.logs.readers.safe_child import SafeChild
 
-__all__ = ["read_pieces", "read_table"]
+__all__ = ["bag_files", "join_tables", "read_pieces", "read_table"]
 
 
 def read_table(path: str | Path, options: Options | None = None) -> Table:
@@ -34,13 +39,13 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
 
 
 def _within(options: Options, number: int, count: int) -> Options:
-    """The same options for one of several files: it tells its share of all."""
+    """The same options for one of several files, which reports its share of all."""
     tell = options.progress
     return options if tell is None else replace(options, progress=lambda share: tell((number + share) / count))
 
 
 def read_pieces(path: str | Path, options: Options | None = None, *, rows: int) -> Iterator[Table]:
-    """Read one log file, so many rows at a time; in bounded memory where the format allows it (npy, Parquet, Arrow).
+    """Read one log file piece by piece; in bounded memory where the format allows it (npy, Parquet, Arrow).
 
     Args:
         path: The file; nothing else is opened.
@@ -65,7 +70,7 @@ def read_pieces(path: str | Path, options: Options | None = None, *, rows: int) 
 
 
 def _tables(file: Path, options: Options, rows: int) -> Iterator[Table]:
-    """The file in pieces of so many rows, or whole for 0 rows."""
+    """The file in pieces of a given number of rows, or whole for 0 rows."""
     found = _format(file)
     if not found.isolated:
         yield from pieces_in_process(found.name, file, options, rows)
@@ -82,3 +87,91 @@ def _format(file: Path) -> Format:
         return detect_format(file)
     except (OSError, ValueError, LogReadError) as error:
         raise log_read_error(error, "text", file) from error
+
+
+MAX_METADATA = 2**24
+"""Largest metadata.yaml [bytes]."""
+_SUFFIXES, _PACKED = (".db3", ".mcap"), (".zstd", ".zst")
+_LIST = re.compile(r"^[ \t]*relative_file_paths:[ \t]*\n((?:[ \t]*-[ \t]*\S.*\n?)+)", re.MULTILINE)
+
+
+def bag_files(folder: Path) -> list[Path]:
+    """The files of the bag in a folder, in the order of recording.
+
+    Raises:
+        LogReadError: If there are none, if the metadata name others than are there, or nothing tells their order.
+    """
+    try:
+        present = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+        listed = _listed(folder / "metadata.yaml") if "metadata.yaml" in present else []
+    except OSError as error:
+        raise LogReadError(f"it cannot be opened ({error.strerror})", path=folder) from error
+    names = [name for name in present if name.endswith(_SUFFIXES)]
+    if listed and (reason := _wrong_list(listed, present)):
+        remedy = f"Run `ros2 bag reindex`, or read its files one by one: {', '.join(names) or 'none is there'}."
+        raise LogReadError(reason, path=folder, remedy=remedy)
+    if not listed and not names:
+        raise LogReadError(
+            "it is a folder with no file of a bag",
+            path=folder,
+            remedy="Name the log itself, or give a channel map whose [files] name the files of the run.",
+        )
+    if not listed and len(names) > 1:
+        raise LogReadError(
+            f"it is a folder with {len(names)} files of a bag, and no metadata.yaml that names them in order",
+            path=folder,
+            remedy=f"Run `ros2 bag reindex`, or read its files one by one: {', '.join(names)}.",
+        )
+    return [folder / name for name in listed or names]
+
+
+def _wrong_list(listed: list[str], present: list[str]) -> str:
+    """What is wrong with the files that the metadata name; empty where nothing is."""
+    there = set(present)
+    for name in listed:
+        if name not in there:
+            return f"metadata.yaml names {name}, which is not in the folder"
+        if not name.endswith((*_SUFFIXES, *_PACKED)):
+            return f"metadata.yaml names {name}, which is no file of a bag"
+    return "metadata.yaml names a file twice" if len(set(listed)) < len(listed) else ""
+
+
+def _listed(metadata: Path) -> list[str]:
+    """The files that the metadata name; older versions write the folder's name before theirs."""
+    if metadata.stat().st_size > MAX_METADATA:
+        raise LogReadError("it is too large", path=metadata, remedy="Run `ros2 bag reindex`.")
+    found = _LIST.search(metadata.read_text(encoding="utf-8", errors="replace"))
+    lines = found[1].splitlines() if found else []
+    return [Path(line.strip().removeprefix("-").strip().strip("\"'")).name for line in lines]
+
+
+def join_tables(folder: Path, files: Sequence[Path], tables: Sequence[Table]) -> Table:
+    """One table of the tables of a folder's consecutive files, whose every column has a clock.
+
+    Files of a bag beside them are left alone, and a note says so.
+
+    Raises:
+        LogReadError: If joints share messages in one file and do not in another.
+    """
+    others = sorted(path.name for path in folder.iterdir() if path.name.endswith(_SUFFIXES) and path not in files)
+    beside = (f"not read, for metadata.yaml does not name them: {', '.join(others)}",) if others else ()
+    if len(tables) == 1:
+        return replace(tables[0], notes=(*tables[0].notes, *beside))
+    owners: dict[str, str] = {}
+    for table in tables:
+        for column, clock in table.clocks.items():
+            if owners.setdefault(column, clock) != clock:
+                reason = f"{column} comes in other messages in some of its files than in others"
+                raise LogReadError(reason, path=folder, remedy="Read its files one by one.")
+    epoch = min(table.epoch_ns for table in tables)
+    columns: dict[str, Floats] = {}
+    for clock in dict.fromkeys(owners.values()):
+        holding = [table for table in tables if clock in table.columns]
+        columns[clock] = np.concatenate([t.columns[clock] + (t.epoch_ns - epoch) * 1e-9 for t in holding])
+        for column in (name for name, owner in owners.items() if owner == clock):
+            gaps = (np.full(len(t.columns[clock]), np.nan) for t in holding)
+            columns[column] = np.concatenate([t.columns.get(column, gap) for t, gap in zip(holding, gaps, strict=True)])
+    units = {column: unit for table in tables for column, unit in table.units.items()}
+    notes = tuple(f"file {k + 1}: {note}" for k, table in enumerate(tables) for note in table.notes)
+    lost = tuple(f"file {k + 1}: {loss}" for k, table in enumerate(tables) for loss in table.salvaged)
+    return Table(columns=columns, clocks=owners, units=units, epoch_ns=epoch, notes=(*notes, *beside), salvaged=lost)

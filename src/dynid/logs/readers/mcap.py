@@ -1,27 +1,33 @@
-"""MCAP: read as a stream, every checksum verified; a file that a power failure cut off is kept up to the cut."""
+"""MCAP: a stream of records, every checksum verified; a file that a power failure cut off is kept up to the cut.
+
+The mcap library reads schemas, channels and chunks. Two things stand here by hand (docs/decisions.md): the frames of
+the records, because lengths must be bounded by what is left of the file and a cut must be located to the byte, and the
+head of a message, of which a log has millions.
+"""
 
 from __future__ import annotations
 
 import struct
 import zlib
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.compression import unpack, unpack_beginning
-from dynid.logs.readers.ros_topics import MessageCollector
+from dynid.logs.readers.base import Options, Table, unpack, unpack_beginning
+from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
 
 MAGIC = b"\x89MCAP0\r\n"
 MAX_RECORD = 2**30
-"""Largest record [bytes]; writers make chunks of about one megabyte."""
+"""Largest record [bytes]; convention: writers make chunks of about one megabyte."""
 _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0F
-_RECORD = struct.Struct("<BQ")
+_FRAME = struct.Struct("<BQ")
+"""Opcode and length of a record."""
 _MESSAGE_HEAD = struct.Struct("<HIQQ")
-_CHUNK_HEAD = struct.Struct("<QQQI")
+"""Channel, sequence number, log time [ns] and publish time [ns] of a message."""
 
 
 def read(path: Path, options: Options) -> Table:
@@ -34,10 +40,10 @@ def read(path: Path, options: Options) -> Table:
         except LogReadError as error:
             if options.strict or not log.collector.count:
                 raise
-            share = 100 * error_offset / size if (error_offset := log.offset) else 0.0
+            share = 100 * log.offset / size
             log.salvaged.append(
                 f"{log.collector.count} messages from the first {share:.0f} % of the file; "
-                f"then {error.reason} (byte {error_offset})"
+                f"then {error.reason} (byte {log.offset})"
             )
     return log.collector.table(salvaged=tuple(log.salvaged))
 
@@ -83,11 +89,11 @@ class _Log:
 
     def _next_record(self) -> tuple[int, bytes, bytes]:
         """Opcode, body and the raw head of the next record."""
-        raw = self._stream.read(_RECORD.size)
-        if len(raw) < _RECORD.size:
+        raw = self._stream.read(_FRAME.size)
+        if len(raw) < _FRAME.size:
             raise LogReadError("the file ends before its data section does", place=f"byte {self.offset}")
-        opcode, length = _RECORD.unpack(raw)
-        left = self._size - self.offset - _RECORD.size
+        opcode, length = _FRAME.unpack(raw)
+        left = self._size - self.offset - _FRAME.size
         if length > min(left, MAX_RECORD):
             if opcode == _CHUNK and length <= MAX_RECORD and not self._strict:
                 self._cut_chunk(self._stream.read(left))
@@ -99,15 +105,13 @@ class _Log:
         return opcode, self._stream.read(length), raw
 
     def _chunk(self, body: bytes) -> None:
-        """A packed block of records; one that fails its checksum is left out."""
+        """Take the records of a packed chunk; a chunk that fails its checksum is left out."""
+        from mcap.records import Chunk
+
         try:
-            *_, size, crc = _CHUNK_HEAD.unpack_from(body)
-            method, at = _text(body, _CHUNK_HEAD.size)
-            (packed,) = struct.unpack_from("<Q", body, at)
-            if at + 8 + packed != len(body):
-                raise LogReadError("a chunk's length is wrong")
-            records = unpack(method, body[at + 8 :], size)
-            if crc and zlib.crc32(records) != crc:
+            chunk = Chunk.read(_data_stream(body))
+            records = unpack(chunk.compression, chunk.data, chunk.uncompressed_size)
+            if chunk.uncompressed_crc and zlib.crc32(records) != chunk.uncompressed_crc:
                 raise LogReadError("a chunk fails its checksum")
         except ImportError:
             raise
@@ -121,36 +125,42 @@ class _Log:
             self._record(opcode, record)
 
     def _cut_chunk(self, body: bytes) -> None:
-        """The whole records at the beginning of a chunk that the file's end cuts off; no checksum vouches for them."""
+        """Take the whole records at the beginning of a chunk that was cut off; no checksum covers them."""
         before = self.collector.count
         try:
-            *_, size, _ = _CHUNK_HEAD.unpack_from(body)
-            method, at = _text(body, _CHUNK_HEAD.size)
-            for opcode, record in _records(unpack_beginning(method, body[at + 8 :], size)):
+            stream = _data_stream(body)
+            stream.read8(), stream.read8()  # times of the first and last message
+            size, _ = stream.read8(), stream.read4()
+            method = stream.read_prefixed_string()
+            stream.read8()  # length of the packed records, some of which are missing
+            for opcode, record in _records(unpack_beginning(method, body[stream.count :], size)):
                 self._record(opcode, record)
         except ImportError:
             raise
-        except Exception:  # where exactly it was cut decides which
+        except Exception:  # which one depends on where exactly the file was cut
             pass
         if self.collector.count > before:
             self.salvaged.append(f"{self.collector.count - before} messages of a chunk cut off, not verified")
 
     def _record(self, opcode: int, body: bytes) -> None:
-        """A schema, a channel or a message; everything else is passed over."""
+        """Take a schema, a channel or a message; everything else is passed over."""
         if opcode == _MESSAGE:
             channel, _, log_time, _ = _MESSAGE_HEAD.unpack_from(body)
             topic = self._topics.get(channel)
             if topic is not None:
                 self.collector.add(topic, log_time, body[_MESSAGE_HEAD.size :])
         elif opcode == _SCHEMA:
-            (number,) = struct.unpack_from("<H", body)
-            self._schemas[number], _ = _text(body, 2)
+            from mcap.records import Schema
+
+            schema = Schema.read(_data_stream(body))
+            self._schemas[schema.id] = schema.name
         elif opcode == _CHANNEL:
-            number, schema = struct.unpack_from("<HH", body)
-            topic, at = _text(body, 4)
-            wire, _ = _text(body, at)
-            if self.collector.wants(topic, self._schemas.get(schema, "unknown"), wire):
-                self._topics[number] = topic
+            from mcap.records import Channel
+
+            found = Channel.read(_data_stream(body))
+            kind = self._schemas.get(found.schema_id, "unknown")
+            if self.collector.wants(found.topic, kind, found.message_encoding):
+                self._topics[found.id] = found.topic
 
     def _check_end(self, body: bytes) -> None:
         """Verify the data section's checksum; without chunks nothing else vouches for the messages."""
@@ -159,21 +169,20 @@ class _Log:
             raise LogReadError("the data section fails its checksum", place=f"byte {self.offset}")
 
 
+def _data_stream(body: bytes) -> Any:
+    """The body of a record as the mcap library reads it; it cannot read beyond the record."""
+    from mcap.data_stream import ReadDataStream
+
+    return ReadDataStream(BytesIO(body))
+
+
 def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
     """The records of an unpacked chunk."""
     at = 0
     while at < len(data):
-        opcode, length = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
+        opcode, length = _FRAME.unpack_from(data, at)
+        at += _FRAME.size
         if at + length > len(data):
             raise LogReadError("a record reaches beyond its chunk")
         yield opcode, data[at : at + length]
         at += length
-
-
-def _text(data: bytes, at: int) -> tuple[str, int]:
-    """A string and the offset behind it."""
-    (length,) = struct.unpack_from("<I", data, at)
-    if at + 4 + length > len(data):
-        raise LogReadError("a text reaches beyond its record")
-    return data[at + 4 : at + 4 + length].decode("utf-8"), at + 4 + length

@@ -21,7 +21,7 @@ class Format:
     """One row of the registry."""
 
     name: str
-    """The adapter's module in this folder."""
+    """The format's name, and by default that of its adapter's module in this folder."""
     suffixes: tuple[str, ...]
     magic: tuple[tuple[int, bytes], ...]
     """(offset, bytes) that open such a file."""
@@ -30,12 +30,14 @@ class Format:
     extra: str = ""
     """The optional dependency it needs, as in ``pip install dynid[extra]``."""
     streams: bool = False
-    """Whether the adapter also gives ``pieces(path, options, rows)``, for files larger than memory."""
+    """Whether the adapter also offers ``pieces(path, options, rows)``, for files larger than memory."""
+    module: str = ""
+    """The adapter's module, where it has another name."""
 
 
 FORMATS = (
-    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), streams=True),
-    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06"))),
+    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), streams=True, module="numpy_files"),
+    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), module="numpy_files"),
     Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), True, "hdf5"),
     Format("mat", (".mat",), ((0, b"MATLAB 5.0"),), True),
     Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), True, "parquet", True),
@@ -67,7 +69,7 @@ class Adapter(Protocol):
         """Read one file."""
 
     def pieces(self, path: Path, options: Options, rows: int) -> Iterator[Table]:
-        """The same, so many rows at a time; only of formats that stream."""
+        """Read one file, a given number of rows at a time; only formats that stream offer it."""
 
 
 def detect_format(path: Path) -> Format:
@@ -92,9 +94,10 @@ def read_in_process(name: str, path: Path, options: Options) -> Table:
 
 
 def pieces_in_process(name: str, path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """The same, so many rows at a time; the whole file for 0 rows."""
+    """Read as `read_in_process` does, a given number of rows at a time; the whole file at once for 0 rows."""
     try:
-        adapter = cast(Adapter, importlib.import_module(f"dynid.logs.readers.{name}"))
+        found = next(row for row in FORMATS if row.name == name)
+        adapter = cast(Adapter, importlib.import_module(f"dynid.logs.readers.{found.module or name}"))
         if rows:
             yield from adapter.pieces(path, options, rows)
         else:
@@ -106,7 +109,7 @@ def pieces_in_process(name: str, path: Path, options: Options, rows: int) -> Ite
 
 
 def log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
-    """Whatever was raised, as our error about this file."""
+    """Turn whatever was raised into our error about this file."""
     if isinstance(error, DynidError):
         return LogReadError(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)
     if isinstance(error, OSError) and error.strerror:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.compression import unpack, unpack_beginning
-from dynid.logs.readers.ros_topics import MessageCollector
+from dynid.logs.readers.base import Options, Table, unpack, unpack_beginning
+from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from dynid.errors import LogReadError
 from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.ros_topics import MessageCollector
+from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
 

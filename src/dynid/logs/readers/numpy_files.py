@@ -1,8 +1,13 @@
-"""NumPy arrays, read without NumPy's own loader: no pickles, and no allocation before the size is checked."""
+"""NumPy's arrays (.npy) and archives of them (.npz), read without NumPy's own loader.
+
+No pickles are opened, nothing is allocated before its size is checked, and every member of an archive is checked
+against its declared size and compression ratio before a byte is unpacked.
+"""
 
 from __future__ import annotations
 
 import math
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -11,26 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Options, Table, bounded, flatten_array
+from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, bounded, flatten_array
 
-__all__ = ["pieces", "read", "read_array"]
+__all__ = ["pieces", "read"]
 
 MAX_HEADER = 65_536
-"""Longest array header [bytes]; a record type of a thousand fields takes half of it."""
+"""Longest array header [bytes]; convention: a record type of a thousand fields takes half of it."""
 BLOCK_BYTES = 2**26
-"""Read at a time [bytes]."""
+"""Bytes read at a time; convention."""
 
 
 def read(path: Path, options: Options) -> Table:
+    """Read an array or an archive of arrays."""
+    with path.open("rb") as stream:
+        is_archive = stream.read(2) == b"PK"
+    return _read_archive(path, options) if is_archive else _read_array_file(path, options)
+
+
+def _read_array_file(path: Path, options: Options) -> Table:
     """Read one ``.npy``; a plain array becomes the column "array", a record array one column per field."""
     with path.open("rb") as stream:
-        array = read_array(stream, path.stat().st_size, options.tell)
+        array = _read_array(stream, path.stat().st_size, options.tell)
     name = "" if array.dtype.names else "array"
     return Table(columns=flatten_array(name, array))
 
 
 def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """The same, so many rows at a time; each is mapped into memory when its turn comes, and let go with its table."""
+    """Read an array a given number of rows at a time; a piece is mapped into memory when its turn comes."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         shape, fortran, dtype = _header(stream, size)
@@ -47,7 +59,7 @@ def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
         yield Table(columns=flatten_array(name, np.asarray(part)))
 
 
-def read_array(stream: IO[bytes], size: int, tell: Callable[[float, float], None]) -> NDArray[Any]:
+def _read_array(stream: IO[bytes], size: int, tell: Callable[[float, float], None]) -> NDArray[Any]:
     """Read an array that fills `size` bytes of a stream exactly; `tell` learns how many of how many bytes are read.
 
     Raises:
@@ -89,3 +101,44 @@ def _header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dty
         )
     bounded("the array", declared, declared)
     return shape, fortran, dtype
+
+
+def _read_archive(path: Path, options: Options) -> Table:
+    """Read every numeric array of an ``.npz``. Member names are labels only: nothing is written to them."""
+    columns: dict[str, Floats] = {}
+    notes = []
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        _check(members, path.stat().st_size)
+        done, stored = 0, sum(member.compress_size for member in members)
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename:
+                notes.append(f"member '{name[:80]}' is not an array and was left out")
+                continue
+            columns |= _read_member(archive, member, name)
+            done += member.compress_size
+            options.tell(done, stored)
+    return Table(columns=columns, notes=tuple(notes))
+
+
+def _check(members: list[zipfile.ZipInfo], stored: int) -> None:
+    """Refuse bombs and encrypted members."""
+    if len(members) > MAX_COLUMNS:
+        raise LogReadError(f"it has {len(members)} members")
+    bounded("the archive", sum(member.file_size for member in members), stored)
+    for member in members:
+        bounded(f"member '{member.filename[:80]}'", member.file_size, member.compress_size)
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> dict[str, Floats]:
+    """One array; text and other non-numeric arrays are refused, for a log has no use for them."""
+    try:
+        with archive.open(member) as stream:
+            array = _read_array(stream, member.file_size, lambda done, whole: None)
+            if stream.read(1):
+                raise LogReadError("it is longer than declared")
+        return flatten_array(name, array)
+    except LogReadError as error:
+        place = f"member '{name[:80]}'" + (f", {error.place}" if error.place else "")
+        raise LogReadError(error.reason, place=place, remedy=error.remedy) from error
