@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,6 +90,31 @@ def test_compiled_once_then_read_and_rebuilt_when_damaged(own_cache: Path, monke
         path.write_bytes(path.read_bytes()[:-100])
     np.testing.assert_array_equal(compile_tape(tape, "llvm")(x), expected)
     assert len(compiled) == 2
+
+
+def test_a_change_of_any_printer_makes_another_key(tmp_path: Path) -> None:
+    copy = tmp_path / "tape"
+    shutil.copytree(llvm_engine.TAPE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    assert llvm_engine.source_digest.__wrapped__(copy) == llvm_engine.source_digest(llvm_engine.TAPE)
+    for name in ("lower.py", "schedule.py", "llvm/ir.py", "llvm/tiles.py"):
+        before = llvm_engine.source_digest.__wrapped__(copy)
+        (copy / name).write_text((copy / name).read_text() + "# changed")
+        assert llvm_engine.source_digest.__wrapped__(copy) != before
+
+
+def test_code_printed_outside_the_tape_names_its_printers(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every caller of load_code outside dynid.tape gives the folder of its printers, or a digest of the whole text."""
+    for path in sorted(llvm_engine.TAPE.parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "load_code":
+                inside = llvm_engine.TAPE in path.parents
+                named = any(keyword.arg == "printers" for keyword in node.keywords)
+                assert inside or named or "sha256(printed" in ast.unparse(node), path
+    names: list[str] = []
+    monkeypatch.setattr(ObjectCache, "read", lambda self, name: names.append(name))
+    for printers in (None, own_cache.parent, llvm_engine.TAPE / "llvm"):
+        llvm_engine._object("key", lambda: ("", 0), printers)
+    assert len(set(names)) == 3
 
 
 def test_many_writers_at_once(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +103,7 @@ class Rollout:
         def text() -> tuple[str, int]:
             return loop_module(control, pace, evaluations(rate), self.sizes, scheme.repeated, self.lanes, host()), 0
 
-        self._code = load_code(key, text)
+        self._code = load_code(key, text, printers=Path(__file__).parent)
         self._entry = _ENTRY(self._code.address("run"))
 
     def run(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +57,8 @@ class Variation:
         from dynid.tape.llvm.engine import host, load_code
 
         sizes = (dof, memory, width, scheme.repeated)
-        self._code = load_code(f"variation {sizes}", lambda: (variation_module(*sizes, host()), 2))
+        printers = Path(__file__).parent
+        self._code = load_code(f"variation {sizes}", lambda: (variation_module(*sizes, host()), 2), printers=printers)
         self._entry = _ENTRY(self._code.address("run"))
 
     def run(self, S: Floats, along: Linearisation, *, period: float, first: int, every: int) -> Floats:

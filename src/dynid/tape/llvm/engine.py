@@ -1,6 +1,7 @@
 """From LLVM's text to machine code in this process: the only file that talks to llvmlite.
 
-What the printed code must know of the processor.
+Machine code is kept on disk under a name that holds everything it depends on: what was compiled, this processor, the
+versions of LLVM, and the source of whatever printed the text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import llvmlite.binding as llvm
 from dynid.tape.llvm.functions import LIBRARY, functions_module
 from dynid.tape.llvm.object_cache import ObjectCache
 
-__all__ = ["Code", "Host", "host", "load_code", "provide"]
+__all__ = ["TAPE", "Code", "Host", "host", "load_code", "provide", "source_digest"]
 
 PYTHON = (
     "Py_IncRef",
@@ -48,6 +49,26 @@ class Code:
         return int(self._engine.get_function_address(name))
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The processor that the code is made for."""
+
+    name: str
+    """LLVM's name of the processor."""
+
+    features: str
+    """LLVM's list of its features."""
+
+    lanes: int
+    """Doubles per vector register."""
+
+    registers: int
+    """Vector registers."""
+
+    fused: bool
+    """Whether it has fused multiply-add."""
+
+
 @functools.cache
 def host() -> Host:
     """This machine."""
@@ -65,27 +86,29 @@ def host() -> Host:
     )
 
 
-def load_code(key: str, text: Callable[[], tuple[str, int]]) -> Code:
+def load_code(key: str, text: Callable[[], tuple[str, int]], *, printers: Path | None = None) -> Code:
     """Machine code of a module, from the cache on disk or compiled now.
 
     Args:
-        key: names the module: equal keys mean equal text.
+        key: names the module: equal keys mean equal text, as long as the printers' source stays the same.
         text: prints the module; returns its text and the optimisation level of the code generator (0 to 3). Called only
             where the cache does not have the code.
+        printers: folder of the source that prints the text, where that is not `dynid.tape` alone.
     """
-    return Code(_functions(), _object(key, text))
+    return Code(_functions(), _object(key, text, printers))
 
 
 @functools.cache
 def _functions() -> bytes:
     """The passes of :mod:`~dynid.tape.llvm.functions`."""
-    return _object("functions", lambda: (functions_module(host().fused), 2))
+    return _object("functions", lambda: (functions_module(host().fused), 2), None)
 
 
-def _object(key: str, text: Callable[[], tuple[str, int]]) -> bytes:
+def _object(key: str, text: Callable[[], tuple[str, int]], printers: Path | None) -> bytes:
     cache = ObjectCache.default()
     versions = f"{llvm.get_process_triple()}|{llvmlite.__version__} {llvm.llvm_version_info}"
-    name = hashlib.sha256(f"{_printers()}|{key}|{host()}|{versions}".encode()).hexdigest()
+    sources = "|".join(source_digest(folder) for folder in (TAPE, printers) if folder is not None)
+    name = hashlib.sha256(f"{sources}|{key}|{host()}|{versions}".encode()).hexdigest()
     found = cache.read(name)
     if found is None:
         found = compile_text(*text())
@@ -93,12 +116,16 @@ def _object(key: str, text: Callable[[], tuple[str, int]]) -> bytes:
     return found
 
 
+TAPE = Path(__file__).parent.parent
+"""The folder of `dynid.tape`, whose modules lower, schedule and print programs."""
+
+
 @functools.cache
-def _printers() -> str:
-    """Digest of this folder's source: whoever changes how modules are printed need not think of old machine code."""
+def source_digest(folder: Path) -> str:
+    """SHA-256 of all Python source below a folder: whoever changes a printer need not think of old machine code."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -133,23 +160,3 @@ def _address(function: Any) -> int | None:
 def _target_machine(level: int) -> Any:
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return target.create_target_machine(cpu=host().name, features=host().features, opt=level, jit=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """The processor that the code is made for."""
-
-    name: str
-    """LLVM's name of the processor."""
-
-    features: str
-    """LLVM's list of its features."""
-
-    lanes: int
-    """Doubles per vector register."""
-
-    registers: int
-    """Vector registers."""
-
-    fused: bool
-    """Whether it has fused multiply-add."""

@@ -26,9 +26,6 @@ __all__ = ["LlvmGram"]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-VERSION = 1
-"""Of the printed text; part of its name in the cache."""
-
 
 class LlvmGram:
     """Reduces the outputs of one tape, vectors that are the rows of as many matrices."""
@@ -130,7 +127,7 @@ def _tile() -> int:
 @functools.cache
 def _code() -> Code:
     lanes, tile = host().lanes, _tile()
-    key = f"gram {VERSION}|lanes {lanes}|tile {tile}|block {REDUCE_BLOCK}"
+    key = f"gram|lanes {lanes}|tile {tile}|block {REDUCE_BLOCK}"
     return load_code(key, lambda: (TilePrinter(lanes, tile, REDUCE_BLOCK, host().fused).text(), 2))
 
 
