@@ -98,8 +98,8 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
 
-    from dynid.studies.papers.registry import REPRODUCTIONS
-    from dynid.studies.papers.registry import reproduce as regenerate
+    from dynid.studies.papers.all_papers import REPRODUCTIONS
+    from dynid.studies.papers.all_papers import reproduce as regenerate
 
     if paper in (*REPRODUCTIONS, "all"):  # another name is refused below, with those that exist
         claim_folder(out, force=force, what=paper)

@@ -42,6 +42,7 @@ __all__ = ["DemoResult", "plant_truth", "run_demo"]
 
 Tell = Callable[[str], None]
 RATE_HZ = 500.0
+"""Sampling rate of the simulated logs [Hz]; a convention, usual for robot loggers."""
 ENCODER_STEP = 2e-6
 """Resolution of the simulated encoders [rad]."""
 TORQUE_NOISE = 0.2

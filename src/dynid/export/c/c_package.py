@@ -35,6 +35,7 @@ from dynid.tape import OperationCount, Tape, record
 __all__ = ["CPackage", "Identified", "generate_c"]
 
 SELFTEST_SAMPLES = 5
+"""States in the generated self-test; a convention that keeps the file short."""
 
 
 @runtime_checkable

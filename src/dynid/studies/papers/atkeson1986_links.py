@@ -28,6 +28,7 @@ __all__ = ["appendix1", "groups", "links", "tables345"]
 
 Floats = NDArray[np.float64]
 _L2 = 0.45
+"""Length of link 2 of the direct-drive arm [m], as in the paper."""
 _KEPT = {
     "SP1": ("YZ2", 1),
     "SP2": ("YY3", -1),

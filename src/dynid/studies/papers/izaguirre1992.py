@@ -42,6 +42,7 @@ _SYMBOLS = {"m": "M", "x": "MX", "y": "MY", "z": "MZ", "a": "XX", "b": "YY", "c"
 """The paper's letters; that e is YZ and f is XZ follows from its Table 1."""
 _JOINTS = {"ia": "IA", "fs": "FC", "ds": "FV"}
 _NOISE = 0.02
+"""Standard deviation of the simulated torque noise [N m]; assumed, the paper does not state it."""
 _SIMULATION = (
     "The arm is simulated with the paper's geometry, significant parameters, motor inertias and friction (Table 2). "
     "Its trajectories and noise are not printed: ours are ten sums of sines sampled at the paper's 28 ms, torques with "
