@@ -49,25 +49,25 @@ def _late(wrench: Floats, axes: Floats, rng: np.random.Generator, load: Inertia)
     return np.asarray(CubicSpline(stamps, wrench)(np.clip(stamps - rng.uniform(1.0, 5.0), 0.0, None)))
 
 
-FAULTS: dict[str, tuple[Fault, str]] = {
-    "none": (lambda w, axes, rng, load: w, ""),
-    "turned sensor": (_turned, "the sensor is turned"),
-    "base axes": (lambda w, axes, rng, load: halves(w, np.swapaxes(axes, 1, 2)), "axes of the base"),
-    "tilted base": (_tilted, "the base is tilted"),
-    "N mm": (lambda w, axes, rng, load: w * np.repeat([1.0, 1000.0], 3), "N mm"),
-    "late": (_late, "the wrench is late"),
-    "reaction": (lambda w, axes, rng, load: -w, "on the robot"),
+FAULTS: dict[str, tuple[Fault, tuple[str, ...]]] = {
+    "none": (lambda w, axes, rng, load: w, ()),
+    "turned sensor": (_turned, ("sensor-turned", "sensor-and-gravity")),
+    "base axes": (lambda w, axes, rng, load: halves(w, np.swapaxes(axes, 1, 2)), ("wrench-axes",)),
+    "tilted base": (_tilted, ("gravity-direction", "sensor-and-gravity")),
+    "N mm": (lambda w, axes, rng, load: w * np.repeat([1.0, 1000.0], 3), ("moment-unit",)),
+    "late": (_late, ("wrench-delay",)),
+    "reaction": (lambda w, axes, rng, load: -w, ("wrench-sign",)),
 }
 
 
 def trial(fault: str, seed: int) -> tuple[bool, bool]:
-    """Whether what was proposed is right, and whether the load found with it is."""
+    """Whether the proposal is right, and whether the load found with it is right."""
     rng = np.random.default_rng(seed)
     truth = random_load(rng)
     noise = np.repeat([0.2, 0.01], 3) * rng.uniform(0.3, 3.0, 6)
     run = wrench_run(truth, rng, noise, rng.normal(size=6) * np.repeat([2.0, 0.1], 3), np.zeros(6))
     assert run.wrench is not None
-    spoil, words = FAULTS[fault]
+    spoil, codes = FAULTS[fault]
     names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz")
     wrong = Experiment(
         **{name: getattr(run, name) for name in names},
@@ -77,7 +77,7 @@ def trial(fault: str, seed: int) -> tuple[bool, bool]:
     sensing = proposals[-1].sensing if proposals else Sensing()
     load = identify_load(ROBOT, wrong, sensor_frame=LINK, sensing=sensing)
     close = abs(load.mass - truth.mass) < 5 * load.mass_stderr
-    return len(proposals) == bool(words) and all(words in p.text for p in proposals), close
+    return len(proposals) == bool(codes) and all(p.finding.code in codes for p in proposals), close
 
 
 def main(loads: int = 50) -> None:

@@ -13,7 +13,7 @@ import dynid
 from dynid.kernels import wrench_regressor
 from dynid.load.online_load import OnlineLoad
 from dynid.load.wrench_equations import WrenchData
-from dynid.load.wrist import solve_load
+from dynid.load.wrist import Sensing, solve_load
 from dynid.processing.simulation import sum_of_sines
 
 STD = np.repeat([0.2, 0.01], 3)
@@ -31,7 +31,7 @@ def main() -> None:
     pairs = list(zip(matrices, wrenches, strict=True))
     for matrix, wrench in pairs:
         online.update(matrix, wrench)
-    batch = solve_load(WrenchData(matrices, wrenches, stamps), frame=link, noise_std=STD)
+    batch = solve_load(WrenchData(matrices, wrenches, stamps), frame=link, sensing=Sensing(noise_std=tuple(STD)))
     print(f"largest difference to the batch result: {np.abs(online.load().vector - batch.vector).max():.1e}")
     best = np.inf
     for _ in range(200):

@@ -93,7 +93,7 @@ def main() -> None:
     """Print what the log says."""
     robot, run = yumi(), log()
     for proposal in check_wrench(robot, run, sensor_frame=FRAME):
-        print(f"proposed: {proposal.text} (residual {proposal.improvement:.1f} times smaller)")
+        print(f"proposed: {proposal.finding.message} (residual {proposal.improvement:.1f} times smaller)")
     study = study_load(robot, run, sensor_frame=FRAME, sensing=Sensing(find_orientation=True, drift=True))
     print(study)
     print(f"against the scales: {100 * (study.load.mass / WEIGHED - 1):+.2f} %")

@@ -201,10 +201,11 @@ def test_what_is_known_of_the_arm_decides_what_is_told(folder: Path) -> None:
     assert "--arm 0.02,0.002" in facts["command"]
     said = json.loads(limits.stdout)
     assert abs(said["mass_kg"] - CAN.mass) < 4 * said["mass_stderr_kg"]
-    assert any("2 %" in note and "2 mm" in note for note in said["notes"])
+    assert any("2 %" in note["message"] and "2 mm" in note["message"] for note in said["notes"])
     nothing = run(*one, "--arm", "unknown")
     said = json.loads(nothing.stdout)
-    assert (nothing.exit_code, said["mass_kg"], said["problems"]) == (1, None, ["the mass cannot be told"])
+    assert (nothing.exit_code, said["mass_kg"]) == (1, None)
+    assert [problem["code"] for problem in said["problems"]] == ["mass-open"]
     for arguments, word in (
         (("--arm", "0.1"), "MASS,COM"),
         (("--arm", "-1,0.1"), "from 0 up"),

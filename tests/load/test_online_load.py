@@ -38,7 +38,7 @@ def test_equals_the_batch_result(bias: bool) -> None:
     for matrix, sample in zip(data.matrix, wrench, strict=True):
         online.update(matrix, sample)
     batch = solve_load(
-        WrenchData(data.matrix, wrench, data.time), frame=LINK, sensing=Sensing(bias=bias), noise_std=STD
+        WrenchData(data.matrix, wrench, data.time), frame=LINK, sensing=Sensing(bias=bias, noise_std=tuple(STD))
     )
     found = online.load()
     np.testing.assert_allclose(found.vector, batch.vector, rtol=1e-9, atol=1e-9)
@@ -57,7 +57,8 @@ def test_filtered_noise_widens_the_intervals_as_in_the_batch_result(samples: int
     for matrix, sample in zip(data.matrix, clean + noise, strict=True):
         online.update(matrix, sample)
         counted.update(matrix, sample)
-    batch = solve_load(WrenchData(data.matrix, clean + noise, data.time), frame=LINK, noise_std=STD)
+    sensing = Sensing(noise_std=tuple(STD))
+    batch = solve_load(WrenchData(data.matrix, clean + noise, data.time), frame=LINK, sensing=sensing)
     found = online.load()
     if samples <= 1024:  # all of them are remembered
         np.testing.assert_allclose(found.stderr, batch.stderr, rtol=1e-6)

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import dynid
 from dynid.errors import ArgumentError, EstimationError
 from dynid.load.sensor_checks import check_wrench, find_wrench_delay
-from dynid.load.wrench_equations import undelayed_wrench
+from dynid.load.wrench_equations import shift_wrench
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
 from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
@@ -38,7 +38,8 @@ def test_a_delay_is_found_within_its_interval(delay_s: float) -> None:
 def test_a_late_wrench_is_named_and_taken_into_account() -> None:
     run = late_run(0.03)
     (proposal,) = check_wrench(ROBOT, run, sensor_frame=LINK)
-    assert "late by 30" in proposal.text
+    assert proposal.finding.code == "wrench-delay"
+    assert proposal.finding.evidence["delay [s]"] == pytest.approx(0.03, abs=5e-4)
     assert proposal.improvement > 1.5
     wrong = identify_load(ROBOT, run, sensor_frame=LINK, physical=False)
     right = identify_load(ROBOT, run, sensor_frame=LINK, sensing=proposal.sensing, physical=False)
@@ -56,7 +57,7 @@ def test_a_turned_and_late_sensor_is_both() -> None:
 
 
 def test_moving_back_is_the_inverse_of_being_late() -> None:
-    run, moved = run_of(bias=BIAS), undelayed_wrench(late_run(0.03, noise=0.0), 0.03)
+    run, moved = run_of(bias=BIAS), shift_wrench(late_run(0.03, noise=0.0), 0.03)
     assert run.wrench is not None
     assert moved.wrench is not None
     inner = slice(20, -20)

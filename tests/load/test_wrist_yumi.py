@@ -33,7 +33,8 @@ def test_mass_within_two_percent_of_the_scales() -> None:
     assert np.isinf(load.stderr[:6]).all()
     assert not load.has_inertia
     assert np.all(load.extras["orientation_stderr"] < np.deg2rad(0.5))
-    assert any("turned by 59" in note for note in load.notes)
+    (turn,) = [finding for finding in load.findings if finding.code == "sensor-turned"]
+    assert 59.0 <= turn.evidence["angle [deg]"] < 60.0
     np.testing.assert_allclose(load.bias[:3], [-1.09, -3.00, 6.78], atol=0.05)
 
 
@@ -44,7 +45,7 @@ def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
     fields = {name: getattr(log_in_newton_metres, name) for name in names}
     wrong = Experiment(**fields, wrench=log_in_newton_metres.wrench * np.repeat([1.0, 1000.0], 3))
     proposals = check_wrench(yumi(), wrong, sensor_frame=FRAME)
-    assert ["N mm" in proposals[0].text, "turned" in proposals[1].text] == [True, True]
+    assert [proposal.finding.code for proposal in proposals] == ["moment-unit", "sensor-turned"]
     assert proposals[1].sensing.find_orientation
     assert proposals[1].improvement > 3.0
 
@@ -65,6 +66,6 @@ def test_with_guessed_masses_the_interval_says_what_a_guess_is_worth(along: floa
     assert abs(load.mass - WEIGHED) < 1.96 * load.mass_stderr
     assert load.mass_stderr < 1.0
     assert study.verdict == "doubtful"
-    assert any("with 95 %" in text for text in study.problems)
+    assert any("with 95 %" in finding.message for finding in study.problems)
     bold = study_payload(guessed_arm(along), loaded=run(), link=FRAME, arm=ArmUncertainty(mass=0.1, com=0.01))
-    assert any("differs from its model by more than was stated" in text for text in bold.problems)
+    assert "arm-departs" in {finding.code for finding in bold.problems}

@@ -1,9 +1,7 @@
-"""Principal moments and axes of an uncertain inertia tensor, and where the axes mean nothing.
+"""A load: the ten parameters of what the robot holds, with the uncertainty of every number.
 
-Near-equal moments make axes ill-defined: the angle between them is the small off-diagonal noise divided by the small
-gap ([Atkeson1986] eqs. 23-24).
-
-A load: what is in the robot's hand, with the uncertainty of every number.
+Principal moments and axes come with their uncertainty. Nearly equal moments make axes ill-defined: the angle between
+them is the small off-diagonal noise divided by the small gap ([Atkeson1986] eqs. 23-24).
 """
 
 from __future__ import annotations
@@ -14,39 +12,51 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
+from dynid.findings import Finding
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.inertia import Inertia
 from dynid.spatial import skew
 from dynid.tables import Table
 
-__all__ = ["CHANNELS", "Load", "NAMES", "PrincipalAxes", "UNITS"]
+__all__ = ["CHANNELS", "NAMES", "UNITS", "Load", "PrincipalAxes"]
 
 Floats = NDArray[np.float64]
+NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
+"""Names of the ten parameters: inertia about the origin of the frame, first moments, mass."""
+UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
+"""Units of the ten parameters."""
+CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
+"""Names of the channels of a wrench: force [N], then moment [N m]."""
 PAIRS = ((0, 1), (0, 2), (1, 2))
 SIGNIFICANT = 20.5
-"""99.9 % point of chi-square with the five degrees of freedom in which a tensor can differ from a sphere's."""
+"""99.9 % point of chi-square with five degrees of freedom: those in which a tensor can differ from a sphere's."""
 RELATIVE_GAP = 1e-6
-"""Moments closer than this part of the largest are equal, however exact the data."""
+"""Moments that differ by less than this share of the largest count as equal, however exact the data; convention."""
+CERTAIN_SHARE = 0.25
+"""Largest standard deviation of a principal moment over the largest moment with which an inertia is used; convention.
+"""
+RIGID_TOLERANCE = 1e-6
+"""Largest deviation of a pose from a rigid motion that rounding explains; convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PrincipalAxes:
-    """The diagonal form of a tensor ([Atkeson1986] eq. 11), to first order in its noise."""
+    """Principal moments and axes of an inertia tensor ([Atkeson1986] eq. 11); uncertainties to first order."""
 
     moments: Floats
     """(3,) ascending [kg m^2]"""
     moments_stderr: Floats
-    """(3,) [kg m^2]"""
+    """(3,) standard deviations of the moments [kg m^2]"""
     axes: Floats
-    """(3, 3) columns: unit axes, right-handed"""
+    """(3, 3) columns: unit vectors of the axes in the tensor's frame, right-handed"""
     angle_stderr: Floats
-    """(3,) standard deviation of the frame's angle about each axis [rad]; infinite where ill-defined"""
+    """(3,) standard deviation of the principal frame's angle about each axis [rad]; infinite where ill-defined"""
     ill_defined: tuple[tuple[int, int], ...]
-    """Pairs of axes whose moments cannot be told apart."""
+    """Pairs of axes whose moments do not differ significantly."""
 
     @classmethod
     def unknown(cls) -> PrincipalAxes:
-        """Of a body whose inertia the data leave open."""
+        """Axes of a body whose inertia the data leave open: not numbers, with infinite uncertainty."""
         nan, infinite = np.full(3, np.nan), np.full(3, np.inf)
         return cls(
             moments=nan, moments_stderr=infinite, axes=np.full((3, 3), np.nan), angle_stderr=infinite, ill_defined=PAIRS
@@ -54,13 +64,13 @@ class PrincipalAxes:
 
     @classmethod
     def of(cls, tensor: Floats, covariance: Floats) -> PrincipalAxes:
-        """Diagonalise.
+        """Diagonalise a tensor.
 
         Args:
             tensor: (3, 3) symmetric [kg m^2].
-            covariance: (6, 6) of its entries XX XY XZ YY YZ ZZ.
+            covariance: (6, 6) of the entries XX XY XZ YY YZ ZZ [kg^2 m^4].
         """
-        moments, axes = np.linalg.eigh(tensor)
+        moments, axes = np.linalg.eigh(tensor)  # [Atkeson1986] eq. (11)
         axes = axes * np.sign(np.linalg.det(axes))
         rows = [_entry(axes[:, k], axes[:, k]) for k in range(3)]
         ill, angle = [], np.zeros(3)
@@ -68,8 +78,9 @@ class PrincipalAxes:
             gap = float(moments[j] - moments[i])
             mixed = _entry(axes[:, i], axes[:, j])
             k = 3 - i - j
+            # [Atkeson1986] eqs. (23), (24): the angle about axis k is the product of inertia over the gap
             angle[k] = np.sqrt(max(float(mixed @ covariance @ mixed), 0.0)) / max(gap, 1e-300)
-            if not _stands_out(gap, np.stack([rows[j] - rows[i], 2.0 * mixed]), covariance, moments[-1]):
+            if not _is_significant(gap, np.stack([rows[j] - rows[i], 2.0 * mixed]), covariance, moments[-1]):
                 ill.append((i, j))
                 angle[k] = np.inf
         variances = [max(float(row @ covariance @ row), 0.0) for row in rows]
@@ -88,7 +99,7 @@ def _entry(a: Floats, b: Floats) -> Floats:
     return np.array([x * u, x * v + y * u, x * w + z * u, y * v, y * w + z * v, z * w])
 
 
-def _stands_out(gap: float, rows: Floats, covariance: Floats, largest: float) -> bool:
+def _is_significant(gap: float, rows: Floats, covariance: Floats, largest: float) -> bool:
     """Whether (difference of moments, twice the product) = (gap, 0) differs from the (0, 0) of equal moments."""
     if gap <= RELATIVE_GAP * abs(largest):
         return False
@@ -96,45 +107,43 @@ def _stands_out(gap: float, rows: Floats, covariance: Floats, largest: float) ->
     return bool(gap**2 * np.linalg.inv(spread)[0, 0] > SIGNIFICANT)
 
 
-NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
-UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
-CERTAIN = 0.25
-"""Standard deviation of a principal moment over the largest, up to which the inertia may be used."""
-CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Load:
-    """Ten parameters of a rigid load, in the frame of the link that holds it."""
+    """Ten parameters of a rigid load in the frame of the link that holds it."""
 
     frame: str
-    """Name of that link."""
+    """Name of the link that holds the load; all vectors and tensors are in its axes."""
     vector: Floats
-    """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` about the frame's origin."""
+    """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` about the frame's origin; units as in `UNITS`."""
     covariance: Floats
-    """(10, 10) of what the data determine."""
+    """(10, 10) covariance of `vector`, within what the data determine."""
     undetermined: NDArray[np.bool_]
     """(10,) whether the data leave the parameter open; its value is then zero or a convention."""
     bias: Floats = field(default_factory=lambda: np.zeros(6))
-    """(6,) constant wrench of the sensor [N, N m]."""
+    """(6,) constant wrench of the sensor [N, N m], sensor axes."""
     bias_stderr: Floats = field(default_factory=lambda: np.zeros(6))
-    """(6,) its standard deviation [N, N m]; infinite where undetermined."""
+    """(6,) standard deviation of the bias [N, N m]; infinite where undetermined."""
     drift: Floats = field(default_factory=lambda: np.zeros(6))
-    """(6,) change of the sensor's bias per second [N/s, N m/s]."""
+    """(6,) change of the sensor's bias per second [N/s, N m/s], sensor axes."""
     residual_std: Floats = field(default_factory=lambda: np.zeros(0))
-    """Standard deviation of what the load does not explain, per channel or joint [N, N m]."""
+    """(6,) or (n,) standard deviation of the residual of each wrench channel or joint [N, N m]."""
     method: str = ""
-    notes: tuple[str, ...] = ()
+    """How the load was identified, in words."""
+    findings: tuple[Finding, ...] = ()
+    """What a person should know about the estimate; a warning makes it doubtful."""
     extras: dict[str, Floats] = field(default_factory=dict)
-    """What else was estimated: ``R_frame_sensor``, ``orientation_stderr`` [rad], ``gravity`` [m/s^2], ..."""
+    """Further estimates: ``R_frame_sensor`` (3, 3), ``orientation_stderr`` (3,) [rad], ``gravity`` (3,) and
+    ``gravity_stderr`` (3,) in base axes [m/s^2], ``plain`` (10,) the estimate before the nearest possible body took its
+    place, ``shift`` (1,) the distance of the two in standard deviations, ``arm_share`` (1,) the share of the mass's
+    variance that comes from the arm's model."""
 
     @classmethod
     def of(cls, inertia: Inertia, frame: str, *, stderr: ArrayLike = 0.0, method: str = "given") -> Load:
-        """A load known beforehand: weighed, or from its drawing.
+        """A load that is known beforehand: weighed, or from its drawing.
 
         Args:
-            inertia: Mass properties in the frame.
-            frame: Name of the link that holds it.
+            inertia: Mass properties of the load in the frame.
+            frame: Name of the link that holds the load.
             stderr: Standard deviation of the ten parameters, one number or (10,).
             method: Where the numbers come from.
         """
@@ -163,9 +172,9 @@ class Load:
 
     @property
     def com(self) -> Floats:
-        """(3,) centre of mass in the frame [m] ([Atkeson1986] eq. 10); NaN where undetermined."""
+        """(3,) centre of mass in the frame [m]; NaN where undetermined."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            com = self.vector[6:9] / self.vector[9]
+            com = self.vector[6:9] / self.vector[9]  # [Atkeson1986] eq. (10)
         return np.where(self.undetermined[6:9] | self.undetermined[9], np.nan, com)
 
     @property
@@ -175,16 +184,16 @@ class Load:
 
     @property
     def inertia_is_certain(self) -> bool:
-        """Whether every principal moment is known to a quarter of the largest: otherwise it is better left out."""
+        """Whether every principal moment is known to a quarter of the largest one; otherwise do not use the inertia."""
         principal = self.principal
-        return self.has_inertia and bool(principal.moments_stderr.max() <= CERTAIN * principal.moments[-1])
+        return self.has_inertia and bool(principal.moments_stderr.max() <= CERTAIN_SHARE * principal.moments[-1])
 
     @property
     def inertia_about_com(self) -> Floats:
-        """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined (eq. 10)."""
+        """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined."""
         if not self.has_inertia:
             return np.full((3, 3), np.nan)
-        return Inertia.from_vector(self.vector).about_com
+        return Inertia.from_vector(self.vector).about_com  # [Atkeson1986] eq. (10)
 
     @property
     def principal(self) -> PrincipalAxes:
@@ -203,7 +212,7 @@ class Load:
         """(3, 3) columns: axes of `principal_moments`, in the frame; right-handed."""
         return self.principal.axes
 
-    # --- uncertainty -----------------------------------------------------------------------------------------------
+    # --- uncertainty ---
 
     @property
     def stderr(self) -> Floats:
@@ -239,15 +248,15 @@ class Load:
 
     @property
     def principal_moments_stderr(self) -> Floats:
-        """(3,) to first order [kg m^2]; infinite where undetermined."""
+        """(3,) standard deviations of `principal_moments` to first order [kg m^2]; infinite where undetermined."""
         return self.principal.moments_stderr
 
     @property
     def ill_defined_axes(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of principal axes with moments too close to tell apart: their directions mean nothing (eqs. 23-24)."""
+        """Pairs of principal axes whose moments do not differ significantly: their directions mean nothing."""
         return self.principal.ill_defined
 
-    # --- to and from others ----------------------------------------------------------------------------------------
+    # --- other frames and other loads ---
 
     def minus(self, tare: Load) -> Load:
         """This load without another one in the same frame: the object without the gripper."""
@@ -262,16 +271,16 @@ class Load:
             covariance=self.covariance + tare.covariance,
             undetermined=self.undetermined | tare.undetermined,
             method=f"{self.method}, tare subtracted",
-            notes=tuple(dict.fromkeys((*self.notes, *tare.notes))),
+            findings=(*self.findings, *(finding for finding in tare.findings if finding not in self.findings)),
         )
 
     def in_frame(self, T_new_frame: ArrayLike, frame: str) -> Load:
         """The same load in another frame; ``T_new_frame`` (4, 4) is the pose of the present frame in the new one."""
         T = np.asarray(T_new_frame, dtype=float)
-        rigid = T.shape == (4, 4) and np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-6)
+        rigid = T.shape == (4, 4) and np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=RIGID_TOLERANCE)
         if not (rigid and np.isfinite(T).all() and np.linalg.det(T[:3, :3]) > 0.0 and np.allclose(T[3], [0, 0, 0, 1])):
             raise ArgumentError(
-                "the pose of the frame is no rigid motion", remedy="Give (4, 4): a rotation, and metres."
+                "the pose of the frame is no rigid motion", remedy="Give (4, 4): a rotation and a position [m]."
             )
         S = transport(T[:3, :3], T[:3, 3])
         open_directions = S[:, self.undetermined]
@@ -284,20 +293,20 @@ class Load:
         )
 
     def com_change(self, reference: Load) -> tuple[Floats, Floats]:
-        """How far the centre of mass moved since another load was identified ([Atkeson1986] Table 1).
+        """Distance of the centre of mass from that of another load in the same frame ([Atkeson1986] Table 1).
 
-        Both must have been identified alike, so that what they have in common (the gripper) need not be known; for an
-        object of mass m that moved within a whole of mass M the whole's centre moves by m / M of it.
+        Both loads must have been identified in the same way, so that what they have in common (the gripper) need not be
+        known. If an object of mass m moves within a load of mass M, the load's centre of mass moves by m / M of that.
 
         Returns:
-            (3,) change and (3,) its standard deviation [m], in the common frame.
+            (3,) change and (3,) its standard deviation [m], axes of the frame.
         """
         if reference.frame != self.frame:
             raise ArgumentError(f"the loads are in different frames, '{reference.frame}' and '{self.frame}'")
         return self.com - reference.com, np.hypot(self.com_stderr, reference.com_stderr)
 
     def _mass_rows(self) -> list[tuple[str, float | str, float | str, str]]:
-        """Mass and centre of mass; where the data leave the mass open, the first moments that they do give."""
+        """Mass and centre of mass; if the data leave the mass open, the first moments that they determine."""
         if not self.undetermined[9]:
             rows: list[tuple[str, float | str, float | str, str]] = [("mass", self.mass, self.mass_stderr, "kg")]
             com = zip("xyz", self.com, self.com_stderr, strict=True)
@@ -306,7 +315,7 @@ class Load:
         moments = zip("xyz", self.vector[6:9], self.stderr[6:9], self.undetermined[6:9], strict=True)
         return rows + [(f"mass times com {axis}", float(v), float(s), "kg m") for axis, v, s, u in moments if not u]
 
-    def summary(self) -> str:
+    def table(self) -> str:
         """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
         rows = self._mass_rows()
         principal = self.principal
@@ -324,7 +333,12 @@ class Load:
         if self.has_inertia and principal.ill_defined:
             pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in principal.ill_defined)
             lines.append(f"Principal axes {pairs} are ill-defined: their moments are too close.")
-        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+        return "\n".join(lines)
+
+    def summary(self) -> str:
+        """The table and the findings, as text."""
+        found = [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.findings]
+        return "\n".join([self.table(), *found])
 
     def __str__(self) -> str:
         return self.summary()

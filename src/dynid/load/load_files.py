@@ -1,4 +1,4 @@
-"""Loads and libraries of objects as files: a tare identified before, objects to recognise."""
+"""Files of loads and of known objects: a tare that was identified before, and a library to recognise a load in."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dynid.load.recognition import KnownObject
 __all__ = ["read_library", "read_load", "read_load_logs"]
 
 MOST_BYTES = 1_000_000
+"""Largest file that is read [bytes]; convention: a load has a few kilobytes."""
 _REMEDY_LOAD = "Give the load.json that `dynid load --out folder` writes."
 _REMEDY_LIBRARY = (
     'Write [[object]] tables with name = "...", mass = ... and optional principal_moments = [..., ..., ...].'
@@ -25,10 +26,10 @@ _REMEDY_LIBRARY = (
 
 
 def read_load(path: str | PathLike[str]) -> Load:
-    """A load that `dynid load` wrote, with its covariance: the tare of the next one.
+    """Read a load that `dynid load` wrote, with its covariance, to use it as the tare of another.
 
     Raises:
-        DataError: The file cannot be read or holds something else.
+        DataError: The file cannot be read or has other content.
     """
     data = _content(path, json.loads, _REMEDY_LOAD)
     try:
@@ -48,21 +49,21 @@ def read_load(path: str | PathLike[str]) -> Load:
 
 
 def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:
-    """Logs that a load was identified from: their digests (SHA-256) and names; empty where the file does not say."""
+    """Digests (SHA-256) and names of the logs that a load was identified from; empty if the file has none."""
     logs = _content(path, json.loads, _REMEDY_LOAD).get("logs", {})
     return {str(digest): str(name) for digest, name in logs.items()} if isinstance(logs, dict) else {}
 
 
 def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
-    """Known objects from a TOML file: a table ``[[object]]`` each, with the fields of `KnownObject`.
+    """Read known objects from a TOML file, each a table ``[[object]]`` with the fields of `KnownObject`.
 
     Raises:
-        DataError: The file cannot be read or holds something else.
+        DataError: The file cannot be read or has other content.
     """
     data = _content(path, tomllib.loads, _REMEDY_LIBRARY)
     tables = data.get("object")
     if not isinstance(tables, list) or not tables:
-        raise DataError("there is no object in it", path=path, remedy=_REMEDY_LIBRARY)
+        raise DataError("the file holds no object", path=path, remedy=_REMEDY_LIBRARY)
     found = []
     for number, table in enumerate(tables, 1):
         try:

@@ -1,7 +1,8 @@
-"""Motions that reveal a load, and advice when they did not ([Atkeson1986] sections 3.1.2, 3.1.3 and 4.1.1).
+"""Motions that reveal a load, and advice for a better motion ([Atkeson1986] sections 3.1.2, 3.1.3 and 4.1.1).
 
-Gravity shows mass and centre of mass; inertia needs angular acceleration, and single wrist joints reach more of it than
-the whole arm. Fifth-order moves start and stop without exciting the sensor's own resonance.
+Gravity shows mass and centre of mass ([Atkeson1986] eq. 21); inertia needs angular acceleration (eq. 8), and single
+wrist joints reach more of it than the whole arm. Fifth-order moves start and stop without exciting the sensor's own
+resonance.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.findings import Finding
 from dynid.load.load import Load
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
 
-__all__ = ["design_load_motion", "inertia_advice", "resonance_share", "wrist_test_motion"]
+__all__ = ["advise_motion", "design_load_motion", "wrist_test_motion"]
 
 Floats = NDArray[np.float64]
 NOMINAL = (0.01,) * 6 + (0.1,) * 3 + (1.0,)
-"""Of a load of 1 kg and 10 cm: inertia [kg m^2], first moment [kg m], mass [kg]."""
+"""(10,) parameters of a load of 1 kg at 10 cm: inertia [kg m^2], first moments [kg m], mass [kg]; convention."""
 CERTAIN = 0.1
-"""Relative standard deviation of a principal moment that needs no advice."""
+"""Relative standard deviation of a principal moment up to which no advice is given; convention."""
+DISTANT = 5.0
+"""Mass times distance squared over the largest moment above which the load counts as distant; convention."""
 
 
 def wrist_test_motion(
@@ -42,17 +45,17 @@ def wrist_test_motion(
     sweep: float = np.pi,
     duration_s: float = 2.0,
 ) -> QuinticTrajectory:
-    """Single joints moved one after the other, there and back, by fifth-order moves.
+    """Move single joints one after the other, there and back, by fifth-order moves.
 
     Args:
         robot: The robot.
-        start: (n,) where it stands between the moves [rad or m].
-        joints: Which joints; the last three by default.
-        sweep: How far each moves [rad or m]; less, and the other way round, where limits leave less room.
-        duration_s: Of each single move [s]; longer where limits of velocity or acceleration ask for it.
+        start: (n,) positions between the moves [rad or m].
+        joints: Names of the joints that move; by default the last three.
+        sweep: Length of each move [rad or m]; shorter, or in the other direction, where limits leave less room.
+        duration_s: Duration of each single move [s]; longer where limits of velocity or acceleration require it.
 
     Raises:
-        ArgumentError: A joint is not of the robot, or the start is outside its limits.
+        ArgumentError: The robot has no such joint, or the start is outside its limits.
     """
     q0 = np.asarray(start, dtype=float)
     if q0.shape != (robot.dof,):
@@ -78,25 +81,10 @@ def wrist_test_motion(
 
 
 def _slowest(reach: float, limits: JointLimits) -> float:
-    """Time [s] that a fifth-order move from rest to rest needs within limits: peaks 15/8 d/T and 10/sqrt(3) d/T^2."""
+    """Time [s] of a fifth-order move d from rest to rest within limits: its peaks are 15/8 d/T and 10/sqrt(3) d/T^2."""
     if not (limits.velocity > 0.0 and limits.acceleration > 0.0):
         raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
     return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))
-
-
-def resonance_share(trajectory: Trajectory, resonance_hz: float) -> float:
-    """Share of a motion's acceleration energy above half the resonance of the sensor with its load.
-
-    Below 1 % the sensor follows like a stiff one; jumps of acceleration (bang-coast-bang) put far more there.
-    """
-    if not resonance_hz > 0.0:
-        raise ArgumentError(f"a resonance of {resonance_hz} Hz", remedy="Give a positive frequency.")
-    rate = 20.0 * resonance_hz
-    count = max(64, int(np.ceil(trajectory.duration * rate)))
-    ddq = trajectory.derivative(np.linspace(0.0, trajectory.duration, count), 2)
-    power = (np.abs(np.fft.rfft(ddq, 2 * count, axis=0)) ** 2).sum(axis=1)
-    frequency = np.fft.rfftfreq(2 * count, trajectory.duration / (count - 1))
-    return float(power[frequency > 0.5 * resonance_hz].sum() / max(power.sum(), 1e-300))
 
 
 def design_load_motion(
@@ -112,8 +100,8 @@ def design_load_motion(
 ) -> Excitation:
     """Design a motion whose joint torques reveal what the last body carries.
 
-    Minimised is the predicted standard deviation of the last body's base parameters, relative to a load of 1 kg within
-    10 cm, with all other parameters unknown as well. Arguments as in `design_excitation`.
+    The design minimises the predicted standard deviations of the last body's base parameters, relative to a load of
+    1 kg at 10 cm, with all other parameters unknown as well. The arguments are those of `design_excitation`.
     """
     base = base_parameters(robot)
     first = 10 * (robot.dof - 1)
@@ -130,27 +118,43 @@ def design_load_motion(
     )
 
 
-def inertia_advice(load: Load) -> tuple[str, ...]:
-    """What to do for better moments of inertia; empty where they are certain enough."""
+def advise_motion(load: Load) -> tuple[Finding, ...]:
+    """Advice for better moments of inertia; empty where they are certain enough."""
     if not load.has_inertia:
-        return (
-            "the data do not give the inertia: turn single wrist joints back and forth as fast as they can "
-            "(wrist_test_motion), about at least two different axes",
-        )
+        return (_TURN_THE_WRIST,)
     principal = load.principal
     largest = float(principal.moments[-1])
     worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
     if worst <= CERTAIN:
         return ()
     more = worst / CERTAIN
-    advice = [
-        f"moments of inertia are uncertain by {100 * worst:.0f} % of the largest: for {100 * CERTAIN:.0f} % the "
-        f"angular accelerations must be {more:.1f} times as large, or the data {more**2:.0f} times as long"
-    ]
+    uncertain = Finding(
+        code="inertia-uncertain",
+        severity="note",
+        where="load",
+        message=f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest",
+        remedy=f"For {100 * CERTAIN:.0f} % the angular accelerations must be {more:.1f} times as large, or the data "
+        f"{more**2:.0f} times as long.",
+        evidence={"relative std": worst, "factor": more},
+    )
     share = load.mass * float(load.com @ load.com) / largest
-    if share > 5.0:
-        advice.append(
-            f"mass times distance squared is {share:.0f} times the largest moment: hold the load, or measure, nearer "
-            "to its centre of mass"
-        )
-    return tuple(advice)
+    if share <= DISTANT:
+        return (uncertain,)
+    distant = Finding(
+        code="load-distant",
+        severity="note",
+        where="load",
+        message=f"mass times distance squared is {share:.0f} times the largest moment",
+        remedy="Hold the load, or measure, nearer to its centre of mass.",
+        evidence={"ratio": share},
+    )
+    return uncertain, distant
+
+
+_TURN_THE_WRIST = Finding(
+    code="inertia-open",
+    severity="note",
+    where="load",
+    message="the data do not determine the inertia",
+    remedy="Turn single wrist joints back and forth as fast as they can (wrist_test_motion), about at least two axes.",
+)

@@ -1,31 +1,79 @@
-"""Everything one wants to know of a load, in one object: what `dynid load` shows."""
+"""A load with the evidence for and against it, and the check of its logs: what `dynid load` does and shows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.findings import Finding, QualityReport
+from dynid.gate.quality import check_and_process
 from dynid.load.load import CHANNELS, NAMES, Load
-from dynid.load.load_motions import inertia_advice
+from dynid.load.load_motions import advise_motion
 from dynid.load.payload import ArmUncertainty, Runs, identify_end_link, identify_payload
 from dynid.load.recognition import KnownObject, Recognition, recognise
-from dynid.load.sensor_checks import SURE, Proposal, check_wrench
+from dynid.load.sensor_checks import Proposal, check_wrench
 from dynid.load.wrench_equations import WrenchForm
 from dynid.load.wrist import Sensing, identify_load
+from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import Chain, Processing
 from dynid.robot.model import Robot
 
-__all__ = ["LoadStudy", "Verdict", "study_load", "study_payload"]
+__all__ = ["LoadStudy", "Verdict", "check_load_log", "study_load", "study_payload"]
 
 Floats = NDArray[np.float64]
-LARGE = 0.2
-"""Unexplained torque over the load's that makes an arm taken as known doubtful."""
+UNCERTAIN_COM = 0.05
+"""Standard deviation of the centre of mass above which a load is doubtful [m]; convention."""
+UNCERTAIN_MASS = 0.1
+"""Relative standard deviation of the mass above which a load is doubtful; convention."""
 Verdict = Literal["all ten parameters", "mass and centre of mass", "doubtful"]
+
+
+def check_load_log(
+    recording: Recording,
+    robot: Robot,
+    options: Processing | None = None,
+    *,
+    by_sensor: bool,
+    progress: Callable[[float, str], None] | None = None,
+) -> tuple[QualityReport, Chain | None]:
+    """Check a log from which a load is identified, before that, and process it: the gate for loads.
+
+    Args:
+        recording: The raw log, with or without the load.
+        robot: The robot that was recorded, without the load. Its own parameters do not matter.
+        options: How the log will be processed; by default as `process` does.
+        by_sensor: Whether a wrench is used. Joint torques then do not matter, and nothing is said about them.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+
+    Returns:
+        The findings, and the processed log as `check_and_process` gives it. Do not identify a load from a log with
+        errors (`QualityReport.ok` is false) unless you know better.
+    """
+    settings = options or Processing()
+    if not by_sensor:
+        return check_and_process(recording, settings, robot, progress=progress)
+    report, chain = check_and_process(
+        replace(recording, effort=None, effort_time=None), settings, robot, progress=progress
+    )
+    findings = [finding for finding in report.findings if finding.where != "effort"]
+    if recording.wrench is None:
+        findings.append(_NO_WRENCH)
+    return QualityReport.of(report.source, findings), chain
+
+
+_NO_WRENCH = Finding(
+    code="missing",
+    severity="error",
+    where="wrench",
+    message="there is no wrench",
+    remedy="Map six wrench columns in the channel map.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,48 +81,31 @@ class LoadStudy:
     """A load with the evidence for and against it."""
 
     robot: Robot
+    """The robot without the load."""
     load: Load
+    """The identified load."""
     proposals: tuple[Proposal, ...]
-    """What the data say against the settings; nothing of it was applied."""
-    advice: tuple[str, ...]
-    """How to find out more."""
+    """Settings of the sensor that explain the data better; none of them was applied."""
+    advice: tuple[Finding, ...]
+    """How to get a more certain load."""
     recognition: Recognition | None = None
+    """Probabilities of known objects; None without a library."""
 
     @property
-    def problems(self) -> tuple[str, ...]:
-        """What makes the result doubtful, in words."""
-        load = self.load
-        found = [proposal.text for proposal in self.proposals]
-        if not load.undetermined[9]:
-            found += _mass_problems(load.mass, load.mass_stderr)
-        else:
-            found.append("the mass cannot be told")
-        if not load.undetermined[9] and np.any(load.com_stderr > 0.05):
-            found.append("the centre of mass is uncertain by more than 5 cm")
-        shift = float(load.extras.get("shift", np.zeros(1))[0])
-        if shift > SURE:
-            found.append(
-                f"no body can have what the data say: the nearest possible one is {shift:.2g} standard deviations off; "
-                "look at signs, units, axes, the link and the delay of the wrench"
-            )
-        off = float(load.extras.get("arm_off", np.zeros(1))[0])
-        if off > 0.0:
-            found.append(
-                f"the arm differs from its model by more than was stated ({off:.1f} standard deviations, rms): state a "
-                "larger uncertainty, or give a run without the load"
-            )
-        unexplained = float(load.extras.get("unexplained", np.zeros(1))[0])
-        if unexplained > LARGE:
-            found.append(
-                f"what neither the arm's model nor the load explains is {100 * unexplained:.0f} % of the load's "
-                "torque: give a run without the load, an arm with identified parameters and friction, or say how well "
-                "its model is known"
-            )
-        return tuple(found)
+    def problems(self) -> tuple[Finding, ...]:
+        """What makes the result doubtful: proposals, an uncertain mass or centre, warnings about the estimate."""
+        warnings = (finding for finding in self.load.findings if finding.severity != "note")
+        return (*(proposal.finding for proposal in self.proposals), *_mass_problems(self.load), *warnings)
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """Findings about the estimate that are no problems."""
+        problems = {finding.code for finding in self.problems}
+        return tuple(finding for finding in self.load.findings if finding.code not in problems)
 
     @property
     def verdict(self) -> Verdict:
-        """What may be used of the result."""
+        """Which part of the result can be used."""
         if self.problems:
             return "doubtful"
         return "all ten parameters" if self.load.inertia_is_certain else "mass and centre of mass"
@@ -85,16 +116,16 @@ class LoadStudy:
         return self.robot.with_body("load", parent=self.load.frame, inertia=self.load.inertia)
 
     def summary(self) -> str:
-        """A page to read."""
-        lines = [self.load.summary(), "", f"Verdict: {self.verdict}."]
-        lines += [f"Problem: {text}." for text in self.problems]
-        lines += [f"Advice: {text}." for text in self.advice]
+        """The load, the verdict and the findings, as text."""
+        lines = [self.load.table(), "", f"Verdict: {self.verdict}."]
+        for title, findings in (("Problem", self.problems), ("Advice", self.advice), ("Note", self.notes)):
+            lines += [f"{title}: {finding.sentence}" for finding in findings]
         if self.recognition is not None:
             lines += ["", self.recognition.summary()]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, for other programs; None stands for what is not known."""
+        """All results, for other programs; None stands for values that are not known."""
         load, principal = self.load, self.load.principal
         return {
             "frame": load.frame,
@@ -114,9 +145,9 @@ class LoadStudy:
             "bias": dict(zip(CHANNELS, _plain(load.bias), strict=True)),
             "residual_std": _plain(load.residual_std),
             "extras": {name: _plain(value) for name, value in load.extras.items()},
-            "notes": list(load.notes),
-            "problems": list(self.problems),
-            "advice": list(self.advice),
+            "problems": [finding.to_dict() for finding in self.problems],
+            "advice": [finding.to_dict() for finding in self.advice],
+            "notes": [finding.to_dict() for finding in self.notes],
             "recognition": None
             if self.recognition is None
             else dict(zip(self.recognition.names, _plain(self.recognition.probabilities), strict=True)),
@@ -136,16 +167,16 @@ def study_load(
     tare: Load | None = None,
     library: Sequence[KnownObject] = (),
 ) -> LoadStudy:
-    """Identify a load by a force and torque sensor, question the data, and recognise it; see `identify_load`.
+    """Identify a load by a force and torque sensor, check the settings of the sensor, and recognise the load.
 
     Args:
         robot: Geometry and gravity.
-        experiments: With a wrench channel.
+        experiments: Experiments with a wrench channel.
         sensor_frame: Link in whose frame the wrench is measured.
-        sensing: What is known of the sensor, and what of it to estimate.
-        form: How equations are made.
+        sensing: Settings of the sensor; by default a constant bias is estimated.
+        form: How equations are made, see `identify_load`.
         tare: The gripper or tool alone.
-        library: Known objects to recognise it among.
+        library: Known objects, to recognise the load.
     """
     proposals = check_wrench(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form)
     load = identify_load(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form, tare=tare)
@@ -162,23 +193,23 @@ def study_payload(
     tare: Load | None = None,
     library: Sequence[KnownObject] = (),
 ) -> LoadStudy:
-    """Identify a load by joint torques and recognise it.
+    """Identify a load by joint torques, and recognise it.
 
     Args:
         robot: Geometry and joint models.
         loaded: Experiments with the load.
-        unloaded: Experiments without it.
-        link: Link that carries the load; the last body's by default.
-        arm: What is known of the arm where there is no unloaded run: all that its model says (see `identify_payload`),
-            that within limits, or nothing (see `identify_end_link`).
+        unloaded: Experiments without the load.
+        link: Link that carries the load; by default the link of the last body.
+        arm: Knowledge of the arm without an unloaded run: its model is right, its model is right within an uncertainty
+            (see `identify_payload` for both), or nothing is known (see `identify_end_link`).
         tare: A tool identified before.
-        library: Known objects to recognise it among.
+        library: Known objects, to recognise the load.
     """
     if arm == "unknown":
         if unloaded is not None or tare is not None:
             raise ArgumentError(
-                "of an unknown arm only the last body with all that it carries is told: no run and no tool comes off",
-                remedy="Leave unloaded and tare out, or say what is known of the arm.",
+                "with an unknown arm only the last body and its load together are identified",
+                remedy="Leave out unloaded and tare, or state what is known about the arm.",
             )
         return _study(robot, identify_end_link(robot, loaded, link=link), (), library)
     stated = arm if isinstance(arm, ArmUncertainty) else None
@@ -186,25 +217,39 @@ def study_payload(
     return _study(robot, load, (), library)
 
 
-def _mass_problems(mass: float, stderr: float) -> list[str]:
-    """What makes a mass doubtful, with the interval of 95 % as far as a mass can be in it."""
+def _mass_problems(load: Load) -> Iterator[Finding]:
+    """An undetermined, negative or uncertain mass, with its interval of 95 %, and an uncertain centre of mass."""
+    if load.undetermined[9]:
+        yield _problem("mass-open", "the data do not determine the mass")
+        return
+    mass, stderr = load.mass, load.mass_stderr
     highest = mass + 1.96 * stderr
-    if highest < 0.0:
-        return [f"the mass is {mass:.3g} kg, below zero by more than its uncertainty"]
     interval = f"{max(mass - 1.96 * stderr, 0.0):.3g} to {highest:.3g} kg hold it with 95 %"
-    if mass <= 0.0:
-        return [f"the mass is {mass:.3g} kg: {interval}"]
-    return [f"the mass is uncertain by {100 * stderr / mass:.0f} %: {interval}"] if stderr > 0.1 * mass else []
+    numbers = {"mass [kg]": mass, "std [kg]": stderr}
+    if highest < 0.0:
+        yield _problem("mass-negative", f"the mass is {mass:.3g} kg, below zero by more than its uncertainty", numbers)
+    elif mass <= 0.0:
+        yield _problem("mass-negative", f"the mass is {mass:.3g} kg: {interval}", numbers)
+    elif stderr > UNCERTAIN_MASS * mass:
+        yield _problem("mass-uncertain", f"the mass is uncertain by {100 * stderr / mass:.0f} %: {interval}", numbers)
+    worst = float(np.max(load.com_stderr))
+    if worst > UNCERTAIN_COM:
+        message = f"the centre of mass is uncertain by more than {100 * UNCERTAIN_COM:g} cm"
+        yield _problem("com-uncertain", message, {"largest std [m]": worst})
+
+
+def _problem(code: str, message: str, evidence: dict[str, float] | None = None) -> Finding:
+    return Finding(code=code, severity="warning", where="load", message=message, evidence=evidence or {})
 
 
 def _study(robot: Robot, load: Load, proposals: tuple[Proposal, ...], library: Sequence[KnownObject]) -> LoadStudy:
-    known = not load.undetermined[9] and load.mass > 0.0
+    has_mass = not load.undetermined[9] and load.mass > 0.0
     return LoadStudy(
         robot=robot,
         load=load,
         proposals=proposals,
-        advice=inertia_advice(load),
-        recognition=recognise(load, library) if library and known else None,
+        advice=advise_motion(load),
+        recognition=recognise(load, library) if library and has_mass else None,
     )
 
 

@@ -12,7 +12,7 @@ last body together with its load can be identified (`identify_end_link`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
 from dynid.kernels import regressor
 from dynid.load.load import Load
@@ -54,10 +55,18 @@ ROUNDS = 4
 """Rounds of weighting by the residuals of the round before; convention: the weights change little after two."""
 RESOLUTION = 1e-9
 """Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
+UNEXPLAINED_SHARE = 0.2
+"""Unexplained torque over the load's torque above which an arm taken as known makes the load doubtful; convention."""
+NOTICEABLE = 0.01
+"""Squared load torque of a joint, relative to the largest, from which on the load acts noticeably; convention."""
+LEARNT = 0.1
+"""Share of the prior variance that the data must remove for a direction to count in the arm's departure; convention."""
 NOTEWORTHY_SHARE = 0.1
 """Share of the variance of the mass above which the arm's uncertainty is mentioned; convention."""
 CHANCE = 1e-4
 """Probability below which an arm's departure from its model is not taken for chance; convention."""
+STATES = 400
+"""Number of states from which the base parameters of a motion are found; convention."""
 STRETCH = 1 << 14
 """Number of samples whose spectrum is computed at once: memory stays bounded, and noise forgets sooner."""
 Runs = Experiment | Sequence[Experiment]
@@ -65,18 +74,18 @@ Runs = Experiment | Sequence[Experiment]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmUncertainty:
-    """Standard deviations of the links of an arm's model, independent of one another.
+    """Uncertainty of an arm's model: standard deviations of its links, independent of one another.
 
     Friction, offsets and rotor inertias are not part of it: they are estimated together with the load.
     """
 
     mass: float
-    """Of each link's mass, relative: 0.1 for ten percent. Its moments of inertia count alike."""
+    """Relative standard deviation of the mass of each link, 0.1 for ten percent; also of its moments of inertia."""
     com: float
-    """Of each link's centre of mass along each axis [m]."""
+    """Standard deviation of the centre of mass of each link along each axis [m]."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no standard deviation."""
+        """Refuse numbers that are no standard deviations."""
         if not (0.0 <= self.mass < np.inf and 0.0 <= self.com < np.inf):
             raise ArgumentError(
                 f"the arm's uncertainty is {self.mass} of masses and {self.com} m of centres of mass",
@@ -86,7 +95,7 @@ class ArmUncertainty:
     def directions(self, robot: Robot) -> Floats:
         """(p, 10 n) changes of the robot's parameters, each by one standard deviation of one cause.
 
-        For each body its mass, three coordinates of its centre of mass and six moments about that.
+        The causes are, for each body, its mass, three coordinates of its centre of mass and six moments about it.
         """
         changes = np.zeros((len(robot.parameter_vector), 10 * robot.dof))
         for k, body in enumerate(robot.bodies):
@@ -95,7 +104,7 @@ class ArmUncertainty:
         return changes
 
     def _body_directions(self, inertia: Inertia) -> Floats:
-        """(10, 10) of one body, to first order."""
+        """(10, 10) changes of the parameters of one body, to first order."""
         changes = np.zeros((10, 10))
         changes[:, 0] = self.mass * inertia.vector  # a heavier or lighter body of the same shape
         c = skew(inertia.com)
@@ -112,17 +121,18 @@ class ArmUncertainty:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PayloadProblem:
-    """Everything that joint torques say of a load: k unknowns of the arm first, the load's ten last."""
+    """The equations of loaded and unloaded runs: k unknowns of the arm first, the ten of the load last."""
 
     robot: Robot
+    """Geometry and joint models of the arm."""
     link: str
-    """That carries the load, and in whose frame it is described."""
+    """Name of the link that carries the load, and in whose frame the load is described."""
     base: BaseParameters
-    """Of the arm."""
+    """Base parameters of the arm."""
     loaded: Information
-    """On the base columns."""
+    """Reduced equations of the loaded runs, on the columns of the base parameters."""
     unloaded: Information | None
-    """Likewise; None where the arm is known."""
+    """Reduced equations of the unloaded runs, on the same columns; None if there is no unloaded run."""
     runs: tuple[tuple[Experiment, bool], ...]
     """All experiments, and whether each was loaded."""
     known: Floats
@@ -130,7 +140,7 @@ class PayloadProblem:
     arm: Floats
     """(p, k) the arm's parameters per unit of the unknowns."""
     prior: Floats
-    """(k,) one over the standard deviation of the unknowns beforehand; zero where nothing is known."""
+    """(k,) one over the prior standard deviation of each unknown; zero without prior knowledge."""
 
     @property
     def body(self) -> int:
@@ -144,14 +154,14 @@ class PayloadProblem:
 
     @property
     def to_body(self) -> Floats:
-        """(10, 10) from the load's parameters in the link's frame to those in the body's."""
+        """(10, 10) maps the load's parameters in the link's frame to those in the body's frame."""
         T = self.robot.link_body(self.link)[1]
         return transport(T[:3, :3], T[:3, 3])
 
     def design(self, is_loaded: bool) -> Floats:
-        """(p, k + 10) from the unknowns to the robot's parameters, in runs with or without the load.
+        """(p, k + 10) maps the unknowns to the robot's parameters in runs with or without the load.
 
-        Runs without any acceleration say nothing of inertias, whatever the velocities.
+        Runs without any acceleration do not determine inertias, whatever the velocities.
         """
         on_load = np.zeros((len(self.known), 10))
         if is_loaded:
@@ -161,10 +171,10 @@ class PayloadProblem:
         return np.hstack([self.arm, on_load])
 
     def equations(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Rows and right-hand side of the whole problem.
+        """Rows (r, k + 10) and right-hand side (r,) of the whole problem.
 
         Args:
-            weights: (n,) of each joint's squared residuals.
+            weights: (n,) weight of the squared residuals of each joint.
         """
         k = len(self.prior)
         rows = [np.diag(np.append(self.prior, np.zeros(10)))[:k]]
@@ -185,12 +195,12 @@ class PayloadProblem:
                 total += information.per_joint_residual(beta).sum(axis=0)
         return total
 
-    def unexplained(self, values: Floats) -> Floats:
-        """(1,) residual over the load's own torque, over the joints on which the load shows at all."""
+    def unexplained_share(self, values: Floats) -> float:
+        """Residual divided by the load's own torque, over the joints on which the load acts noticeably."""
         left = self.residual_squares(values)
         carried = np.maximum(self.residual_squares(np.zeros_like(values)) - left, 0.0)
-        shows = carried > 0.01 * carried.max()
-        return np.sqrt([left[shows].sum() / max(float(carried[shows].sum()), 1e-300)])
+        shows = carried > NOTICEABLE * carried.max()
+        return float(np.sqrt(left[shows].sum() / max(float(carried[shows].sum()), 1e-300)))
 
     @property
     def samples(self) -> Floats:
@@ -199,7 +209,7 @@ class PayloadProblem:
         return np.asarray(self.loaded.samples.sum(axis=0) + before, dtype=float)
 
     def noise_gram(self, values: Floats, covariance: Floats, std: Floats) -> Floats:
-        """(k + 10, k + 10) what the noise of all runs, correlated in time, does to the equations."""
+        """(k + 10, k + 10) sum of the spectral grams of all runs, for noise that is correlated in time."""
         grams = [
             run_spectral_gram(self.robot, run, self.design(is_loaded), values, covariance, std, known=self.known)
             for run, is_loaded in self.runs
@@ -216,7 +226,7 @@ def payload_problem(
     arm: ArmUncertainty | None = None,
     threads: int = 1,
 ) -> PayloadProblem:
-    """Reduce loaded and unloaded runs to a problem; see `identify_payload`."""
+    """Reduce loaded and unloaded runs to a problem; see `identify_payload` for the arguments."""
     after = _as_runs(robot, loaded)
     before = () if unloaded is None else _as_runs(robot, unloaded)
     if before and arm is not None:
@@ -244,7 +254,7 @@ def payload_problem(
 def _arm_unknowns(
     robot: Robot, base: BaseParameters, arm: ArmUncertainty | None, with_unloaded: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """`PayloadProblem.known`, `arm` and `prior`."""
+    """The fields `known`, `arm` and `prior` of `PayloadProblem`."""
     model, every = robot.parameter_vector, np.eye(len(robot.parameter_vector))
     if with_unloaded:
         return np.zeros_like(model), every[:, list(base.columns)], np.zeros(len(base.columns))
@@ -273,28 +283,28 @@ def identify_payload(
         robot: Geometry and joint models, friction above all. Without an unloaded run its parameter values count as
             the known arm, friction included.
         loaded: Experiments with the load.
-        unloaded: Experiments without it, best along the same motion and under the same conditions; with two of each
-            take them in the order loaded, unloaded, unloaded, loaded.
-        link: Link that carries the load and in whose frame it is described; the last body's by default.
-        arm: How well the links of the model are known, where there is no unloaded run: it goes into the load's
-            uncertainty, and friction, offsets and rotors are estimated with the load instead of being taken as known.
+        unloaded: Experiments without the load, best along the same motion and under the same conditions; record two of
+            each in the order loaded, unloaded, unloaded, loaded.
+        link: Link that carries the load and in whose frame it is described; by default the link of the last body.
+        arm: Uncertainty of the links of the model, for use without an unloaded run: it becomes part of the load's
+            uncertainty, and friction, offsets and rotor inertias are estimated with the load.
         tare: A tool identified before, subtracted with its covariance.
-        physical: Replace an estimate that no body can have by the nearest possible one, with a note.
-        threads: How many threads reduce the samples.
+        physical: Replace an estimate that no body can have by the nearest possible one, with a finding.
+        threads: Number of threads that reduce the samples.
 
     Returns:
-        The load; what the torques cannot tell has infinite standard deviation.
+        The load; parameters that the torques do not determine have infinite standard deviation.
 
     Raises:
-        IdentifiabilityError: Nothing of the load can be told.
+        IdentifiabilityError: The torques determine none of the ten parameters.
     """
     problem = payload_problem(robot, loaded, unloaded, link=link, arm=arm, threads=threads)
-    load = _solved(problem, arm)
+    load = _solve(problem, arm)
     load = load if tare is None else load.minus(tare)
     return possible_load(load) if physical else load
 
 
-def _solved(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
+def _solve(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
     std = np.ones(problem.robot.dof)
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows, target = problem.equations(1.0 / std**2)
@@ -311,59 +321,127 @@ def _solved(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
         open_ones[:6] |= find_implausible_inertia(values[-10:], spread)
     if open_ones.all():
         raise IdentifiabilityError(
-            "the joint torques reveal nothing of the load", remedy="Move the joints that carry it."
+            "the joint torques reveal nothing about the load", remedy="Move the joints that carry it."
         )
-    how, notes, extras = _foundation(problem, arm, values, covariance, spread)
+    method, findings, extras = _foundation(problem, arm, values, covariance, spread)
     return Load(
         frame=problem.link,
         vector=np.where(open_ones, 0.0, values[-10:]),
         covariance=spread,
         undetermined=open_ones,
         residual_std=std,
-        method=f"joint torques, {how}",
-        notes=(*["the motion leaves some of the ten parameters open"] * bool(open_ones.any()), *notes),
+        method=f"joint torques, {method}",
+        findings=(*[_OPEN] * bool(open_ones.any()), *findings),
         extras=extras,
     )
 
 
+_OPEN = Finding(
+    code="parameters-open",
+    severity="note",
+    where="load",
+    message="the motion leaves some of the ten parameters open",
+    remedy="Move all joints that carry the load, with acceleration.",
+)
+_END_LINK = Finding(
+    code="end-link",
+    severity="note",
+    where="load",
+    message="a load on the last body acts as that body does, so that joint torques show the two only together, and "
+    "not the mass",
+    remedy="Give a run without the load, or state how well the arm's model is known.",
+)
+_ASSUMED = Finding(
+    code="arm-assumed",
+    severity="note",
+    where="model",
+    message="the arm's own parameters and friction are taken as known from its model",
+)
+_FRICTIONLESS = Finding(
+    code="arm-frictionless",
+    severity="note",
+    where="model",
+    message="the arm's model has no friction",
+    remedy="ArmUncertainty(mass=0, com=0), or --arm 0,0, estimates friction with the load.",
+)
+
+
 def _foundation(
     problem: PayloadProblem, arm: ArmUncertainty | None, values: Floats, covariance: Floats, spread: Floats
-) -> tuple[str, list[str], dict[str, Floats]]:
-    """What the result rests on: in a word, in sentences, in numbers."""
+) -> tuple[str, list[Finding], dict[str, Floats]]:
+    """What the result rests on: a description, findings, and `Load.extras`."""
     if problem.unloaded is not None:
         return "unloaded and loaded run together", [], {}
     if arm is None:
-        notes = ["the arm's own parameters and friction are taken as known from its model"]
-        if not np.any(problem.known[10 * problem.robot.dof :]):
-            notes.append("that model has no friction: ArmUncertainty(mass=0, com=0), or --arm 0,0, estimates it")
-        return "arm taken as known", notes, {"unexplained": problem.unexplained(values)}
+        return "arm taken as known", list(_known_arm_findings(problem, values)), {}
     from_arm = float(np.sum((covariance[-1, :-10] * problem.prior) ** 2))
     share = from_arm / max(float(spread[-1, -1]), 1e-300)
-    notes = [f"this rests on the arm's model: {arm} (one standard deviation); friction was estimated with the load"]
-    if share > NOTEWORTHY_SHARE:
-        notes.append(f"{100 * share:.0f} % of the variance of the mass comes from what is not known of the arm")
     stated = np.flatnonzero(problem.prior)
-    off = _surprise(values[stated], covariance[np.ix_(stated, stated)])
-    extras = {"arm_share": np.array([share])}
-    return "arm known within limits", notes, extras | ({"arm_off": np.array([off])} if off > 0.0 else {})
+    departure = _departure(values[stated], covariance[np.ix_(stated, stated)])
+    return "arm known within limits", list(_arm_findings(arm, share, departure)), {"arm_share": np.array([share])}
 
 
-def _surprise(change: Floats, covariance: Floats) -> float:
-    """Standard deviations, rms, by which an arm differs from its model; 0 where chance explains them.
+def _known_arm_findings(problem: PayloadProblem, values: Floats) -> Iterator[Finding]:
+    yield _ASSUMED
+    if not np.any(problem.known[10 * problem.robot.dof :]):
+        yield _FRICTIONLESS
+    share = problem.unexplained_share(values)
+    if share > UNEXPLAINED_SHARE:
+        yield Finding(
+            code="arm-unexplained",
+            severity="warning",
+            where="model",
+            message=f"the torque that neither the arm's model nor the load explains is {100 * share:.0f} % of the "
+            "load's torque",
+            remedy="Give a run without the load, an arm with identified parameters and friction, or state how well its "
+            "model is known.",
+            evidence={"unexplained share": share},
+        )
+
+
+def _arm_findings(arm: ArmUncertainty, share: float, departure: float) -> Iterator[Finding]:
+    yield Finding(
+        code="arm-limits",
+        severity="note",
+        where="model",
+        message=f"the load rests on the arm's model: {arm} (one standard deviation); friction was estimated with it",
+        evidence={"relative std of masses": arm.mass, "std of centres of mass [m]": arm.com},
+    )
+    if share > NOTEWORTHY_SHARE:
+        yield Finding(
+            code="arm-dominates",
+            severity="note",
+            where="model",
+            message=f"{100 * share:.0f} % of the variance of the mass comes from the uncertainty of the arm",
+            evidence={"share of the variance": share},
+        )
+    if departure > 0.0:
+        yield Finding(
+            code="arm-departs",
+            severity="warning",
+            where="model",
+            message=f"the arm differs from its model by more than stated ({departure:.1f} standard deviations, rms)",
+            remedy="State a larger uncertainty, or give a run without the load.",
+            evidence={"departure [standard deviations, rms]": departure},
+        )
+
+
+def _departure(change: Floats, covariance: Floats) -> float:
+    """Root mean square departure of an arm from its model [standard deviations]; 0 if chance explains it.
 
     Args:
-        change: (m,) estimated, in standard deviations as stated beforehand.
-        covariance: (m, m) of it afterwards: what was learnt is the identity minus this.
+        change: (m,) estimated changes of the arm, in prior standard deviations.
+        covariance: (m, m) posterior covariance of the changes; the data's share is the identity minus this matrix.
     """
     learnt, directions = np.linalg.eigh(np.eye(len(change)) - covariance)
-    seen = learnt > 0.1
+    seen = learnt > LEARNT
     distance = float(np.sum((directions[:, seen].T @ change) ** 2 / learnt[seen]))
     count = max(1, int(np.count_nonzero(seen)))
     return float(np.sqrt(distance / count)) if distance > float(chdtri(count, CHANCE)) else 0.0
 
 
 def _as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
-    """Experiments as a tuple, of the right robot."""
+    """The experiments as a tuple; refused if they are not of this robot."""
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if not runs or any(run.q.shape[1] != robot.dof for run in runs):
         raise ArgumentError(f"robot '{robot.name}' has {robot.dof} moving joints", remedy="Give runs of all of them.")
@@ -371,35 +449,36 @@ def _as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
 
 
 def _reduce_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int], threads: int) -> Information:
-    """The runs' equations on some columns."""
-    total: Information | None = None
-    for run in runs:
-        part = reduce_samples(
+    """Reduce the equations of all runs on some columns."""
+    total, *rest = (
+        reduce_samples(
             robot, run.q, run.dq, run.ddq, run.effort, columns=tuple(columns), valid=run.valid, threads=threads
         )
-        total = part if total is None else total.merge(part.renumbered(max(total.segments) + 1))
-    assert total is not None
+        for run in runs
+    )
+    for part in rest:
+        total = total.merge(part.renumbered(max(total.segments) + 1))
     return total
 
 
 def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = None, threads: int = 1) -> Load:
-    """What joint torques say of the last body with all that it carries, when nothing is known of the arm.
+    """Identify the last body together with all that it carries, when nothing is known about the arm.
 
-    Only base parameters that lump together nothing but this body's own parameters are told; the mass never is. With a
-    known or unloaded arm use `identify_payload`.
+    The result holds only base parameters that consist of this body's own parameters alone; the mass is never among
+    them. With a known or unloaded arm use `identify_payload`.
 
     Args:
         robot: Geometry and joint models.
-        experiments: One or several, all with the same load.
-        link: A link of the last body, in whose frame the result is given; the body's own by default.
-        threads: How many threads reduce the samples.
+        experiments: One or several experiments, all with the same load.
+        link: A link of the last body, in whose frame the result is given; by default the link of the last body itself.
+        threads: Number of threads that reduce the samples.
     """
     runs = _as_runs(robot, experiments)
     body = robot.dof - 1
     moving = [np.concatenate([getattr(run, name) for run in runs]) for name in ("q", "dq", "ddq")]
-    some = max(1, len(moving[0]) // 400)
+    some = max(1, len(moving[0]) // STATES)
     base = base_parameters(robot, states=tuple(values[::some] for values in moving))
-    kept = _trusted(base, quasi_static=not np.any(moving[2]))
+    kept = _estimated_parameters(base, quasi_static=not np.any(moving[2]))
     information = _reduce_runs(robot, runs, [base.columns[k] for k in kept], threads)
     std = np.ones(robot.dof)
     for _ in range(ROUNDS):
@@ -425,10 +504,7 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
         undetermined=open_ones,
         residual_std=std,
         method="joint torques, arm unknown: last body and load together",
-        notes=(
-            "a load on the last body acts as that body does: joint torques tell the two together, and nothing of the "
-            "mass; give a run without the load, or say how well the arm's model is known",
-        ),
+        findings=(_END_LINK,),
     )
     if link is None or link == load.frame:
         return load
@@ -436,8 +512,8 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
     return load.in_frame(inverse_transform(T), link)
 
 
-def _trusted(base: BaseParameters, quasi_static: bool) -> list[int]:
-    """Base parameters to estimate; runs without accelerations say nothing of inertias, whatever the velocities."""
+def _estimated_parameters(base: BaseParameters, quasi_static: bool) -> list[int]:
+    """Indices of the base parameters to estimate: without accelerations none of the inertias."""
     kinds = [base.layout[column].kind for column in base.columns]
     return [k for k, kind in enumerate(kinds) if not (quasi_static and kind == "inertia")]
 
@@ -452,16 +528,16 @@ def run_spectral_gram(
     *,
     known: Floats | None = None,
 ) -> Floats:
-    """(k, k) the gram of a run's joint torques, every joint with a spectrum of its own.
+    """(k, k) spectral gram of a run's joint torques, where every joint has its own spectrum.
 
     Args:
         robot: Geometry and joint models.
-        run: Its samples and torques.
-        design: (p, k) from the unknowns to the robot's parameters in this run.
-        values: (k,) the unknowns as estimated.
-        covariance: (k, k) of them under white noise.
-        std: (n,) of each joint's noise; infinite for joints that do not count.
-        known: (p,) parameters that are not estimated; none by default.
+        run: The experiment.
+        design: (p, k) maps the unknowns to the robot's parameters in this run.
+        values: (k,) estimated unknowns.
+        covariance: (k, k) covariance of the unknowns under white noise.
+        std: (n,) standard deviation of each joint's noise [N m or N]; infinite for joints that do not count.
+        known: (p,) parameters that are not estimated; zero by default.
     """
     theta = design @ values + (0.0 if known is None else known)
     needed = np.flatnonzero(np.any(design, axis=1) | (theta != 0.0))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
 from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
+from dynid.findings import Finding
 from dynid.load.load import Load
 from dynid.robot.inertia import Inertia
 
@@ -21,7 +22,10 @@ __all__ = ["possible_load"]
 
 Floats = NDArray[np.float64]
 RADIUS = 0.05
-"""Of the ball that stands in for what the data leave open [m]."""
+"""Radius of the ball that stands in for what the data leave open [m]; convention, the size of a load in a hand."""
+CLEAR = 4.0
+"""Distance to the nearest possible body [standard deviations] that chance does not explain; convention."""
+LOOK = "Look at signs, units and axes, at the link, and at the delay of the wrench."
 
 
 def possible_load(load: Load, margin: float = 1e-4) -> Load:
@@ -52,17 +56,36 @@ def possible_load(load: Load, margin: float = 1e-4) -> Load:
     )
     answer = solve_cone_program(program)
     if answer is None:
-        return replace(load, notes=(*load.notes, "no body can have these numbers, and no possible one near was found"))
+        return replace(load, findings=(*load.findings, _IMPOSSIBLE))
     vector = body.from_whitened @ answer[0]
     shift = float(np.linalg.norm(rows @ (vector - load.vector)))
-    note = (
-        f"no body can have the plain estimate: the nearest possible one is given, {shift:.2g} standard deviations off"
-    )
     return replace(
         load,
         vector=vector,
-        notes=(*load.notes, note),
+        findings=(*load.findings, _replaced(shift)),
         extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
+    )
+
+
+_IMPOSSIBLE = Finding(
+    code="impossible-load",
+    severity="warning",
+    where="load",
+    message="no body can have the estimated parameters, and no possible body was found near them",
+    remedy=LOOK,
+)
+
+
+def _replaced(shift: float) -> Finding:
+    """The nearest possible body takes the place of the estimate; far away that is a warning."""
+    is_far = shift > CLEAR
+    return Finding(
+        code="impossible-load",
+        severity="warning" if is_far else "note",
+        where="load",
+        message=f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off",
+        remedy=LOOK if is_far else "The nearest possible body is given; Load.extras holds the plain estimate.",
+        evidence={"shift [standard deviations]": shift},
     )
 
 

@@ -1,7 +1,7 @@
-"""Which object is in the hand, and whether it is held as it should be ([Atkeson1986] sections 2.1.1 and 4.1).
+"""Which object is in the hand, and is it held as it should be ([Atkeson1986] sections 2.1.1 and 4.1)?
 
-Objects are told apart by mass and principal moments of inertia: these do not depend on how they are held. A grasp is
-verified by what does: centre of mass and principal axes.
+An object is recognised by its mass and principal moments of inertia, which do not depend on the grasp. A grasp is
+verified by the centre of mass and the principal axes, which do.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 from scipy.special import gammaincc
 
 from dynid.errors import ArgumentError
+from dynid.findings import Finding
 from dynid.load.load import Load
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
@@ -24,8 +25,11 @@ __all__ = ["GraspCheck", "KnownObject", "Recognition", "recognise", "verify_gras
 
 Floats = NDArray[np.float64]
 NOBODY = "something else"
+"""Name of the hypothesis that the load is none of the library's objects."""
 EQUAL = 1e-3
-"""Principal moments of an expected body closer than this part of the largest are equal."""
+"""Principal moments of an expected body that differ by less than this share of the largest are equal; convention."""
+SPREAD = 2.0
+"""Standard deviations that are granted on top of a tolerance; convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +37,18 @@ class KnownObject:
     """An object of the library, with the tolerance of its numbers."""
 
     name: str
+    """Name of the object, unique in its library."""
     mass: float
     """[kg]"""
     principal_moments: tuple[float, float, float] | None = None
-    """In any order [kg m^2]; None where they are not known."""
+    """(3,) in any order [kg m^2]; None where they are not known."""
     mass_tolerance: float = 0.01
-    """Standard deviation from piece to piece, relative."""
+    """Relative standard deviation of the mass from piece to piece; convention."""
     moment_tolerance: float = 0.03
-    """Likewise of the moments."""
+    """Relative standard deviation of the moments from piece to piece; convention."""
 
     def __post_init__(self) -> None:
-        """Refuse what no body has."""
+        """Refuse numbers that no body has."""
         if not 0.0 < self.mass < np.inf or not (self.mass_tolerance >= 0.0 and self.moment_tolerance >= 0.0):
             raise ArgumentError(f"object '{self.name}' needs a positive mass and tolerances from zero up")
         if self.name == NOBODY:
@@ -58,21 +63,21 @@ class KnownObject:
 
     @classmethod
     def of(cls, name: str, inertia: Inertia) -> KnownObject:
-        """From mass properties in any frame."""
+        """An object with the mass and principal moments of an inertia in any frame."""
         a, b, c = np.linalg.eigvalsh(inertia.about_com).tolist()
         return cls(name=name, mass=inertia.mass, principal_moments=(a, b, c))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recognition:
-    """How probable every object of the library is."""
+    """The probability of every object of the library."""
 
     names: tuple[str, ...]
-    """Of the objects, the most probable first; ``something else`` is among them."""
+    """(k,) names of the objects, the most probable first; ``something else`` is among them"""
     probabilities: Floats
-    """(k,) they sum to one"""
+    """(k,) probabilities; they sum to one"""
     fit: Floats
-    """(k,) chance that the object itself would differ from the estimate by as much; NaN for something else"""
+    """(k,) probability that the object itself differs from the estimate by at least as much; NaN for something else"""
 
     @property
     def best(self) -> str:
@@ -80,7 +85,7 @@ class Recognition:
         return self.names[0]
 
     def summary(self) -> str:
-        """A table to read."""
+        """A table of the probabilities."""
         rows = list(zip(self.names, self.probabilities.tolist(), self.fit.tolist(), strict=True))
         return Table.of(["object", "probability", "chance of such a difference"], rows, digits=3).to_text()
 
@@ -92,16 +97,16 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
     """Compare a load, gripper subtracted, with known objects.
 
     Args:
-        load: The estimate with its covariance; where it has no inertia only the mass counts.
-        library: All equally probable beforehand.
-        unknown: Probability beforehand that it is none of them.
+        load: The estimate with its covariance; without an inertia only the mass counts.
+        library: Known objects, with equal prior probabilities.
+        unknown: Prior probability that the load is none of them.
     """
     if not library or not 0.0 <= unknown < 1.0:
         raise ArgumentError("recognition needs a library, and a probability of the unknown in [0, 1)")
     if len({thing.name for thing in library}) < len(library):
         raise ArgumentError("two objects of the library have the same name", remedy="Give every object its own.")
     features, covariance = _features(load)
-    # anything else may be twice or half of what was measured, in every feature
+    # something else may have twice or half of every measured feature
     broad = covariance + np.diag(features**2)
     scores = [(NOBODY, np.log(max(unknown, 1e-300)) + _log_density(np.zeros_like(features), broad), float("nan"))]
     for thing in library:
@@ -113,7 +118,7 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
         difference = features[:count] - expected
         distance = float(difference @ np.linalg.solve(total, difference))
         score = np.log((1.0 - unknown) / len(library)) + _log_density(difference, total)
-        if count < len(features):  # what is not known of an object is as uncertain as that of anything else
+        if count < len(features):  # unknown moments of an object are as uncertain as those of something else
             score += _log_density(np.zeros(len(features) - count), broad[count:, count:])
         scores.append((thing.name, score, float(gammaincc(0.5 * count, 0.5 * distance))))
     logs = np.array([score for _, score, _ in scores])
@@ -127,7 +132,7 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
 
 
 def _features(load: Load) -> tuple[Floats, Floats]:
-    """Mass, and principal moments where there are any, with their covariance."""
+    """Mass and, if determined, principal moments, with their covariance."""
     if load.undetermined[9]:
         raise ArgumentError("the mass of the load is not known", remedy="Identify it with several orientations.")
     mass = np.array([[load.mass_stderr**2]])
@@ -154,16 +159,17 @@ class GraspCheck:
     offset_stderr: Floats
     """(3,) [m]"""
     tilt_deg: float
-    """Angle by which principal axes are turned against the expected ones, the axis alone where two moments are equal;
-    NaN where none is well-defined"""
+    """Angle between the principal axes and the expected ones [deg]; of the single axis if two moments are equal; NaN if
+    no axis is well-defined"""
     tilt_stderr_deg: float
+    """Standard deviation of `tilt_deg` [deg]."""
     mass_ratio: float
     """Measured over expected mass."""
-    problems: tuple[str, ...]
-    """What is not as expected, in words; empty for a good grasp."""
+    problems: tuple[Finding, ...]
+    """Deviations beyond tolerance and uncertainty; empty for a good grasp."""
 
     @property
-    def good(self) -> bool:
+    def is_good(self) -> bool:
         """Whether nothing is wrong beyond tolerance and uncertainty."""
         return not self.problems
 
@@ -176,35 +182,39 @@ def verify_grasp(
     tilt_tolerance_deg: float = 10.0,
     mass_tolerance: float = 0.05,
 ) -> GraspCheck:
-    """Compare where and how an object is held with where it should be; what cannot be told is a problem.
+    """Compare the grasp of an object with the expected one; a value that is too uncertain is a problem.
 
     Args:
         load: The estimate, gripper subtracted.
         expected: Mass properties of the object as it should be held, in the load's frame.
-        offset_tolerance: Of the centre of mass [m], one number or (3,).
-        tilt_tolerance_deg: Of the principal axes [deg]; 180 where it does not matter how the object is turned.
-        mass_tolerance: Of the mass, relative.
+        offset_tolerance: Tolerance of the centre of mass [m], one number or (3,).
+        tilt_tolerance_deg: Tolerance of the principal axes [deg]; 180 accepts every orientation.
+        mass_tolerance: Relative tolerance of the mass.
     """
     offset = load.com - expected.com
     tolerance = np.broadcast_to(np.asarray(offset_tolerance, dtype=float), (3,))
     problems = []
     for axis, d, spread, limit in zip("xyz", offset, load.com_stderr, tolerance, strict=True):
         if not spread <= limit:
-            problems.append(
-                f"centre of mass along {axis} cannot be told: its standard deviation is {1e3 * spread:.3g} mm"
-            )
-        if abs(d) > limit + 2.0 * spread:
-            problems.append(f"centre of mass is {1e3 * d:+.1f} mm off along {axis}")
-    tilt, tilt_spread, told = _tilt(load, expected)
-    if tilt_tolerance_deg < 180.0 and not (told and tilt_spread <= tilt_tolerance_deg):
-        problems.append("how the object is turned cannot be told: its principal axes are too uncertain")
-    if tilt > tilt_tolerance_deg + 2.0 * tilt_spread:
-        problems.append(f"the object is turned by {tilt:.0f} deg")
+            message = f"the centre of mass along {axis} is uncertain by {1e3 * spread:.3g} mm"
+            problems.append(_problem("grasp-uncertain", f"com {axis}", message, {"std [m]": float(spread)}))
+        if abs(d) > limit + SPREAD * spread:
+            message = f"the centre of mass is {1e3 * d:+.1f} mm off along {axis}"
+            problems.append(_problem("grasp-offset", f"com {axis}", message, {"offset [m]": float(d)}))
+    tilt, tilt_spread, is_known = _tilt(load, expected)
+    if tilt_tolerance_deg < 180.0 and not (is_known and tilt_spread <= tilt_tolerance_deg):
+        message = "the principal axes are too uncertain to show the orientation of the object"
+        problems.append(_problem("grasp-uncertain", "orientation", message, {"std [deg]": tilt_spread}))
+    if tilt > tilt_tolerance_deg + SPREAD * tilt_spread:
+        message = f"the object is turned by {tilt:.0f} deg"
+        problems.append(_problem("grasp-tilt", "orientation", message, {"tilt [deg]": tilt}))
     ratio, uncertain = load.mass / expected.mass, load.mass_stderr / expected.mass
     if not uncertain <= mass_tolerance:
-        problems.append(f"the mass cannot be told: its standard deviation is {100 * uncertain:.3g} %")
-    if abs(ratio - 1.0) > mass_tolerance + 2.0 * uncertain:
-        problems.append(f"mass is {ratio:.2f} times the expected one")
+        message = f"the mass is uncertain by {100 * uncertain:.3g} %"
+        problems.append(_problem("grasp-uncertain", "mass", message, {"relative std": uncertain}))
+    if abs(ratio - 1.0) > mass_tolerance + SPREAD * uncertain:
+        message = f"the mass is {ratio:.2f} times the expected one"
+        problems.append(_problem("grasp-mass", "mass", message, {"ratio": ratio}))
     return GraspCheck(
         offset=offset,
         offset_stderr=load.com_stderr,
@@ -215,10 +225,15 @@ def verify_grasp(
     )
 
 
-def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
-    """Smallest angle between principal frames (axes have no sign), its standard deviation [deg], and whether it is all.
+def _problem(code: str, where: str, message: str, evidence: dict[str, float]) -> Finding:
+    return Finding(code=code, severity="warning", where=where, message=message, evidence=evidence)
 
-    Of a body with two equal moments only the third axis counts, from either side; of one with three, nothing does.
+
+def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
+    """Smallest angle between principal frames, its standard deviation [deg], and whether it covers all axes there are.
+
+    Axes have no sign. With two equal moments only the third axis counts, from either side; with three equal moments
+    there is no axis.
     """
     principal = load.principal
     moments, axes = np.linalg.eigh(expected.about_com)

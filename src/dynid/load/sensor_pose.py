@@ -1,9 +1,10 @@
-"""How a force and torque sensor is turned, and which way gravity points, together with the load.
+"""The orientation of a force and torque sensor and the direction of gravity, estimated together with the load.
 
     wrench = turn(R^T) A(g) phi + bias        R = R_frame_sensor, g gravity in base axes
 
-A closed-form guess from the forces alone, then Gauss-Newton on all six channels: each step is the linear problem of the
-load with three more columns for R and two for g, so that their uncertainty comes with the rest.
+The search starts from a closed-form guess from the forces alone and goes on with Gauss-Newton steps on all channels.
+Each step is the linear problem of the load with three more columns for R and two for g, so that their uncertainty comes
+with the rest.
 """
 
 from __future__ import annotations
@@ -19,35 +20,40 @@ from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.load.load_solver import LinearSolution, solve_weighted
 from dynid.load.wrench_equations import WrenchData, acceleration_columns
 
-__all__ = ["SensorPose", "SensorUnknowns", "sensor_columns", "turn_angle", "turned_solution"]
+__all__ = ["SensorPose", "SensorUnknowns", "sensor_columns", "solve_with_pose", "turn_angle"]
 
 Floats = NDArray[np.float64]
 STEPS = 30
+"""Largest number of Gauss-Newton steps; convention."""
 COARSE = 1000
-"""Samples for the first search."""
+"""Number of samples in the first, quick search; convention."""
 SETTLED = 1e-5
 """Step [rad] after which the search has settled: the next would be about its square."""
+LARGEST_STEP = 0.5
+"""Longest step of one Gauss-Newton iteration [rad]; convention."""
+RANK_RATIO = 0.2
+"""Ratio of singular values of the guess that separates a determined from an undetermined orientation; convention."""
 
 
 class SensorUnknowns(Protocol):
-    """What of a sensor's zero is to be estimated."""
+    """Which unknowns of the sensor's zero are estimated."""
 
     @property
     def bias(self) -> bool:
-        """A constant wrench."""
+        """Whether a constant wrench is estimated."""
 
     @property
     def drift(self) -> bool:
-        """Its change per second."""
+        """Whether the change of that wrench per second is estimated."""
 
     @property
     def bias_per_log(self) -> bool:
-        """Its change from log to log."""
+        """Whether the change of that wrench from log to log is estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SensorPose:
-    """Orientation of the sensor and direction of gravity, where they were asked for."""
+    """Orientation of the sensor and direction of gravity."""
 
     R_frame_sensor: Floats
     """(3, 3) sensor axes in the frame"""
@@ -56,9 +62,9 @@ class SensorPose:
     sign: float
     """1, or -1 where the sensor reports the wrench on the robot"""
     turned: bool
-    """Whether the orientation is unknown"""
+    """Whether the orientation is estimated"""
     tilted: bool
-    """Whether the direction of gravity is unknown"""
+    """Whether the direction of gravity is estimated"""
 
 
 def sensor_columns(data: WrenchData, sensing: SensorUnknowns) -> list[Floats]:
@@ -69,28 +75,29 @@ def sensor_columns(data: WrenchData, sensing: SensorUnknowns) -> list[Floats]:
     return [eye] * sensing.bias + [span] * sensing.drift + [(data.log == k)[:, None, None] * np.eye(6) for k in others]
 
 
-def turned_solution(
+def solve_with_pose(
     data: WrenchData, sensing: SensorUnknowns, *, orientation: bool, gravity: bool
 ) -> tuple[SensorPose, LinearSolution, tuple[Floats, Floats]]:
-    """Load, bias, drift, orientation and direction of gravity together.
+    """Estimate load, bias and drift together with the orientation of the sensor or the direction of gravity.
 
     Returns:
-        The pose; the solution, whose last unknowns are the rotation vector about the sensor's axes (3) and the tilt of
-        gravity about two axes normal to it (2), as asked for: the last steps [rad]; standard deviations of the two.
+        The pose; the solution, whose last unknowns are the last steps [rad] of the rotation vector about the sensor's
+        axes (3) and of the tilt of gravity about two axes normal to it (2); the standard deviations of the turn about
+        each sensor axis (3,) [rad] and of gravity's components (3,) [m/s^2].
 
     Raises:
-        IdentifiabilityError: The poses do not reveal what is asked for.
+        IdentifiabilityError: The poses do not reveal the orientation or the direction.
         EstimationError: The search did not settle.
     """
     pose = _guess(data, sensing.bias, orientation, gravity)
     if len(data.time) > 2 * COARSE:
-        pose, _ = _settled(pose, data.thinned(COARSE), sensing)
-    pose, solution = _settled(pose, data, sensing)
+        pose, _ = _search(pose, data.thin(COARSE), sensing)
+    pose, solution = _search(pose, data, sensing)
     return pose, solution, _spreads(pose, solution)
 
 
-def _settled(pose: SensorPose, data: WrenchData, sensing: SensorUnknowns) -> tuple[SensorPose, LinearSolution]:
-    """Gauss-Newton from a guess until it stands still."""
+def _search(pose: SensorPose, data: WrenchData, sensing: SensorUnknowns) -> tuple[SensorPose, LinearSolution]:
+    """Gauss-Newton steps from a guess until they vanish."""
     values: Floats | None = None
     sides = sensor_columns(data, sensing)
     first = 10 + 6 * len(sides)
@@ -103,7 +110,7 @@ def _settled(pose: SensorPose, data: WrenchData, sensing: SensorUnknowns) -> tup
         extra = _pose_columns(pose, seen, W, values[:10], turn)
         solution = solve_weighted(np.concatenate([W, *sides, *extra], axis=2), data.wrench)
         values = solution.values
-        pose = _moved(pose, values[first:])
+        pose = _step(pose, values[first:])
         if np.linalg.norm(values[first:]) < SETTLED:
             return pose, solution
     raise EstimationError("the search for the sensor's orientation does not settle", remedy="Use more orientations.")
@@ -115,9 +122,9 @@ def _guess(data: WrenchData, bias: bool, orientation: bool, gravity: bool) -> Se
         R, sign = _guess_orientation(data, bias)
         return SensorPose(R_frame_sensor=R, gravity=data.gravity, sign=sign, turned=True, tilted=False)
     if data.R_frame_base is None or data.gravity is None:
-        raise ArgumentError("the equations do not say how the frame was turned", remedy="Give poses, or a robot.")
+        raise ArgumentError("the equations lack the orientation of the frame", remedy="Give poses, or a robot.")
     if not np.any(data.gravity):
-        raise IdentifiabilityError("without gravity there is no direction of it", remedy="Give the robot its gravity.")
+        raise IdentifiabilityError("the model has no gravity whose direction could be found", remedy="Give it gravity.")
     if not orientation:
         g = _guess_gravity(data, data.R_frame_base, data.gravity, bias)
         return SensorPose(R_frame_sensor=np.eye(3), gravity=g, sign=1.0, turned=False, tilted=True)
@@ -126,18 +133,18 @@ def _guess(data: WrenchData, bias: bool, orientation: bool, gravity: bool) -> Se
 
 
 def _fitted(columns: Floats, force: Floats, bias: bool) -> Floats:
-    """Coefficients (k, ...) of columns (N, k) on forces (N, ...), a constant apart."""
+    """Coefficients (k, ...) of columns (N, k) in forces (N, ...), next to a constant if there is a bias."""
     ones = np.ones((len(force), 1)) if bias else np.zeros((len(force), 0))
     return np.asarray(np.linalg.lstsq(np.hstack([columns, ones]), force, rcond=None)[0][: columns.shape[1]])
 
 
 def _guess_orientation(data: WrenchData, bias: bool) -> tuple[Floats, float]:
-    """Where gravity is known: ``force = m R^T a`` is linear in m R."""
+    """With known gravity ``force = m R^T a`` is linear in m R."""
     return _nearest_rotation(_fitted(data.matrix[:, :3, 9], data.wrench[:, :3], bias))
 
 
 def _guess_gravity(data: WrenchData, R_frame_base: Floats, model: Floats, bias: bool) -> Floats:
-    """Where the orientation is known: ``force = -R_frame_base m g`` is linear in m g; the model says which way up."""
+    """With known orientation ``force = -R_frame_base m g`` is linear in m g; the model's gravity gives the sign."""
     centre = data.wrench[:, :3].mean(axis=0) if bias else np.zeros(3)
     columns = -(R_frame_base - (R_frame_base.mean(axis=0) if bias else 0.0))
     weight = np.linalg.lstsq(columns.reshape(-1, 3), (data.wrench[:, :3] - centre).ravel(), rcond=None)[0]
@@ -148,13 +155,13 @@ def _guess_gravity(data: WrenchData, R_frame_base: Floats, model: Floats, bias: 
 
 
 def _guess_both(data: WrenchData, R_frame_base: Floats, model: Floats, bias: bool) -> tuple[Floats, Floats, float]:
-    """Where neither is known: the coefficient of R_frame_base[j, k] on force a is ``m R[j, a] g[k]``, of rank one.
+    """With both unknown the coefficient of R_frame_base[j, k] on force a is ``m R[j, a] g[k]``, a matrix of rank one.
 
-    Where accelerations blur that, gravity starts from the model's.
+    If accelerations blur that, gravity starts from the model's.
     """
     fitted = _fitted(-R_frame_base.reshape(-1, 9), data.wrench[:, :3], bias)
     U, s, Vt = np.linalg.svd(fitted.reshape(3, 3, 3).transpose(0, 2, 1).reshape(9, 3))
-    if s[1] > 0.2 * s[0]:
+    if s[1] > RANK_RATIO * s[0]:
         R, sign = _guess_orientation(data, bias)
         return R, model, sign
     R, sign = _nearest_rotation(U[:, 0].reshape(3, 3))
@@ -170,7 +177,7 @@ def _require(condition: bool, reason: str) -> None:
 def _nearest_rotation(matrix: Floats) -> tuple[Floats, float]:
     """Rotation R and sign with ``sign * R`` nearest to a multiple of a matrix (3, 3)."""
     U, size, Vt = np.linalg.svd(matrix)
-    _require(bool(size[-1] > 0.2 * size[0]), "the poses do not reveal how the sensor is turned")
+    _require(bool(size[-1] > RANK_RATIO * size[0]), "the poses do not reveal the orientation of the sensor")
     sign = float(np.sign(np.linalg.det(U @ Vt)))
     return sign * (U @ Vt), sign
 
@@ -203,7 +210,7 @@ def _halves(wrench: Floats) -> tuple[Floats, Floats]:
     return wrench[:, :3], wrench[:, 3:]
 
 
-def _moved(pose: SensorPose, step: Floats) -> SensorPose:
+def _step(pose: SensorPose, step: Floats) -> SensorPose:
     R, g = pose.R_frame_sensor, pose.gravity
     if pose.turned:
         R = R @ Rotation.from_rotvec(_limited(step[:3])).as_matrix()
@@ -214,8 +221,8 @@ def _moved(pose: SensorPose, step: Floats) -> SensorPose:
     return SensorPose(R_frame_sensor=R, gravity=g, sign=pose.sign, turned=pose.turned, tilted=pose.tilted)
 
 
-def _limited(step: Floats, largest: float = 0.5) -> Floats:
-    return step * min(1.0, largest / max(float(np.linalg.norm(step)), 1e-300))
+def _limited(step: Floats) -> Floats:
+    return step * min(1.0, LARGEST_STEP / max(float(np.linalg.norm(step)), 1e-300))
 
 
 def _spreads(pose: SensorPose, solution: LinearSolution) -> tuple[Floats, Floats]:

@@ -1,6 +1,8 @@
-"""Equations of a load under a force and torque sensor, from a robot's motion or from poses alone.
+"""Equations of a load beyond a force and torque sensor, from a robot's motion or from poses alone.
 
-wrench = A phi        A (6, 10), [Atkeson1986] eq. (8); at rest eq. (21); averaged over intervals eqs. (25)-(27)
+    wrench = A phi        A (6, 10), [Atkeson1986] eq. (8); at rest eq. (21); averaged over intervals eqs. (25)-(27)
+
+The papers' order of the parameters is mass, first moments, inertia; here it is inertia, first moments, mass.
 """
 
 from __future__ import annotations
@@ -27,53 +29,55 @@ __all__ = [
     "frame_axes",
     "pose_equations",
     "robot_equations",
-    "undelayed_wrench",
+    "shift_wrench",
 ]
 
 Floats = NDArray[np.float64]
 WrenchForm = Literal["differential", "integral", "static"]
 FORMS = ("differential", "integral", "static")
-UNIT = 1e-3
-"""Departure from a rotation that rounding may explain."""
+ROTATION_TOLERANCE = 1e-3
+"""Largest deviation from a rotation that the rounding of a log explains; convention."""
+FEWEST = 4
+"""Number of samples that a cubic spline needs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrenchData:
-    """Equations of a load, sample by sample (or interval by interval)."""
+    """Equations of a load, one per sample or interval."""
 
     matrix: Floats
-    """(N, 6, 10) wrench per unit of each parameter, frame axes."""
+    """(N, 6, 10) wrench per unit of each parameter, frame axes, about the frame's origin"""
     wrench: Floats
     """(N, 6) measured force [N] and moment [N m], sensor axes."""
     time: Floats
     """(N,) [s]"""
     R_frame_base: Floats | None = None
-    """(N, 3, 3) axes of the base in the frame, where it is known which way the frame is turned."""
+    """(N, 3, 3) axes of the base in the frame; None where the orientation is unknown"""
     gravity: Floats | None = None
-    """(3,) that `matrix` was computed with, base axes [m/s^2]."""
+    """(3,) gravity in `matrix`, base axes [m/s^2]"""
     log: NDArray[np.int64] | None = None
-    """(N,) number of the log that each sample is from; None for one log."""
+    """(N,) number of the log of each sample; None for one log"""
 
     def under_gravity(self, gravity: ArrayLike) -> WrenchData:
         """The same motion under another gravity (3,), base axes [m/s^2]."""
         if self.R_frame_base is None or self.gravity is None:
-            raise ArgumentError("the equations do not say how the frame was turned", remedy="Give poses, or a robot.")
+            raise ArgumentError("the equations lack the orientation of the frame", remedy="Give poses, or a robot.")
         new = np.asarray(gravity, dtype=float)
         change = -(self.R_frame_base @ (new - self.gravity))  # of acceleration minus gravity, frame axes
         return replace(self, matrix=self.matrix + acceleration_columns(change), gravity=new)
 
-    def thinned(self, samples: int) -> WrenchData:
-        """At most so many of the equations, evenly spread."""
+    def thin(self, samples: int) -> WrenchData:
+        """At most `samples` of the equations, evenly spread."""
         return self.rows(slice(None, None, max(1, -(-len(self.time) // samples))))
 
     def rows(self, rows: slice | NDArray[np.bool_]) -> WrenchData:
-        """Some of the equations."""
+        """The equations of some samples."""
         axes = None if self.R_frame_base is None else self.R_frame_base[rows]
         log = None if self.log is None else self.log[rows]
         return WrenchData(self.matrix[rows], self.wrench[rows], self.time[rows], axes, self.gravity, log)
 
     @classmethod
-    def joined(cls, parts: Sequence[WrenchData]) -> WrenchData:
+    def join(cls, parts: Sequence[WrenchData]) -> WrenchData:
         """All equations of several runs."""
         if not parts:
             raise DataError("no experiment was given")
@@ -86,7 +90,10 @@ class WrenchData:
 
 
 def acceleration_columns(a: Floats) -> Floats:
-    """(N, 6, 10) equations of pure accelerations a (N, 3), minus gravity: force ``m a``, moment ``h x a``."""
+    """(N, 6, 10) equations of an acceleration minus gravity a (N, 3) [m/s^2], frame axes: force m a, moment h x a.
+
+    These columns of [Atkeson1986] eq. (8) remain without rotation; at rest, with a = -g, they are eq. (21).
+    """
     matrix = np.zeros((len(a), 6, 10))
     matrix[:, :3, 9] = a
     matrix[:, 3:, 6:9] = -_skew(a)
@@ -94,7 +101,7 @@ def acceleration_columns(a: Floats) -> Floats:
 
 
 def _skew(v: Floats) -> Floats:
-    """(N, 3, 3) matrices of the cross product."""
+    """(N, 3, 3) matrices of the cross product with v (N, 3)."""
     result = np.zeros((len(v), 3, 3))
     for row, column, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 2, 0, -1)):
         result[:, row, column] = sign * v[:, k]
@@ -103,21 +110,21 @@ def _skew(v: Floats) -> Floats:
 
 
 def frame_axes(robot: Robot, link: str, q: Floats) -> Floats:
-    """(N, 3, 3) ``R_link_base``: axes of the base in a link's frame, at joint positions (N, n)."""
+    """(N, 3, 3) ``R_link_base``: axes of the base in a link's frame, at joint positions q (N, n) [rad or m]."""
     rest = np.zeros_like(q)
-    # at rest a unit mass under gravity e_k needs the force -R e_k
+    # [Atkeson1986] eq. (21): at rest a unit mass under gravity e_k needs the force -R e_k
     columns = [-wrench_regressor(robot.with_gravity(e), link, q, rest, rest)[:, :3, 9] for e in np.eye(3)]
     return np.stack(columns, axis=2)
 
 
-def undelayed_wrench(run: Experiment, delay_s: float) -> Experiment:
-    """The same run with wrenches that were stamped late moved back in time; what then misses has no wrench."""
+def shift_wrench(run: Experiment, delay_s: float) -> Experiment:
+    """The same run with its wrench moved back in time by a delay [s]; samples without a wrench hold NaN."""
     if delay_s == 0.0 or run.wrench is None:
         return run
     moved = np.full(run.wrench.shape, np.nan)
     for segment in np.unique(run.segment):
         rows = np.flatnonzero((run.segment == segment) & np.isfinite(run.wrench).all(axis=1))
-        if len(rows) >= 4:
+        if len(rows) >= FEWEST:
             time = run.time[rows]
             at = run.time + delay_s
             inside = (run.segment == segment) & (at >= time[0]) & (at <= time[-1])
@@ -139,13 +146,13 @@ def robot_equations(
 
     Args:
         robot: Geometry and gravity.
-        run: With a wrench channel.
+        run: An experiment with a wrench channel.
         frame: Link in whose frame the load is described.
-        form: ``differential`` needs accelerations; ``integral`` averages over intervals and does not; ``static`` takes
-            gravity only.
+        form: ``differential`` (eq. 8) needs accelerations; ``integral`` (eqs. 25-27) averages over intervals and does
+            not; ``static`` (eq. 21) uses gravity only.
         interval_s: Length of the intervals of the integral form [s].
         axes: Whether the wrench was recorded in the sensor's axes or in those of the base.
-        with_axes: Keep how the frame was turned, for questions of orientation.
+        with_axes: Also compute `WrenchData.R_frame_base`.
     """
     if run.wrench is None:
         raise DataError(
@@ -174,16 +181,16 @@ def robot_equations(
 
 
 def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, interval_s: float) -> WrenchData:
-    """Mean of wrench and equations over consecutive intervals, without accelerations (eqs. 25-27).
+    """Mean of wrench and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
 
-    With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt + [w x; v x] P + gravity``; the first term
-    integrates to a difference of momenta.
+    With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt phi + [w x; v x] P phi + gravity``; the
+    first term integrates to a difference of momenta.
     """
     rest = np.zeros_like(run.q)
     # a unit joint acceleration from rest gives what a unit joint velocity gives in momentum: w, v for dw, a
     momentum = wrench_regressor(robot.with_gravity(np.zeros(3)), frame, run.q, rest, run.dq)
     turning = momentum[:, :3, 6:9]  # [w x]
-    rate = wrench_regressor(robot, frame, run.q, rest, rest)  # gravity, (A5)
+    rate = wrench_regressor(robot, frame, run.q, rest, rest)  # gravity, [Atkeson1986] eq. (A5)
     rate[:, :3] += turning @ momentum[:, :3]
     rate[:, 3:] += turning @ momentum[:, 3:] + _skew(momentum[:, :3, 9]) @ momentum[:, :3]
     steps = max(1, round(interval_s * run.rate_hz))
@@ -196,13 +203,13 @@ def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, inter
         time = run.time[rows]
         mean = _mean_between(time, np.concatenate([rate[rows], data.wrench[rows, :, None]], axis=2), run.time[edges])
         length = np.diff(run.time[edges])[:, None, None]
-        matrix = np.diff(momentum[edges], axis=0) / length + mean[..., :10]  # (26), (27)
+        matrix = np.diff(momentum[edges], axis=0) / length + mean[..., :10]  # [Atkeson1986] eqs. (26), (27)
         middle = None if data.R_frame_base is None else _mean_between(time, data.R_frame_base[rows], run.time[edges])
         centres = 0.5 * (run.time[edges][1:] + run.time[edges][:-1])
         parts.append(WrenchData(matrix, mean[..., 10], centres, middle, data.gravity))
     if not parts:
         raise DataError(f"no stretch of the log is longer than {interval_s:g} s", remedy="Shorten interval_s.")
-    return WrenchData.joined(parts)
+    return WrenchData.join(parts)
 
 
 def _mean_between(time: Floats, values: Floats, edges: Floats) -> Floats:
@@ -220,21 +227,21 @@ def pose_equations(
     position: ArrayLike | None = None,
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> WrenchData:
-    """Equations from the sensor's pose: no robot model is needed.
+    """Equations from the poses of the sensor, without a robot model.
 
-    Without positions the sensor is taken to rest in every pose (eq. 21). With them, and times, velocities and
+    Without positions the sensor counts as resting in every pose (eq. 21). With positions and times, velocities and
     accelerations are those of splines through the poses: smooth the poses before.
 
     Args:
         orientation: (N, 4) quaternions w, x, y, z, or (N, 3, 3) rotations ``R_world_sensor``.
         wrench: (N, 6) force [N] and moment [N m], sensor axes.
         time: (N,) [s]; the sample's number by default.
-        position: (N, 3) of the sensor's origin in the world [m], for a sensor that moves.
+        position: (N, 3) position of the sensor's origin in the world [m], for a sensor that moves.
         gravity: (3,) in the world's axes [m/s^2].
     """
     given, measured = np.array(orientation, dtype=float), np.array(wrench, dtype=float)
     if given.ndim == 2 and given.shape[1:] == (4,):
-        if not np.all(np.abs(np.linalg.norm(given, axis=1) - 1.0) < UNIT):
+        if not np.all(np.abs(np.linalg.norm(given, axis=1) - 1.0) < ROTATION_TOLERANCE):
             raise ArgumentError(
                 "quaternions are not of unit length", remedy="Give w, x, y, z, finite and of length one."
             )
@@ -245,16 +252,16 @@ def pose_equations(
             remedy="Give (N, 4) quaternions or (N, 3, 3) rotations, and (N, 6) wrenches.",
         )
     turned = np.swapaxes(given, 1, 2)
-    if not (np.all(np.abs(turned @ given - np.eye(3)) < UNIT) and np.all(np.linalg.det(given) > 0.0)):
+    if not (np.all(np.abs(turned @ given - np.eye(3)) < ROTATION_TOLERANCE) and np.all(np.linalg.det(given) > 0.0)):
         raise ArgumentError("orientations are not rotations", remedy="Give orthonormal, right-handed R_world_sensor.")
     g = _numbers("gravity", gravity, (3,))
     stamps = np.arange(len(given), dtype=float) if time is None else _numbers("time", time, (len(given),))
     if position is None:
-        matrix = acceleration_columns(-(turned @ g))
+        matrix = acceleration_columns(-(turned @ g))  # [Atkeson1986] eq. (21)
     elif time is None:
-        raise ArgumentError("positions without times say nothing of accelerations", remedy="Give time [s].")
+        raise ArgumentError("positions without times give no accelerations", remedy="Give time [s].")
     else:
-        if len(stamps) < 4 or not np.all(np.diff(stamps) > 0.0):
+        if len(stamps) < FEWEST or not np.all(np.diff(stamps) > 0.0):
             raise ArgumentError("moving poses need at least four times that increase", place="time")
         a = CubicSpline(stamps, _numbers("position", position, (len(given), 3))).derivative(2)(stamps)
         matrix = _moving_columns(RotationSpline(stamps, Rotation.from_matrix(given)), stamps, turned, a - g)
@@ -271,9 +278,10 @@ def _numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 
 def _moving_columns(spline: RotationSpline, time: Floats, R_frame_world: Floats, a: Floats) -> Floats:
-    """(N, 6, 10) of eq. (8) for a turning frame and accelerations minus gravity a (N, 3), world axes."""
+    """(N, 6, 10) equations of a turning frame with accelerations minus gravity a (N, 3), world axes [m/s^2]."""
     w, dw = spline(time, 1), spline(time, 2)  # in the frame's own axes
     matrix = acceleration_columns((R_frame_world @ a[..., None])[..., 0])
+    # [Atkeson1986] eq. (8)
     matrix[:, :3, 6:9] = _skew(dw) + _skew(w) @ _skew(w)
     matrix[:, 3:, :6] = _tensor_times(dw) + _skew(w) @ _tensor_times(w)
     return matrix

@@ -73,8 +73,8 @@ class LoadBox(Section):
             (f"centre of mass in '{load.frame}' [mm]", com),
             ("standard deviation of the centre of mass [mm]", spread),
         )
-        remarks = [("Problem", problem) for problem in study.problems]
-        remarks += [("Advice", advice) for advice in study.advice] + [("Note", note) for note in load.notes]
+        titled = (("Problem", study.problems), ("Advice", study.advice), ("Note", study.notes))
+        remarks = [(title, finding.sentence) for title, findings in titled for finding in findings]
         return [Text(text, role), Cards(cards), Bullets(tuple(remarks)), self._parameters(), *self._dialogs()]
 
     def _parameters(self) -> Rows:
