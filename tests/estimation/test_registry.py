@@ -1,0 +1,98 @@
+"""The registry: classes do what they declare, and a new estimator takes one class and one line."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.estimation import registry
+from dynid.estimation.equations import Factors, LoopedRuns, Samples, build_equations
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.robot import zoo
+from dynid.terms.joint_models import Viscous
+
+from .planted import planted_run, truth
+
+ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class EverySecond(Estimator):
+    """Least squares on every second sample."""
+
+    name: ClassVar[str] = "every-second"
+    title: ClassVar[str] = "least squares on every second sample"
+    use: ClassVar[str] = "an example is wanted"
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_terms: ClassVar[bool] = False
+    accepts_band: ClassVar[bool] = False
+
+    def estimate(self, equations: Samples) -> Estimate:
+        """Estimate from the samples with even numbers."""
+        halves = [run.rows(slice(None, None, 2)) for run in equations.experiments]
+        half = build_equations(equations.robot, halves, base=equations.base)
+        return replace(dynid.OLS().solve(half), method=self.title)
+
+
+def test_a_new_estimator_takes_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.ESTIMATORS, "every-second", f"{__name__}:EverySecond")
+    mine = next(entry for entry in dynid.estimators() if entry.name == "every-second")
+    assert (mine.simulates_loop, mine.accepts_streams, mine.accepts_terms, mine.accepts_band) == (False,) * 4
+    equations = dynid.build_equations(ROBOT, planted_run(ROBOT, noise=0.0))
+    found = dynid.estimator("every-second").solve(equations)
+    np.testing.assert_allclose(found.values, truth(equations), atol=1e-6)
+    assert found.method == "least squares on every second sample"
+
+
+def test_equations_of_the_wrong_stage_are_refused() -> None:
+    whole = dynid.build_equations(ROBOT, planted_run(ROBOT))
+    fields = ("robot", "base", "information", "blocks", "excerpts")
+    factors = Factors(**{name: getattr(whole, name) for name in fields})
+    mine = EverySecond()
+    with pytest.raises(dynid.ArgumentError, match=r"EverySecond needs whole experiments in memory.*reduced equations"):
+        mine.solve(factors)
+    with pytest.raises(dynid.ArgumentError, match="both sides of these equations are low-passed"):
+        mine.solve(dynid.build_equations(ROBOT, planted_run(ROBOT), band_hz=5.0))
+    with pytest.raises(dynid.ArgumentError, match="these equations have the terms FVA1"):
+        mine.solve(dynid.build_equations(ROBOT, planted_run(ROBOT), terms=[dynid.AsymmetricViscous(0)]))
+    with pytest.raises(dynid.ArgumentError, match="DIDIM needs experiments with their control loops"):
+        dynid.DIDIM().solve(whole)
+
+
+@pytest.mark.parametrize("name", registry.ESTIMATORS)
+def test_declared_is_done(name: str) -> None:
+    kind = registry.estimator_class(name)
+    assert kind.name == name
+    assert kind.title
+    assert kind.use
+    hint = typing.get_type_hints(kind.estimate)["equations"]
+    declared = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    assert hint is typing.Any or declared == kind.needs, "the type of the argument is what the class needs"
+    assert isinstance(dynid.estimator(name), kind)
+
+
+def test_what_each_can_do() -> None:
+    table = {entry.name: entry for entry in dynid.estimators()}
+    assert {name for name, entry in table.items() if entry.simulates_loop} == {"iv", "didim", "cloe", "clie"}
+    in_memory = {"huber", "cauchy", "energy", "power", "momentum", "recursive", "ml", "kalman", "cloe", "clie"}
+    assert {name for name, entry in table.items() if not entry.accepts_streams} == in_memory
+    assert {name for name, entry in table.items() if not entry.accepts_band} == in_memory | {"iv", "didim"}
+    assert {name for name, entry in table.items() if not entry.accepts_terms} == {
+        "iv",
+        "didim",
+        "cloe",
+        "clie",
+        "kalman",
+    }
+    with pytest.raises(dynid.ArgumentError, match="there is no estimator 'best'"):
+        dynid.estimator("best")
+
+
+def test_experiments_with_loops_make_looped_runs() -> None:
+    assert not isinstance(build_equations(ROBOT, planted_run(ROBOT)), LoopedRuns)
