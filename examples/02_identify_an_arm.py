@@ -2,7 +2,7 @@
 
 import dynid
 
-sheet = dynid.robots.ur10().with_joint_models(dynid.RotorInertia(), dynid.Viscous(), dynid.Coulomb(), dynid.Offset())
+sheet = dynid.robots.ur10().with_terms(dynid.RotorInertia(), dynid.Viscous(), dynid.Coulomb(), dynid.Offset())
 real = sheet.with_parameters(1.15 * sheet.parameter_vector)  # what the data sheet does not know
 
 limits = dynid.MotionLimits.from_robot(sheet, scale=0.5)

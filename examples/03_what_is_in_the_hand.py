@@ -4,7 +4,7 @@ import numpy as np
 
 import dynid
 
-arm = dynid.robots.iiwa14().with_joint_models(dynid.Viscous(0.3), dynid.Coulomb(0.4))
+arm = dynid.robots.iiwa14().with_terms(dynid.Viscous(0.3), dynid.Coulomb(0.4))
 held = dynid.Inertia.from_com(2.0, [0.01, -0.02, 0.12], np.diag([0.008, 0.007, 0.004]))
 loaded_arm = arm.with_body("load", parent=arm.bodies[-1].joint.child, inertia=held)
 

@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     robot = dynid.robots.ur10()
     dynid.write_urdf(robot, here / "arm.urdf")
     friction = (dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset(0.1))
-    real = robot.with_joint_models(*friction)
+    real = robot.with_terms(*friction)
     block = dynid.Inertia.from_com(2.0, [0.0, 0.02, 0.06], 4e-3 * np.eye(3))
     holding = real.with_body("block", parent=robot.bodies[-1].joint.child, inertia=block)
     for seed, name in enumerate(("run1", "run2", "run3", "empty", "held")):

@@ -21,12 +21,12 @@ from dynid.links.validation import validate
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.zoo import ur10
-from dynid.terms.joint_models import Viscous
+from dynid.terms.friction import Viscous
 
 
 @pytest.fixture(scope="module")
 def fit() -> Identification:
-    robot = ur10().with_joint_models(Viscous(0.5))
+    robot = ur10().with_terms(Viscous(0.5))
     run = process(
         simulate_experiment(robot, sum_of_sines(6, seed=0), rate_hz=100, duration_s=8, noise=Noise(effort=0.1), seed=0)
     )

@@ -39,7 +39,7 @@ def true_robot() -> dynid.Robot:
     """The PUMA 560 with rotors and viscous friction."""
     arm = dynid.robots.puma560()
     for name, rotor in zip(arm.joint_names, ROTORS, strict=True):
-        arm = arm.with_joint_models(dynid.RotorInertia(rotor), dynid.Viscous(rotor), joints=[name])
+        arm = arm.with_terms(dynid.RotorInertia(rotor), dynid.Viscous(rotor), joints=[name])
     return arm
 
 

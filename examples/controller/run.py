@@ -24,7 +24,7 @@ def robot() -> dynid.Robot:
     """The PUMA 560 with its rotors."""
     arm = dynid.robots.puma560()
     for name, inertia in zip(arm.joint_names, ROTORS, strict=True):
-        arm = arm.with_joint_models(dynid.RotorInertia(inertia), joints=[name])
+        arm = arm.with_terms(dynid.RotorInertia(inertia), joints=[name])
     return arm
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.dynamics import energy
 from dynid.dynamics import inertia_matrix as composite
 from dynid.dynamics import regressor as regressors
-from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
 from dynid.dynamics.sensor import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
@@ -87,7 +87,7 @@ class _Quantity:
 
 def _inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, Any]:
     rest = np.zeros(robot.dof)
-    bias = rigid_body_torque(robot, theta, q, dq, rest) + joint_model_torque(robot, theta, q, dq, rest)
+    bias = rigid_body_torque(robot, theta, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
     return {"inertia": composite.composite_inertia_matrix(robot, theta, q), "bias": bias}
 
 

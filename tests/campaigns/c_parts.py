@@ -28,7 +28,7 @@ TOLERANCE = 1e-12
 
 def errors(seed: int, parameters: str, load: str | None) -> dict[str, float]:
     """Largest error of each part, relative to the size of its terms."""
-    robot = random_robot(seed, tree=seed % 3 == 0, joint_models=seed % 2 == 0)
+    robot = random_robot(seed, tree=seed % 3 == 0, terms=seed % 2 == 0)
     model = build_model(robot, parameters=parameters, base=None, load=load)
     answers, found = reference(model, PARTS, STATES), {}
     inputs = {**answers.inputs, "parameters": answers.inputs["loaded"]}

@@ -116,7 +116,7 @@ def one(name: str, number: int, states: int, known: dict[str, dict[str, object]]
 
 
 def random_of(seed: int):
-    return random_robot(seed, tree=seed % 3 == 0, joint_models=seed % 2 == 0)
+    return random_robot(seed, tree=seed % 3 == 0, terms=seed % 2 == 0)
 
 
 def main(count: int, states: int) -> int:

@@ -152,7 +152,7 @@ def identified(robot: Robot) -> Robot:
 
 
 def measure(name: str, *, dense: bool) -> None:
-    robot = zoo.get(name).with_joint_models()
+    robot = zoo.get(name).with_terms()
     robot = identified(robot) if dense else robot
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)

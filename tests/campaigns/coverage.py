@@ -20,7 +20,8 @@ from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 ROBOTS = ("scara", "stanford", "puma560", "ur10", "panda")
 NOISE = Noise(position=1e-5, effort=0.1)
@@ -30,7 +31,7 @@ BATCH = 25
 def hits(name: str, first: int, count: int) -> NDArray[np.int64]:
     """(b,) in how many of the runs each interval covered."""
     models = (RotorInertia(0.1), Viscous(0.5), Coulomb(0.4), Offset(0.1))
-    robot = zoo.get(name).with_joint_models(*models)
+    robot = zoo.get(name).with_terms(*models)
     base = base_parameters(robot)
     truth = base.project(robot.parameter_vector)
     path = sum_of_sines(robot.dof, amplitude=0.6, seed=1)

@@ -112,7 +112,7 @@ def duration(chosen: Scene, runs: int) -> None:
 
 def simulation(chosen: Scene, runs: int) -> None:
     """Speed against MuJoCo stepped from Python, on one core; how accurate both are; drift of the energy."""
-    rigid = chosen.robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0))
+    rigid = chosen.robot.with_terms(dynid.RotorInertia(0.3), dynid.Viscous(2.0))
     rigid = replace(rigid, couplings=())
     law, reference = dynid.assumed_law(rigid, 6.0), chosen.loop.reference
     loop = dynid.Loop(law=law, reference=reference, substeps=1, friction_speed=0.1)
@@ -170,7 +170,7 @@ def _mujoco(rigid: dynid.Robot, loop: dynid.Loop, exact: np.ndarray) -> float:
     """
     import mujoco
 
-    model = mujoco.MjModel.from_xml_string(mjcf_text(rigid.with_joint_models()))
+    model = mujoco.MjModel.from_xml_string(mjcf_text(rigid.with_terms()))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
     model.dof_armature[:], model.dof_damping[:] = 0.3, 2.0
     reference, law = loop.reference, loop.law

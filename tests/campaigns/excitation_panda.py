@@ -24,11 +24,12 @@ from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, puma560
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 
 def design() -> tuple[Robot, Excitation, bool]:
-    robot = panda().with_joint_models(Viscous(), Coulomb())
+    robot = panda().with_terms(Viscous(), Coulomb())
     limits = MotionLimits.from_robot(robot, acceleration=7.5)
     begun = time.monotonic()
     plan = design_excitation(robot, limits, settings=SearchSettings(starts=2, time_limit_s=60, processes=2))
@@ -93,6 +94,6 @@ def report(what: str, found: str, fits: bool) -> None:
 
 if __name__ == "__main__":
     panda_robot, panda_plan, good = design()
-    arms = [panda_robot, puma560().with_joint_models(Viscous(), Coulomb(), Offset())]
+    arms = [panda_robot, puma560().with_terms(Viscous(), Coulomb(), Offset())]
     quick = [speed(arm, c) for arm in arms for c in (DOptimality(), ColumnScaled(ConditionNumber()))]
     sys.exit(0 if all([good, *quick, predictions(panda_robot, panda_plan)]) else 1)

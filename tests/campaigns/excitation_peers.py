@@ -44,7 +44,7 @@ from dynid.robot.formats.urdf import urdf_text
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 from dynid.tables import Table
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.pinocchio_oracle import pinocchio_model
@@ -320,7 +320,7 @@ def main() -> int:
     options = parser.parse_args()
     good = True
     for name in options.robots:
-        robot = getattr(zoo, name)().with_joint_models(Viscous(), Coulomb())
+        robot = getattr(zoo, name)().with_terms(Viscous(), Coulomb())
         limits = MotionLimits.from_robot(robot, acceleration=7.5)
         ours, theirs, calls = speed_ratio(robot, limits)
         good &= theirs > 200 * ours

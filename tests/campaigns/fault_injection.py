@@ -26,7 +26,8 @@ from dynid.logs.recording import Recording
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -40,7 +41,7 @@ def planted(name: str) -> Robot:
     """The true robot: a zoo arm with friction, 10 % heavier here and lighter there than its model file says."""
     arm = dynid.robots.get(name)
     scale = 1.0 + 0.1 * np.random.default_rng(5).uniform(-1.0, 1.0, arm.dof)
-    believed = arm.with_joint_models(RotorInertia(0.2), Viscous(1.0), Coulomb(2.0), Offset(0.3))
+    believed = arm.with_terms(RotorInertia(0.2), Viscous(1.0), Coulomb(2.0), Offset(0.3))
     theta = believed.parameter_vector.copy()
     theta[: 10 * arm.dof] *= np.repeat(scale, 10)
     return believed.with_parameters(theta)

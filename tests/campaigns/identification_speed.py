@@ -45,7 +45,7 @@ def tx40_to_verdict(select: ForwardSelection | None) -> dynid.Validation:
 
 def feasible_solve() -> Callable[[], object]:
     """The cone program of a Panda with friction, already reduced."""
-    robot = dynid.robots.panda().with_joint_models(
+    robot = dynid.robots.panda().with_terms(
         dynid.RotorInertia(0.1), dynid.Viscous(0.5), dynid.Coulomb(0.4), dynid.Offset(0.1)
     )
     path = sum_of_sines(robot.dof, amplitude=0.6, seed=1)

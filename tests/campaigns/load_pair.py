@@ -17,7 +17,8 @@ from dynid.processing.simulation import Noise, simulate_experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]))
 
@@ -33,7 +34,7 @@ def recorded(robot: Robot, path: Trajectory, seed: int) -> Experiment:
 
 def main(trials: int = 10) -> None:
     """Print errors of mass and centre of mass over several loads' worth of noise."""
-    arm = dynid.robots.panda().with_joint_models(RotorInertia(0.05), Viscous(0.8), Coulomb(0.6), Offset(0.1))
+    arm = dynid.robots.panda().with_terms(RotorInertia(0.05), Viscous(0.8), Coulomb(0.6), Offset(0.1))
     heavy = arm.with_body("box", parent=arm.bodies[-1].joint.child, inertia=TRUTH)
     limits = dynid.MotionLimits.from_robot(arm, acceleration=6.0)
     plan = dynid.design_excitation(

@@ -22,10 +22,11 @@ from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 Floats = NDArray[np.float64]
-ARM = dynid.robots.panda().with_joint_models(Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))
+ARM = dynid.robots.panda().with_terms(Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))
 TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]))
 RATE = 100.0
 CUTOFFS = (None, 20.0, 10.0, 5.0, 2.0)

@@ -29,7 +29,8 @@ from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 ROOT = Path(__file__).parents[2]
 LOG = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets")) / "yumi_ft" / "gravitylog.mat"
@@ -63,7 +64,7 @@ TRUSTED = ArmUncertainty(mass=0.5, com=0.05)
 
 def guessed_arm(along: float) -> Robot:
     """The arm with guessed masses, each a part of the way along its link (1: at its far end), and unknown friction."""
-    robot = yumi().with_joint_models(Viscous(), Coulomb(), Offset())
+    robot = yumi().with_terms(Viscous(), Coulomb(), Offset())
     bodies = [
         Inertia.from_com(mass, [along * a, 0.0, (along - 1.0) * d], 0.4 * mass * 0.08**2 * np.eye(3)).vector
         for mass, (a, _, d, _) in zip(GUESSED, _ROWS, strict=True)
@@ -99,7 +100,7 @@ def main() -> None:
     print(f"against the scales: {100 * (study.load.mass / WEIGHED - 1):+.2f} %")
     print(*payload_dialogs(study.load), sep="\n")
     print("\nBy joint torques, nothing known of the arm:\n")
-    arm = robot.with_joint_models(Viscous(), Coulomb(), Offset())
+    arm = robot.with_terms(Viscous(), Coulomb(), Offset())
     last = identify_end_link(arm, run, link=FRAME)
     print(last)
     print_joint_7(arm, run, last, study.load)

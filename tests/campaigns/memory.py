@@ -15,7 +15,8 @@ import numpy as np
 
 from dynid.information import Method, reduce_stream
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 PIECE = 100_000
 LIMIT_MB = 50.0
@@ -37,7 +38,7 @@ def stream(samples: int, notes: list[float]) -> Iterator[tuple[np.ndarray, ...]]
 
 def campaign(samples: int, method: Method) -> float:
     """Reduce; returns how much the resident memory grew beyond where it stood before [MB]."""
-    robot = zoo.puma560().with_joint_models(Viscous(), Coulomb(), Offset())
+    robot = zoo.puma560().with_terms(Viscous(), Coulomb(), Offset())
     reduce_stream(robot, stream(1000, []), method=method)  # compile first
     notes: list[float] = []
     before, start = resident_mb(), time.process_time()

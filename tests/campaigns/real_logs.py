@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy import signal
 
 import dynid
-from dynid.estimation.features import AngleHarmonic, Feature
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.differentiation import QuasiStatic
@@ -26,6 +25,8 @@ from dynid.processing.rest import Rest
 from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
+from dynid.terms.base import Term
+from dynid.terms.springs import AngleHarmonic
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
@@ -52,7 +53,7 @@ class DataSet:
     targets: tuple[float, ...]
     dead_band: float = 0.0
     max_gap_s: float | None = None
-    terms: tuple[Feature, ...] = ()
+    terms: tuple[Term, ...] = ()
     """Known peculiarities of the machine."""
 
     @property
@@ -178,32 +179,32 @@ def tx40() -> Robot:
     """Staubli TX40 with its coupled wrist."""
     robot = dynid.read_urdf(DATA / "tx40" / "tx40_mdh_modified.urdf")
     last = robot.joint_names[-2:]
-    return robot.with_joint_models(*PLAIN, dynid.Coupling({last[0]: 1.0, last[1]: 1.0}))
+    return robot.with_terms(*PLAIN, dynid.Coupling({last[0]: 1.0, last[1]: 1.0}))
 
 
 def panda(folder: str) -> Robot:
     """Franka Panda, fingers locked."""
     path = DATA / folder / "panda.urdf"
     fingers = re.findall(r'<joint[^>]*name="([^"]*finger[^"]*)"', path.read_text())
-    return dynid.read_urdf(path, locked=dict.fromkeys(fingers, 0.0)).with_joint_models(*PLAIN)
+    return dynid.read_urdf(path, locked=dict.fromkeys(fingers, 0.0)).with_terms(*PLAIN)
 
 
 def ur10() -> Robot:
     """Universal Robots UR10."""
-    return dynid.read_urdf(DATA / "ur10_unisa" / "ur10_robot.urdf").with_joint_models(*PLAIN)
+    return dynid.read_urdf(DATA / "ur10_unisa" / "ur10_robot.urdf").with_terms(*PLAIN)
 
 
 def kuka() -> Robot:
     """KUKA KR300; its masses are rough guesses for a robot of 1.1 t, as no model of it is published."""
-    return dynid.read_mjcf(ROOT / "robots" / "kuka_kr300.xml").with_joint_models(*PLAIN)
+    return dynid.read_mjcf(ROOT / "robots" / "kuka_kr300.xml").with_terms(*PLAIN)
 
 
 def yumi() -> Robot:
     """One arm of ABB's YuMi on its tilted base; masses are guesses for an arm of about 9 kg."""
-    return dynid.read_mjcf(ROOT / "robots" / "yumi.xml").with_joint_models(*PLAIN[1:])
+    return dynid.read_mjcf(ROOT / "robots" / "yumi.xml").with_terms(*PLAIN[1:])
 
 
-COUNTERBALANCE = tuple(AngleHarmonic(1, order, sine) for order in (1, 2) for sine in (False, True))
+COUNTERBALANCE = tuple(AngleHarmonic(joint=1, order=order, sine=sine) for order in (1, 2) for sine in (False, True))
 """The KR300's hydraulic cylinder on axis 2."""
 
 SETS = (

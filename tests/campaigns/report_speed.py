@@ -20,7 +20,8 @@ from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.report import report_html
 from dynid.robot.zoo import panda
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -37,7 +38,7 @@ TIMES = """new Promise((tell) => requestAnimationFrame(() => setTimeout(() => {
 
 def main() -> None:
     """Make the report, open it several times, print the medians."""
-    sheet = panda().with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    sheet = panda().with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
     theta = np.concatenate([1.1 * sheet.parameter_vector[:70], np.tile([0.1, 0.5, 0.6, 0.1], 7)])
     truth = sheet.with_parameters(theta)
     runs = [

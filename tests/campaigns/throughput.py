@@ -39,7 +39,7 @@ LIMIT_MB = 1000.0
 
 def model() -> dynid.Robot:
     """The robot with the usual joint models."""
-    return ROBOT.with_joint_models(dynid.RotorInertia(), dynid.Viscous(), dynid.Coulomb(), dynid.Offset())
+    return ROBOT.with_terms(dynid.RotorInertia(), dynid.Viscous(), dynid.Coulomb(), dynid.Offset())
 
 
 def channel_map(suffix: str) -> dict[str, dict[str, str]]:
@@ -54,9 +54,7 @@ def channel_map(suffix: str) -> dict[str, dict[str, str]]:
 
 def rows(samples: int):
     """The log, piece by piece (N, 13)."""
-    robot = model().with_joint_models(
-        dynid.RotorInertia(0.2), dynid.Viscous(1.0), dynid.Coulomb(2.0), dynid.Offset(0.3)
-    )
+    robot = model().with_terms(dynid.RotorInertia(0.2), dynid.Viscous(1.0), dynid.Coulomb(2.0), dynid.Offset(0.3))
     path = sum_of_sines(6, period_s=20.0, harmonics=5, amplitude=0.8, seed=4)
     rng = np.random.default_rng(4)
     for start in range(0, samples, PIECE):

@@ -14,9 +14,10 @@ from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.zoo import scara
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
-ROBOT = scara().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+ROBOT = scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
 MAP = """[time]
 column = "t"
 unit = "s"

@@ -17,7 +17,8 @@ from dynid.processing.simulation import sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 ROBOT = dynid.robots.puma560()
 LINK = ROBOT.bodies[-1].joint.child
@@ -88,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             np.savetxt(target / "late.csv", late, delimiter=",", header=header, comments="")
     (target / "map.toml").write_text(MAP)
     write_urdf(ARM_ROBOT, target / "arm.urdf")
-    moving = ARM_ROBOT.with_joint_models(Viscous(2.0), Coulomb(1.5), Offset(0.3))
+    moving = ARM_ROBOT.with_terms(Viscous(2.0), Coulomb(1.5), Offset(0.3))
     for seed, (name, robot) in enumerate({"empty": moving, "held": holding(moving)}.items()):
         torque = inverse_dynamics(robot, q, dq, ddq)
         torque += np.random.default_rng(seed).normal(size=torque.shape) * 0.01 * np.sqrt((torque**2).mean(axis=0))

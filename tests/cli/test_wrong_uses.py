@@ -20,7 +20,8 @@ from dynid.cli import main
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 MAP = """[time]
 column = "t"
@@ -47,7 +48,7 @@ MAPS = {
 
 
 def write_log(path: Path, seed: int, scale: float = 1.0, joints: int = 3) -> list[str]:
-    robot = cylindrical().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+    robot = cylindrical().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
     run = simulate_experiment(
         robot, sum_of_sines(3, seed=seed), rate_hz=100, duration_s=8, noise=Noise(effort=0.05), seed=seed
     )

@@ -12,7 +12,7 @@ from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.uniform import Cleaning
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 ARM = dynid.robots.puma560()
 PATH = sum_of_sines(6, period_s=2.0, seed=1)
@@ -75,7 +75,7 @@ def test_simulation_refuses_what_is_no_motion_and_what_ends_too_soon():
 def test_friction_can_be_given_to_the_simulation():
     models = (Viscous(1.0), Coulomb(2.0))
     given = simulate_experiment(ARM, PATH, rate_hz=100.0, duration_s=1.0, friction=models)
-    own = simulate_experiment(ARM.with_joint_models(*models), PATH, rate_hz=100.0, duration_s=1.0)
+    own = simulate_experiment(ARM.with_terms(*models), PATH, rate_hz=100.0, duration_s=1.0)
     np.testing.assert_array_equal(given.effort, own.effort)
 
 

@@ -14,12 +14,13 @@ from dynid.cli import main
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 
 def write_folder(folder: Path, seed: int, edges: list[int]) -> None:
     """A simulated run as a bag, split at some rows."""
-    robot = cylindrical().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+    robot = cylindrical().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
     path, noise = sum_of_sines(3, seed=seed), Noise(effort=0.05)
     run = simulate_experiment(robot, path, rate_hz=100, duration_s=8, noise=noise, seed=seed)
     assert run.dq is not None

@@ -18,7 +18,8 @@ from dynid.processing.filters import Butterworth, Smoothing
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.streaming import process_stream
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 ARM = dynid.robots.ur10()
 """Its last joint turns a symmetric flange: next to no torque."""
@@ -32,7 +33,7 @@ ONE_JOINT = {
 
 
 def _log(effort: float = 0.5, friction: float = 0.0, seed: int = 3, path=PATH, **options) -> Recording:
-    truth = ARM.with_joint_models(
+    truth = ARM.with_terms(
         RotorInertia(0.1 * friction), Viscous(friction), Coulomb(2.0 * friction), Offset(0.3 * friction)
     )
     noise = Noise(position=2e-5, velocity=1e-3, effort=effort)
@@ -166,7 +167,7 @@ def test_a_clock_that_stands_still_is_named(log):
 
 def test_noise_that_a_fit_of_two_halves_takes_in_is_no_change():
     arm = dynid.robots.get("puma560")
-    truth = arm.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    truth = arm.with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
     noise = Noise(position=2e-5, velocity=1e-3, effort=2.0)
     path = sum_of_sines(6, seed=49, amplitude=0.6)
     log = simulate_experiment(truth, path, rate_hz=250.0, duration_s=12.0, noise=noise, seed=9)

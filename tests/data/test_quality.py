@@ -18,11 +18,11 @@ from dynid.processing.outliers import absurd_samples, longest_spike, saturated_s
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.uniform import Cleaning
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 ROOT = Path(__file__).parents[2]
 DATASETS = ROOT.parent / "shared" / "datasets"
-ROBOT = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+ROBOT = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_a_flipped_motion_of_a_counterbalanced_robot_with_guessed_masses_does_no
 @needs_data
 def test_exchanged_coupled_wrist_joints_of_a_real_log_do_not_pass_in_silence():
     robot = dynid.read_urdf(DATASETS / "tx40" / "tx40_mdh_modified.urdf")
-    robot = robot.with_joint_models(dynid.Coupling(dict.fromkeys(robot.joint_names[-2:], 1.0)))
+    robot = robot.with_terms(dynid.Coupling(dict.fromkeys(robot.joint_names[-2:], 1.0)))
     log, order = _read("tx40"), [0, 1, 2, 3, 5, 4]
     assert check_recording(log, robot).clean
     assert "swapped" in check_recording(replace(log, q=log.q[:, order], effort=log.effort[:, order]), robot).codes

@@ -12,9 +12,10 @@ from dynid.gate.quick_fit import Samples, with_smooth_sign
 from dynid.kernels import regressor
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
-ROBOT = dynid.robots.puma560().with_joint_models(RotorInertia(0.2), Viscous(2.0), Coulomb(3.0), Offset(0.4))
+ROBOT = dynid.robots.puma560().with_terms(RotorInertia(0.2), Viscous(2.0), Coulomb(3.0), Offset(0.4))
 PATH = sum_of_sines(6, period_s=5.0, amplitude=0.7, seed=4)
 
 

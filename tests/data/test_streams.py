@@ -28,9 +28,9 @@ from dynid.processing.process import Processing, process
 from dynid.processing.rest import Rest
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.streaming import process_stream
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
-ROBOT = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+ROBOT = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
 MAPS: dict[str, dict[str, Any]] = {
     suffix: {
         "time": {"column": columns[0], "unit": "ms"},

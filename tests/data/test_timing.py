@@ -19,7 +19,7 @@ from dynid.processing.delay import delay_rows, estimate_delay, timed_samples
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.timing import read_clock, resample, uniform_grid
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 
 def test_a_regular_clock_is_one_stretch():
@@ -133,7 +133,7 @@ def test_missing_rows_give_what_a_log_without_them_gives(share, seed, bad):
 
 @pytest.mark.parametrize("delay_ms", [-50.0, -13.7, 0.0, 4.3, 50.0])
 def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
-    robot = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
     path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
     recording = simulate_experiment(
         robot,
@@ -158,7 +158,7 @@ def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
 
 def test_every_stretch_of_a_log_tells_the_delay():
     """The longest stretch of this log stands still: what it says of time is worth nothing."""
-    robot = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
     path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
     log = simulate_experiment(
         robot, path, rate_hz=250.0, duration_s=30.0, noise=Noise(position=1e-5, effort=0.1), delay_s=0.013, seed=1
@@ -181,7 +181,7 @@ def test_every_stretch_of_a_log_tells_the_delay():
 
 
 def test_auto_moves_torques_back_only_when_the_delay_is_sure():
-    robot = dynid.robots.puma560().with_joint_models(Viscous(1.0), Coulomb(2.0))
+    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
     path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
     common = {"rate_hz": 500.0, "duration_s": 20.0, "noise": Noise(position=1e-5, effort=0.1), "seed": 1}
     late = simulate_experiment(robot, path, delay_s=0.011, **common)

@@ -11,6 +11,7 @@ from dynid import kernels
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.model import Robot
+from dynid.terms.base import Dependence
 from support.random_robots import random_states
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle here")
@@ -97,12 +98,8 @@ def test_torque_with_friction_and_armature(
 
 def without_dry_friction(robot: Robot) -> Robot:
     theta = robot.parameter_vector.copy()
-    position = 10 * robot.dof
-    for joint in robot.moving_joints:
-        for model in joint.models:
-            for symbol in model.symbols:
-                theta[position] = 0.0 if symbol == "FC" else theta[position]
-                position += 1
+    for column, placed in enumerate(robot.terms, start=10 * robot.dof):
+        theta[column] = 0.0 if placed.term.dependence is Dependence.DIRECTION else theta[column]
     return robot.with_parameters(theta)
 
 

@@ -28,7 +28,7 @@ def robot_and_state(seed: int, **options: bool) -> tuple[Robot, np.ndarray, np.n
 @examples
 @given(seeds)
 def test_torque_is_regressor_times_parameters(seed: int) -> None:
-    robot, q, dq, ddq = robot_and_state(seed, joint_models=True)
+    robot, q, dq, ddq = robot_and_state(seed, terms=True)
     tau = kernels.inverse_dynamics(robot, q, dq, ddq)
     np.testing.assert_allclose(
         kernels.regressor(robot, q, dq, ddq) @ robot.parameter_vector, tau, rtol=1e-10, atol=1e-9
@@ -38,7 +38,7 @@ def test_torque_is_regressor_times_parameters(seed: int) -> None:
 @examples
 @given(seeds)
 def test_compiled_kernels_equal_the_plain_equations(seed: int) -> None:
-    robot, q, dq, ddq = robot_and_state(seed, joint_models=True)
+    robot, q, dq, ddq = robot_and_state(seed, terms=True)
     plain = [newton_euler(robot, robot.parameter_vector, *state) for state in zip(q, dq, ddq, strict=True)]
     np.testing.assert_allclose(kernels.inverse_dynamics(robot, q, dq, ddq), plain, rtol=1e-10, atol=1e-9)
     plain_Y = [torque_regressor(robot, *state) for state in zip(q, dq, ddq, strict=True)]
@@ -57,7 +57,7 @@ def test_torque_is_inertia_velocity_gravity_and_joint_terms(seed: int) -> None:
 @examples
 @given(seeds)
 def test_inertia_matrix_is_symmetric_and_positive_definite(seed: int) -> None:
-    robot, q, _, _ = robot_and_state(seed, joint_models=True)
+    robot, q, _, _ = robot_and_state(seed, terms=True)
     M = kernels.inertia_matrix(robot, q)
     np.testing.assert_allclose(M, M.transpose(0, 2, 1), atol=1e-12 * np.abs(M).max())
     assert np.linalg.eigvalsh(M).min() > 0.0
@@ -89,7 +89,7 @@ def test_momentum_is_inertia_times_velocity(seed: int) -> None:
 @examples
 @given(seeds)
 def test_forward_dynamics_inverts_inverse_dynamics(seed: int) -> None:
-    robot, q, dq, ddq = robot_and_state(seed, joint_models=True)
+    robot, q, dq, ddq = robot_and_state(seed, terms=True)
     tau = kernels.inverse_dynamics(robot, q, dq, ddq)
     np.testing.assert_allclose(kernels.forward_dynamics(robot, q, dq, tau), ddq, rtol=1e-7, atol=1e-7)
 
@@ -97,7 +97,7 @@ def test_forward_dynamics_inverts_inverse_dynamics(seed: int) -> None:
 @examples
 @given(seeds)
 def test_torque_is_linear_in_the_parameters(seed: int) -> None:
-    robot, q, dq, ddq = robot_and_state(seed, joint_models=True)
+    robot, q, dq, ddq = robot_and_state(seed, terms=True)
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=robot.parameter_vector.shape)
     half = robot.parameter_vector - theta
@@ -159,7 +159,7 @@ def test_a_turned_world_turns_nothing(seed: int) -> None:
 
 
 def test_one_state_and_a_batch_agree() -> None:
-    robot, q, dq, ddq = robot_and_state(3, joint_models=True)
+    robot, q, dq, ddq = robot_and_state(3, terms=True)
     batch = {
         "tau": kernels.inverse_dynamics(robot, q, dq, ddq),
         "Y": kernels.regressor(robot, q, dq, ddq),

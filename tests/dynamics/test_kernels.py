@@ -15,7 +15,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.robot.zoo import panda, puma560
-from dynid.terms.joint_models import Viscous
+from dynid.terms.friction import Viscous
 from support.random_robots import random_inertia, random_states
 
 ROBOT = puma560()
@@ -97,7 +97,7 @@ def _flange_twist(robot: Robot, flange: str, q: np.ndarray, dq: np.ndarray) -> t
         (lambda: kernels.kernel(ROBOT, "nonsense"), "there is no kernel"),
         (lambda: kernels.wrench_regressor(ROBOT, "base", Q, DQ, DDQ), "does not move"),
         (lambda: Viscous("a"), "finite number"),  # type: ignore[arg-type]
-        (lambda: ROBOT.with_joint_models(Viscous), "not a joint model"),  # type: ignore[arg-type]
+        (lambda: ROBOT.with_terms(Viscous), "no term of a joint's present state"),  # type: ignore[arg-type]
         (lambda: ROBOT.with_base_orientation(2.0 * np.eye(3)), "not a rotation"),
         (lambda: kernels.inertia_matrix(Robot(name="r", links=(Link(name="a"),), joints=()), np.zeros(0)), "no moving"),
     ],

@@ -17,7 +17,8 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ def planted_run(
 
 
 def with_friction(robot: Robot) -> Robot:
-    return robot.with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.2))
+    return robot.with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.2))
 
 
 @cache

@@ -66,7 +66,7 @@ def test_reversals_that_a_low_pass_moves_are_left_out() -> None:
     assert len(turns) > 50
     assert not any(dry.valid[k : k + 2, joint].any() for k, joint in turns)
     assert dry.valid.mean() > 0.5
-    without = replace(CHOSEN.robot.with_joint_models(dynid.Viscous(1.0)), couplings=())
+    without = replace(CHOSEN.robot.with_terms(dynid.Viscous(1.0)), couplings=())
     assert (clear_of_reversals(run, without).valid == run.valid).all()
     rounded = replace(
         run, derivation=replace(run.derivation, smoothing=replace(run.derivation.smoothing, cutoff_hz=0.1))

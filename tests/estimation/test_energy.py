@@ -9,20 +9,20 @@ import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.features import SmoothSign
 from dynid.estimation.linear.energy import Energy, energy_balances
 from dynid.estimation.linear.integrals import spline_weights
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coupling
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import SmoothSign
 
 from .planted import arm, coverage, equations_of, planted_run, silent, still, truth, with_friction
 
 
 def coupled() -> Robot:
     robot = zoo.ddarm()
-    return robot.with_joint_models(
-        *with_friction(robot).moving_joints[0].models,
+    return robot.with_terms(
+        *with_friction(robot).moving_joints[0].terms,
         Coupling({robot.joint_names[1]: 1.0, robot.joint_names[2]: 0.5}, rotor_inertia=0.2, viscous=0.3, coulomb=0.4),
     )
 
@@ -70,7 +70,7 @@ def test_masked_samples_and_gaps_are_left_out() -> None:
 
 def test_features_do_work_as_well() -> None:
     run = planted_run(arm(), samples=3000)
-    feature = SmoothSign(1, 0.5)
+    feature = SmoothSign(joint=1, scale=0.5)
     effort = run.effort.copy()
     effort[:, 1] += 3.0 * np.tanh(run.dq[:, 1] / 0.5)
     equations = build_equations(arm(), replace(run, effort=effort), terms=[feature])

@@ -14,10 +14,11 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from estimation.planted import planted_run
 
-ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 LINKS = [body.joint.child for body in ROBOT.bodies]
 
 
@@ -87,7 +88,7 @@ def test_every_body_is_possible_and_near_the_truth() -> None:
     assert estimate.standard is not None
     robot = ROBOT.with_parameters(estimate.standard)
     assert all(body.inertia.is_physical for body in robot.bodies)
-    assert all(v >= 0.0 for j in robot.moving_joints for m in j.models[:2] for v in m.values)
+    assert all(v >= 0.0 for j in robot.moving_joints for m in j.terms[:2] for v in [m.value])
     np.testing.assert_allclose(equations.base.project(estimate.standard), estimate.values, atol=1e-9)
 
 
@@ -128,7 +129,7 @@ def test_settings_without_meaning_are_refused() -> None:
 @pytest.mark.parametrize("noise", [0.0, 1e-6])
 def test_torques_without_noise(noise: float) -> None:
     """Rounding is all that is left over; the prior's weight must not be chosen by its sign."""
-    prior = zoo.ur10e().with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    prior = zoo.ur10e().with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
     planted = prior.with_parameters(1.2 * prior.parameter_vector)
     equations = build_equations(prior, planted_run(planted, noise=noise))
     estimate = FeasibleWLS().solve(equations)

@@ -31,7 +31,8 @@ from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.studies.compare.condition import Condition
 from dynid.studies.compare.trial import Setting, make_trial, planted_robot
-from dynid.terms.joint_models import RotorInertia, Viscous
+from dynid.terms.friction import Viscous
+from dynid.terms.motors import RotorInertia
 
 from .planted import planted_run
 
@@ -40,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def robot() -> Robot:
-    return zoo.ddarm().with_joint_models(RotorInertia(0.1), Viscous(0.5))
+    return zoo.ddarm().with_terms(RotorInertia(0.1), Viscous(0.5))
 
 
 @cache
@@ -152,7 +153,7 @@ def test_a_step_follows_the_forward_dynamics() -> None:
 
 
 def test_linearisation_against_differences() -> None:
-    arm = zoo.puma560().with_joint_models(RotorInertia(0.1), Viscous(0.5))
+    arm = zoo.puma560().with_terms(RotorInertia(0.1), Viscous(0.5))
     base = base_parameters(arm)
     beta = base.project(arm.parameter_vector)
     evaluate = linearisation(arm, base)

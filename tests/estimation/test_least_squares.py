@@ -17,10 +17,11 @@ from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from estimation.planted import arm, planted_run
 
-ROBOT = zoo.puma560().with_joint_models(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ROBOT = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 ESTIMATORS: list[Estimator] = [OLS(), WLS(), PriorWLS(), FeasibleWLS()]
 
 
@@ -80,11 +81,11 @@ def test_joints_must_match() -> None:
 
 
 def test_dependent_columns_are_reported() -> None:
-    robot = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+    robot = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
     run = planted_run(robot, noise=0.01)
-    from dynid.estimation.features import SaturatingViscous
+    from dynid.terms.friction import SaturatingViscous
 
-    twice = build_equations(robot, run, terms=[SaturatingViscous(0), SaturatingViscous(0)])
+    twice = build_equations(robot, run, terms=[SaturatingViscous(joint=0), SaturatingViscous(joint=0)])
     estimate = WLS().solve(twice)
     assert estimate.undetermined[-2:].all()
     assert np.isfinite(estimate.stderr[:-2]).all()

@@ -28,7 +28,8 @@ from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.studies.compare.trial import planted_robot
-from dynid.terms.joint_models import RotorInertia, Viscous
+from dynid.terms.friction import Viscous
+from dynid.terms.motors import RotorInertia
 
 from .planted import arm, equations_of, experiment, planted_run, still, truth
 
@@ -200,7 +201,7 @@ def test_noise_that_the_law_answers_to_is_modelled() -> None:
 
 def test_held_torques_act_half_a_control_period_late() -> None:
     """A law at 500 Hz logged at 100 Hz: taken as acting at once, its torques look like too little friction."""
-    robot = zoo.ddarm().with_joint_models(RotorInertia(0.1), Viscous(0.5))
+    robot = zoo.ddarm().with_terms(RotorInertia(0.1), Viscous(0.5))
     reference = ReferenceMotion.of(sum_of_sines(3, amplitude=0.8, period_s=4.0), rate_hz=500.0, duration_s=4.0)
     loop = Loop(law=assumed_law(robot, 3.0), reference=reference)
     run, rng = simulate_loop(robot, loop, every=5), np.random.default_rng(0)

@@ -88,9 +88,7 @@ def test_the_memory_at_the_start_is_found_from_torques() -> None:
 
 
 def test_positions_do_not_tell_an_offset_from_what_a_law_remembered() -> None:
-    robot = CHOSEN.prior.with_joint_models(
-        dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset()
-    )
+    robot = CHOSEN.prior.with_terms(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset())
     equations = dynid.build_equations(robot, cut_log(0, True).experiments)
     with pytest.raises(dynid.IdentifiabilityError, match="OFF1, OFF2, OFF3 from where the simulation started"):
         brought(dynid.CLOE(), True).solve(equations)

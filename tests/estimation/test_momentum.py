@@ -14,7 +14,7 @@ from dynid.estimation.linear.momentum import Momentum, lagrangian_slope
 from dynid.kernels import energy_regressor
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import RotorInertia
+from dynid.terms.motors import RotorInertia
 
 from .planted import arm, coverage, equations_of, planted_run, silent, still, truth
 
@@ -93,4 +93,4 @@ def test_open_and_unsupported_data() -> None:
     with pytest.raises(ArgumentError):
         Momentum(interval_s=float("nan"))
     with pytest.raises(ArgumentError, match="no momentum"):
-        Momentum().solve(equations_of(zoo.ddarm().with_joint_models(Nonlinear())))
+        Momentum().solve(equations_of(zoo.ddarm().with_terms(Nonlinear())))

@@ -19,10 +19,11 @@ from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 from estimation.planted import arm, coverage, planted_run
 
-ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 BASE = base_parameters(ROBOT)
 TRUTH = BASE.project(ROBOT.parameter_vector)
 RUNS = 60

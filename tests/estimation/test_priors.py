@@ -17,10 +17,11 @@ from dynid.estimation.physical.prior_distance import Distance, prior_residual
 from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 from estimation.planted import planted_run
 
-ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 LINKS = [body.joint.child for body in ROBOT.bodies]
 DISTANCES: tuple[Distance, ...] = ("pull-back", "euclidean", "entropic", "geometric")
 

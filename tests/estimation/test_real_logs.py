@@ -35,7 +35,7 @@ def log(name: str, robot: Robot | None = None) -> Recording:
 def test_tx40_friction_is_the_circulated_one() -> None:
     robot = dynid.read_urdf(DATASETS / "tx40" / "tx40_mdh_modified.urdf")
     wrist = dict.fromkeys(robot.joint_names[-2:], 1.0)
-    robot = robot.with_joint_models(*PLAIN, dynid.Coupling(wrist))
+    robot = robot.with_terms(*PLAIN, dynid.Coupling(wrist))
     run = dynid.process(log("tx40", robot), cutoff_hz=60.0, dead_band=0.02)
     estimate = dynid.WLS().solve(dynid.build_equations(robot, run, band_hz=30.0))
     found = dict(zip(estimate.names, estimate.values, strict=True))
@@ -47,7 +47,7 @@ def test_tx40_friction_is_the_circulated_one() -> None:
 def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
     path = DATASETS / "panda_unisa" / "panda.urdf"
     fingers = re.findall(r'<joint[^>]*name="([^"]*finger[^"]*)"', path.read_text())
-    robot = dynid.read_urdf(path, locked=dict.fromkeys(fingers, 0.0)).with_joint_models(*PLAIN)
+    robot = dynid.read_urdf(path, locked=dict.fromkeys(fingers, 0.0)).with_terms(*PLAIN)
     recording = log("panda_unisa")
     clock = source_clock(recording.time, recording.q)
     assert clock is not None

@@ -15,11 +15,11 @@ from dynid.estimation import registry
 from dynid.estimation.equations import Factors, LoopedRuns, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.robot import zoo
-from dynid.terms.joint_models import Viscous
+from dynid.terms.friction import Viscous
 
 from .planted import planted_run, truth
 
-ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5))
+ROBOT = zoo.cylindrical().with_terms(Viscous(0.5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def test_equations_of_the_wrong_stage_are_refused() -> None:
     with pytest.raises(dynid.ArgumentError, match="both sides of these equations are low-passed"):
         mine.solve(dynid.build_equations(ROBOT, planted_run(ROBOT), band_hz=5.0))
     with pytest.raises(dynid.ArgumentError, match="these equations have the terms FVA1"):
-        mine.solve(dynid.build_equations(ROBOT, planted_run(ROBOT), terms=[dynid.AsymmetricViscous(0)]))
+        mine.solve(dynid.build_equations(ROBOT, planted_run(ROBOT), terms=[dynid.AsymmetricViscous(joint=0)]))
     with pytest.raises(dynid.ArgumentError, match="DIDIM needs experiments with their control loops"):
         dynid.DIDIM().solve(whole)
 

@@ -9,26 +9,29 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.features import Feature, Hysteresis, LaggedSign, SaturatingViscous, SmoothSign, Stribeck
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.scales import fitted_scales
 from dynid.robot import zoo
-from dynid.terms.joint_models import Offset, Viscous
+from dynid.terms.base import Term
+from dynid.terms.friction import SaturatingViscous, SmoothSign, Stribeck, Viscous
+from dynid.terms.memory import Hysteresis, LaggedSign
+from dynid.terms.motors import Offset
 from estimation.planted import planted_run
 
-ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Offset(0.1))
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Offset(0.1))
 
 
 def test_planted_scales_come_back() -> None:
     run = planted_run(ROBOT, samples=1200, noise=0.02)
-    planted: list[Feature] = [SmoothSign(0, 0.3), Hysteresis(1, 0.08), LaggedSign(2, 0.1), Stribeck(3, 0.4)]
+    shapes = ((SmoothSign, 0.3), (Hysteresis, 0.08), (LaggedSign, 0.1), (Stribeck, 0.4))
+    planted: list[Term] = [kind(joint=j, scale=scale) for j, (kind, scale) in enumerate(shapes)]
     effort = run.effort + feature_torque(ROBOT, planted, np.full(4, 2.0), run)
     guesses = [replace(f, scale=f.scale * factor) for f, factor in zip(planted, (0.4, 2.0, 2.5, 0.5), strict=True)]
-    equations = build_equations(ROBOT, replace(run, effort=effort), terms=[*guesses, SaturatingViscous(0)])
+    equations = build_equations(ROBOT, replace(run, effort=effort), terms=[*guesses, SaturatingViscous(joint=0)])
     found = fitted_scales(equations).terms
     for mine, true in zip(found, planted, strict=False):
         assert mine.scale == pytest.approx(true.scale, rel=0.1), mine.name
-    assert found[-1] == SaturatingViscous(0)
+    assert found[-1] == SaturatingViscous(joint=0)
 
 
 def test_spans_without_meaning_are_refused() -> None:

@@ -10,21 +10,22 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.estimation.features import LaggedSign, SaturatingViscous
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import ForwardSelection
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
+from dynid.terms.memory import LaggedSign
+from dynid.terms.motors import Offset
 from estimation.planted import planted_run
 
-ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 
 
 def test_a_planted_term_is_kept_and_noise_is_not() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.05)
-    features = [SaturatingViscous(joint) for joint in range(ROBOT.dof)]
+    features = [SaturatingViscous(joint=joint) for joint in range(ROBOT.dof)]
     planted = run.effort + feature_torque(ROBOT, features, np.ones(ROBOT.dof), run)
     fit = identify(ROBOT, replace(run, effort=planted), Recipe.bare(selection=ForwardSelection()))
     assert fit.selection is not None
@@ -45,7 +46,7 @@ def test_nothing_is_kept_where_the_model_is_right() -> None:
 
 def test_memory_is_found() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.02)
-    features = [LaggedSign(joint, 0.1) for joint in range(ROBOT.dof)]
+    features = [LaggedSign(joint=joint, scale=0.1) for joint in range(ROBOT.dof)]
     planted = run.effort + feature_torque(ROBOT, features, np.full(ROBOT.dof, 2.0), run)
     fit = identify(ROBOT, replace(run, effort=planted), Recipe.bare(selection=ForwardSelection()))
     assert any(feature in fit.terms for feature in features)
@@ -63,6 +64,6 @@ def test_a_single_joint_has_candidates_too(tmp_path: Path) -> None:
         '<inertia ixx="0.1" iyy="0.1" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'
         '<joint name="j1" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>'
     )
-    robot = dynid.read_urdf(file).with_joint_models(Viscous(0.5), Coulomb(0.4))
+    robot = dynid.read_urdf(file).with_terms(Viscous(0.5), Coulomb(0.4))
     fit = identify(robot, planted_run(robot, samples=2000, noise=0.02), Recipe.bare(selection=ForwardSelection()))
     assert fit.terms == ()

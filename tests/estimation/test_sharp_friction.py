@@ -49,7 +49,7 @@ def test_light_joints_get_gentler_friction_than_heavy_ones() -> None:
 
 
 def test_every_joint_fades_at_its_own_speed() -> None:
-    robot = dynid.robots.gautier_khalil_3r().with_joint_models(dynid.Coulomb(1.0))
+    robot = dynid.robots.gautier_khalil_3r().with_terms(dynid.Coulomb(1.0))
     speeds = (0.1, 0.01, 0.001, 1.0)
     columns = tuple(k for k, name in enumerate(dynid.parameter_layout(robot).names) if name.startswith("FC"))
     evaluate = dynid.tape.compile_tape(Arm(robot, columns, speeds).motion_columns())

@@ -25,9 +25,10 @@ from dynid.processing.process import Processing, process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.streaming import process_stream
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
-ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3), Offset(0.1))
+ROBOT = zoo.cylindrical().with_terms(Viscous(0.5), Coulomb(0.3), Offset(0.1))
 FACTORS = [OLS(), WLS(), FeasibleWLS(), Ridge(), LinkByLink()]
 OPTIONS = Processing(cutoff_hz=10.0, rest=None)
 

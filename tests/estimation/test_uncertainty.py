@@ -20,10 +20,11 @@ from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from estimation.planted import planted_run
 
-TRUTH = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+TRUTH = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 LINKS = [body.joint.child for body in TRUTH.bodies]
 RUNS = 20
 BASE = base_parameters(TRUTH)
@@ -106,7 +107,7 @@ def test_what_the_data_know_alone_is_never_the_priors() -> None:
     Plain least squares, which has never heard of the prior, finds the same values with the same spread.
     """
     usual = (RotorInertia(0.5), Viscous(0.5), Coulomb(0.4), Offset(0.1))
-    truth = zoo.puma560().with_joint_models(*usual)
+    truth = zoo.puma560().with_terms(*usual)
     theta = truth.parameter_vector.copy()
     theta[:60], theta[60:] = 1.3 * theta[:60], 0.0
     run = planted_run(truth, samples=1000)

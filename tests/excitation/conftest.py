@@ -11,7 +11,8 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
-from dynid.terms.joint_models import Coulomb, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
 
 
 def link(rng: np.random.Generator, mass: float) -> Inertia:
@@ -48,7 +49,7 @@ def arm(seed: int = 0, joints: int = 4, *, tight: bool = False) -> Robot:
         )
         inertias.append(link(rng, rng.uniform(1, 8) / (j + 1)))
     robot = from_dh(rows, degrees=True, name=f"arm{seed}", inertias=inertias, limits=limits)
-    return robot.with_joint_models(RotorInertia(0.1), Viscous(1.0), Coulomb(2.0))
+    return robot.with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(2.0))
 
 
 def all_limits(robot: Robot) -> MotionLimits:

@@ -15,7 +15,7 @@ from dynid.excitation.measured import LoadTorques, LoadWrench, Measured
 from dynid.kernels import regressor, wrench_regressor
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, ur10
-from dynid.terms.joint_models import Coupling
+from dynid.terms.coupling import Coupling
 
 from .conftest import arm
 
@@ -86,7 +86,7 @@ def test_loads_on_the_base_and_noise_of_zero_are_refused(robot: Robot) -> None:
 
 
 def test_coupled_joints_in_several_processes() -> None:
-    robot = arm(0).with_joint_models(Coupling({"joint1": 1.0, "joint3": -0.5}, rotor_inertia=0.1))
+    robot = arm(0).with_terms(Coupling({"joint1": 1.0, "joint3": -0.5}, rotor_inertia=0.1))
     effort = SearchSettings(starts=1, iterations=3, outer=1)
     alone, shared = (design_excitation(robot, settings=replace(effort, starts=2, processes=n)) for n in (1, 2))
     assert np.array_equal(alone.trajectory.coefficients, shared.trajectory.coefficients)

@@ -122,7 +122,7 @@ def test_criteria_of_the_whole_matrix_are_refused(robot: Robot, criterion) -> No
 
 
 def test_a_robot_that_cannot_move_is_refused(robot: Robot) -> None:
-    still = replace(robot, joints=tuple(replace(joint, kind="fixed", models=()) for joint in robot.joints))
+    still = replace(robot, joints=tuple(replace(joint, kind="fixed", terms=()) for joint in robot.joints))
     with pytest.raises(ArgumentError, match="no moving joint"):
         design_excitation(still)
 

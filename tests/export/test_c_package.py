@@ -18,7 +18,8 @@ from dynid.export.c.c_package import generate_c
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from support.random_robots import random_robot
 
 SMALL = ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction", "energy", "forward_dynamics"]
@@ -45,7 +46,7 @@ def test_zoo_robots_agree_with_python(name, precision):
     "options", [{"load": "struct"}, {"parameters": "struct"}, {"load": "struct", "parameters": "struct"}]
 )
 def test_parameters_and_loads_change_at_run_time(options):
-    robot = zoo.ddarm().with_joint_models(RotorInertia(0.1), Viscous(1.0), Coulomb(0.5), Offset(0.2))
+    robot = zoo.ddarm().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(0.5), Offset(0.2))
     package = generate_c(robot, base=base_parameters(robot), **options)
     assert max(package.check(200).values()) <= 1e-12
 
@@ -63,7 +64,7 @@ def test_regrouping_that_loses_digits_is_refused_with_loads_too(row):
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("seed", range(2))
 def test_random_robots_agree_with_python(seed):
-    robot = random_robot(seed, joints=3, tree=seed % 2 == 0, joint_models=True)
+    robot = random_robot(seed, joints=3, tree=seed % 2 == 0, terms=True)
     assert max(generate_c(robot, SMALL).check(200).values()) <= 1e-12
 
 
@@ -164,7 +165,7 @@ def test_package_installs_for_other_projects(tmp_path):
 
 @pytest.mark.usefixtures("compiler")
 def test_symbols_sanitizers_and_cpp(tmp_path, compiler):
-    robot = random_robot(3, joints=3, joint_models=True)
+    robot = random_robot(3, joints=3, terms=True)
     package = generate_c(robot, ["gravity", "friction"], name="arm", parameters="struct")
     folder = package.write(tmp_path)
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"]

@@ -17,12 +17,13 @@ from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.zoo import gautier_khalil_3r
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 
 @pytest.fixture(scope="module")
 def fit():
-    robot = gautier_khalil_3r().with_joint_models(RotorInertia(0.3), Viscous(2.0), Coulomb(3.0), Offset(0.2))
+    robot = gautier_khalil_3r().with_terms(RotorInertia(0.3), Viscous(2.0), Coulomb(3.0), Offset(0.2))
     return identify(
         robot, process(simulate_experiment(robot, sum_of_sines(3), rate_hz=200, duration_s=10.0)), Recipe.bare()
     )

@@ -55,7 +55,7 @@ def test_the_counts_are_those_of_the_text(name, options):
 
 
 def test_puma260_costs_less_than_in_the_paper():
-    links = zoo.puma260().with_joint_models()  # velocity torques are those of the links
+    links = zoo.puma260().with_terms()  # velocity torques are those of the links
     package = generate_c(zoo.puma260(), ["velocity_torque"])
     assert within(cost(package, "background_inertia"), (93, 56))  # the paper: 98/70
     assert within(cost(generate_c(links, ["velocity_torque"]), "velocity_torque"), (115, 69))  # the paper: 140/110

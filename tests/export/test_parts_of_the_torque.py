@@ -19,7 +19,8 @@ from dynid.export.c.c_pruning import prune
 from dynid.export.c.c_reference import reference
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
 from support.random_robots import random_robot
 
@@ -27,9 +28,9 @@ pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle here")
 PARTS = ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction", "energy", "forward_dynamics"]
 MODELS = (RotorInertia(0.7), Viscous(0.4), Coulomb(0.9), Offset(0.3))
 ROBOTS = {
-    "scara": zoo.scara().with_joint_models(*MODELS),
-    "a sliding joint on the base": random_robot(0, tree=True, joint_models=True),  # the third of seven
-    "a tree": random_robot(9, joints=3, tree=True, joint_models=True),
+    "scara": zoo.scara().with_terms(*MODELS),
+    "a sliding joint on the base": random_robot(0, tree=True, terms=True),  # the third of seven
+    "a tree": random_robot(9, joints=3, tree=True, terms=True),
 }
 BASE = {"parameters": "struct", "base": True}
 OPTIONS = [{}, {"load": "struct"}, {"parameters": "struct"}, {"precision": "float"}, BASE, {**BASE, "load": "struct"}]

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import DataError
-from dynid.estimation.features import SmoothSign
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.load_features import LoadFriction, Reference
 from dynid.export.result_file import read_result, write_result
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
@@ -22,11 +20,14 @@ from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
 from dynid.robot.zoo import stanford
-from dynid.terms.joint_models import Coulomb, Coupling, Viscous
+from dynid.terms.base import Reference
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import Coulomb, SmoothSign, Viscous
+from dynid.terms.load_dependent import LoadFriction
 
 
 def robot() -> Robot:
-    plain = stanford().with_joint_models(Viscous(0.5), Coulomb(0.3))
+    plain = stanford().with_terms(Viscous(0.5), Coulomb(0.3))
     return plain.with_couplings(Coupling({plain.joint_names[4]: 1.0, plain.joint_names[5]: -1.0}))
 
 
@@ -41,7 +42,10 @@ def run(seed: int) -> Experiment:
 @pytest.fixture(scope="module")
 def fit() -> Identification:
     reference = Reference(robot().parameter_vector)
-    features = [SmoothSign(0, 0.05), LoadFriction(SmoothSign(1, 0.1), reference)]
+    features = [
+        SmoothSign(joint=0, scale=0.05),
+        LoadFriction(friction=SmoothSign(joint=1, scale=0.1), reference=reference),
+    ]
     return identify(robot(), run(0), Recipe.bare(), estimator=WLS(), terms=features)
 
 

@@ -13,7 +13,8 @@ from dynid.export.c.c_check import FLAGS
 from dynid.export.c.c_package import generate_c
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia
+from dynid.terms.friction import Coulomb
+from dynid.terms.motors import Offset, RotorInertia
 
 PROGRAM = """
 #include <stdio.h>
@@ -97,7 +98,7 @@ def test_the_header_says_where_the_potential_energy_has_another_zero():
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("options", [{}, {"load": "struct"}, {"parameters": "struct", "precision": "float"}], ids=str)
 def test_the_check_covers_the_torque_by_two_rates(options):
-    robot = zoo.scara().with_joint_models(RotorInertia(0.3), Coulomb(2.0), Offset(0.5))
+    robot = zoo.scara().with_terms(RotorInertia(0.3), Coulomb(2.0), Offset(0.5))
     package = generate_c(robot, ["gravity"], name="arm", **options)
     assert package.check(50)["two_rate"] <= package.tolerance
     source = package.files["arm_two_rate.c"]

@@ -12,8 +12,8 @@ from dynid.robot.model import Robot
 from support.random_robots import random_robot, random_states
 
 RANDOM = {
-    "serial": random_robot(3, joints=4, joint_models=True),
-    "tree": random_robot(11, joints=6, tree=True, joint_models=True),
+    "serial": random_robot(3, joints=4, terms=True),
+    "tree": random_robot(11, joints=6, tree=True, terms=True),
     "one joint": random_robot(5, joints=1),
     "no models": random_robot(8, joints=5),
 }

@@ -17,7 +17,8 @@ from dynid.tape import Tape, record
 from dynid.tape.llvm import backend as llvm_backend
 from dynid.tape.llvm import pullback as llvm_pullback
 from dynid.tape.llvm.engine import host
-from dynid.terms.joint_models import Offset, Viscous
+from dynid.terms.friction import Viscous
+from dynid.terms.motors import Offset
 
 
 def rows(robot: Robot) -> tuple[Tape, list[Any]]:
@@ -35,7 +36,7 @@ def rows(robot: Robot) -> tuple[Tape, list[Any]]:
 
 @pytest.fixture(scope="module")
 def robot() -> Robot:
-    return zoo.gautier_khalil_3r().with_joint_models(Viscous(), Offset())
+    return zoo.gautier_khalil_3r().with_terms(Viscous(), Offset())
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])

@@ -14,7 +14,8 @@ from dynid.errors import ArgumentError, DataError
 from dynid.information import METHODS, Information, precondition, reduce_samples, reduce_stream
 from dynid.information import chunks as chunking
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 from .problems import ROBOTS, Log, independent_columns, random_log
 
@@ -240,7 +241,7 @@ def test_runs_are_numbered_on() -> None:
 
 def badly_conditioned(condition: float) -> tuple[Log, tuple[int, ...]]:
     """A log of such small motions about one posture that the scaled condition number is about the given one."""
-    robot = zoo.puma560().with_joint_models(Viscous(), Coulomb(), Offset())
+    robot = zoo.puma560().with_terms(Viscous(), Coulomb(), Offset())
     columns = independent_columns(robot)
     rng = np.random.default_rng(2)
     posture, waves = rng.normal(size=6), rng.normal(size=(3, 6000, 6))
@@ -289,7 +290,7 @@ def test_a_log_that_begins_at_rest(backend: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_memory_stays_flat() -> None:
-    robot = zoo.puma560().with_joint_models(Viscous(), Coulomb(), Offset())
+    robot = zoo.puma560().with_terms(Viscous(), Coulomb(), Offset())
     states = np.random.default_rng(0).normal(size=(4, 20000, 6))
     reduce_stream(robot, [tuple(states)])  # compiled and cached from here on
     tracemalloc.start()

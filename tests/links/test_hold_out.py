@@ -20,10 +20,11 @@ from dynid.links.validation import validate
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 ROOT = Path(__file__).parents[2]
-ROBOT = zoo.cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3), Offset(0.1))
+ROBOT = zoo.cylindrical().with_terms(Viscous(0.5), Coulomb(0.3), Offset(0.1))
 
 
 @pytest.fixture(scope="module")

@@ -21,10 +21,11 @@ from dynid.links.recipe import Recipe
 from dynid.robot import zoo
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from estimation.planted import planted_run
 
-ROBOT = zoo.puma560().with_joint_models(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ROBOT = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 
 
 def test_identified_robot_predicts() -> None:

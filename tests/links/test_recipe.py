@@ -17,7 +17,8 @@ from dynid.estimation.selection import ForwardSelection
 from dynid.links.recipe import Recipe, add_terms
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.zoo import cylindrical
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
@@ -88,10 +89,10 @@ def test_words_change_a_recipe() -> None:
 
 
 def test_terms_are_added_where_they_are_missing() -> None:
-    robot = cylindrical().with_joint_models(Viscous(0.7))
+    robot = cylindrical().with_terms(Viscous(0.7))
     found = add_terms(robot)
-    assert [type(model) for model in found.moving_joints[0].models] == [RotorInertia, Viscous, Coulomb, Offset]
-    assert found.moving_joints[0].models[1] == Viscous(0.7)
+    assert [type(model) for model in found.moving_joints[0].terms] == [RotorInertia, Viscous, Coulomb, Offset]
+    assert found.moving_joints[0].terms[1] == Viscous(0.7)
     assert add_terms(robot, ()) is robot
 
 
@@ -106,7 +107,7 @@ def values_of(fit: dynid.Identification) -> dict[str, float]:
 
 
 def test_library_and_command_agree_on_a_simulated_log(tmp_path: Path) -> None:
-    robot = cylindrical().with_joint_models(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+    robot = cylindrical().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
     log = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=100, duration_s=8, noise=Noise(effort=0.05))
     assert log.effort is not None
     names = ["t", *(f"q{j}" for j in (1, 2, 3)), *(f"tau{j}" for j in (1, 2, 3))]

@@ -14,10 +14,11 @@ from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import cross_validate, validate
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 from estimation.planted import planted_run
 
-TRUTH = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+TRUTH = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 PRIOR = TRUTH.with_parameters(1.3 * TRUTH.parameter_vector)
 RUNS = [planted_run(TRUTH, noise=0.05, motion=k, seed=k) for k in range(3)]
 

@@ -12,7 +12,7 @@ from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 TX40 = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
 TX40[5, 4] = 32.0
@@ -77,7 +77,7 @@ def test_poses_held_against_gravity_calibrate_the_loaded_joints():
 
 
 def test_a_loaded_and_an_unloaded_run_calibrate_without_knowing_the_robot():
-    friction = dynid.robots.ur10().with_joint_models(Viscous(5.0), Coulomb(8.0))
+    friction = dynid.robots.ur10().with_terms(Viscous(5.0), Coulomb(8.0))
     load = dynid.Inertia.from_com(6.0, (0.0, 0.05, 0.1), 0.02 * np.eye(3))
     link = friction.moving_joints[-1].child
     path = sum_of_sines(6, period_s=5.0, amplitude=0.8, seed=1)

@@ -20,7 +20,8 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 TRUTH = Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004, 0.005, 0.003]))
 ONCE = (Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))
@@ -29,7 +30,7 @@ ONCE = (Viscous(0.8), Coulomb(0.6), Offset(0.1), RotorInertia(0.05))
 @cache
 def arm() -> Robot:
     """A 7-joint arm with friction, offsets and rotors."""
-    return dynid.robots.panda().with_joint_models(*ONCE)
+    return dynid.robots.panda().with_terms(*ONCE)
 
 
 @cache
@@ -103,7 +104,7 @@ def test_one_run_with_a_known_arm() -> None:
 
 
 def test_masses_known_and_friction_not() -> None:
-    frictionless = dynid.robots.panda().with_joint_models(Viscous(), Coulomb(), Offset(), RotorInertia())
+    frictionless = dynid.robots.panda().with_terms(Viscous(), Coulomb(), Offset(), RotorInertia())
     run = run_of(heavy(), noise=0.02)
     deceived = identify_payload(frictionless, loaded=run)
     assert "arm-frictionless" in {finding.code for finding in deceived.findings}

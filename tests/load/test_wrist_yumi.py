@@ -13,7 +13,8 @@ from dynid.load.payload import ArmUncertainty, identify_end_link
 from dynid.load.sensor_checks import check_wrench
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"the real data set is not at {LOG}")
 
@@ -51,7 +52,7 @@ def test_the_turned_sensor_is_proposed_and_so_are_newton_millimetres() -> None:
 
 
 def test_joint_torques_of_an_unknown_arm_tell_two_first_moments_and_no_mass() -> None:
-    robot = yumi().with_joint_models(Viscous(), Coulomb(), Offset())
+    robot = yumi().with_terms(Viscous(), Coulomb(), Offset())
     last = identify_end_link(robot, run(), link=FRAME)
     assert np.isinf(last.mass_stderr)
     assert np.isinf(last.stderr[:6]).all()

@@ -15,14 +15,14 @@ from dynid.loop.integrator.rollout_stage import REACH, RK2, RK3, RK4, Scheme
 from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law, read_law
 from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import LoopSimulator, simulate_loop
-from dynid.loop.smooth_friction import smooth_sign
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.formats.mjcf.write import mjcf_text
+from dynid.terms.smoothing import polynomial_sign
 
 
 def arm(coulomb: float = 0.0) -> dynid.Robot:
     models = [dynid.RotorInertia(0.4), dynid.Viscous(1.0), *([dynid.Coulomb(coulomb)] if coulomb else [])]
-    return dynid.robots.puma560().with_joint_models(*models)
+    return dynid.robots.puma560().with_terms(*models)
 
 
 def motion(robot: dynid.Robot, duration: float = 1.0, rate_hz: float = 500.0) -> ReferenceMotion:
@@ -54,8 +54,8 @@ def test_it_moves_as_mujoco_does() -> None:
     ("rotor", "coulomb", "substeps", "tolerance"), [(0.4, 2.0, 2, 1e-8), (0.02, 4.0, None, 1e-6)], ids=["soft", "stiff"]
 )
 def test_it_moves_as_scipy_integrates(rotor: float, coulomb: float, substeps: int | None, tolerance: float) -> None:
-    rigid = dynid.robots.puma560().with_joint_models(dynid.RotorInertia(rotor), dynid.Viscous(1.0))
-    robot = rigid.with_joint_models(dynid.RotorInertia(rotor), dynid.Viscous(1.0), dynid.Coulomb(coulomb))
+    rigid = dynid.robots.puma560().with_terms(dynid.RotorInertia(rotor), dynid.Viscous(1.0))
+    robot = rigid.with_terms(dynid.RotorInertia(rotor), dynid.Viscous(1.0), dynid.Coulomb(coulomb))
     reference, law = motion(robot, 0.3 if substeps else 0.06), assumed_law(robot, 6.0)
     loop = Loop(law=law, reference=reference, friction_speed=0.1)
     simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), loop, substeps=substeps)
@@ -69,7 +69,7 @@ def test_it_moves_as_scipy_integrates(rotor: float, coulomb: float, substeps: in
         held = law.kp * (reference.q[k] - state[:n]) + law.kd * (reference.dq[k] - state[n:])
 
         def rate(_: float, x: np.ndarray, held: np.ndarray = held) -> np.ndarray:
-            acting = held - coulomb * smooth_sign(x[n:], loop.friction_speed)
+            acting = held - coulomb * polynomial_sign(x[n:], loop.friction_speed)
             return np.concatenate([x[n:], dynid.forward_dynamics(rigid, x[:n], x[n:], acting)])
 
         state = solve_ivp(rate, (0.0, loop.period_s), state, rtol=1e-9, atol=1e-11).y[:, -1]
@@ -88,7 +88,7 @@ def test_accelerations_and_torques_obey_the_inverse_dynamics() -> None:
 def test_energy_is_kept_in_balance(name: str) -> None:
     robot = dynid.robots.get(name)
     if name != "tx40":
-        robot = robot.with_joint_models(dynid.RotorInertia(0.4), dynid.Viscous(1.0), dynid.Coulomb(2.0))
+        robot = robot.with_terms(dynid.RotorInertia(0.4), dynid.Viscous(1.0), dynid.Coulomb(2.0))
     run = simulate_loop(robot, Loop(law=assumed_law(robot, 6.0), reference=motion(robot, 2.0)))
     assert 0.0 < run.energy_error < 1e-6 * run.energy_turned_over
 
@@ -168,7 +168,7 @@ def test_base_parameters_move_the_robot_alike() -> None:
 
 def test_smooth_friction_is_the_sign_beyond_its_speed() -> None:
     v = np.array([-2.0, -0.1, -0.05, 0.0, 0.05, 0.1, 3.0])
-    np.testing.assert_allclose(smooth_sign(v, 0.1), [-1, -1, -0.79296875, 0, 0.79296875, 1, 1], atol=1e-15)
+    np.testing.assert_allclose(polynomial_sign(v, 0.1), [-1, -1, -0.79296875, 0, 0.79296875, 1, 1], atol=1e-15)
 
 
 def test_laws_come_from_toml(tmp_path: Path) -> None:

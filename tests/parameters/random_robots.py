@@ -8,7 +8,7 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.spatial import rotation_from_rpy, transform
-from dynid.terms.joint_models import JointModel
+from dynid.terms.base import StateTerm
 
 QUARTERS = (0.0, np.pi / 2, -np.pi / 2, np.pi)
 
@@ -56,7 +56,7 @@ def gravity_for(random: np.random.Generator, first: DH) -> np.ndarray:
     return np.round(random.normal(size=3), 2) * 5.0
 
 
-def random_serial(seed: int, joints: int, models: tuple[JointModel, ...] = ()) -> Robot:
+def random_serial(seed: int, joints: int, models: tuple[StateTerm, ...] = ()) -> Robot:
     """A serial robot of ``joints`` joints; all its randomness comes from the seed."""
     random = np.random.default_rng(seed)
     style = str(random.choice(["perpendicular", "parallel", "oblique", "coincident", "between"]))
@@ -65,10 +65,10 @@ def random_serial(seed: int, joints: int, models: tuple[JointModel, ...] = ()) -
     if style == "between" and joints >= 3:
         lead = int(random.integers(0, 2)) if joints > 3 else 0
         rows[lead : lead + 3] = _between(random)
-    return from_dh(rows, gravity=gravity_for(random, rows[0]), name=f"random{seed}", joint_models=[models] * joints)
+    return from_dh(rows, gravity=gravity_for(random, rows[0]), name=f"random{seed}", terms=[models] * joints)
 
 
-def random_tree(seed: int, joints: int, models: tuple[JointModel, ...] = ()) -> Robot:
+def random_tree(seed: int, joints: int, models: tuple[StateTerm, ...] = ()) -> Robot:
     """A tree with frames and axes of any kind."""
     random = np.random.default_rng(seed)
     links, connections = [Link(name="base")], []
@@ -89,7 +89,7 @@ def random_tree(seed: int, joints: int, models: tuple[JointModel, ...] = ()) -> 
                 child=f"link{j}",
                 T_parent_joint=T,
                 axis=axis,
-                models=models if kind != "fixed" else (),
+                terms=models if kind != "fixed" else (),
             )
         )
     gravity = gravity_for(random, DH())

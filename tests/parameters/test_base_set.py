@@ -16,34 +16,30 @@ from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sampled_regressor
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coupling, JointModel, Offset, RotorInertia, Viscous
+from dynid.terms.base import StateTerm
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 from .random_robots import random_tree
 
 
-class Cubic(JointModel):
-    """A friction model of the user's own."""
+class Cubic(StateTerm):
+    """A friction term of the user's own."""
 
-    symbols = ("F3",)
-    units = ("N m s^3/rad^3",)
-    physical = (True,)
+    symbol = "F3"
+    base_unit = "N m s^3/rad^3"
+    is_non_negative = True
 
-    @property
-    def values(self):
-        return (0.0,)
-
-    def with_values(self, values):
-        return self
-
-    def columns(self, q, dq, ddq):
-        return (dq * dq * dq,)
+    def formula(self, q, dq, ddq):
+        return dq * dq * dq
 
 
 # --- layout
 
 
 def test_layout_follows_the_parameter_vector():
-    robot = zoo.puma560().with_joint_models(RotorInertia(1.0), Viscous(2.0), Coupling({"joint5": 1.0, "joint6": 1.0}))
+    robot = zoo.puma560().with_terms(RotorInertia(1.0), Viscous(2.0), Coupling({"joint5": 1.0, "joint6": 1.0}))
     layout = parameter_layout(robot)
     assert layout.names[:10] == ("XX1", "XY1", "XZ1", "YY1", "YZ1", "ZZ1", "MX1", "MY1", "MZ1", "M1")
     assert layout.names[60:64] == ("IA1", "FV1", "IA2", "FV2")
@@ -61,7 +57,7 @@ def test_layout_follows_the_parameter_vector():
 
 
 def test_prismatic_joint_models_have_linear_units():
-    layout = parameter_layout(zoo.stanford().with_joint_models(RotorInertia(), Viscous()))
+    layout = parameter_layout(zoo.stanford().with_terms(RotorInertia(), Viscous()))
     assert layout[layout.index("IA3")].unit == "kg"
     assert layout[layout.index("FV3")].unit == "N s/m"
 
@@ -70,7 +66,7 @@ def test_prismatic_joint_models_have_linear_units():
 
 
 def test_projection_keeps_the_torques():
-    robot = zoo.stanford().with_joint_models(RotorInertia(), Viscous(), Offset())
+    robot = zoo.stanford().with_terms(RotorInertia(), Viscous(), Offset())
     base = base_parameters(robot)
     theta = np.random.default_rng(1).normal(size=(3, len(base.layout)))
     Y = sampled_regressor(robot, random_states(robot, 4))
@@ -129,7 +125,7 @@ def test_rank_gap_is_reported_for_sampled_sets():
 
 
 def test_rotor_inertias_are_grouped_where_they_cannot_be_told_apart():
-    base = base_parameters(zoo.puma560().with_joint_models(RotorInertia()))
+    base = base_parameters(zoo.puma560().with_terms(RotorInertia()))
     relations = dict(zip(base.names, base.combinations, strict=True))
     assert "IA1" in [term.parameter for term in relations["ZZR1"].terms]
     assert "IA2" in [term.parameter for term in relations["ZZR2"].terms]
@@ -138,13 +134,13 @@ def test_rotor_inertias_are_grouped_where_they_cannot_be_told_apart():
 
 def test_vertical_slide_with_rotor_and_offset():
     """Mass, rotor and offset of a vertical slide: two of the three can be known."""
-    robot = zoo.cylindrical().with_joint_models(RotorInertia(), Offset())
+    robot = zoo.cylindrical().with_terms(RotorInertia(), Offset())
     for method in ("closed-form", "minimal-combinations", "structural"):
         assert base_parameters(robot, method).rank == base_parameters(robot, "numeric").rank
 
 
 def test_models_of_the_users_own_are_left_to_the_numbers():
-    robot = zoo.puma560().with_joint_models(Cubic())
+    robot = zoo.puma560().with_terms(Cubic())
     base = base_parameters(robot)
     assert base.method == "numeric"
     assert base.rank == 36 + 6
@@ -164,7 +160,7 @@ def test_locked_joint():
     assert locked.rank == base_parameters(robot, "numeric", locked=["joint3"]).rank < 36
     elsewhere = base_parameters(robot, locked={"joint3": 0.7})
     assert elsewhere.rank == base_parameters(robot, "numeric", locked={"joint3": 0.7}).rank
-    modelled = base_parameters(robot.with_joint_models(Viscous()), locked=["joint3"])
+    modelled = base_parameters(robot.with_terms(Viscous()), locked=["joint3"])
     assert modelled.reasons["FV3"] == "joint 'joint3' is locked"
 
 

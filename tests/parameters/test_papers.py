@@ -187,7 +187,7 @@ def test_puma260_keeps_the_list_of_table_1():
 @pytest.mark.parametrize("method", METHODS)
 def test_puma260_counts(method):
     assert base_parameters(zoo.puma260(), method).rank == 52
-    assert base_parameters(zoo.puma260().with_joint_models(), method).rank == 36
+    assert base_parameters(zoo.puma260().with_terms(), method).rank == 36
 
 
 def test_standard_dh_gives_the_same_base_as_modified():

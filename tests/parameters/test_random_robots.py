@@ -13,7 +13,9 @@ from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import numeric_row_space
 from dynid.parameters.row_space import row_space
 from dynid.parameters.structural import structural_row_space
-from dynid.terms.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 from .comparison import distance, torque_error
 from .random_robots import random_serial, random_tree
@@ -48,7 +50,7 @@ def test_all_methods_agree(seed, joints):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), joints=st.integers(1, 6), models=st.sampled_from(["rotors", "all"]))
-def test_all_methods_agree_with_joint_models(seed, joints, models):
+def test_all_methods_agree_with_terms(seed, joints, models):
     check(random_serial(seed, joints, MODELS[models]))
 
 
@@ -79,7 +81,7 @@ def test_structural_and_numeric_agree_on_couplings(seed):
     if len(turning) < 3:
         return
     pair, triple = {turning[0]: 1.0, turning[1]: -0.5}, {turning[-3]: 1.0, turning[-2]: 2.0, turning[-1]: 0.7}
-    robot = robot.with_joint_models(*MODELS["all"], Coupling(pair), Coupling(triple))
+    robot = robot.with_terms(*MODELS["all"], Coupling(pair), Coupling(triple))
     for options in ({}, {"locked": {robot.joint_names.index(turning[0]): 0.3}}):
         truth, structural = numeric_row_space(robot, **options), structural_row_space(robot, **options)
         assert structural.rank == truth.rank

@@ -17,7 +17,7 @@ from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.report import report_html
 from dynid.robot.zoo import cylindrical
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 from support.browser import CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
@@ -36,7 +36,7 @@ LOOK = """new Promise((tell) => {
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    robot = cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3))
+    robot = cylindrical().with_terms(Viscous(0.5), Coulomb(0.3))
     runs = [
         process(
             simulate_experiment(robot, sum_of_sines(3, seed=k), rate_hz=200, duration_s=8, noise=Noise(effort=0.05))

@@ -15,14 +15,14 @@ from dynid.links.validation import validate
 from dynid.report.run_comparison import Side, comparison_page
 from dynid.robot.model import Robot
 from dynid.robot.zoo import cylindrical, scara
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 from estimation.planted import planted_run
 
 RUN: dict[str, Any] = {"options": {}, "inputs": [], "versions": {}}
 
 
 def side(name: str, robot: Robot, *, proven: bool) -> Side:
-    truth = robot.with_joint_models(Viscous(0.5), Coulomb(0.3))
+    truth = robot.with_terms(Viscous(0.5), Coulomb(0.3))
     fit = identify(truth, planted_run(truth, samples=300, noise=0.3), Recipe.bare())
     check = validate(fit, planted_run(truth, samples=300, noise=0.9, motion=5)) if proven else None
     return Side(name, result_json(fit, check), RUN, None)

@@ -30,12 +30,12 @@ from dynid.report.provenance import PAPERS
 from dynid.report.report import identification_page, report_html, write_report
 from dynid.report.series import autocorrelate, bin_residuals, joint_torques, mean_over_speed, relative_error, thin
 from dynid.robot.zoo import cylindrical
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 
 @pytest.fixture(scope="module")
 def result() -> tuple[Identification, Validation]:
-    robot = cylindrical().with_joint_models(Viscous(0.5), Coulomb(0.3))
+    robot = cylindrical().with_terms(Viscous(0.5), Coulomb(0.3))
     hostile = replace(robot, name="<script>alert(1)</script>")
     runs = [
         process(

@@ -13,7 +13,9 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.spatial import rotation_from_rpy, transform
-from dynid.terms.joint_models import Coulomb, JointModel, Offset, Viscous
+from dynid.terms.base import StateTerm
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 SOUND = JointLimits(lower=-2, upper=2, velocity=3, effort=50)
 
@@ -28,7 +30,7 @@ def arm(
     inertia: Inertia,
     *,
     limits: JointLimits = SOUND,
-    models: tuple[JointModel, ...] = (),
+    terms: tuple[StateTerm, ...] = (),
     roll: float = 0.0,
     gravity: tuple[float, float, float] = (0, 0, -9.81),
 ) -> Robot:
@@ -41,7 +43,7 @@ def arm(
               T_parent_joint=T) for k in (1, 3)
     ]  # fmt: skip
     middle = Joint(
-        name="joint2", kind="revolute", parent="link1", child="link2", limits=limits, models=models, T_parent_joint=T
+        name="joint2", kind="revolute", parent="link1", child="link2", limits=limits, terms=terms, T_parent_joint=T
     )
     return Robot(name="arm", links=links, joints=(joints[0], middle, joints[1]), gravity=np.array(gravity))
 
@@ -51,7 +53,7 @@ def findings(robot: Robot) -> list[Finding]:
 
 
 def test_a_sound_robot_has_nothing_to_report() -> None:
-    check = check_robot(arm(body(), models=(Viscous(0.1), Coulomb(0.2), Offset(-1.0))))
+    check = check_robot(arm(body(), terms=(Viscous(0.1), Coulomb(0.2), Offset(-1.0))))
     assert check.ok
     assert check.findings == ()
     assert str(check) == "arm: no objections"
@@ -78,7 +80,7 @@ MISTAKES = {
     "zero-effort-limit": (arm(body(), limits=JointLimits(effort=0)), "warning", "joint2", "effort limit is zero"),
     "no-effort-limit": (arm(body(), limits=JointLimits(velocity=1)), "note", "joint2", "no effort limit"),
     "no-travel": (arm(body(), limits=JointLimits(lower=1, upper=1)), "warning", "joint2", "no motion"),
-    "negative-friction": (arm(body(), models=(Viscous(-0.1),)), "error", "joint 'joint2'", "negative"),
+    "negative-friction": (arm(body(), terms=(Viscous(-0.1),)), "error", "joint 'joint2'", "negative"),
     "rounded-angle": (arm(body(), roll=1.5708), "note", "joints joint1, joint2, joint3", "rounded"),
     "unusual-gravity": (arm(body(), gravity=(0, 0, 0)), "note", "robot", "gravity"),
     "copied-inertia": (arm(body(5.0)), "warning", "links link1, link2", "same mass"),

@@ -22,7 +22,8 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.spatial import inverse_transform, rotation_from_quaternion, transform
-from dynid.terms.joint_models import Coulomb, Coupling, Viscous
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import Coulomb, Viscous
 
 X, Z = 0, 2
 
@@ -120,13 +121,13 @@ def test_inertias_limits_and_models_land_on_their_joints() -> None:
         [DH(), DH(d=1.0)],
         inertias=[Inertia.from_com(1, [0, 0, 0], np.eye(3)), Inertia.from_com(2, [0, 0, 0], np.eye(3))],
         limits=limits,
-        joint_models=[[], [Viscous(3.0)]],
+        terms=[[], [Viscous(3.0)]],
         gravity=(1, 2, 3),
         name="two",
     )
     assert [body.inertia.mass for body in robot.bodies] == [1, 2]
     assert [joint.limits for joint in robot.joints] == limits
-    assert robot.joints[1].models == (Viscous(3.0),)
+    assert robot.joints[1].terms == (Viscous(3.0),)
     assert robot.gravity.tolist() == [1, 2, 3]
 
 
@@ -153,7 +154,7 @@ def test_sigma_is_zero_or_one(sigma: float) -> None:
         (lambda: from_dh([StandardDH()]), "needs DH rows"),
         (lambda: from_dh([DH(), DH()], inertias=[Inertia.zero()]), "1 inertias for 2"),
         (lambda: from_dh([DH()], limits=[JointLimits()] * 2), "2 limits for 1"),
-        (lambda: from_dh([DH()], joint_models=[]), "0 joint_models"),
+        (lambda: from_dh([DH()], terms=[]), "0 terms"),
         (lambda: from_dh([DH()], gravity=(0, 0)), "shape"),
         (lambda: from_dh([DH()], gravity=(0, 0, np.nan)), "finite"),
     ],
@@ -187,7 +188,7 @@ def serial_robots(draw: st.DrawFn) -> Robot:
                 child=f"l{j}",
                 T_parent_joint=T_before @ T_axis @ T_axis_frame,
                 axis=T_axis_frame[:3, :3].T @ np.array([0, 0, 1.0]),
-                models=(Viscous(0.1 * j), Coulomb(0.2)),
+                terms=(Viscous(0.1 * j), Coulomb(0.2)),
             )
         )
         links.append(Link(name=f"l{j}", inertia=random_inertia(rng)))
@@ -252,12 +253,12 @@ def test_a_prismatic_axis_is_moved_to_its_neighbours() -> None:
 
 def test_names_limits_models_and_couplings_are_carried_over() -> None:
     robot = from_dh([DH(), DH(alpha=1.0), DH(d=1.0)], limits=[JointLimits(upper=j) for j in (1, 2, 3)])
-    robot = robot.with_joint_models(Viscous(1.0), Coupling({"joint2": 1.0, "joint3": 2.0}))
+    robot = robot.with_terms(Viscous(1.0), Coupling({"joint2": 1.0, "joint3": 2.0}))
     robot = replace(robot, joints=tuple(replace(j, kind="continuous") for j in robot.joints))
     new = modified_dh(robot).robot
     assert new.joint_names == robot.joint_names
     assert [j.limits for j in new.joints] == [j.limits for j in robot.joints]
-    assert [j.models for j in new.joints] == [j.models for j in robot.joints]
+    assert [j.terms for j in new.joints] == [j.terms for j in robot.joints]
     assert [j.kind for j in new.joints] == ["continuous"] * 3
     assert new.couplings == robot.couplings
 

@@ -36,13 +36,13 @@ def write_rows(robot, path, *, force=False):
 
 @pytest.mark.parametrize("ending", [ending for row in FORMATS for ending in row.endings])
 def test_every_format_reads_what_it_writes(ending: str, tmp_path: Path) -> None:
-    robot = dynid.robots.scara().with_joint_models(dynid.RotorInertia(0.5))
+    robot = dynid.robots.scara().with_terms(dynid.RotorInertia(0.5))
     path = tmp_path / f"arm{ending}"
     write_robot(robot, path)
     again = read_robot(path)
     q = np.random.default_rng(1).normal(size=robot.dof)
-    expected = dynid.inertia_matrix(robot.with_joint_models(), q)
-    np.testing.assert_allclose(dynid.inertia_matrix(again.with_joint_models(), q), expected, atol=1e-9)
+    expected = dynid.inertia_matrix(robot.with_terms(), q)
+    np.testing.assert_allclose(dynid.inertia_matrix(again.with_terms(), q), expected, atol=1e-9)
     with pytest.raises(ExportError, match="exists"):
         write_robot(robot, path)
     write_robot(robot, path, force=True)

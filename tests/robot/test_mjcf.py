@@ -12,7 +12,8 @@ from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about, transform
-from dynid.terms.joint_models import Coulomb, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
 
 ARM = Path(__file__).parent / "data" / "arm.xml"
 VISUALS = ('<asset><mesh name="hull" file="../../../etc/passwd"/></asset>', '<geom class="visual" mesh="hull"/>')
@@ -91,7 +92,7 @@ def test_numbers_agree_with_mujoco(arm: Robot, mujoco: Any) -> None:
     kinds = {RotorInertia: model.dof_armature, Viscous: model.dof_damping, Coulomb: model.dof_frictionloss}
     for column, joint in enumerate(arm.moving_joints):
         assert model.joint(column).name in (joint.name, "")
-        present = {type(m): m.values[0] for m in joint.models}
+        present = {type(m): m.value for m in joint.terms}
         assert all(present.get(kind, 0.0) == values[column] for kind, values in kinds.items())
         if model.jnt_limited[column]:
             np.testing.assert_allclose([joint.limits.lower, joint.limits.upper], model.jnt_range[column])
@@ -158,7 +159,7 @@ def test_defaults_follow_class_and_childclass() -> None:
         ('<frame childclass="b"><joint/></frame>', ""): (RotorInertia(2.0), Viscous(3.0)),
     }
     for (inside, body), models in cases.items():
-        assert parse_mjcf(one_body(inside, default, body)).moving_joints[0].models == models
+        assert parse_mjcf(one_body(inside, default, body)).moving_joints[0].terms == models
 
 
 @pytest.mark.parametrize(

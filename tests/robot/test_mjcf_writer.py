@@ -18,7 +18,8 @@ from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
 from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
 
 DATA = Path(__file__).parent / "data"
 ARM = DATA / "arm.xml"
@@ -36,7 +37,7 @@ def with_new_numbers(robot: Robot) -> Robot:
         robot,
         links=tuple(replace(link, inertia=random_inertia(rng)) if link.inertia.mass else link for link in robot.links),
         joints=tuple(
-            replace(joint, models=tuple(model.with_values([rng.uniform(0.1, 2.0)]) for model in joint.models))
+            replace(joint, terms=tuple(term.with_value(rng.uniform(0.1, 2.0)) for term in joint.terms))
             for joint in robot.joints
         ),
     )
@@ -49,7 +50,7 @@ def arm() -> Robot:
 
 @pytest.fixture
 def renewed(arm: Robot) -> Robot:
-    return with_new_numbers(arm.with_joint_models(RotorInertia(), Viscous(), Coulomb()))
+    return with_new_numbers(arm.with_terms(RotorInertia(), Viscous(), Coulomb()))
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def assert_same_numbers(robot: Robot, mujoco: Any, model: Any, bodies: Sequence[
         assert body.mass[0] == pytest.approx(inertia.mass, rel=1e-12)
         np.testing.assert_allclose(body.ipos, inertia.com, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(tensor, inertia.about_com, rtol=0, atol=1e-12 * np.abs(tensor).max())
-    expected = np.array([[m.values[0] for m in joint.models] for joint in robot.moving_joints])
+    expected = np.array([[m.value for m in joint.terms] for joint in robot.moving_joints])
     np.testing.assert_array_equal(
         np.column_stack([model.dof_armature, model.dof_damping, model.dof_frictionloss]), expected
     )
@@ -158,7 +159,7 @@ def test_fresh_file_from_mjcf(renewed: Robot, mujoco: Any) -> None:
 
 def test_fresh_file_from_urdf(mujoco: Any) -> None:
     robot = read_urdf(DATA / "arm.urdf", locked={"gripper": 0.0}, gravity=(1.0, 2.0, -9.0))
-    robot = with_new_numbers(robot.with_joint_models(RotorInertia(), Viscous(), Coulomb()))
+    robot = with_new_numbers(robot.with_terms(RotorInertia(), Viscous(), Coulomb()))
     text = mjcf_text(robot)
     model = mujoco.MjModel.from_xml_string(text)
     assert_same_numbers(robot, mujoco, model, ["upper", "fore", "slider", "tool", "finger"])
@@ -179,7 +180,7 @@ def test_existing_file_is_kept_unless_forced(arm: Robot, tmp_path: Path) -> None
 
 def test_nan_is_never_written(arm: Robot) -> None:
     with pytest.raises(ArgumentError, match="finite"):
-        mjcf_text(arm.with_joint_models(Coulomb(float("nan"))))
+        mjcf_text(arm.with_terms(Coulomb(float("nan"))))
 
 
 @pytest.mark.parametrize("option", ["", '<option gravity="0 0 -9"/>', '<option timestep="0.001"/>'])

@@ -14,7 +14,9 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.robot.zoo import panda, tx40
 from dynid.spatial import rotation_from_rpy, transform
-from dynid.terms.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from support.random_robots import random_inertia, random_robot, random_states
 
 seeds = st.integers(0, 10_000)
@@ -93,7 +95,7 @@ def test_what_is_not_a_tree_is_refused_by_name(parts: tuple[str, ...], joints: t
 @settings(max_examples=15, deadline=None)
 @given(seeds)
 def test_parameters_go_in_and_come_out(seed: int) -> None:
-    robot = random_robot(seed, tree=True, joint_models=True)
+    robot = random_robot(seed, tree=True, terms=True)
     theta = np.random.default_rng(seed).normal(size=robot.parameter_vector.size)
     np.testing.assert_allclose(robot.with_parameters(theta).parameter_vector, theta, rtol=1e-9, atol=1e-9)
 
@@ -127,7 +129,7 @@ def test_base_orientation_turns_gravity() -> None:
 
 def test_unknown_names_list_the_known_ones() -> None:
     with pytest.raises(ArgumentError, match=r"joint1.*joint7|moving joint"):
-        panda().with_joint_models(Viscous(), joints=["elbow"])
+        panda().with_terms(Viscous(), joints=["elbow"])
     with pytest.raises(ArgumentError, match="Its links are"):
         panda().link("hand_of_god")
     with pytest.raises(ArgumentError, match="moving joint"):
@@ -146,7 +148,7 @@ def test_snapping_makes_rounded_right_angles_exact() -> None:
 
 
 def test_joint_models_give_their_torques() -> None:
-    robot = panda().with_joint_models(RotorInertia(0.5), Viscous(2.0), Coulomb(3.0), Offset(-1.0))
+    robot = panda().with_terms(RotorInertia(0.5), Viscous(2.0), Coulomb(3.0), Offset(-1.0))
     q, dq, ddq = random_states(robot, 6)
     added = kernels.inverse_dynamics(robot, q, dq, ddq) - kernels.inverse_dynamics(panda(), q, dq, ddq)
     np.testing.assert_allclose(added, 0.5 * ddq + 2.0 * dq + 3.0 * np.sign(dq) - 1.0, atol=1e-10)
@@ -164,9 +166,9 @@ def test_a_coupled_wrist_has_the_cross_terms_of_the_tx40() -> None:
 
 
 def test_motor_side_and_joint_side_rotor_inertia() -> None:
-    model = RotorInertia.from_motor(1e-4, gear_ratio=100.0)
-    assert model.reflected == pytest.approx(1.0)
-    assert model.motor_side == pytest.approx(1e-4)
+    term = RotorInertia.from_motor(1e-4, gear_ratio=100.0)
+    assert term.value == pytest.approx(1.0)
+    assert term.motor_side == pytest.approx(1e-4)
 
 
 def test_a_coupling_of_one_joint_is_refused() -> None:

@@ -15,7 +15,8 @@ from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.formats.text_format import description_text, parse_description, parse_text, read_text
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import RotorInertia, Viscous
+from dynid.terms.friction import Viscous
+from dynid.terms.motors import RotorInertia
 
 PRINTED = """
 number_links 6
@@ -59,8 +60,8 @@ def torque(robot: Robot, seed: int = 0) -> np.ndarray:
 
 def without_friction(robot: Robot) -> Robot:
     for joint in robot.moving_joints:
-        rotors = [model for model in joint.models if isinstance(model, RotorInertia)]
-        robot = robot.with_joint_models(*rotors, joints=[joint.name])
+        rotors = [model for model in joint.terms if isinstance(model, RotorInertia)]
+        robot = robot.with_terms(*rotors, joints=[joint.name])
     return robot
 
 
@@ -174,7 +175,7 @@ def test_mutated_text_gives_a_robot_or_our_error(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("robot", "message"),
     [
-        (zoo.puma560().with_joint_models(Viscous()), "rotor inertias only"),
+        (zoo.puma560().with_terms(Viscous()), "rotor inertias only"),
         (zoo.puma560().with_gravity((0, 1, 0)), "gravity"),
         (from_dh([DH(), DH(alpha=1.0, theta=0.3), DH(d=1.0, alpha=1.0)]), "theta offsets"),
     ],

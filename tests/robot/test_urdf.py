@@ -13,7 +13,7 @@ from dynid.robot.formats.urdf import parse_urdf, read_urdf
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
 from dynid.spatial import rotation_from_rpy
-from dynid.terms.joint_models import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, Viscous
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"
 HELD = {"gripper": 0.01}
@@ -67,7 +67,7 @@ def test_a_limit_left_out_beside_another_is_zero() -> None:
 
 
 def test_joint_models_stand_only_where_the_file_has_them(arm: Robot) -> None:
-    assert [joint.models for joint in arm.moving_joints] == [(Viscous(0.5), Coulomb(1.25)), (Coulomb(0.75),), ()]
+    assert [joint.terms for joint in arm.moving_joints] == [(Viscous(0.5), Coulomb(1.25)), (Coulomb(0.75),), ()]
 
 
 def test_locked_joint_stays_at_its_position(arm: Robot) -> None:

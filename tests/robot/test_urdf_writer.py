@@ -17,7 +17,8 @@ from dynid.robot.formats.urdf import parse_urdf, read_urdf, urdf_text, write_urd
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"
 HELD = {"gripper": 0.0}
@@ -39,7 +40,7 @@ def with_new_numbers(robot: Robot, seed: int = 0) -> Robot:
             replace(link, inertia=random_inertia(rng)) if link.inertia.vector.any() else link for link in robot.links
         ),
         joints=tuple(
-            replace(joint, models=tuple(model.with_values([rng.uniform(0.1, 2.0)]) for model in joint.models))
+            replace(joint, terms=tuple(term.with_value(rng.uniform(0.1, 2.0)) for term in joint.terms))
             for joint in robot.joints
         ),
     )
@@ -52,7 +53,7 @@ def arm() -> Robot:
 
 @pytest.fixture
 def renewed(arm: Robot) -> Robot:
-    return with_new_numbers(arm.with_joint_models(*FRICTION))
+    return with_new_numbers(arm.with_terms(*FRICTION))
 
 
 def test_unchanged_robot_gives_the_same_bytes(arm: Robot, tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_numbers_come_back_to_the_last_digits(renewed: Robot) -> None:
     again = parse_urdf(urdf_text(renewed), locked=HELD)
     for link in renewed.links:
         np.testing.assert_allclose(again.link(link.name).inertia.vector, link.inertia.vector, rtol=1e-12, atol=1e-15)
-    assert [joint.models for joint in again.moving_joints] == [joint.models for joint in renewed.moving_joints]
+    assert [joint.terms for joint in again.moving_joints] == [joint.terms for joint in renewed.moving_joints]
 
 
 def test_a_link_that_gains_inertia_gets_an_inertial(arm: Robot) -> None:
@@ -106,7 +107,7 @@ def test_an_inertial_without_origin_gets_one(arm: Robot) -> None:
 
 
 def test_friction_the_robot_has_no_model_for_stays(arm: Robot) -> None:
-    assert urdf_text(arm.with_joint_models(RotorInertia(0.3), Offset(0.1))) == ARM.read_text(encoding="utf-8")
+    assert urdf_text(arm.with_terms(RotorInertia(0.3), Offset(0.1))) == ARM.read_text(encoding="utf-8")
 
 
 # --- re-read by others ------------------------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ def test_pinocchio_reads_the_same_inertias(renewed: Robot) -> None:
         np.testing.assert_allclose(dynamic[1:4], vector[6:9], rtol=1e-12, atol=1e-13)
         scale = np.abs(vector[:6]).max()
         np.testing.assert_allclose(dynamic[[4, 5, 7, 6, 8, 9]], vector[:6], rtol=0, atol=1e-12 * scale)
-        viscous, coulomb = (model.values[0] for model in body.joint.models)
+        viscous, coulomb = (model.value for model in body.joint.terms)
         column = model.joints[index].idx_v
         assert model.damping[column] == viscous
         assert model.upperDryFrictionLimit[column] == coulomb
@@ -147,7 +148,7 @@ def test_mujoco_reads_the_same_inertias(renewed: Robot, tmp_path: Path, monkeypa
             np.testing.assert_allclose(tensor, link.inertia.about_com, rtol=0, atol=1e-12 * scale)
     for joint in renewed.moving_joints:
         column = model.joint(joint.name).dofadr[0]
-        assert [model.dof_damping[column], model.dof_frictionloss[column]] == [m.values[0] for m in joint.models]
+        assert [model.dof_damping[column], model.dof_frictionloss[column]] == [m.value for m in joint.terms]
 
 
 # --- fresh files ------------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_arms_have_limits_and_hold_themselves_up(name: str) -> None:
     limits = [joint.limits for joint in robot.moving_joints]
     assert all(np.isfinite([x.lower, x.upper, x.velocity, x.effort]).all() for x in limits)
     rest = np.zeros(robot.dof)
-    rigid = robot.with_joint_models()
+    rigid = robot.with_terms()
     for q in np.random.default_rng(0).uniform([x.lower for x in limits], [x.upper for x in limits], (50, robot.dof)):
         torque = newton_euler(rigid, rigid.parameter_vector[: 10 * robot.dof + 3 * len(robot.couplings)], q, rest, rest)
         assert (np.abs(torque) < [x.effort for x in limits]).all()
@@ -174,7 +174,7 @@ def test_tx40_is_the_robot_of_its_model_file() -> None:
     path = DATASETS / "tx40" / "tx40_mdh_modified.urdf"
     if not path.is_file():
         pytest.skip("the TX40 data are not here")
-    ours, urdf = zoo.tx40().with_joint_models(), read_urdf(path)
+    ours, urdf = zoo.tx40().with_terms(), read_urdf(path)
     for q, dq, ddq in samples(ours, 5):
         expected = newton_euler(urdf, urdf.parameter_vector, q, dq, ddq)
         theta = np.concatenate([ours.parameter_vector[:60], np.zeros(3)])

@@ -80,8 +80,8 @@ def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: fl
     """A robot of the zoo under a PD law; those without joint models get rotors and friction."""
     robot = dynid.robots.get(name)
     bandwidth, motion = 12.0, sum_of_sines(robot.dof, period_s=5.0, amplitude=FAST_WRIST[: robot.dof], seed=seed)
-    if not any(joint.models for joint in robot.moving_joints):
-        robot = robot.with_joint_models(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
+    if not any(joint.terms for joint in robot.moving_joints):
+        robot = robot.with_terms(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
         bandwidth, motion = 6.0, sum_of_sines(robot.dof, amplitude=0.8, seed=seed)
     reference = dynid.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
     loop = dynid.Loop(law=dynid.assumed_law(robot, bandwidth), reference=reference, friction_speed=friction_speed)

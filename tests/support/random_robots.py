@@ -8,7 +8,8 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.spatial import rotation_from_rpy, transform
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
@@ -30,7 +31,7 @@ def random_robot(
     tree: bool = False,
     prismatic: bool = True,
     fixed: bool = True,
-    joint_models: bool = False,
+    terms: bool = False,
 ) -> Robot:
     """A random robot; half of its axes are coordinate axes. Branches are added depth first, as Pinocchio wants them."""
     rng = np.random.default_rng(seed)
@@ -57,8 +58,8 @@ def random_robot(
     robot = Robot(
         name=f"random{seed}", links=tuple(links), joints=tuple(connections), gravity=9.81 * rng.normal(size=3)
     )
-    if joint_models:
-        robot = robot.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    if terms:
+        robot = robot.with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
         values = robot.parameter_vector.copy()
         values[10 * robot.dof :] = rng.uniform(0.1, 1.0, values.size - 10 * robot.dof)
         robot = robot.with_parameters(values)

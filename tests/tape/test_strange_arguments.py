@@ -17,7 +17,8 @@ from dynid.errors import ArgumentError
 from dynid.robot import zoo
 from dynid.tape import compile_tape, record
 from dynid.tape.llvm.object_cache import ObjectCache
-from dynid.terms.joint_models import JointModel, Viscous
+from dynid.terms.base import StateTerm
+from dynid.terms.friction import Viscous
 
 ROBOT = zoo.tx40()
 STATES = np.random.default_rng(0).normal(size=(3, 4, ROBOT.dof))
@@ -84,12 +85,12 @@ def test_options_that_there_are_not() -> None:
 # --- users' joint models -----------------------------------------------------------------------------------------
 
 
-def cubic(power: int) -> type[JointModel]:
+def cubic(power: int) -> type[StateTerm]:
     """A class of the same name and text whatever it computes."""
 
     class Cubic(Viscous):
-        def columns(self, q: Any, dq: Any, ddq: Any) -> tuple[Any, ...]:
-            return (dq**power,)
+        def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+            return dq**power
 
     return Cubic
 
@@ -97,15 +98,15 @@ def cubic(power: int) -> type[JointModel]:
 class Tuned(Viscous):
     """State that its text does not show."""
 
-    def __init__(self, coefficient: float = 0.0, factor: float = 1.0) -> None:
+    def __init__(self, value: float = 0.0, factor: float = 1.0) -> None:
         object.__setattr__(self, "factor", factor)
-        super().__init__(coefficient)
+        super().__init__(value)
 
-    def with_values(self, values: Any) -> Tuned:
-        return Tuned(float(values[0]), self.factor)  # type: ignore[attr-defined]
+    def with_value(self, value: float) -> Tuned:
+        return Tuned(float(value), self.factor)  # type: ignore[attr-defined]
 
-    def columns(self, q: Any, dq: Any, ddq: Any) -> tuple[Any, ...]:
-        return (self.factor * dq,)  # type: ignore[attr-defined]
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return self.factor * dq  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -114,15 +115,15 @@ class Table(Viscous):
 
     table: Any = None
 
-    def columns(self, q: Any, dq: Any, ddq: Any) -> tuple[Any, ...]:
-        return (float(self.table[1500]) * dq,)
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return float(self.table[1500]) * dq
 
 
 def test_each_users_model_has_its_own_kernel() -> None:
     dq = np.full(ROBOT.dof, 2.0)
     rest = np.zeros(ROBOT.dof)
     low, high = np.zeros(3000), np.where(np.arange(3000) == 1500, 5.0, 0.0)
-    cases: list[tuple[JointModel, float]] = [
+    cases: list[tuple[StateTerm, float]] = [
         (Viscous(1.0), 2.0),
         (cubic(2)(1.0), 4.0),  # type: ignore[call-arg]
         (cubic(3)(1.0), 8.0),  # type: ignore[call-arg]
@@ -133,13 +134,13 @@ def test_each_users_model_has_its_own_kernel() -> None:
     ]
     prints = set()
     for model, expected in cases:
-        robot = ROBOT.with_couplings().with_joint_models(model)
+        robot = ROBOT.with_couplings().with_terms(model)
         column = kernels.regressor(robot, rest, dq, rest)[0, 10 * robot.dof]
         assert column == pytest.approx(expected)
         prints.add(robot.fingerprint)
         assert robot.fingerprint == robot.with_parameters(2.0 * robot.parameter_vector).fingerprint
     assert len(prints) == len(cases)
-    assert ROBOT.with_joint_models(cubic(2)()).fingerprint == ROBOT.with_joint_models(cubic(2)()).fingerprint
+    assert ROBOT.with_terms(cubic(2)()).fingerprint == ROBOT.with_terms(cubic(2)()).fingerprint
 
 
 # --- the cache ---------------------------------------------------------------------------------------------------

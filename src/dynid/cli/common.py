@@ -39,7 +39,7 @@ __all__ = [
     "robot_argument",
     "say_verdict",
     "verb",
-    "with_usual_joint_models",
+    "with_usual_terms",
 ]
 
 
@@ -201,13 +201,12 @@ def make_folder(out: Path) -> None:
         ) from error
 
 
-def with_usual_joint_models(robot: Robot) -> Robot:
+def with_usual_terms(robot: Robot) -> Robot:
     """The robot with rotor inertia, viscous and Coulomb friction and offset in every joint, its own values kept."""
-    from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+    from dynid.terms import usual_terms
 
-    usual = (RotorInertia(), Viscous(), Coulomb(), Offset())
     for joint in robot.moving_joints:
-        own = {type(model): model for model in joint.models}
-        models = [own.pop(type(model), model) for model in usual]
-        robot = robot.with_joint_models(*models, *own.values(), joints=[joint.name])
+        own = {type(term): term for term in joint.terms}
+        terms = [own.pop(type(term), term) for term in usual_terms()]
+        robot = robot.with_terms(*terms, *own.values(), joints=[joint.name])
     return robot

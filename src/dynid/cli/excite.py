@@ -19,7 +19,7 @@ from dynid.cli.common import (
     print_json,
     robot_argument,
     verb,
-    with_usual_joint_models,
+    with_usual_terms,
 )
 from dynid.cli.excite_limits import LimitOptions, limit_options, per_joint, with_known_limits
 from dynid.cli.progress import progress
@@ -99,7 +99,7 @@ def excite(
     from dynid.excitation.plan_files import PLAN_FILES, check_rate
     from dynid.excitation.trajectories.fourier import FourierTrajectory
 
-    model = with_usual_joint_models(with_known_limits(robot, asked.velocity, asked.scale))
+    model = with_usual_terms(with_known_limits(robot, asked.velocity, asked.scale))
     limits = asked.limits(model)
     family = FourierTrajectory.still(model.dof, period_s=period, harmonics=harmonics)
     check_rate(family, rate)

@@ -23,7 +23,7 @@ from dynid.cli.common import (
     robot_argument,
     say_verdict,
     verb,
-    with_usual_joint_models,
+    with_usual_terms,
 )
 from dynid.cli.estimators import CONTROL_RATE, ESTIMATOR, IN_MEMORY, LAW, LOOPS, chosen_estimator
 from dynid.cli.logs import BAND, CHECK, CUTOFF, DEAD_BAND, JUDGE_REST, LIMIT, MAX_GAP, TRIM, refuse_copies
@@ -33,10 +33,10 @@ from dynid.cli.run_folder import RunFolder, open_run, sha256
 
 if TYPE_CHECKING:
     from dynid.estimation.estimate import Estimator
-    from dynid.estimation.features import Feature
     from dynid.links.identify import Identification
     from dynid.processing.experiment import Experiment
     from dynid.robot.model import Robot
+    from dynid.terms.base import Term
 
 __all__ = ["identify"]
 
@@ -120,7 +120,7 @@ def identify(
     from dynid.links.validation import validate as judge
 
     _refuse_unclear(logs, held_out, kept_aside)
-    model = with_usual_joint_models(robot)
+    model = with_usual_terms(robot)
     if channel_map is not None:
         model = with_coupled_motors(model, channel_map)
     features = _spring_terms(model, springs)
@@ -176,16 +176,18 @@ def _identify_stream(robot: Robot, logs: Sequence[LogStream], method: Estimator)
     return identify_equations(stream_equations(robot, logs), method)
 
 
-def _spring_terms(robot: Robot, joints: Sequence[str]) -> tuple[Feature, ...]:
+def _spring_terms(robot: Robot, joints: Sequence[str]) -> tuple[Term, ...]:
     """What springs add: a torque that repeats with the joint's angle, in its first two harmonics."""
-    from dynid.estimation.features import AngleHarmonic
+    from dynid.terms.springs import AngleHarmonic
 
     unknown = [name for name in joints if name not in robot.joint_names]
     if unknown:
         known = ", ".join(robot.joint_names)
         raise errors.ArgumentError(f"--spring: there is no moving joint '{unknown[0]}'", remedy=f"Joints: {known}.")
     places = [robot.joint_names.index(name) for name in dict.fromkeys(joints)]
-    return tuple(AngleHarmonic(j, order, sine) for j in places for order in (1, 2) for sine in (False, True))
+    return tuple(
+        AngleHarmonic(joint=j, order=order, sine=sine) for j in places for order in (1, 2) for sine in (False, True)
+    )
 
 
 def _read(

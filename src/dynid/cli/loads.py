@@ -23,7 +23,7 @@ from dynid.cli.common import (
     print_json,
     robot_argument,
     verb,
-    with_usual_joint_models,
+    with_usual_terms,
 )
 from dynid.cli.logs import CUTOFF, DEAD_BAND, refuse_copies
 from dynid.cli.reading import LogSource, Seconds, read_experiments
@@ -137,7 +137,7 @@ def load(
     gripper = None if tare is None else read_load(tare)
     objects = () if library is None else read_library(library)
     run = None if out is None else open_run(out, ["load.json", "load.txt"], force=force)
-    model = with_usual_joint_models(robot)
+    model = with_usual_terms(robot)
     source = LogSource(model, channel_map, profile, cutoff, torques=sensor is None, dead_band=dead_band,
                        delay=delay if sensor is None else 0.0)  # fmt: skip
     everything = read_experiments((*logs, *unloaded), source, run)

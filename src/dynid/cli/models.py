@@ -22,7 +22,7 @@ from dynid.cli.common import (
     print_json,
     robot_argument,
     verb,
-    with_usual_joint_models,
+    with_usual_terms,
 )
 from dynid.cli.progress import progress, size_of, within
 from dynid.cli.reading import Seconds, undelayed
@@ -77,7 +77,7 @@ def check(
         result = check_robot(load_robot(what, held_joints(hold)))
     else:
         path = EXISTING.convert(what, None, None)
-        robot = None if recorded is None else with_usual_joint_models(load_robot(recorded, held_joints(hold)))
+        robot = None if recorded is None else with_usual_terms(load_robot(recorded, held_joints(hold)))
         size = size_of(path)
         with progress("log", 2.0 * size, "MB") as advance:
             reading = within(advance, f"reading {Path(path).name}", 0.0, size)
@@ -123,7 +123,7 @@ def base(
     style = "json" if as_json else style
     if counts and style != "text":
         raise errors.ArgumentError("--counts is for people", remedy="Use it with --format text.")
-    model = with_usual_joint_models(robot) if joint_models else robot
+    model = with_usual_terms(robot) if joint_models else robot
     chosen: Any = None if method == "auto" else method
     result = base_parameters(model, method=chosen, locked=locked, static=static)
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}

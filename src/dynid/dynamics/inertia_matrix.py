@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynid.dynamics.inverse_dynamics import backward_pass, joint_model_torque, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import backward_pass, rigid_body_torque, term_torque
 from dynid.dynamics.kinematics import BodyMotion, joint_rotation, lever, spin
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
-from dynid.terms.joint_models import RotorInertia
 
 __all__ = [
     "composite_bodies",
@@ -119,25 +118,15 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
 
 
 def motor_inertia_matrix(robot: Robot, theta: Array) -> Array:
-    """Inertia of the rotors (n, n): `RotorInertia` on the diagonal, couplings beside it."""
+    """Inertia of the rotors (n, n): of the joints' own on the diagonal, of couplings beside it."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
     return _with_motor_inertia(robot, theta, M)
 
 
 def _with_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
-    values = iter(theta[10 * robot.dof :])
-    for j, joint in enumerate(robot.moving_joints):
-        for model in joint.models:
-            model_values = [next(values) for _ in model.symbols]
-            if isinstance(model, RotorInertia):
-                M[j, j] = M[j, j] + model_values[0]
-    index = {name: j for j, name in enumerate(robot.joint_names)}
-    for coupling in robot.couplings:
-        rotor, _, _ = (next(values) for _ in coupling.symbols)
-        for a, ratio_a in coupling.ratios.items():
-            for b, ratio_b in coupling.ratios.items():
-                if a != b:
-                    M[index[a], index[b]] = M[index[a], index[b]] + rotor * (ratio_a * ratio_b)
+    for value, placed in zip(theta[10 * robot.dof :], robot.terms, strict=True):
+        for (j, k), factor in placed.inertia().items():
+            M[j, k] = M[j, k] + value * factor
     return M.astype(float) if all(isinstance(value, float) for value in M.flat) else M
 
 
@@ -220,5 +209,5 @@ def _extended(robot: Robot, runs: list[_Run], body: Body, q: Any, dq: Any) -> _R
 def forward_dynamics(robot: Robot, theta: Array, q: Array, dq: Array, torque: Array) -> Array:
     """Accelerations (n,) under given joint torques: ``M(q) ddq = torque - all that acts without acceleration``."""
     at_rest = np.zeros(robot.dof)
-    bias = rigid_body_torque(robot, theta, q, dq, at_rest) + joint_model_torque(robot, theta, q, dq, at_rest)
+    bias = rigid_body_torque(robot, theta, q, dq, at_rest) + term_torque(robot, theta, q, dq, at_rest)
     return np.asarray(np.linalg.solve(composite_inertia_matrix(robot, theta, q), torque - bias))

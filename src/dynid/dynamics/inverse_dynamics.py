@@ -11,7 +11,7 @@ from dynid.dynamics.wrench import body_wrench
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross
 
-__all__ = ["joint_model_rows", "joint_model_torque", "newton_euler", "rigid_body_torque"]
+__all__ = ["term_rows", "term_torque", "newton_euler", "rigid_body_torque"]
 
 
 def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -24,7 +24,7 @@ def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) ->
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.
     """
-    return rigid_body_torque(robot, theta, q, dq, ddq) + joint_model_torque(robot, theta, q, dq, ddq)
+    return rigid_body_torque(robot, theta, q, dq, ddq) + term_torque(robot, theta, q, dq, ddq)
 
 
 def rigid_body_torque(
@@ -56,23 +56,15 @@ def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion
     return np.array(torque)
 
 
-def joint_model_rows(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[dict[int, Any]]:
-    """Columns of joint models and couplings, in parameter order: for each, joint index -> torque per unit."""
-    columns: list[dict[int, Any]] = []
-    for j, joint in enumerate(robot.moving_joints):
-        for model in joint.models:
-            columns.extend({j: column} for column in model.columns(q[j], dq[j], ddq[j]))
-    index = {name: j for j, name in enumerate(robot.joint_names)}
-    for coupling in robot.couplings:
-        rows = coupling.columns({n: dq[index[n]] for n in coupling.ratios}, {n: ddq[index[n]] for n in coupling.ratios})
-        columns.extend({index[name]: row[k] for name, row in rows.items()} for k in range(len(coupling.symbols)))
-    return columns
+def term_rows(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[dict[int, Any]]:
+    """Columns of the terms, in parameter order: for each, joint index -> torque per unit."""
+    return [placed.rows(q, dq, ddq) for placed in robot.terms]
 
 
-def joint_model_torque(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Torque of joint models and couplings alone (n,)."""
+def term_torque(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Torque of the terms alone (n,)."""
     torque: list[Any] = [0.0] * robot.dof
-    for value, rows in zip(theta[10 * robot.dof :], joint_model_rows(robot, q, dq, ddq), strict=True):
+    for value, rows in zip(theta[10 * robot.dof :], term_rows(robot, q, dq, ddq), strict=True):
         for j, column in rows.items():
             torque[j] = torque[j] + column * value
     return np.array(torque)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.dynamics.inverse_dynamics import joint_model_rows
+from dynid.dynamics.inverse_dynamics import term_rows
 from dynid.dynamics.kinematics import body_motions, body_velocities, joint_rotation, lever
 from dynid.dynamics.wrench import body_momentum_regressor, body_wrench_regressor
 from dynid.robot.model import Robot
@@ -45,7 +45,7 @@ def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
         ddq: (n,) joint accelerations.
     """
     wrenches = [body_wrench_regressor(*motion[1:]) for motion in body_motions(robot, q, dq, ddq)]
-    models = joint_model_rows(robot, q, dq, ddq)
+    models = term_rows(robot, q, dq, ddq)
     Y = _project(robot, joint_twists(robot, q), wrenches, extra=len(models))
     for column, rows in enumerate(models, start=10 * robot.dof):
         for j, value in rows.items():

@@ -16,11 +16,11 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.features import Feature
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.findings import Finding
 from dynid.information import Factor
+from dynid.terms.base import Term
 
 __all__ = ["Folds", "Weighing", "weighed"]
 
@@ -50,7 +50,7 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.equations, self.weights = equations, weights
-        self._best: dict[tuple[Feature, ...], float] = {}
+        self._best: dict[tuple[Term, ...], float] = {}
         self._places = {term: self._rigid + place for place, term in enumerate(equations.terms)}
         groups = [group for count in counts for group in _groups(equations, segments, count)]
         weighted = np.array([self._products(group, weights) for group in groups])
@@ -79,7 +79,7 @@ class Folds:
         return total
 
     def errors(
-        self, present: Sequence[Feature], candidates: Sequence[Sequence[Feature]], prior_weight: float
+        self, present: Sequence[Term], candidates: Sequence[Sequence[Term]], prior_weight: float
     ) -> tuple[Floats, Floats]:
         """Squared torque errors of left-out folds [(N m)^2], all joints together: what a validation will measure.
 
@@ -147,10 +147,10 @@ class Folds:
     def _rigid(self) -> int:
         return len(self.equations.base.layout)
 
-    def _columns(self, terms: Sequence[Feature]) -> list[int]:
+    def _columns(self, terms: Sequence[Term]) -> list[int]:
         return [self._places[term] for term in terms]
 
-    def best_weight(self, terms: Sequence[Feature]) -> float:
+    def best_weight(self, terms: Sequence[Term]) -> float:
         """The strongest prior whose weighted error on left-out folds is within 1 % of the best."""
         if (key := tuple(terms)) in self._best:
             return self._best[key]

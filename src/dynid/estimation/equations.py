@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.features import Feature
 from dynid.estimation.rows import feature_torque, reduce_rows
 from dynid.information import Information, Method, reduce_samples
 from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.terms.base import Term
 
 __all__ = [
     "BLOCKS",
@@ -66,7 +66,7 @@ class Factors:
     """For each experiment the segments of `information` that it was cut into."""
     excerpts: tuple[Experiment, ...]
     """For each log what reports can draw: a whole experiment, the beginning of a streamed log, or no sample at all."""
-    terms: tuple[Feature, ...] = ()
+    terms: tuple[Term, ...] = ()
     """What acts on the torques besides links and joint models; one parameter each, after the base parameters."""
     band_hz: float | None = None
     """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
@@ -88,7 +88,7 @@ class Factors:
         k = len(self.terms)
         return np.block([[self.base.grouping, np.zeros((b, k))], [np.zeros((k, p)), np.eye(k)]])
 
-    def keep(self, terms: Sequence[Feature]) -> Self:
+    def keep(self, terms: Sequence[Term]) -> Self:
         """The same equations with some of their terms only, in the given order."""
         places = [self.terms.index(term) for term in terms]
         columns = [*self.base.columns, *(len(self.base.layout) + place for place in places)]
@@ -172,7 +172,7 @@ def build_equations(
     experiments: Experiment | Sequence[Experiment],
     *,
     base: BaseParameters | None = None,
-    terms: Sequence[Feature] = (),
+    terms: Sequence[Term] = (),
     band_hz: float | None = None,
     method: Method = "preconditioned",
     blocks: int = BLOCKS,

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.features import Feature, Motion
+from dynid.estimation.link_torques import RobotTorques
 from dynid.information import Extension, Information, reduce_extended
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
+from dynid.terms.base import Motion, Term
 
 __all__ = ["feature_columns", "feature_torque", "reduce_rows", "stretches"]
 
@@ -33,17 +34,17 @@ def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, 
         yield rows, Motion(run.q[rows], run.dq[rows], run.ddq[rows], run.rate_hz)
 
 
-def feature_columns(robot: Robot, features: Sequence[Feature], motion: Motion) -> list[dict[int, Floats]]:
+def feature_columns(robot: Robot, features: Sequence[Term], motion: Motion) -> list[dict[int, Floats]]:
     """For each feature its columns on one stretch: joint index -> (N,)."""
-    return [feature.column(robot, motion) for feature in features]
+    return [feature.column(RobotTorques(robot), motion) for feature in features]
 
 
-def feature_torque(robot: Robot, features: Sequence[Feature], values: Floats, run: Experiment) -> Floats:
+def feature_torque(robot: Robot, features: Sequence[Term], values: Floats, run: Experiment) -> Floats:
     """(N, n) torque of features with parameters (k,) along an experiment [N m or N]."""
     torque = np.zeros(run.q.shape)
     for rows, motion in stretches(run, memory=any(feature.has_memory for feature in features)):
         for feature, value in zip(features, values, strict=True):
-            for joint, column in feature.column(robot, motion).items():
+            for joint, column in feature.column(RobotTorques(robot), motion).items():
                 torque[rows, joint] += value * column
     return torque
 
@@ -51,7 +52,7 @@ def feature_torque(robot: Robot, features: Sequence[Feature], values: Floats, ru
 def reduce_rows(
     robot: Robot,
     base: BaseParameters,
-    features: Sequence[Feature],
+    features: Sequence[Term],
     run: Experiment,
     blocks: NDArray[np.int64],
     band_hz: float | None,
@@ -76,7 +77,7 @@ def reduce_rows(
     return reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
 
 
-def _further_columns(robot: Robot, features: Sequence[Feature], run: Experiment) -> tuple[dict[int, Floats], ...]:
+def _further_columns(robot: Robot, features: Sequence[Term], run: Experiment) -> tuple[dict[int, Floats], ...]:
     """For each feature its columns along the whole run: joint index -> (N,)."""
     whole: tuple[dict[int, Floats], ...] = tuple({} for _ in features)
     for rows, motion in stretches(run, memory=any(feature.has_memory for feature in features)):

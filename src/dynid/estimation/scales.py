@@ -7,29 +7,30 @@ projection, Golub and Pereyra 1973). Scales of one joint hardly act on another's
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.features import Feature, ScaledFeature
 from dynid.estimation.linear.least_squares import refined_weights
+from dynid.terms.base import ScaledTerm, Term
 
 __all__ = ["fitted_scales"]
 
 Floats = NDArray[np.float64]
 EVALUATIONS = 14
-"""Trials per term: they narrow a factor of 16 down to a few percent."""
+"""Trials per term and round (experiment: they narrow a factor of 16 down to a few percent)."""
 
 
 def fitted_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Samples:
-    """The equations with the scales of its terms where the weighted residual is smallest.
+    """The equations with the scales of their terms where the weighted residual is smallest.
 
     Args:
-        equations: With terms; those without a scale stay.
-        span: By which factor a scale may change, both ways, per round.
-        rounds: How often to go through all terms.
+        equations: The equations; terms without a scale stay as they are.
+        span: Largest factor by which a scale may change in one round, up or down.
+        rounds: How many times the search goes through all terms.
 
     Raises:
         ArgumentError: The span is not above one.
@@ -41,33 +42,28 @@ def fitted_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> 
     weights = refined_weights(equations)
     terms = list(equations.terms)
 
-    def residual(place: int, log_scale: float) -> float:
-        trial = _scaled(terms[place], float(np.exp(log_scale)))
+    def residual(place: int, term: ScaledTerm, log_scale: float) -> float:
+        trial = replace(term, scale=float(np.exp(log_scale)))
         others = [*terms[:place], trial, *terms[place + 1 :]]
         return _rebuilt(equations, others).information.weight(weights).residual
 
     for _ in range(rounds):
         for place, term in enumerate(terms):
-            if not isinstance(term, ScaledFeature):
+            if not isinstance(term, ScaledTerm):
                 continue
             middle, reach = np.log(term.scale), np.log(span)
             found = minimize_scalar(
-                lambda x, place=place: residual(place, x),
+                partial(residual, place, term),
                 bounds=(middle - reach, middle + reach),
                 method="bounded",
                 options={"maxiter": EVALUATIONS, "xatol": 0.02},
             )
-            if found.fun < residual(place, middle):
-                terms[place] = _scaled(term, float(np.exp(found.x)))
+            if found.fun < residual(place, term, middle):
+                terms[place] = replace(term, scale=float(np.exp(found.x)))
     return _rebuilt(equations, terms)
 
 
-def _scaled(term: Feature, scale: float) -> Feature:
-    assert isinstance(term, ScaledFeature)
-    return replace(term, scale=scale)
-
-
-def _rebuilt(equations: Samples, terms: list[Feature]) -> Samples:
+def _rebuilt(equations: Samples, terms: list[Term]) -> Samples:
     blocks = max(len(segments) for segments in equations.blocks)
     return build_equations(
         equations.robot,

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
-from dynid.estimation.features import Feature
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.tables import Table
+from dynid.terms.base import Term
 
 __all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep"]
 
@@ -29,7 +29,7 @@ class Candidate:
     """Terms that enter together or not at all."""
 
     name: str
-    terms: tuple[Feature, ...]
+    terms: tuple[Term, ...]
 
     @property
     def has_memory(self) -> bool:
@@ -56,7 +56,7 @@ class SelectionStep:
 class Selection:
     """What was selected, and how."""
 
-    terms: tuple[Feature, ...]
+    terms: tuple[Term, ...]
     steps: tuple[SelectionStep, ...]
 
     def table(self) -> Table:
@@ -90,7 +90,7 @@ class ForwardSelection:
         if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and all(count >= 2 for count in self.folds)):
             raise ArgumentError(f"a selection needs a gain and a share below one, and two folds or more, not {self}")
 
-    def run(self, equations: Factors, candidates: Sequence[Candidate], *, present: Sequence[Feature] = ()) -> Selection:
+    def run(self, equations: Factors, candidates: Sequence[Candidate], *, present: Sequence[Term] = ()) -> Selection:
         """Select among candidates whose terms are all part of the equations.
 
         Args:
@@ -101,7 +101,7 @@ class ForwardSelection:
         before = equations.keep(present)
         plain = least_squares_estimate(before, refined_weights(before), "before selection")
         folds = Folds(equations, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
-        chosen: list[Feature] = []
+        chosen: list[Term] = []
         steps: list[SelectionStep] = []
         tried: dict[Candidate, SelectionStep] = {}
         # the simple before the complex: memory is tried only once no memoryless term passes any more
@@ -120,7 +120,7 @@ class ForwardSelection:
                 tried = {}
         return Selection(terms=tuple(chosen), steps=tuple(steps))
 
-    def _trials(self, folds: Folds, chosen: list[Feature], remaining: list[Candidate]) -> list[SelectionStep]:
+    def _trials(self, folds: Folds, chosen: list[Term], remaining: list[Candidate]) -> list[SelectionStep]:
         weight = folds.best_weight(chosen)
         old, new = folds.errors(chosen, [candidate.terms for candidate in remaining], weight)
         return [self._trial(candidate.name, old, row) for candidate, row in zip(remaining, new, strict=True)]

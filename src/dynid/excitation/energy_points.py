@@ -67,7 +67,7 @@ class EnergyPoints:
             or not np.isfinite(self.upper - self.lower).all()
         ):
             raise ArgumentError("points need finite ranges of position and positive velocities")
-        links = robot.with_joint_models()
+        links = robot.with_terms()
         self.columns = tuple(base_parameters(links).columns if columns is None else columns)
         self._rows = Differentiable(self._kept_rows(links), n, "q", "dq")
 

@@ -24,35 +24,21 @@ from dynid.dynamics.regressor import torque_regressor
 from dynid.information.cross_products import CrossProducts
 from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape, record
-from dynid.terms.joint_models import Coulomb
 
 __all__ = [
     "Observation",
-    "SmoothCoulomb",
     "TorqueObservation",
     "with_smooth_friction",
 ]
 
 Floats = NDArray[np.float64]
-
-
-class SmoothCoulomb(Coulomb):
-    """Dry friction with its jump at rest smoothed over some hundredths of a radian per second.
-
-    The sign of the velocity has no gradient; while a motion is being designed this stands in for it.
-    """
-
-    def columns(self, q: Any, dq: Any, ddq: Any) -> tuple[Any, ...]:
-        """``tanh(dq / 0.02)``."""
-        return (np.tanh(dq * 50.0),)
+STEP_WIDTH = 0.02
+"""Velocity over which dry friction is smoothed while a motion is designed [rad/s or m/s] (convention)."""
 
 
 def with_smooth_friction(robot: Robot) -> Robot:
-    """The same robot with every `Coulomb` replaced by `SmoothCoulomb`."""
-    joints = [
-        replace(joint, models=tuple(SmoothCoulomb(m.level) if isinstance(m, Coulomb) else m for m in joint.models))
-        for joint in robot.joints
-    ]
+    """The same robot with smoothed terms: the sign of a velocity has no gradient, so designs use a smooth step."""
+    joints = [replace(joint, terms=tuple(t.smoothed(STEP_WIDTH) for t in joint.terms)) for joint in robot.joints]
     return replace(robot, joints=tuple(joints))
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 
 from dynid.links.identify import Identification
-from dynid.robot.formats.mjcf.bodies import JOINT_MODELS
-from dynid.robot.formats.urdf import DYNAMICS
+from dynid.terms.base import Term
 
 __all__ = ["missing_terms", "terms_note"]
 
 
 def missing_terms(fit: Identification) -> dict[str, tuple[str, ...]]:
-    """File format -> identified terms it has no place for: joint models not zero, coupled motors, selected terms."""
-    held = {"URDF": tuple(DYNAMICS.values()), "MJCF": tuple(JOINT_MODELS.values())}
-    models = [model for joint in fit.identified.moving_joints for model in joint.models if any(model.values)]
-    couplings = ["coupled motors"] if any(any(coupling.values) for coupling in fit.identified.couplings) else []
-    features = [feature.name for feature in fit.terms]
-    return {
-        name: tuple(dict.fromkeys([_words(m) for m in models if not isinstance(m, kinds)] + couplings + features))
-        for name, kinds in held.items()
+    """File format -> identified terms that it has no place for: terms that are not zero, and selected terms."""
+    terms = [placed.term for placed in fit.identified.terms if placed.term.value]
+    selected = [term.name for term in fit.terms]
+    lost = {
+        "URDF": [_words(term) for term in terms if term.urdf_attribute is None],
+        "MJCF": [_words(term) for term in terms if term.mjcf_attribute is None],
     }
+    return {name: tuple(dict.fromkeys(words + selected)) for name, words in lost.items()}
 
 
 def terms_note(fit: Identification, folder: object) -> str:
@@ -31,5 +29,5 @@ def terms_note(fit: Identification, folder: object) -> str:
     return f"Of what was identified, {'; '.join(lost)}. result.json has it all: dynid codegen {folder} takes it."
 
 
-def _words(model: object) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", " ", type(model).__name__).lower()
+def _words(term: Term) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", type(term).__name__).lower()

@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.features import Feature
-from dynid.estimation.load_features import Reference
 from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, finite_or_none
 from dynid.parameters.base import base_parameters
-from dynid.plain_data import from_plain, subclasses, to_plain
+from dynid.plain_data import from_plain, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
-from dynid.terms.joint_models import Coupling, JointModel
+from dynid.terms import TERMS
+from dynid.terms.base import Reference
+from dynid.terms.coupling import Coupling
 
 __all__ = ["SCHEMA", "SavedResult", "data_facts", "read_result", "result_json", "write_result"]
 
@@ -89,9 +89,9 @@ class SavedResult:
 
 
 def _types() -> list[type[Any]]:
-    """List the dataclasses that a result file may hold; the user's own terms count once they are imported."""
+    """List the dataclasses that a result file may hold; terms are those in `dynid.terms.TERMS`."""
     fixed = [Robot, Link, Joint, JointLimits, Inertia, Coupling, Reference, Estimate, Finding]
-    return [*fixed, *subclasses(JointModel), *subclasses(Feature)]
+    return [*fixed, *TERMS]
 
 
 def _emptied(robot: Robot, facts: Mapping[str, Any]) -> Experiment:

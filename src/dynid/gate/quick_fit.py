@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 __all__ = [
     "Samples",
@@ -171,13 +172,13 @@ def has_prior(robot: Robot) -> bool:
 def with_friction(robot: Robot, gravity: tuple[float, ...] | None = None) -> Robot:
     """The robot, under another gravity if given, with rotor inertia, friction and an offset on every joint."""
     placed = robot if gravity is None else robot.with_gravity(gravity)
-    return placed.with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    return placed.with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
 
 
 @lru_cache(maxsize=64)
 def _plain(robot: Robot, gravity: tuple[float, ...]) -> Robot:
     """The robot's own masses only, under a gravity; kept, for dozens of hypotheses ask for the same few."""
-    return replace(robot, couplings=()).with_joint_models().with_gravity(gravity)
+    return replace(robot, couplings=()).with_terms().with_gravity(gravity)
 
 
 def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import Coupling
+from dynid.terms.coupling import Coupling
 
 __all__ = ["with_coupled_motors"]
 

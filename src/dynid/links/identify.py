@@ -14,13 +14,10 @@ from dynid.errors import ArgumentError
 from dynid.estimation.candidates import standard_candidates
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.features import Feature
-from dynid.estimation.joint_terms import with_joint_terms
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.load_features import Reference
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.lifting import lifted_parameters
-from dynid.estimation.physical.prior import joint_model_signs
+from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import ForwardSelection, Selection
 from dynid.kernels import inverse_dynamics, kernel
@@ -34,6 +31,7 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
+from dynid.terms.base import Reference, StateTerm, Term
 
 __all__ = ["Data", "Identification", "identify", "identify_experiments", "identify_equations", "prepare_robot"]
 
@@ -83,13 +81,13 @@ class Identification:
         for the moving one: then it takes the whole body.
         """
         theta = self.standard.copy()
-        signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), joint_model_signs(self.robot)]).astype(bool)
+        signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), term_signs(self.robot)]).astype(bool)
         theta[signs] = np.maximum(theta[signs], 0.0)
         return _with_possible_links(self.robot, theta)
 
     @cached_property
     def with_terms(self) -> Robot:
-        """The identified robot with its selected terms as joint models: what kernels and generated code can carry.
+        """The identified robot with its selected terms on its joints: what kernels and generated code can carry.
 
         Terms with memory, and those that depend on other joints, are missing; `terms_left_out` names them.
         """
@@ -105,7 +103,12 @@ class Identification:
         if not self.terms:
             return self.identified, ()
         whole = _with_possible_links(self.robot, self.standard)
-        return with_joint_terms(whole, self.terms, self.estimate.values[self.base.rank :].tolist())
+        values = self.estimate.values[self.base.rank :].tolist()
+        carried = [
+            term.with_value(v) for term, v in zip(self.terms, values, strict=True) if isinstance(term, StateTerm)
+        ]
+        left = tuple(term.name for term in self.terms if not isinstance(term, StateTerm))
+        return whole.with_terms(*carried, keep=True), left
 
     @property
     def _by_base(self) -> bool:
@@ -144,7 +147,7 @@ class Identification:
         return spread
 
     @property
-    def terms(self) -> tuple[Feature, ...]:
+    def terms(self) -> tuple[Term, ...]:
         """What acts on the torques besides the identified robot's links and joint models."""
         return self.equations.terms
 
@@ -256,7 +259,7 @@ def identify(
     estimator: Estimator | None = None,
     channel_map: Map | None = None,
     base: BaseParameters | None = None,
-    terms: Sequence[Feature] = (),
+    terms: Sequence[Term] = (),
     threads: int = 1,
 ) -> Identification:
     """Identify a robot's parameters by a recipe, as ``dynid identify`` does.
@@ -318,7 +321,7 @@ def identify_experiments(
     estimator: Estimator,
     *,
     base: BaseParameters | None = None,
-    terms: Sequence[Feature] = (),
+    terms: Sequence[Term] = (),
     threads: int = 1,
 ) -> Identification:
     """Identify a robot that has its terms from experiments; see `identify`."""

@@ -12,17 +12,19 @@ from typing import Any, Literal
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
-from dynid.estimation.features import AngleHarmonic, Feature
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.robot.model import Robot
 from dynid.settings import TomlSettings
-from dynid.terms.joint_models import Coulomb, JointModel, Offset, RotorInertia, Viscous
+from dynid.terms.base import StateTerm, Term
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.springs import AngleHarmonic
 
 __all__ = ["USUAL_TERMS", "Recipe", "add_terms"]
 
-TERMS: dict[str, JointModel] = {
+TERMS: dict[str, StateTerm] = {
     "rotor-inertia": RotorInertia(),
     "viscous": Viscous(),
     "coulomb": Coulomb(),
@@ -117,7 +119,7 @@ class Recipe(TomlSettings):
         """Rule that selects the held-out part of every log."""
         return None if self.hold_out is None else read_hold_out(self.hold_out)
 
-    def spring_terms(self, robot: Robot) -> tuple[Feature, ...]:
+    def spring_terms(self, robot: Robot) -> tuple[Term, ...]:
         """Torques of the springs: the first harmonics of the angles of their joints.
 
         Raises:
@@ -129,7 +131,7 @@ class Recipe(TomlSettings):
                 raise ArgumentError(f"springs: there is no moving joint '{name}'", remedy=f"The joints are: {known}.")
         joints = [robot.joint_names.index(name) for name in dict.fromkeys(self.springs)]
         return tuple(
-            AngleHarmonic(joint, order, sine)
+            AngleHarmonic(joint=joint, order=order, sine=sine)
             for joint in joints
             for order in SPRING_HARMONICS
             for sine in (False, True)
@@ -145,9 +147,9 @@ def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
     """
     added = [TERMS[name] for name in names]
     for joint in robot.moving_joints if added else ():
-        own = {type(model): model for model in joint.models}
+        own = {type(model): model for model in joint.terms}
         models = [own.pop(type(model), model) for model in added]
-        robot = robot.with_joint_models(*models, *own.values(), joints=[joint.name])
+        robot = robot.with_terms(*models, *own.values(), joints=[joint.name])
     return robot
 
 

@@ -149,7 +149,7 @@ def gains_from_added_mass(
             f"the loaded run is {shift} samples later than the unloaded one",
             remedy="Start both recordings at the same instant of the trajectory, or drop the first samples of one.",
         )
-    own = robot.with_joint_models()
+    own = robot.with_terms()
     motion = (loaded.q[:samples], loaded.dq[:samples], loaded.ddq[:samples])
     heavier = own.with_body("calibration_load", parent=link, inertia=load)
     torque = inverse_dynamics(heavier, *motion) - inverse_dynamics(own, *motion)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
-from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.loop.laws import ControlLaw, Tracked
-from dynid.loop.smooth_friction import smoothed_friction
+from dynid.loop.smooth_friction import smooth_signs
 from dynid.robot.model import Robot
 from dynid.tape import Tape, jvp, record
 from dynid.tape.operations import is_binary
@@ -39,7 +39,7 @@ class Arm:
         Args:
             robot: The robot.
             columns: Parameters that are inputs; all by default.
-            friction_speed: See `dynid.loop.smooth_friction.smoothed_friction` [rad/s or m/s].
+            friction_speed: See `dynid.loop.smooth_friction.smooth_signs` [rad/s or m/s].
         """
         self.robot, self.friction_speed = robot, friction_speed
         self.columns = tuple(range(robot.parameter_vector.size)) if columns is None else tuple(columns)
@@ -80,20 +80,20 @@ def _rate(arm: Arm) -> Tape:
 
     def rate(state: Any, held: Any, parameters: Any) -> Any:
         theta, q, dq, rest = arm.standard(parameters), state[:n], state[n : 2 * n], np.zeros(n)
-        acting = held - joint_model_torque(robot, theta, q, dq, rest)
+        acting = held - term_torque(robot, theta, q, dq, rest)
         bias = rigid_body_torque(robot, theta, q, dq, rest)
         ddq = solve_symmetric(composite_inertia_matrix(robot, theta, q), acting - bias)
         return np.concatenate([dq, ddq, np.array([acting @ dq])])
 
     tape = record(rate, state=(2 * n + 1,), held=(n,), parameters=(len(arm.columns),))
-    return smoothed_friction(tape, arm.friction_speed)
+    return smooth_signs(tape, arm.friction_speed)
 
 
 @lru_cache(maxsize=32)
 def _columns(arm: Arm) -> Tape:
     shapes = {name: (arm.robot.dof,) for name in ("q", "dq", "ddq")}
     tape = record(lambda **states: torque_regressor(arm.robot, *states.values()), **shapes)
-    return smoothed_friction(tape.select({"output": np.s_[:, list(arm.columns)]}), arm.friction_speed)
+    return smooth_signs(tape.select({"output": np.s_[:, list(arm.columns)]}), arm.friction_speed)
 
 
 @lru_cache(maxsize=32)
@@ -104,7 +104,7 @@ def _linearised(arm: Arm, width: int) -> Tape:
     def torque(q: Any, dq: Any, ddq: Any, parameters: Any) -> Any:
         return newton_euler(robot, arm.standard(parameters), q, dq, ddq)
 
-    torques = smoothed_friction(record(torque, **shapes), arm.friction_speed)
+    torques = smooth_signs(record(torque, **shapes), arm.friction_speed)
     recorder = Recorder()
     inputs = {name: recorder.input(name, shape) for name, shape in shapes.items()}
     flat = np.concatenate([np.ravel(array) for array in inputs.values()])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
 from dynid.kernels import inertia_matrix
 from dynid.robot.model import Robot
@@ -161,7 +161,7 @@ class ComputedTorqueLaw(ControlLaw):
         error, rate = seen.q_wanted - seen.q, seen.dq_wanted - seen.dq
         wanted = seen.ddq_wanted + _gains(self.kd, "kd", dof) * rate + _gains(self.kp, "kp", dof) * error
         links = rigid_body_torque(model, theta, seen.q, seen.dq, wanted)
-        return links + joint_model_torque(model, theta, seen.q, seen.dq_wanted, wanted), memory
+        return links + term_torque(model, theta, seen.q, seen.dq_wanted, wanted), memory
 
 
 _FORM = (

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError
 from dynid.kernels import inertia_matrix
 from dynid.loop.loop import Loop
-from dynid.loop.smooth_friction import STEEPEST
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 from dynid.tape.operations import Operation
 from dynid.tape.record import evaluate
+from dynid.terms.smoothing import STEEPEST
 
 __all__ = ["FrictionPace", "paced", "refuse_other_joints"]
 
@@ -127,7 +127,7 @@ def _tape(loop: Loop, directions: Floats, near: Floats, steps: Floats) -> Tape:
 def _signs(robot: Robot) -> tuple[Floats, Floats]:
     """Directions (k, n) of the speeds whose signs the joint models use; torques (k, n) that change sign with them."""
     n, theta, rest = robot.dof, robot.parameter_vector, np.zeros(robot.dof)
-    tape = record(lambda dq: joint_model_torque(robot, theta, rest, dq, rest), dq=(n,))
+    tape = record(lambda dq: term_torque(robot, theta, rest, dq, rest), dq=(n,))
     count = int(np.count_nonzero(tape.opcodes == Operation.SIGN))
     # all cases at once: unit velocities without signs, then at rest each sign, positive and negative
     velocities = np.concatenate([np.eye(n), np.zeros((2 * count, n))])

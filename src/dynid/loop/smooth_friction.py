@@ -1,11 +1,6 @@
-"""Dry friction that an integrator can follow.
+"""Dry friction that an integrator can follow: every sign on a tape becomes `dynid.terms.smoothing.polynomial_sign`.
 
-``sign(v)`` jumps, and no explicit integrator passes a jump without chatter. Within a small speed v0 of rest it is
-replaced by the odd polynomial that leaves it twice continuously differentiable,
-
-    sign(v) -> s (15 - 10 s^2 + 3 s^4) / 8,    s = v / v0 held within -1 and 1,
-
-and is *exactly* the sign beyond, so that samples faster than v0 obey the unchanged model. A joint that sticks creeps.
+Terms need no simulation form of their own: whatever uses ``np.sign`` in its column is smoothed here.
 """
 
 from __future__ import annotations
@@ -18,35 +13,26 @@ import numpy as np
 from dynid.tape import Tape
 from dynid.tape.operations import Operation
 from dynid.tape.record import Recorder, evaluate
+from dynid.terms.smoothing import polynomial_sign
 
-__all__ = ["STEEPEST", "smooth_sign", "smoothed_friction", "with_signs"]
-
-STEEPEST = 15.0 / 8.0
-"""Slope at rest, per unit of s."""
+__all__ = ["replace_signs", "smooth_signs"]
 
 
-def smooth_sign(v: Any, speed: float) -> Any:
-    """The polynomial above; scalar-agnostic."""
-    x = v * (1.0 / speed)
-    s = (np.abs(x + 1.0) - np.abs(x - 1.0)) * 0.5
-    square = s * s
-    return s * (square * (square * 0.375 - 1.25) + 1.875)
-
-
-def smoothed_friction(tape: Tape, speed: float | tuple[float, ...]) -> Tape:
+def smooth_signs(tape: Tape, speed: float | tuple[float, ...]) -> Tape:
     """The same program with every sign replaced by the polynomial.
 
     Args:
-        tape: Its inputs n ... 2 n are the joints' velocities, where speeds differ.
-        speed: v0 of every sign; or (n + 1,), of each joint's own velocity and of all others [rad/s or m/s].
+        tape: The program; where speeds differ, its inputs n ... 2 n are the joints' velocities.
+        speed: v0 of every sign [rad/s or m/s]; or (n + 1,) v0 for the sign of each joint's velocity, and that of all
+            other signs.
     """
     if not isinstance(speed, tuple):
-        return with_signs(tape, lambda v, place: smooth_sign(v, speed))
+        return replace_signs(tape, lambda v, place: polynomial_sign(v, speed))
     n = len(speed) - 1
-    return with_signs(tape, lambda v, place: smooth_sign(v, speed[place - n if n <= place < 2 * n else n]))
+    return replace_signs(tape, lambda v, place: polynomial_sign(v, speed[place - n if n <= place < 2 * n else n]))
 
 
-def with_signs(tape: Tape, sign: Callable[[Any, int], Any]) -> Tape:
+def replace_signs(tape: Tape, sign: Callable[[Any, int], Any]) -> Tape:
     """The same program with every ``sign(v)`` replaced by a function of v and of its place among inputs and steps."""
     recorder = Recorder()
     inputs = [recorder.input(entry.name, entry.shape) for entry in tape.inputs]

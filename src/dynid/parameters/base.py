@@ -22,7 +22,7 @@ from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import States, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
-from dynid.parameters.structural import Attainable, attainable, knows_models, structural_row_space
+from dynid.parameters.structural import Attainable, attainable, knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
 from dynid.robot.model import Robot, require_robot
 
@@ -48,7 +48,7 @@ def reasons_for(
     for parameter in layout:
         if parameter.name in hidden:
             body = parameter.number - 1
-            if parameter.kind in ("joint model", "coupling"):
+            if parameter.kind == "term":
                 found[parameter.name] = _joint_reason(parameter, body in locked, static)
             elif static:
                 found[parameter.name] = _rest_reason(parameter)
@@ -195,7 +195,7 @@ def _default_method(robot: Robot, motion: _Motion) -> Method:
         return "numeric"
     if is_closed_form(robot) and not motion.restricted:
         return "closed-form"
-    return "structural" if knows_models(robot) else "numeric"
+    return "structural" if knows_terms(robot) else "numeric"
 
 
 def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion) -> _Found:

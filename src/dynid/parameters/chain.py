@@ -20,7 +20,7 @@ from dynid.robot.formats.dh import DH
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.base import Dependence
 
 __all__ = ["Chain", "chain_in_dh_frames", "chain_of", "is_closed_form"]
 
@@ -71,10 +71,8 @@ def is_closed_form(robot: Robot) -> bool:
 def _obstacle(robot: Robot) -> str | None:
     if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
         return f"needs a serial robot, '{robot.name}' is none"
-    known = (RotorInertia, Viscous, Coulomb, Offset)
-    others = [type(m).__name__ for joint in robot.moving_joints for m in joint.models if type(m) not in known]
-    others += ["Coupling"] * bool(robot.couplings)
-    return f"does not know the joint model {others[0]}" if others else None
+    unknown = [p.term for p in robot.terms if len(p.joints) > 1 or p.term.dependence is Dependence.OTHER]
+    return f"does not know the term {type(unknown[0]).__name__}" if unknown else None
 
 
 def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None, float]:
@@ -89,13 +87,13 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None,
         how much the DH frames miss the robot's axes.
 
     Raises:
-        ArgumentError: The robot branches, or has couplings or joint models of other kinds.
+        ArgumentError: The robot branches, or has couplings or terms of other kinds.
     """
     obstacle = _obstacle(robot)
     if obstacle:
         raise ArgumentError(
             f"the {method} method {obstacle}",
-            remedy="Use method='numeric', or 'structural' where all joint models are dynid's own.",
+            remedy="Use method='numeric', or 'structural' if it knows the terms.",
         )
     rows = dh_rows(robot)
     if rows is not None:

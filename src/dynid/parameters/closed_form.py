@@ -18,6 +18,7 @@ from dynid.parameters.chain import Chain
 from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.parameters.symbols import DHSymbols, dh_symbols
+from dynid.terms.base import Dependence
 
 __all__ = ["closed_form", "rotor_substitutes"]
 
@@ -36,14 +37,14 @@ def closed_form(
 
     Args:
         chain: The robot's table and gravity.
-        layout: Its parameters; joint models `RotorInertia`, `Viscous`, `Coulomb` and `Offset` are understood.
+        layout: Its parameters; terms of all kinds of `Dependence` but OTHER are understood.
 
     Returns:
         The kept columns, the base parameters as combinations, and the values of the geometric symbols in them.
     """
     table, values = dh_symbols(chain.rows)
     links = [[{f"{symbol}{j}": _ONE} for symbol in INERTIAL_SYMBOLS] for j in range(1, len(chain.rows) + 1)]
-    models = {p.name: {p.name: _ONE} for p in layout if p.kind == "joint model"}
+    models = {p.name: {p.name: _ONE} for p in layout if p.kind == "term"}
     for rotor, substitutes in rotor_substitutes(chain, table, layout).items():
         del models[rotor]
         for name, coefficient in substitutes.items():
@@ -181,25 +182,26 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
     slides, if gravity does not pull along the joint or the joint has an offset to make up for it.
     """
     found: dict[str, Linear] = {}
-    names = set(layout.names)
+    terms = {(p.number, p.dependence): p.name for p in layout}
     for j, row in enumerate(chain.rows):
-        number, rotor = j + 1, f"IA{j + 1}"
-        if rotor not in names:
+        number = j + 1
+        rotor, offset = terms.get((number, Dependence.ACCELERATION)), terms.get((number, Dependence.CONSTANT))
+        if rotor is None:
             continue
         if not row.sigma:
             if j == chain.r or (j == chain.s and _perpendicular(chain)):
                 found[rotor] = {f"ZZ{number}": _ONE}
             continue
         pull = _pull_along(chain, j)
-        if pull is None or (pull != 0.0 and f"OFF{number}" not in names):
+        if pull is None or (pull != 0.0 and offset is None):
             continue
         substitutes = {f"M{number}": _ONE}
         if j > 0:
             d = table[j].d
             carried = {"M": _ONE, "MX": d, "YY": d * d, "ZZ": d * d}
             substitutes |= {f"{symbol}{j}": -factor for symbol, factor in carried.items() if factor}
-        if pull != 0.0:
-            substitutes[f"OFF{number}"] = Polynomial.constant(pull)
+        if offset is not None and pull != 0.0:
+            substitutes[offset] = Polynomial.constant(pull)
         found[rotor] = substitutes
     return found
 

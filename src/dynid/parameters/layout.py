@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
+from dynid.terms.base import Dependence
 
 __all__ = [
     "INERTIAL_KINDS",
@@ -28,7 +29,7 @@ INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 
 INERTIAL_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 
-ParameterKind = Literal["inertia", "first moment", "mass", "joint model", "coupling"]
+ParameterKind = Literal["inertia", "first moment", "mass", "term"]
 
 INERTIAL_KINDS: tuple[ParameterKind, ...] = ("inertia",) * 6 + ("first moment",) * 3 + ("mass",)
 
@@ -42,12 +43,14 @@ class Parameter:
     unit: str
     """SI unit."""
     owner: str
-    """Name of the link or, for joint models, of the joint; of a coupling, its joints joined by ``+``."""
+    """Name of the link or, for a term, of the joint; several joints are joined by ``+``."""
     kind: ParameterKind
     number: int
     """Number of the body or joint, from 1."""
     symbol: str
     """The name without the number."""
+    dependence: Dependence | None = None
+    """What the column of a term depends on; None for the parameters of links."""
 
     @property
     def regrouped_name(self) -> str:
@@ -101,7 +104,7 @@ class ParameterLayout:
         """One line per body or joint: the owner, then its parameters with their units."""
         groups: dict[tuple[str, str], list[Parameter]] = {}
         for parameter in self.parameters:
-            what = "joint" if parameter.kind in ("joint model", "coupling") else "link"
+            what = "joint" if parameter.kind == "term" else "link"
             groups.setdefault((what, parameter.owner), []).append(parameter)
         return "\n".join(f"{what} '{owner}': {_by_unit(group)}" for (what, owner), group in groups.items())
 
@@ -112,21 +115,17 @@ def _by_unit(group: list[Parameter]) -> str:
 
 
 def parameter_layout(robot: Robot) -> ParameterLayout:
-    """The parameters of a robot: ten per body, then those of the joint models, then those of the couplings."""
+    """The parameters of a robot: ten per body, then one per term, see `Robot.terms`."""
     rows = [
         Parameter(f"{symbol}{number}", unit, body.joint.child, kind, number, symbol)
         for number, body in enumerate(robot.bodies, start=1)
         for symbol, unit, kind in zip(INERTIAL_SYMBOLS, INERTIAL_UNITS, INERTIAL_KINDS, strict=True)
     ]
-    for number, joint in enumerate(robot.moving_joints, start=1):
-        for model in joint.models:
-            units = model.units_for(prismatic=joint.kind == "prismatic")
-            for symbol, unit in zip(model.symbols, units, strict=True):
-                rows.append(Parameter(f"{symbol}{number}", unit, joint.name, "joint model", number, symbol))
-    for coupling in robot.couplings:
-        number = max(robot.joint_names.index(name) for name in coupling.ratios) + 1
-        for symbol, unit in zip(coupling.symbols, coupling.units, strict=True):
-            rows.append(Parameter(f"{symbol}{number}", unit, "+".join(coupling.ratios), "coupling", number, symbol))
+    for placed in robot.terms:
+        term, number = placed.term, placed.number
+        unit = term.unit_for(prismatic=all(robot.bodies[j].prismatic for j in placed.joints))
+        name = f"{term.prefix}{number}"
+        rows.append(Parameter(name, unit, placed.owner, "term", number, term.prefix, term.dependence))
     return ParameterLayout(_unique(rows))
 
 
@@ -136,6 +135,6 @@ def _unique(rows: list[Parameter]) -> tuple[Parameter, ...]:
     if repeated:
         raise ArgumentError(
             f"several parameters have the name {', '.join(repeated)}",
-            remedy="Give a joint each model once, and couplings different last joints.",
+            remedy="Give a joint each term once, and couplings different last joints.",
         )
     return tuple(rows)

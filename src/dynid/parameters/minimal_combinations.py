@@ -65,10 +65,10 @@ class _Composite:
 
 
 def minimal_combinations(robot: Robot) -> MinimalCombinations:
-    """Lin's minimal linear combinations of a serial robot (theorem 2), with its joint models.
+    """Lin's minimal linear combinations of a serial robot (theorem 2), with its terms.
 
     Raises:
-        ArgumentError: The robot branches, or has couplings or joint models of other kinds.
+        ArgumentError: The robot branches, or has couplings or terms of other kinds.
     """
     chain, to_dh, _ = chain_in_dh_frames(robot, "minimal-combinations")
     layout = parameter_layout(robot)
@@ -76,7 +76,7 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
     table, symbols = dh_symbols(chain.rows)
     substitutes = rotor_substitutes(chain, table, layout)
     for parameter in layout:
-        if parameter.kind == "joint model" and parameter.name not in substitutes:
+        if parameter.kind == "term" and parameter.name not in substitutes:
             names.append(parameter.name)
             matrix = np.vstack([matrix, np.eye(len(layout))[layout.index(parameter.name)]])
     for rotor, linear in substitutes.items():

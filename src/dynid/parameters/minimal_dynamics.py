@@ -47,7 +47,7 @@ def count_inverse_dynamics(robot: Robot, kept: Sequence[str] | None = None) -> O
         robot: The robot; its joint models are left out.
         kept: Names of the parameters that are not zero; the base parameters by default.
     """
-    plain = replace(robot.with_joint_models(), couplings=())
+    plain = replace(robot.with_terms(), couplings=())
     layout = parameter_layout(plain)
     columns = base_parameters(plain).columns if kept is None else [layout.index(name) for name in kept]
     theta = np.zeros(len(layout))

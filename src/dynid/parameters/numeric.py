@@ -18,6 +18,7 @@ from dynid.kernels import record_quantity
 from dynid.parameters.row_space import RANK_TOLERANCE, RowSpace, row_space
 from dynid.robot.model import Robot
 from dynid.tape import compile_tape
+from dynid.terms.base import Dependence
 
 __all__ = [
     "States",
@@ -132,16 +133,15 @@ def keep_order(robot: Robot) -> list[int]:
 
     Of a link that turns, the second moment and the mass terms across its own axis are kept and ``YY MZ M`` (for an
     axis along z) go to the link before; of a link that slides, mass and first moments are kept and the tensor goes to
-    the link before. Of the joint models the rotor inertias are the first to go.
+    the link before. Of the terms the joints' own rotor inertias are the first to go.
     """
     groups: list[list[int]] = [[] for _ in range(6)]
     for j, body in enumerate(robot.bodies):
         for group, symbols in _roles(body.prismatic, int(np.argmax(np.abs(body.axis)))).items():
             groups[group].extend(10 * j + k for k in symbols)
-    names = [symbol for joint in robot.moving_joints for model in joint.models for symbol in model.symbols]
-    names += [symbol for coupling in robot.couplings for symbol in coupling.symbols]
-    for column, name in enumerate(names, start=10 * robot.dof):
-        groups[5 if name == "IA" else 4].append(column)
+    for column, placed in enumerate(robot.terms, start=10 * robot.dof):
+        own_rotor = placed.term.dependence is Dependence.ACCELERATION and len(placed.joints) == 1
+        groups[5 if own_rotor else 4].append(column)
     return [column for group in groups for column in group]
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,11 @@ from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_matrix, tra
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Body, Robot
+from dynid.robot.parts import PlacedTerm
 from dynid.spatial import rotation_about, skew
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.base import Dependence
 
-__all__ = ["Attainable", "UnitRobot", "attainable", "knows_models", "structural_row_space", "unit_robot"]
+__all__ = ["Attainable", "UnitRobot", "attainable", "knows_terms", "structural_row_space", "unit_robot"]
 
 Floats = NDArray[np.float64]
 
@@ -91,25 +93,22 @@ class Attainable:
         return _orthonormal(self.twists[:, 3:6])
 
 
-_KNOWN = (RotorInertia, Viscous, Coulomb, Offset)
-
-
-def knows_models(robot: Robot) -> bool:
-    """Whether all joint models are of kinds whose torque this recursion knows."""
-    return all(type(model) in _KNOWN for joint in robot.moving_joints for model in joint.models)
+def knows_terms(robot: Robot) -> bool:
+    """Whether this recursion knows the torque of all terms."""
+    return all(placed.term.dependence is not Dependence.OTHER for placed in robot.terms)
 
 
 def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
     """What the torques of the free joints see of the parameters; exact up to rounding, for any tree.
 
     Args:
-        robot: The robot; its joint models may be `RotorInertia`, `Viscous`, `Coulomb`, `Offset` and couplings.
+        robot: The robot; its terms may be accelerations, velocities, their signs and constants, see `Dependence`.
         locked: Joint number (from 0) -> position [rad or m] at which it is held; nobody measures its torque.
         static: Whether the robot only stands still.
     """
     scaled = unit_robot(robot)
     robot, locked = scaled.robot, _scaled_positions(robot, locked or {}, scaled.length)
-    columns = _model_columns(robot)
+    terms = _known_terms(robot)
     bodies = attainable(robot, locked=locked, static=static)
     size = robot.parameter_vector.size
     rows = [np.zeros((0, size))]
@@ -122,10 +121,10 @@ def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = N
             constant = _harmonics(body, locked[j])[0]
         else:
             constant = _energy_maps(body)[0]
-            rows.extend(_conditions(robot, j, parent, carried[j], columns, static))
+            rows.extend(_conditions(robot, j, parent, carried[j], terms, static))
         if body.parent >= 0:
             carried[body.parent] += constant @ carried[j]
-    rows.extend(_friction_rows(robot, columns, locked, static))
+    rows.extend(_friction_rows(robot, terms, locked, static))
     space = row_space(np.vstack(rows), rounding=1e-12)  # all that counts is of order one in the robot's own units
     return replace(space, scale=space.scale * scaled.factors)
 
@@ -167,67 +166,63 @@ def _next(body: Body, j: int, parent: Attainable, held: float | None, static: bo
 
 
 def _conditions(
-    robot: Robot, j: int, parent: Attainable, carried: Floats, columns: Mapping[str, int], static: bool
+    robot: Robot, j: int, parent: Attainable, carried: Floats, terms: Mapping[int, PlacedTerm], static: bool
 ) -> list[Floats]:
     """What must vanish so that nothing depends on joint j: rows (k, p)."""
-    body, number = robot.bodies[j], j + 1
+    body, own = robot.bodies[j], {c: p.term.dependence for c, p in terms.items() if p.joints == (j,)}
+    offsets = [column for column, dependence in own.items() if dependence is Dependence.CONSTANT]
+    rotors = [column for column, dependence in own.items() if dependence is Dependence.ACCELERATION]
     rows = []
     for m, S in enumerate(_energy_maps(body)[1:], start=1):
         block = parent.energy[:, :10] @ S @ carried
-        if body.prismatic and m == 1 and f"OFF{number}" in columns:
-            block[:, columns[f"OFF{number}"]] += parent.energy[:, 10]  # the offset's energy is OFF * q
+        if body.prismatic and m == 1:
+            block[:, offsets] += parent.energy[:, 10, None]  # the offset's energy is OFF * q
         rows.append(block)
     if not static:
         u = _unit_twist(body)
         inertial = kinetic_row(u) @ carried
-        if f"IA{number}" in columns:
-            inertial[columns[f"IA{number}"]] += 0.5
+        inertial[rotors] += 0.5
         twists = np.vstack([_mapped_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(_twist_maps(body))])
         mixed = twists[:, :6] @ mixed_kinetic_matrix(u).T @ carried
-        rows += [inertial[None, :], mixed + _coupled_inertia(robot, j, twists[:, 6:], columns)]
+        rows += [inertial[None, :], mixed + _coupled_inertia(robot, j, twists[:, 6:], terms)]
     return rows
 
 
-def _coupled_inertia(robot: Robot, j: int, rates: Floats, columns: Mapping[str, int]) -> Floats:
+def _coupled_inertia(robot: Robot, j: int, rates: Floats, terms: Mapping[int, PlacedTerm]) -> Floats:
     """Coefficient of dq_j in the couplings' energy IAM * sum r_k r_i dq_k dq_i, later joints settled; (k, p)."""
     rows = np.zeros((len(rates), robot.parameter_vector.size))
-    names = robot.joint_names
-    for coupling in robot.couplings:
-        ratios = {names.index(name): ratio for name, ratio in coupling.ratios.items()}
+    for column, placed in terms.items():
+        ratios = placed.speeds if placed.term.dependence is Dependence.ACCELERATION else {}
         earlier = {i: ratio for i, ratio in ratios.items() if i < j}
         if j in ratios and earlier:
-            column = columns[f"IAM{max(ratios) + 1}"]
             rows[:, column] = ratios[j] * (rates[:, list(earlier)] @ np.array(list(earlier.values())))
     return rows
 
 
-def _friction_rows(robot: Robot, columns: Mapping[str, int], locked: Mapping[int, float], static: bool) -> list[Floats]:
+def _friction_rows(
+    robot: Robot, terms: Mapping[int, PlacedTerm], locked: Mapping[int, float], static: bool
+) -> list[Floats]:
     """Friction and offsets, which no link parameter imitates (but for the offset of a prismatic joint)."""
-    size, free = robot.parameter_vector.size, [j for j in range(robot.dof) if j not in locked]
+    size = robot.parameter_vector.size
     rows: dict[object, Floats] = {}
 
-    def add(key: object, column: str, value: float) -> None:
-        if column in columns:
-            rows.setdefault(key, np.zeros(size))[columns[column]] += value
+    def add(key: object, column: int, value: float) -> None:
+        rows.setdefault(key, np.zeros(size))[column] += value
 
-    for j in free:
-        if not robot.bodies[j].prismatic:
-            add(("OFF", j), f"OFF{j + 1}", 1.0)
-        if not static:
-            add(("FV", j), f"FV{j + 1}", 1.0)
-            add(_direction({j: 1.0})[0], f"FC{j + 1}", 1.0)
-    names = robot.joint_names
-    for coupling in robot.couplings:
-        last = max(names.index(name) for name in coupling.ratios) + 1
-        ratios = {names.index(name): r for name, r in coupling.ratios.items() if names.index(name) in free}
-        if static or not ratios:
-            continue
-        for k in ratios:
-            for i in ratios:
-                if k < i:
-                    add(("FVM", k, i), f"FVM{last}", ratios[k] * ratios[i])
-        direction, length = _direction(ratios)
-        add(direction, f"FCM{last}", length)
+    for column, placed in terms.items():
+        dependence = placed.term.dependence
+        ratios = {j: ratio for j, ratio in placed.speeds.items() if j not in locked}
+        if dependence is Dependence.CONSTANT:
+            for j in ratios:
+                if not robot.bodies[j].prismatic:
+                    add((dependence, j), column, 1.0)
+        elif dependence is Dependence.VELOCITY and not static:
+            for pair in combinations(sorted(ratios), 2) if len(placed.joints) > 1 else [tuple(ratios)]:
+                if pair:
+                    add((dependence, pair), column, float(np.prod([ratios[k] for k in pair])))
+        elif dependence is Dependence.DIRECTION and not static and ratios:
+            direction, length = _direction(ratios)
+            add(direction, column, length)
     return [row[None, :] for row in rows.values()]
 
 
@@ -237,30 +232,20 @@ def _direction(ratios: Mapping[int, float]) -> tuple[tuple[tuple[int, float], ..
     return tuple((k, round(r / first, 12)) for k, r in sorted(ratios.items())), abs(first)
 
 
-def _model_columns(robot: Robot) -> dict[str, int]:
-    """Column of every joint-model parameter by name.
+def _known_terms(robot: Robot) -> dict[int, PlacedTerm]:
+    """Column of every term -> the term.
 
     Raises:
-        ArgumentError: A joint model of another kind, whose torque this recursion cannot know.
+        ArgumentError: A term whose torque this recursion cannot know.
     """
-    columns: dict[str, int] = {}
-    column = 10 * robot.dof
-    for number, joint in enumerate(robot.moving_joints, start=1):
-        for model in joint.models:
-            if type(model) not in _KNOWN:
-                raise ArgumentError(
-                    f"the structural method does not know the joint model {type(model).__name__}",
-                    place=f"joint '{joint.name}'",
-                    remedy="Use method='numeric'.",
-                )
-            columns[f"{model.symbols[0]}{number}"] = column
-            column += 1
-    for coupling in robot.couplings:
-        last = max(robot.joint_names.index(name) for name in coupling.ratios) + 1
-        for symbol in coupling.symbols:
-            columns[f"{symbol}{last}"] = column
-            column += 1
-    return columns
+    for placed in robot.terms:
+        if placed.term.dependence is Dependence.OTHER:
+            raise ArgumentError(
+                f"the structural method does not know the term {type(placed.term).__name__}",
+                place=f"joint '{placed.owner}'",
+                remedy="Use method='numeric'.",
+            )
+    return dict(enumerate(robot.terms, start=10 * robot.dof))
 
 
 # --- the joint's motion as a sum of functions of q

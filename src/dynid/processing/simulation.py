@@ -17,7 +17,7 @@ from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
 from dynid.robot.model import Robot
-from dynid.terms.joint_models import JointModel
+from dynid.terms.base import StateTerm
 
 __all__ = ["Noise", "TimeFunction", "simulate_experiment", "sum_of_sines"]
 
@@ -55,14 +55,14 @@ def simulate_experiment(
     jitter_s: float = 0.0,
     dropouts: float = 0.0,
     with_velocity: bool = True,
-    friction: Sequence[JointModel] = (),
+    friction: Sequence[StateTerm] = (),
     seed: int = 0,
 ) -> Recording:
     """Record a motion of a robot with known parameters.
 
     Args:
         robot: The planted truth: geometry, inertias, joint models (friction among them) and their values, as
-            ``arm.with_joint_models(Viscous(1.0), Coulomb(2.0))``.
+            ``arm.with_terms(Viscous(1.0), Coulomb(2.0))``.
         trajectory: A trajectory; or a function of time (N,) that returns (q, dq, ddq), each (N, n); or those three
             arrays, sampled at ``rate_hz``.
         rate_hz: Sampling rate [Hz].
@@ -76,7 +76,7 @@ def simulate_experiment(
         friction: Joint models that take the place of the robot's own, on every joint; its own by default.
         seed: Of all random numbers; the same seed gives the same recording.
     """
-    robot = robot.with_joint_models(*friction) if friction else robot
+    robot = robot.with_terms(*friction) if friction else robot
     _check_numbers(robot.dof, rate_hz, duration_s, noise, quantisation, delay_s, jitter_s, dropouts, seed)
     motion, duration = _motion(trajectory, rate_hz, duration_s)
     rng = np.random.default_rng(seed)

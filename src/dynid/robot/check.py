@@ -195,12 +195,11 @@ def _limits(robot: Robot) -> Iterator[Finding]:
 
 def _friction(robot: Robot) -> Iterator[Finding]:
     for joint in robot.moving_joints:
-        for model in joint.models:
-            for symbol, value, positive in zip(model.symbols, model.values, model.physical, strict=True):
-                if positive and value < 0.0:
-                    text = f"{type(model).__name__} ({symbol}) is negative: {value:g}"
-                    remedy = "Correct the sign, or identify it."
-                    yield _found("negative-friction", "error", f"joint '{joint.name}'", text, remedy)
+        for term in joint.terms:
+            if term.is_non_negative and term.value < 0.0:
+                text = f"{type(term).__name__} ({term.symbol}) is negative: {term.value:g}"
+                remedy = "Correct the sign, or identify it."
+                yield _found("negative-friction", "error", f"joint '{joint.name}'", text, remedy)
 
 
 def _rounded_angles(robot: Robot) -> Iterator[Finding]:

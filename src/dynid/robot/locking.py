@@ -22,7 +22,7 @@ def lock(joint: Joint, position: float) -> Joint:
         motion = transform(np.eye(3), position * joint.axis)
     else:
         motion = transform(rotation_about(joint.axis, position), np.zeros(3))
-    return replace(joint, kind="fixed", T_parent_joint=joint.T_parent_joint @ motion, limits=JointLimits(), models=())
+    return replace(joint, kind="fixed", T_parent_joint=joint.T_parent_joint @ motion, limits=JointLimits(), terms=())
 
 
 def check_locked(locked: Mapping[str, float], joints: Iterable[str]) -> None:

@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.robot.inertia import Inertia
-from dynid.robot.parts import Joint, JointLimits, Link, frozen_array
+from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, frozen_array
 from dynid.robot.tree import topological_order
 from dynid.spatial import snap, transform
-from dynid.terms.joint_models import Coupling, JointModel
+from dynid.terms.base import StateTerm
+from dynid.terms.coupling import Coupling
 
 __all__ = ["STANDARD_GRAVITY", "Body", "ModelFile", "Robot", "require_robot"]
 
@@ -185,10 +186,19 @@ class Robot:
 
     @cached_property
     def parameter_vector(self) -> NDArray[np.float64]:
-        """(p,) all parameters in the order of the regressor's columns: bodies, joint models, couplings."""
-        models = [v for joint in self.moving_joints for model in joint.models for v in model.values]
-        couplings = [v for coupling in self.couplings for v in coupling.values]
-        return np.concatenate([self.inertial_vector, models, couplings])
+        """(p,) all parameters in the order of the regressor's columns: bodies, then `terms`."""
+        return np.concatenate([self.inertial_vector, [placed.term.value for placed in self.terms]])
+
+    @cached_property
+    def terms(self) -> tuple[PlacedTerm, ...]:
+        """Every term of the robot, one per parameter: joint after joint, then coupling after coupling."""
+        of_joints = [PlacedTerm(t, (j,), joint.name) for j, joint in enumerate(self.moving_joints) for t in joint.terms]
+        of_motors = [
+            PlacedTerm(term, tuple(self._coordinate(name) for name in coupling.ratios), "+".join(coupling.ratios))
+            for coupling in self.couplings
+            for term in coupling.terms
+        ]
+        return (*of_joints, *of_motors)
 
     def with_parameters(self, theta: ArrayLike) -> Self:
         """The same robot with other parameters (p,), in the order of `parameter_vector`.
@@ -204,14 +214,13 @@ class Robot:
             inertias[body.joint.child] = Inertia.from_vector(values[10 * j : 10 * j + 10]) - fixed
         rest = iter(values[10 * self.dof :].tolist())
         joints = {
-            joint.name: tuple(model.with_values([next(rest) for _ in model.symbols]) for model in joint.models)
-            for joint in self.moving_joints
+            joint.name: tuple(term.with_value(next(rest)) for term in joint.terms) for joint in self.moving_joints
         }
-        couplings = tuple(coupling.with_values([next(rest) for _ in coupling.symbols]) for coupling in self.couplings)
+        couplings = tuple(coupling.with_values([next(rest) for _ in coupling.terms]) for coupling in self.couplings)
         return replace(
             self,
             links=tuple(replace(link, inertia=inertias.get(link.name, link.inertia)) for link in self.links),
-            joints=tuple(replace(joint, models=joints.get(joint.name, joint.models)) for joint in self.joints),
+            joints=tuple(replace(joint, terms=joints.get(joint.name, joint.terms)) for joint in self.joints),
             couplings=couplings,
         )
 
@@ -228,24 +237,41 @@ class Robot:
             raise ArgumentError(f"not a rotation (3, 3): {R.tolist()}")
         return self.with_gravity(R.T @ np.array([0.0, 0.0, -float(np.linalg.norm(self.gravity))]))
 
-    def with_joint_models(self, *models: JointModel | Coupling, joints: str | Sequence[str] | None = None) -> Self:
-        """The same robot with these models on every moving joint (or on the named ones), replacing those it had.
+    def with_terms(
+        self, *terms: StateTerm | Coupling, joints: str | Sequence[str] | None = None, keep: bool = False
+    ) -> Self:
+        """The same robot with these terms on every moving joint (or on the named ones).
 
-        Couplings name their own joints; they replace the robot's couplings when at least one is given, see
-        `with_couplings`.
+        A term that says its joint (``Viscous(0.1, joint=2)``) goes to that joint only. Couplings name their own joints;
+        they replace the robot's couplings when at least one is given, see `with_couplings`.
+
+        Args:
+            terms: The terms; terms with memory and those that depend on the links' torques cannot be attached.
+            joints: Names of the joints; all moving joints by default.
+            keep: Whether the joints keep the terms that they have; otherwise the new ones replace them.
         """
-        for model in models:
-            if not isinstance(model, JointModel | Coupling):
-                raise ArgumentError(f"{model!r} is not a joint model", remedy="Give an object, such as Viscous().")
+        for term in terms:
+            if not isinstance(term, StateTerm | Coupling):
+                raise ArgumentError(
+                    f"{term!r} is no term of a joint's present state, which is all that a robot can carry",
+                    remedy="Give an object, such as Viscous(); Identification.torque runs terms with memory.",
+                )
         named = (joints,) if isinstance(joints, str) else joints
         chosen = set(self.joint_names if named is None else named)
         for name in chosen:
             self._coordinate(name)
-        local = tuple(model for model in models if isinstance(model, JointModel))
-        couplings = tuple(model for model in models if isinstance(model, Coupling))
+        couplings = tuple(term for term in terms if isinstance(term, Coupling))
+        local = {
+            name: tuple(t.at(None) for t in terms if isinstance(t, StateTerm) and t.joint in (None, place))
+            for place, name in enumerate(self.joint_names)
+            if name in chosen
+        }
         return replace(
             self,
-            joints=tuple(replace(j, models=local) if j.name in chosen else j for j in self.joints),
+            joints=tuple(
+                replace(j, terms=(*(j.terms if keep else ()), *local[j.name])) if j.name in local else j
+                for j in self.joints
+            ),
             couplings=couplings or self.couplings,
         )
 
@@ -296,7 +322,7 @@ class Robot:
         for body in self.bodies:
             geometry = (body.R_parent_joint, body.p_parent_joint, body.axis)
             parts.append((body.parent, body.prismatic, [array.tolist() for array in geometry]))
-            parts.append([_identity(model) for model in body.joint.models])
+            parts.append([_identity(term) for term in body.joint.terms])
         parts.extend([(self._coordinate(name), ratio) for name, ratio in c.ratios.items()] for c in self.couplings)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -307,14 +333,14 @@ class Robot:
         return f"Robot('{self.name}', {self.dof} joints {kinds}, {len(self.links)} links, gravity ({g}) m/s^2)"
 
 
-def _identity(model: JointModel) -> object:
-    """What tells the equations of a joint model from those of others, parameter values left out.
+def _identity(term: StateTerm) -> object:
+    """What distinguishes the equations of a term from those of others, parameter values left out.
 
-    Our own models are told by their text. A user's class may be written anew under the same name, or inherit the text
-    of another: it is told by its code, its state and what it gives at some states.
+    Our own terms differ by their text. A user's class may be written anew under the same name, or inherit the text
+    of another: its code, its state and its columns at some states distinguish it.
     """
-    blank = model.with_values([0.0] * len(model.symbols))
-    kind = type(model)
+    blank = term.with_value(0.0)
+    kind = type(term)
     if kind.__module__.startswith("dynid."):
         return repr(blank)
     state = {name: _state_text(value) for name, value in sorted(getattr(blank, "__dict__", {}).items())}
@@ -326,9 +352,9 @@ def _identity(model: JointModel) -> object:
         if isinstance(member, FunctionType) and member.__module__ == base.__module__
     ]
     with np.errstate(all="ignore"):
-        given = [model.columns(*map(np.float64, _PROBES[k : k + 3])) for k in range(len(_PROBES) - 2)]
-    shown = [[f"{float(value):.9g}" for value in columns] for columns in given]  # the last digits depend on the machine
-    return kind.__module__, kind.__qualname__, model.symbols, repr(blank), state, code, shown
+        columns = [term.formula(*map(np.float64, _PROBES[k : k + 3])) for k in range(len(_PROBES) - 2)]
+    shown = [f"{float(value):.9g}" for value in columns]  # the last digits depend on the machine
+    return kind.__module__, kind.__qualname__, term.prefix, repr(blank), state, code, shown
 
 
 _PROBES = tuple(sign * size for size in (3e-5, 0.0021, 0.017, 0.13, 0.71, 1.9, 8.3, 57.0) for sign in (1.0, -1.0))

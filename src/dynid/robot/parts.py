@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import DescriptionError
 from dynid.robot.inertia import Inertia
 from dynid.spatial import snap
-from dynid.terms.joint_models import JointModel
+from dynid.terms.base import RecordableTerm, StateTerm
 
-__all__ = ["Joint", "JointKind", "JointLimits", "Link", "frozen_array"]
+__all__ = ["Joint", "JointKind", "JointLimits", "Link", "PlacedTerm", "frozen_array"]
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
@@ -71,7 +71,8 @@ class Joint:
     axis: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     """(3,) unit axis in the child frame."""
     limits: JointLimits = JointLimits()
-    models: tuple[JointModel, ...] = ()
+    terms: tuple[StateTerm, ...] = ()
+    """Friction, rotor inertia, offset and others, without repetition; see `dynid.terms`."""
 
     def __post_init__(self) -> None:
         """Check and freeze the geometry; entries within 1e-14 of -1, 0, 1 become exact."""
@@ -97,3 +98,32 @@ class Joint:
     def moves(self) -> bool:
         """Whether the joint has a coordinate."""
         return self.kind != "fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTerm:
+    """A term of a robot, with the joints it acts on: one parameter, and so one column of the regressor."""
+
+    term: RecordableTerm
+    joints: tuple[int, ...]
+    """Indices of the joints, from 0."""
+    owner: str
+    """Name of the joint; of a term of several joints, their names joined by ``+``."""
+
+    @property
+    def number(self) -> int:
+        """Number of the joint, from 1; of several joints, that of the last."""
+        return max(self.joints) + 1
+
+    @property
+    def speeds(self) -> dict[int, float]:
+        """Joint index -> speed of the friction surface or rotor per speed of that joint."""
+        return dict(zip(self.joints, self.term.speeds, strict=True))
+
+    def rows(self, q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
+        """Torque per unit of the parameter on each joint; see `RecordableTerm.rows`."""
+        return self.term.rows(self.joints, q, dq, ddq)
+
+    def inertia(self) -> dict[tuple[int, int], float]:
+        """Entries of the inertia matrix per unit of the parameter."""
+        return self.term.inertia(self.joints)

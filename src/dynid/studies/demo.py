@@ -36,7 +36,8 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda
 from dynid.tables import Table
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 __all__ = ["DemoResult", "plant_truth", "run_demo"]
 
@@ -123,7 +124,7 @@ class DemoResult:
 def plant_truth(seed: int = 0) -> tuple[Robot, Robot]:
     """The robot as it is, with friction and unknown masses, and the robot as its data sheet has it."""
     rng = np.random.default_rng(seed)
-    sheet = panda().with_joint_models(RotorInertia(), Viscous(), Coulomb(), Offset())
+    sheet = panda().with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
     theta = sheet.parameter_vector.copy()
     theta[: 10 * sheet.dof] *= np.repeat(rng.uniform(0.8, 1.25, sheet.dof), 10)
     joints = theta[10 * sheet.dof :].reshape(sheet.dof, 4)

@@ -1,1 +1,84 @@
-"""What a joint adds to the rigid-body torque, linear in its parameters."""
+"""Every friction, drive, spring, coupling and memory contribution to the joint torques: one class per term."""
+
+from __future__ import annotations
+
+from dynid.terms.base import Dependence, JointTerm, MemoryTerm, Motion, Reference, ScaledTerm, StateTerm, Term
+from dynid.terms.coupling import CoupledCoulomb, CoupledInertia, CoupledViscous, Coupling, MotorFriction
+from dynid.terms.friction import (
+    AngleFriction,
+    AsymmetricViscous,
+    Coulomb,
+    SaturatingViscous,
+    SmoothSign,
+    Stribeck,
+    Viscous,
+)
+from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, SensorCurvature
+from dynid.terms.memory import Hysteresis, LaggedSign
+from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.springs import AngleHarmonic
+
+__all__ = [
+    "Dependence",
+    "JointTerm",
+    "MemoryTerm",
+    "Motion",
+    "Reference",
+    "ScaledTerm",
+    "StateTerm",
+    "Term",
+    "CoupledCoulomb",
+    "CoupledInertia",
+    "CoupledViscous",
+    "Coupling",
+    "MotorFriction",
+    "Offset",
+    "RotorInertia",
+    "AngleFriction",
+    "AsymmetricViscous",
+    "Coulomb",
+    "SaturatingViscous",
+    "SmoothSign",
+    "Stribeck",
+    "Viscous",
+    "BaseTilt",
+    "CrossTalk",
+    "DriveGain",
+    "LoadFriction",
+    "SensorCurvature",
+    "Hysteresis",
+    "LaggedSign",
+    "AngleHarmonic",
+    "TERMS",
+    "usual_terms",
+]
+
+TERMS: list[type[Term]] = [
+    RotorInertia,
+    Viscous,
+    Coulomb,
+    Offset,
+    CoupledInertia,
+    CoupledViscous,
+    CoupledCoulomb,
+    SmoothSign,
+    Hysteresis,
+    LaggedSign,
+    SaturatingViscous,
+    AsymmetricViscous,
+    Stribeck,
+    LoadFriction,
+    DriveGain,
+    SensorCurvature,
+    CrossTalk,
+    AngleHarmonic,
+    AngleFriction,
+    BaseTilt,
+    MotorFriction,
+]
+"""Every term. Selection tries their candidates in this order; result files and description files read the list."""
+
+
+def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:
+    """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset."""
+    return RotorInertia(), Viscous(), Coulomb(), Offset()

@@ -63,7 +63,7 @@ def test_the_peers_compute_the_same_thing() -> None:
     """Their models are ours: the ratios compare like with like."""
     for robot in (zoo.puma560(), zoo.panda(), zoo.stanford()):
         q, dq, ddq = np.random.default_rng(5).normal(size=(3, robot.dof))
-        bare = robot.with_joint_models()
+        bare = robot.with_terms()
         expected = inverse_dynamics(bare, q, dq, ddq)
         pin, model = pinocchio_model(bare)
         np.testing.assert_allclose(pin.rnea(model, model.createData(), q, dq, ddq), expected, atol=1e-9)

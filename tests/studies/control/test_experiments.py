@@ -12,7 +12,7 @@ from dynid.studies.control.control_simulation import Imperfections
 from dynid.studies.control.controllers import ComputedTorque, FeedForward, OpenLoopTorque
 from dynid.studies.control.experiments import hold_still, robustness, track, tracking_table, with_wrong_parameters
 from dynid.studies.control.two_rate import bandwidths, two_rate_study
-from dynid.terms.joint_models import RotorInertia
+from dynid.terms.motors import RotorInertia
 
 START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 
@@ -21,7 +21,7 @@ def geared_puma560():
     """With the reflected rotor inertias that Armstrong, Khatib and Burdick report."""
     robot = zoo.puma560()
     for name, inertia in zip(robot.joint_names, (1.14, 4.71, 0.827, 0.2, 0.179, 0.193), strict=True):
-        robot = robot.with_joint_models(RotorInertia(inertia), joints=[name])
+        robot = robot.with_terms(RotorInertia(inertia), joints=[name])
     return robot
 
 

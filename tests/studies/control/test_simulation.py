@@ -17,7 +17,8 @@ from dynid.studies.control.mujoco_plant import MujocoPlant
 from dynid.studies.control.plant import AdaptivePlant, RungeKuttaPlant, motion_tape
 from dynid.studies.control.two_rate import bandwidths, two_rate_study
 from dynid.tape import compile_tape
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from support.random_robots import random_robot
 
 START = np.array([0.3, -0.8, 0.5, 0.2, 0.4, 0.1])
@@ -44,7 +45,7 @@ def test_solver_agrees_with_numpy():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_recorded_motion_is_the_forward_dynamics(seed):
-    robot = random_robot(seed, joints=4, tree=True, joint_models=True)
+    robot = random_robot(seed, joints=4, tree=True, terms=True)
     n = robot.dof
     rng = np.random.default_rng(seed)
     state, torque = rng.normal(size=2 * n + 1), rng.normal(size=n)
@@ -106,7 +107,7 @@ def test_impossible_simulations_are_refused():
 def test_mujoco_agrees_with_friction_and_leaves_no_file(models, tmp_path, monkeypatch):
     pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)
-    robot = zoo.puma560().with_joint_models(*models)
+    robot = zoo.puma560().with_terms(*models)
     runs = [
         simulate(plant(robot), GravityCompensation(robot), duration=0.01, q0=START, dq0=[1, -2, 3, 1, -1, 2])
         for plant in (AdaptivePlant, MujocoPlant)

@@ -23,21 +23,18 @@ from dynid.loop.loop import Loop
 from dynid.loop.pace import paced
 from dynid.loop.sensitivity import law_program
 from dynid.loop.simulator import LoopSimulator
-from dynid.parameters.layout import parameter_layout
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import Program, Tape
+from dynid.terms.base import Dependence
 
-__all__ = ["DRY", "LoopStability", "checked_poses", "dry_joints", "law_damping", "loop_simulator", "refuse_hasty"]
-
-DRY = ("FC", "FCM")
-"""Symbols of dry friction, of joints and of motors that turn with several"""
+__all__ = ["LoopStability", "checked_poses", "dry_joints", "law_damping", "loop_simulator", "refuse_hasty"]
 
 
 def dry_joints(robot: Robot) -> NDArray[np.bool_]:
     """(n,) joints with dry friction, that of motors which turn with several joints included."""
-    names = {name for entry in parameter_layout(robot) if entry.symbol in DRY for name in entry.owner.split("+")}
-    return np.isin(robot.joint_names, list(names))
+    dry = [j for placed in robot.terms if placed.term.dependence is Dependence.DIRECTION for j in placed.joints]
+    return np.isin(np.arange(robot.dof), dry)
 
 
 def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
@@ -50,7 +47,8 @@ def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
 def _with_dry_friction(equations: Factors) -> Robot:
     """The robot; dry friction of which its own values know nothing is that of ordinary least squares."""
     theta, base = equations.robot.parameter_vector.copy(), equations.base
-    unknown = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].symbol in DRY and theta[c] == 0.0]
+    dry = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].dependence is Dependence.DIRECTION]
+    unknown = [(k, c) for k, c in dry if theta[c] == 0.0]
     if not unknown:
         return equations.robot
     beta = equations.information.weight(np.ones(equations.robot.dof)).solve(minimum_norm=True)

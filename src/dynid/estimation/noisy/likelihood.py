@@ -18,7 +18,6 @@ from scipy.special import chdtri
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.closed_loop.loop_stability import DRY
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
@@ -40,6 +39,7 @@ from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.differentiation import CentralDifferences, Differentiation
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
+from dynid.terms.base import Dependence
 
 __all__ = ["ML"]
 
@@ -211,7 +211,8 @@ class _Search:
         self.settings, self.equations, self.std = settings, equations, std
         self.stretches = _stretches(equations, settings)
         layout = equations.base.layout
-        self.dry = [k for k, column in enumerate(equations.base.columns) if layout[column].symbol in DRY]
+        kinds = [layout[column].dependence for column in equations.base.columns]
+        self.dry = [k for k, kind in enumerate(kinds) if kind is Dependence.DIRECTION]
         loop = equations.experiments[0].loop
         speed = None if loop is None else loop.gentle_speed
         self.model: Linearisation = linearisation(equations.robot, equations.base, speed)

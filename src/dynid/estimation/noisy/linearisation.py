@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.kernels import record_quantity
-from dynid.loop.smooth_friction import smoothed_friction
+from dynid.loop.smooth_friction import smooth_signs
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tape import Program, Tape, compile_single, compile_tape, jvp
@@ -78,7 +78,7 @@ class _Key:
     def tape(self, quantity: str, *, symbolic: bool) -> Tape:
         """A quantity's tape, dry friction smoothed where that is wanted."""
         plain = record_quantity(self.robot, quantity, symbolic_parameters=symbolic)
-        return plain if self.speed is None else smoothed_friction(plain, self.speed)
+        return plain if self.speed is None else smooth_signs(plain, self.speed)
 
     def __hash__(self) -> int:
         return hash(self.fields)

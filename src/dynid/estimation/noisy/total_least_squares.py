@@ -26,6 +26,7 @@ from dynid.information import Factor
 from dynid.kernels import regressor
 from dynid.processing.differentiation import CentralDifferences, Differentiation
 from dynid.processing.filters import Butterworth, Smoothing
+from dynid.terms.base import Dependence
 
 __all__ = ["TLS", "column_errors"]
 
@@ -61,7 +62,8 @@ class TLS(Estimator):
     """Whether joints count by the inverse of their residual variance."""
     smallest_gap: float = 1.05
     """Refuse when the smallest singular value without the torque is less than this times the one with it."""
-    EXACT_SYMBOLS: ClassVar[tuple[str, ...]] = ("OFF", "FC", "FCM")
+    EXACT: ClassVar[tuple[Dependence, ...]] = (Dependence.CONSTANT, Dependence.DIRECTION)
+    """Columns without errors: those that position noise does not change."""
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
@@ -95,10 +97,8 @@ class TLS(Estimator):
                 raise ArgumentError(f"there is no parameter '{unknown[0]}'", remedy=f"There are {equations.names}.")
             return self.exact
         layout = equations.base.layout
-        symbols = [layout[column].symbol for column in equations.base.columns]
-        return tuple(
-            name for name, symbol in zip(equations.names, symbols, strict=False) if symbol in self.EXACT_SYMBOLS
-        )
+        kinds = [layout[column].dependence for column in equations.base.columns]
+        return tuple(name for name, kind in zip(equations.names, kinds, strict=False) if kind in self.EXACT)
 
     def _errors(self, equations: Factors, factor: Factor, weights: Floats) -> Floats:
         """(b + k + 1,) squared covariance of the errors of all weighted equations together, up to a common factor."""

@@ -15,7 +15,7 @@ from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 
-__all__ = ["PriorCoordinates", "joint_model_signs"]
+__all__ = ["PriorCoordinates", "term_signs"]
 
 Floats = NDArray[np.float64]
 IDENTITY = svec(np.eye(4))
@@ -56,12 +56,11 @@ class PriorCoordinates:
             from_scaled,
             np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),
             pull,
-            tuple(10 * len(bodies) + k for k, sign in enumerate(joint_model_signs(robot)) if sign),
+            tuple(10 * len(bodies) + k for k, sign in enumerate(term_signs(robot)) if sign),
             tuple(finding for body in bodies for finding in body.findings),
         )
 
 
-def joint_model_signs(robot: Robot) -> list[bool]:
-    """Whether each joint-model parameter must not be negative."""
-    models = [flag for joint in robot.moving_joints for model in joint.models for flag in model.physical]
-    return models + [flag for coupling in robot.couplings for flag in coupling.physical]
+def term_signs(robot: Robot) -> list[bool]:
+    """Whether the parameter of each term must not be negative."""
+    return [placed.term.is_non_negative for placed in robot.terms]

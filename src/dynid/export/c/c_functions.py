@@ -15,7 +15,7 @@ from dynid.dynamics.inertia_matrix import (
     motor_inertia_matrix,
     velocity_torque,
 )
-from dynid.dynamics.inverse_dynamics import joint_model_torque, newton_euler
+from dynid.dynamics.inverse_dynamics import newton_euler, term_torque
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.export.c.c_model import CodeModel
@@ -58,7 +58,7 @@ def _velocity_torque(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
 
 
 def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    return {"torque": joint_model_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))}
+    return {"torque": term_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))}
 
 
 def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
@@ -85,7 +85,7 @@ def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:
 
 
 def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    friction = joint_model_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))
+    friction = term_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))
     return {"velocity": velocity_torque(model.internal, model.motion_theta(theta), q, dq) + friction}
 
 

@@ -18,13 +18,11 @@ from dynid.parameters.numeric import keep_order, numeric_row_space
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
 from dynid.robot.model import Robot
+from dynid.terms.base import Dependence
 
 __all__ = ["Regrouping", "apart", "regroup", "ungrouped"]
 
 Floats = NDArray[np.float64]
-
-_ROTORS = ("IA", "IAM")
-"""Symbols of the joint models' parameters that belong to the inertia matrix; all others are friction's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +62,7 @@ def regroup(robot: Robot) -> Regrouping:
     """The fewest values from which every part of the torque follows."""
     try:
         space = structural_row_space(robot, locked={}, static=False)
-    except ArgumentError:  # a joint model of the user's own
+    except ArgumentError:  # a term without a closed form
         space = numeric_row_space(robot, locked={}, static=False, states=None)
     return Regrouping(*successive_columns(_friction_apart(parameter_layout(robot), space), keep_order(robot)))
 
@@ -91,4 +89,4 @@ def _friction_apart(layout: ParameterLayout, space: RowSpace) -> RowSpace:
 
 def _is_friction(layout: ParameterLayout) -> NDArray[np.bool_]:
     """(p,) whether each parameter belongs to friction and offsets."""
-    return np.array([e.kind in ("joint model", "coupling") and e.symbol not in _ROTORS for e in layout], dtype=bool)
+    return np.array([e.dependence not in (None, Dependence.ACCELERATION) for e in layout], dtype=bool)

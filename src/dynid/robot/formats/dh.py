@@ -21,7 +21,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import Joint, JointKind, JointLimits, Link
 from dynid.spatial import transform, turn_about
-from dynid.terms.joint_models import JointModel
+from dynid.terms.base import StateTerm
 
 __all__ = ["DH", "StandardDH", "from_dh"]
 
@@ -116,7 +116,7 @@ def from_dh(
     name: str = "robot",
     inertias: Sequence[Inertia] | None = None,
     limits: Sequence[JointLimits] | None = None,
-    joint_models: Sequence[Sequence[JointModel]] | None = None,
+    terms: Sequence[Sequence[StateTerm]] | None = None,
     degrees: bool = False,
 ) -> Robot:
     """Build a serial robot ``base, link1, ..., linkn`` with joints ``joint1, ..., jointn`` from a DH table.
@@ -133,7 +133,7 @@ def from_dh(
         name: The robot's name.
         inertias: One per link, in link frame j; no mass by default.
         limits: One per joint; none by default.
-        joint_models: The models of each joint; none by default.
+        terms: The terms of each joint; none by default.
         degrees: Whether alpha and theta are given in degrees.
 
     Angles within 1e-12 rad of a multiple of 90 degrees give exact zeros and ones.
@@ -142,7 +142,7 @@ def from_dh(
     _check_rows(rows, convention)
     inertias = _one_per_joint("inertias", inertias, [Inertia.zero()] * n)
     limits = _one_per_joint("limits", limits, [JointLimits()] * n)
-    models = _one_per_joint("joint_models", joint_models, [()] * n)
+    terms = _one_per_joint("terms", terms, [()] * n)
     links, joints = [Link(name="base")], []
     for j, row in enumerate(rows, start=1):
         row = row.in_radians() if degrees else row
@@ -155,7 +155,7 @@ def from_dh(
                 child=moving,
                 T_parent_joint=row.T_previous_joint,
                 limits=limits[j - 1],
-                models=tuple(models[j - 1]),
+                terms=tuple(terms[j - 1]),
             )
         )
         if isinstance(row, StandardDH):

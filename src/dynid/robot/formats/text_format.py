@@ -39,7 +39,8 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.locking import check_locked, lock
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import inverse_transform
-from dynid.terms.joint_models import RotorInertia
+from dynid.terms.base import Dependence
+from dynid.terms.motors import RotorInertia
 
 __all__ = ["TextDescription", "parse_description", "description_text", "parse_text", "read_text", "write_text"]
 
@@ -98,7 +99,7 @@ class TextDescription:
             gravity=gravity,
             name=name,
             inertias=[Inertia.from_vector(theta) for theta in moments],
-            joint_models=[[RotorInertia(value)] for value in rotors] or None,
+            terms=[[RotorInertia(value)] for value in rotors] or None,
         )
 
 
@@ -317,16 +318,15 @@ def _describe(robot: Robot) -> TextDescription:
         "apar": tuple(row.a for row in far),
         **{key: tuple(column.tolist()) for key, column in zip(INERTIA, moments.T, strict=True)},
     }
-    rotors = {f"ia{j}": sum(m.values[0] for m in b.joint.models) for j, b in enumerate(robot.bodies, start=1)}
-    if any(body.joint.models for body in robot.bodies):
+    rotors = {f"ia{j}": sum(term.value for term in b.joint.terms) for j, b in enumerate(robot.bodies, start=1)}
+    if any(body.joint.terms for body in robot.bodies):
         rows[ROTORS] = tuple(f"ia{j}" for j in range(1, n + 1))
     return TextDescription(rows=rows, variables=rotors if ROTORS in rows else {})
 
 
 def _check_expressible(robot: Robot, in_dh_frames: Robot, thetas: list[float]) -> None:
-    models = [model for joint in robot.moving_joints for model in joint.models]
-    if robot.couplings or not all(isinstance(model, RotorInertia) for model in models):
-        raise ExportError("the text format has rotor inertias only", remedy="Take the other joint models off.")
+    if robot.couplings or any(placed.term.dependence is not Dependence.ACCELERATION for placed in robot.terms):
+        raise ExportError("the text format has rotor inertias only", remedy="Take the other terms off.")
     if any(abs(theta) > 1e-12 for theta in thetas):
         degrees = ", ".join(f"{np.rad2deg(theta):g}" for theta in thetas)
         raise ExportError(

@@ -31,7 +31,8 @@ from dynid.robot.locking import check_locked, lock
 from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
 from dynid.robot.parts import Joint, JointKind, JointLimits, Link
 from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
-from dynid.terms.joint_models import Coulomb, JointModel, Viscous
+from dynid.terms import TERMS
+from dynid.terms.base import StateTerm
 
 __all__ = [
     "DYNAMICS",
@@ -49,7 +50,9 @@ __all__ = [
 
 TENSOR_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Attribute of ``<inertia>`` -> row and column of the tensor."""
-DYNAMICS: dict[str, type[Viscous] | type[Coulomb]] = {"damping": Viscous, "friction": Coulomb}
+DYNAMICS: dict[str, type[StateTerm]] = {
+    term.urdf_attribute: term for term in TERMS if term.urdf_attribute and issubclass(term, StateTerm)
+}
 """Attribute of ``<dynamics>`` -> the joint model it becomes."""
 UNBOUNDED = 1e9
 """A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
@@ -157,7 +160,7 @@ def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float])
             T_parent_joint=read_origin(document, element),
             axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
             limits=_limits(document, element, kind) if moves else JointLimits(),
-            models=_joint_models(document, element) if moves else (),
+            terms=_terms(document, element) if moves else (),
         )
         return lock(joint, locked[name]) if name in locked else joint
 
@@ -193,9 +196,9 @@ def _limits(document: XmlDocument, element: Element, kind: JointKind) -> JointLi
         return JointLimits(**(bounds | unbounded))
 
 
-def _joint_models(document: XmlDocument, element: Element) -> tuple[JointModel, ...]:
+def _terms(document: XmlDocument, element: Element) -> tuple[StateTerm, ...]:
     values = read_dynamics(document, element)
-    return tuple(model(values[attribute]) for attribute, model in DYNAMICS.items() if values[attribute] != 0.0)
+    return tuple(term(values[attribute]) for attribute, term in DYNAMICS.items() if values[attribute] != 0.0)
 
 
 def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
@@ -281,8 +284,8 @@ def _set_dynamics(edits: TextEdits, document: XmlDocument, element: Element, joi
 
 
 def _friction(joint: Joint) -> dict[str, float]:
-    """Attribute of ``<dynamics>`` -> value, for the models the joint has."""
-    return {name: m.values[0] for name, kind in DYNAMICS.items() for m in joint.models if isinstance(m, kind)}
+    """Attribute of ``<dynamics>`` -> value, for the terms that the joint has."""
+    return {name: term.value for name in DYNAMICS for term in joint.terms if term.urdf_attribute == name}
 
 
 def _dynamics_tag(friction: dict[str, float]) -> str:

@@ -8,7 +8,9 @@ from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo.dh_tables import body, joint_limits, shift
-from dynid.terms.joint_models import Coulomb, Coupling, Offset, RotorInertia, Viscous
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 __all__ = ["iiwa14", "panda", "tx40", "ur10", "ur10e"]
 
@@ -175,7 +177,7 @@ def tx40() -> Robot:
         name="tx40",
         inertias=[body(*values) for values in bodies],
         limits=joint_limits(ranges, velocities, torques),
-        joint_models=[[RotorInertia(ia, n), Viscous(fv), Coulomb(fc), Offset(off)] for n, ia, fv, fc, off in joints],
+        terms=[[RotorInertia(ia, n), Viscous(fv), Coulomb(fc), Offset(off)] for n, ia, fv, fc, off in joints],
     )
     wrist = Coupling({"joint5": 1.0, "joint6": 1.0}, rotor_inertia=0.00964, viscous=0.616, coulomb=1.95)
     return replace(robot, couplings=(wrist,))

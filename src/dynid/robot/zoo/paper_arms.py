@@ -14,7 +14,8 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
 from dynid.robot.zoo.dh_tables import body, joint_limits, shift
-from dynid.terms.joint_models import Coulomb, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
 
 __all__ = ["ddarm", "gautier_khalil_3r", "puma260", "puma560"]
 
@@ -107,9 +108,7 @@ def puma260() -> Robot:
         degrees=True,
         name="puma260",
         inertias=inertias,
-        joint_models=[
-            [RotorInertia(ia), Viscous(ds), Coulomb(fs)] for ia, fs, ds in zip(rotors, dry, viscous, strict=True)
-        ],
+        terms=[[RotorInertia(ia), Viscous(ds), Coulomb(fs)] for ia, fs, ds in zip(rotors, dry, viscous, strict=True)],
     )
 
 

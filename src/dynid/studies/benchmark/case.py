@@ -16,7 +16,8 @@ from dynid.kernels import kernel
 from dynid.parameters.base import base_parameters, base_vector
 from dynid.robot.model import Robot
 from dynid.tape import Tape
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 __all__ = ["Case", "Floats", "NotInstalled", "Peer", "Workload", "best_time", "load"]
 
@@ -78,12 +79,12 @@ class Case:
 
     def __post_init__(self) -> None:
         """Take the joint models away: peers have none of ours."""
-        object.__setattr__(self, "robot", self.robot.with_joint_models())
+        object.__setattr__(self, "robot", self.robot.with_terms())
 
     @cached_property
     def with_friction(self) -> Robot:
         """The robot with viscous and dry friction and an offset in each joint."""
-        return self.robot.with_joint_models(Viscous(), Coulomb(), Offset())
+        return self.robot.with_terms(Viscous(), Coulomb(), Offset())
 
     @cached_property
     def base_columns(self) -> tuple[int, ...]:

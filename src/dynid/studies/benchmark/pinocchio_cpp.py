@@ -46,7 +46,7 @@ template <class F> static double best(F f, int repeats) {
   return least;
 }
 
-static JointModel joint(int kind, const Eigen::Vector3d& axis) {
+static StateTerm joint(int kind, const Eigen::Vector3d& axis) {
   if (kind == 0) return JointModelRZ();
   if (kind == 1) return JointModelPZ();
   if (kind == 2) return JointModelRevoluteUnaligned(axis);

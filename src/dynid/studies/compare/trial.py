@@ -21,7 +21,8 @@ from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.model import Robot
 from dynid.studies.compare.condition import Condition
-from dynid.terms.joint_models import Coulomb, Offset, RotorInertia, Viscous
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 __all__ = ["Setting", "Trial", "check_length", "make_trial", "planted_robot"]
 
@@ -97,9 +98,9 @@ def planted_robot(robot: Robot) -> Robot:
     """A robot with rotor inertia, friction and offset in every joint, its own values kept where it has some."""
     usual = (RotorInertia(0.1), Viscous(0.5), Coulomb(0.4), Offset(0.1))
     for joint in robot.moving_joints:
-        own = {type(model): model for model in joint.models if any(model.values)}
-        models = [own.pop(type(model), model) for model in usual]
-        robot = robot.with_joint_models(*models, *own.values(), joints=[joint.name])
+        own = {type(term): term for term in joint.terms if term.value}
+        terms = [own.pop(type(term), term) for term in usual]
+        robot = robot.with_terms(*terms, *own.values(), joints=[joint.name])
     return robot
 
 

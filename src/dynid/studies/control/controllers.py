@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_number, as_row
-from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import kernel
@@ -108,7 +108,7 @@ class ComputedTorque(_Follower):
 
         def law(q: Any, dq: Any, dq_wanted: Any, ddq: Any) -> Any:
             # dry friction follows the wanted velocity: the measured one changes sign with the encoder's noise
-            return rigid_body_torque(model, theta, q, dq, ddq) + joint_model_torque(model, theta, q, dq_wanted, ddq)
+            return rigid_body_torque(model, theta, q, dq, ddq) + term_torque(model, theta, q, dq_wanted, ddq)
 
         return compile_single(record(law, q=shape, dq=shape, dq_wanted=shape, ddq=shape))
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
-from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError, EstimationError, ExportError
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.studies.control.plant import Plant, runge_kutta, smoothed
@@ -39,7 +39,7 @@ class MujocoPlant(Plant):
         if np.any(rotors - np.diag(np.diag(rotors))):
             raise ArgumentError("MuJoCo has no rotors that couple joints", remedy="Use RungeKuttaPlant.")
         try:
-            model = mujoco.MjModel.from_xml_string(mjcf_text(self.robot.with_joint_models()))
+            model = mujoco.MjModel.from_xml_string(mjcf_text(self.robot.with_terms()))
         except (ExportError, ValueError) as error:
             reason = error.reason if isinstance(error, ExportError) else str(error)
             raise ArgumentError(
@@ -54,7 +54,7 @@ class MujocoPlant(Plant):
     def _friction(self) -> Any:
         robot, shape = self.robot, (self.robot.dof,)
         rest, theta = np.zeros(robot.dof), robot.parameter_vector
-        tape = record(lambda q, dq: joint_model_torque(robot, theta, q, dq, rest), q=shape, dq=shape)
+        tape = record(lambda q, dq: term_torque(robot, theta, q, dq, rest), q=shape, dq=shape)
         return compile_single(smoothed(tape, self.friction_speed))
 
     def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:

@@ -13,11 +13,11 @@ from scipy.integrate import solve_ivp
 
 from dynid.checks import as_number
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
-from dynid.dynamics.inverse_dynamics import joint_model_torque, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import inertia_matrix
-from dynid.loop.smooth_friction import with_signs
+from dynid.loop.smooth_friction import replace_signs
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
 
@@ -42,7 +42,7 @@ def motion_tape(robot: Robot) -> Tape:
 def _rate(robot: Robot, state: Any, torque: Any) -> Any:
     n, theta = robot.dof, robot.parameter_vector
     q, dq, rest = state[:n], state[n : 2 * n], np.zeros(robot.dof)
-    acting = torque - joint_model_torque(robot, theta, q, dq, rest)
+    acting = torque - term_torque(robot, theta, q, dq, rest)
     bias = rigid_body_torque(robot, theta, q, dq, rest)
     ddq = solve_symmetric(composite_inertia_matrix(robot, theta, q), acting - bias)
     return np.concatenate([dq, ddq, np.array([acting @ dq])])
@@ -50,7 +50,7 @@ def _rate(robot: Robot, state: Any, torque: Any) -> Any:
 
 def smoothed(tape: Tape, speed: float) -> Tape:
     """The same program with every ``sign(x)`` replaced by ``tanh(x / speed)``, which an integrator can follow."""
-    return with_signs(tape, lambda v, _: np.tanh(v / speed))
+    return replace_signs(tape, lambda v, _: np.tanh(v / speed))
 
 
 def runge_kutta(rate: Callable[[Any], Any], state: Any, h: Any) -> Any:
@@ -89,7 +89,7 @@ class Plant(ABC):
     def _friction_rate(self) -> float:
         """Fastest rate [1/s] at which dry friction stops a joint: what bounds the step of an explicit integrator."""
         robot, theta, rest = self.robot, self.robot.parameter_vector, np.zeros(self.robot.dof)
-        pushes = [np.asarray(joint_model_torque(robot, theta, rest, rest + v, rest), dtype=float) for v in (1.0, -1.0)]
+        pushes = [np.asarray(term_torque(robot, theta, rest, rest + v, rest), dtype=float) for v in (1.0, -1.0)]
         slope = np.abs(pushes[0] - pushes[1]) / (2.0 * self.friction_speed)
         q = np.random.default_rng(0).uniform(-np.pi, np.pi, (16, robot.dof))
         try:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import as_number
-from dynid.dynamics.inverse_dynamics import joint_model_torque
+from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import gravity_torque, inertia_matrix, inverse_dynamics, velocity_torque
@@ -90,9 +90,7 @@ def two_rate_study(
 def _friction(robot: Robot, q: Floats, dq: Floats) -> Floats:
     """Friction and offsets (N, n)."""
     rest, theta = np.zeros(robot.dof), robot.parameter_vector
-    rows = [
-        np.asarray(joint_model_torque(robot, theta, *state, rest), dtype=float) for state in zip(q, dq, strict=True)
-    ]
+    rows = [np.asarray(term_torque(robot, theta, *state, rest), dtype=float) for state in zip(q, dq, strict=True)]
     return np.array(rows)
 
 

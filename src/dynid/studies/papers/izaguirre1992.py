@@ -113,7 +113,7 @@ def reduction(quick: bool = False) -> Part:
         equal(
             "dependent on motor inertias: moments of joints 1 and 2",
             2,
-            base_parameters(robot.with_joint_models(), "closed-form").rank - about["moments"],
+            base_parameters(robot.with_terms(), "closed-form").rank - about["moments"],
             note="36 combinations of the links alone, two of which the motor inertias absorb",
         ),
     )

@@ -356,7 +356,7 @@ def counts(quick: bool = False) -> Part:
     data = printed("izaguirre1992")["operations"]
     rows = _written(*data["inertia_and_gravity"])
     plain = generate_c(zoo.puma260(), ["velocity_torque"])
-    links = generate_c(zoo.puma260().with_joint_models(), ["velocity_torque"])
+    links = generate_c(zoo.puma260().with_terms(), ["velocity_torque"])
     loaded = generate_c(zoo.puma260(), ["velocity_torque"], load="struct")
     for key, count in (
         ("inertia_and_gravity", plain.counts["background_inertia"]),

@@ -16,9 +16,10 @@ from dynid.robot.formats.xml import Element
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointKind, JointLimits
 from dynid.spatial import rotation_about, transform
-from dynid.terms.joint_models import Coulomb, JointModel, RotorInertia, Viscous
+from dynid.terms import TERMS
+from dynid.terms.base import StateTerm
 
-__all__ = ["JOINT_MODELS", "geom_inertia", "read_joint", "stated_inertia"]
+__all__ = ["JOINT_TERMS", "geom_inertia", "read_joint", "stated_inertia"]
 
 _WATER = 1000.0  # kg/m^3, MuJoCo's default density
 
@@ -138,12 +139,10 @@ def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[ND
     return sizes, transform(rotation_to_z_axis(along / (2.0 * half)), middle)
 
 
-JOINT_MODELS: dict[str, type[RotorInertia] | type[Viscous] | type[Coulomb]] = {
-    "armature": RotorInertia,
-    "damping": Viscous,
-    "frictionloss": Coulomb,
+JOINT_TERMS: dict[str, type[StateTerm]] = {
+    term.mjcf_attribute: term for term in TERMS if term.mjcf_attribute and issubclass(term, StateTerm)
 }
-"""Attribute of ``<joint>`` -> the joint model it becomes; the units are the same."""
+"""Attribute of ``<joint>`` -> the term that it becomes; the units are the same."""
 
 
 def read_joint(
@@ -181,7 +180,7 @@ def read_joint(
             child="",
             axis=axis,
             limits=limits,
-            models=_joint_models(settings, element),
+            terms=_terms(settings, element),
         )
     zero = -document.number(element, "ref", 0.0)
     if kind == "slide":  # where a slide is anchored makes no difference
@@ -203,9 +202,9 @@ def _check_supported(settings: MjcfSettings, element: Element, name: str, kind: 
             raise document.error(element, f"joint springs ('{spring}') are not supported", remedy)
 
 
-def _joint_models(settings: MjcfSettings, element: Element) -> tuple[JointModel, ...]:
-    models = []
-    for attribute, model in JOINT_MODELS.items():
+def _terms(settings: MjcfSettings, element: Element) -> tuple[StateTerm, ...]:
+    terms: list[StateTerm] = []
+    for attribute, term in JOINT_TERMS.items():
         if attribute in element.attributes:
             first, *higher = settings.document.number_list(element, attribute)
             if any(higher):
@@ -214,8 +213,8 @@ def _joint_models(settings: MjcfSettings, element: Element) -> tuple[JointModel,
                     f"'{attribute}' is a polynomial, which is not supported",
                     "Give its first coefficient only.",
                 )
-            models += [model(float(first))] if first else []
-    return tuple(models)
+            terms += [term(float(first))] if first else []
+    return tuple(terms)
 
 
 def _limits(settings: MjcfSettings, element: Element, kind: str, effort: float) -> JointLimits:

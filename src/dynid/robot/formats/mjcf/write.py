@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ExportError
 from dynid.files import write_atomically
-from dynid.robot.formats.mjcf.bodies import JOINT_MODELS
+from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model
 from dynid.robot.formats.mjcf.settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.xml import Element, TextEdits, format_numbers, parse_document, start_tag
@@ -159,8 +159,8 @@ def _quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _friction(joint: Joint) -> dict[str, float]:
-    """Attribute of ``<joint>`` -> value, for the models the joint has."""
-    return {name: m.values[0] for name, kind in JOINT_MODELS.items() for m in joint.models if isinstance(m, kind)}
+    """Attribute of ``<joint>`` -> value, for the terms that the joint has."""
+    return {name: term.value for name in JOINT_TERMS for term in joint.terms if term.mjcf_attribute == name}
 
 
 def _fresh(robot: Robot) -> Iterator[str]:

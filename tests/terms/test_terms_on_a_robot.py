@@ -1,4 +1,4 @@
-"""Terms as joint models: the same torques by kernels, by plain NumPy and by generated code."""
+"""Terms on a robot's joints: the same torques by kernels, by plain NumPy and by generated code."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.estimation.features import (
-    AngleFriction,
-    AngleHarmonic,
-    AsymmetricViscous,
-    Feature,
-    Hysteresis,
-    PresentFeature,
-    SaturatingViscous,
-    SmoothSign,
-    Stribeck,
-)
-from dynid.estimation.joint_terms import JointTerm, with_joint_terms
 from dynid.estimation.rows import feature_torque
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.base import StateTerm, Term
+from dynid.terms.friction import (
+    AngleFriction,
+    AsymmetricViscous,
+    Coulomb,
+    SaturatingViscous,
+    SmoothSign,
+    Stribeck,
+    Viscous,
+)
+from dynid.terms.memory import Hysteresis
+from dynid.terms.motors import Offset
+from dynid.terms.springs import AngleHarmonic
 from estimation.planted import planted_run
 
-ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
-SHAPES: list[PresentFeature] = [
-    SmoothSign(0, 0.2),
-    Stribeck(1, 0.2),
-    SaturatingViscous(2),
-    AsymmetricViscous(3),
-    AngleHarmonic(0, 2, True),
-    AngleFriction(1, 0.1, True),
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+SHAPES: list[StateTerm] = [
+    SmoothSign(joint=0, scale=0.2),
+    Stribeck(joint=1, scale=0.2),
+    SaturatingViscous(joint=2),
+    AsymmetricViscous(joint=3),
+    AngleHarmonic(joint=0, order=2, sine=True),
+    AngleFriction(joint=1, scale=0.1, sine=True),
 ]
 
 
 def test_kernels_carry_every_shape() -> None:
     run = planted_run(ROBOT, samples=300)
     values = np.linspace(0.5, 1.5, len(SHAPES))
-    robot, left = with_joint_terms(ROBOT, SHAPES, values.tolist())
-    assert left == ()
+    robot = ROBOT.with_terms(*(t.with_value(v) for t, v in zip(SHAPES, values, strict=True)), keep=True)
     assert len(dynid.parameter_layout(robot).names) == len(dynid.parameter_layout(ROBOT).names) + len(SHAPES)
     expected = inverse_dynamics(ROBOT, run.q, run.dq, run.ddq) + feature_torque(ROBOT, SHAPES, values, run)
     np.testing.assert_allclose(inverse_dynamics(robot, run.q, run.dq, run.ddq), expected, atol=1e-10)
@@ -51,13 +50,13 @@ def test_kernels_carry_every_shape() -> None:
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_generated_code_carries_them() -> None:
-    robot, _ = with_joint_terms(ROBOT, SHAPES, [1.0] * len(SHAPES))
+    robot = ROBOT.with_terms(*(term.with_value(1.0) for term in SHAPES), keep=True)
     dynid.generate_c(robot, functions=["inverse_dynamics", "friction"], two_rate=False).check(samples=50)
 
 
 def test_an_identification_hands_its_terms_on() -> None:
     run = planted_run(ROBOT, samples=1500, noise=0.05)
-    features: list[Feature] = [*(SaturatingViscous(j) for j in range(ROBOT.dof)), Hysteresis(0, 0.05)]
+    features: list[Term] = [*(SaturatingViscous(joint=j) for j in range(ROBOT.dof)), Hysteresis(joint=0, scale=0.05)]
     planted = run.effort + feature_torque(ROBOT, features, np.ones(len(features)), run)
     fit = dynid.identify(ROBOT, replace(run, effort=planted), dynid.Recipe.bare(), terms=features)
     assert fit.terms_left_out == ("FH1(0.05)",)
@@ -71,4 +70,4 @@ def test_an_identification_hands_its_terms_on() -> None:
 
 def test_memory_is_refused() -> None:
     with pytest.raises(ArgumentError, match="present state"):
-        JointTerm(Hysteresis(0, 0.1))  # type: ignore[arg-type]
+        ROBOT.with_terms(Hysteresis(joint=0, scale=0.1))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Features: their shapes, their causality, and that planted ones are found again."""
+"""Terms: their shapes, their causality, and that planted ones are found again."""
 
 from __future__ import annotations
 
@@ -7,41 +7,35 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.features import (
-    AngleFriction,
-    AngleHarmonic,
-    Feature,
-    Hysteresis,
-    LaggedSign,
-    Motion,
-    MotorFriction,
-    SaturatingViscous,
-    SmoothSign,
-    Stribeck,
-)
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.load_features import BaseTilt, CrossTalk, DriveGain, LoadFriction, Reference, SensorCurvature
+from dynid.estimation.link_torques import RobotTorques
 from dynid.estimation.rows import feature_torque
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
-from dynid.terms.joint_models import Coulomb, Offset, Viscous
+from dynid.terms.base import Motion, Reference, Term
+from dynid.terms.coupling import MotorFriction
+from dynid.terms.friction import AngleFriction, Coulomb, SaturatingViscous, SmoothSign, Stribeck, Viscous
+from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, SensorCurvature
+from dynid.terms.memory import Hysteresis, LaggedSign
+from dynid.terms.motors import Offset
+from dynid.terms.springs import AngleHarmonic
 from estimation.planted import planted_run
 
-ROBOT = zoo.scara().with_joint_models(Viscous(0.5), Coulomb(0.4), Offset(0.1))
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 REFERENCE = Reference(ROBOT.parameter_vector)
-FEATURES: list[Feature] = [
-    SmoothSign(0, 0.2),
-    Stribeck(1, 0.2),
-    SaturatingViscous(2),
-    AngleHarmonic(1, 2, True),
-    AngleFriction(0, 0.1, True),
-    Hysteresis(0, 0.05),
-    LaggedSign(1, 0.05),
-    MotorFriction(((0, 1.0), (1, -1.0)), SmoothSign(1, 0.1)),
-    LoadFriction(SmoothSign(1, 0.1), REFERENCE),
-    CrossTalk(0, 1, REFERENCE),
-    DriveGain(1, REFERENCE),
-    SensorCurvature(0, REFERENCE),
+TERMS: list[Term] = [
+    SmoothSign(joint=0, scale=0.2),
+    Stribeck(joint=1, scale=0.2),
+    SaturatingViscous(joint=2),
+    AngleHarmonic(joint=1, order=2, sine=True),
+    AngleFriction(joint=0, scale=0.1, sine=True),
+    Hysteresis(joint=0, scale=0.05),
+    LaggedSign(joint=1, scale=0.05),
+    MotorFriction(ratios=((0, 1.0), (1, -1.0)), friction=SmoothSign(joint=1, scale=0.1)),
+    LoadFriction(friction=SmoothSign(joint=1, scale=0.1), reference=REFERENCE),
+    CrossTalk(joint=0, source=1, reference=REFERENCE),
+    DriveGain(joint=1, reference=REFERENCE),
+    SensorCurvature(joint=0, reference=REFERENCE),
 ]
 
 
@@ -50,12 +44,12 @@ def motion(samples: int = 400) -> Motion:
     return Motion(run.q, run.dq, run.ddq, run.rate_hz)
 
 
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
-def test_causal(feature: Feature) -> None:
+@pytest.mark.parametrize("term", TERMS, ids=lambda f: f.name)
+def test_causal(term: Term) -> None:
     whole = motion()
     begin = Motion(whole.q[:150], whole.dq[:150], whole.ddq[:150], whole.rate_hz)
-    for joint, column in feature.column(ROBOT, begin).items():
-        np.testing.assert_allclose(feature.column(ROBOT, whole)[joint][:150], column, atol=1e-12)
+    for joint, column in term.column(RobotTorques(ROBOT), begin).items():
+        np.testing.assert_allclose(term.column(RobotTorques(ROBOT), whole)[joint][:150], column, atol=1e-12)
 
 
 def test_hysteresis_is_the_stop_operator() -> None:
@@ -63,12 +57,12 @@ def test_hysteresis_is_the_stop_operator() -> None:
     state = [0.0]
     for step in np.diff(q):
         state.append(float(np.clip(state[-1] + step / 0.05, -1.0, 1.0)))
-    np.testing.assert_allclose(Hysteresis(0, 0.05).shape(q, q, 100.0), state, atol=1e-12)
+    np.testing.assert_allclose(Hysteresis(joint=0, scale=0.05).along(q, q, q, 100.0), state, atol=1e-12)
 
 
 def test_lagged_sign_follows_a_step() -> None:
     dq = np.concatenate([-np.ones(10), np.ones(200)])
-    y = LaggedSign(0, 0.1).shape(dq, dq, 100.0)
+    y = LaggedSign(joint=0, scale=0.1).along(dq, dq, dq, 100.0)
     np.testing.assert_allclose(y[:10], -1.0)
     assert y[20] == pytest.approx(1.0 - 2.0 * np.exp(-11 / 10.0))
 
@@ -77,30 +71,30 @@ def test_base_tilt_is_the_derivative_with_respect_to_gravity() -> None:
     robot = zoo.puma560()
     run = planted_run(robot, samples=50)
     at = Motion(run.q, 0.0 * run.dq, 0.0 * run.ddq, 100.0)
-    tilt = BaseTilt(0, Reference(robot.parameter_vector))
-    from dynid.estimation.load_features import horizontal_axes
+    tilt = BaseTilt(axis=0, reference=Reference(robot.parameter_vector))
     from dynid.spatial import rotation_about
+    from dynid.terms.load_dependent import horizontal_axes
 
     angle = 1e-6
-    turned = robot.with_gravity(rotation_about(horizontal_axes(robot)[0], angle) @ robot.gravity)
+    turned = robot.with_gravity(rotation_about(horizontal_axes(robot.gravity)[0], angle) @ robot.gravity)
     zero = np.zeros_like(run.q)
     change = inverse_dynamics(turned, run.q, zero, zero) - inverse_dynamics(robot, run.q, zero, zero)
-    for joint, column in tilt.column(robot, at).items():
+    for joint, column in tilt.column(RobotTorques(robot), at).items():
         np.testing.assert_allclose(change[:, joint] / angle, column, atol=1e-4)
 
 
-def test_planted_features_are_found() -> None:
+def test_planted_terms_are_found() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.01)
-    features = FEATURES[:6]
+    terms = TERMS[:6]
     planted = np.array([0.5, 0.4, 0.3, 0.2, 0.6, 0.5])
     from dataclasses import replace
 
-    run = replace(run, effort=run.effort + feature_torque(ROBOT, features, planted, run))
-    equations = build_equations(ROBOT, run, terms=features)
+    run = replace(run, effort=run.effort + feature_torque(ROBOT, terms, planted, run))
+    equations = build_equations(ROBOT, run, terms=terms)
     estimate = WLS().solve(equations)
-    assert estimate.names[-6:] == tuple(f.name for f in features)
+    assert estimate.names[-6:] == tuple(f.name for f in terms)
     np.testing.assert_array_less(np.abs(estimate.values[-6:] - planted), 4.0 * estimate.stderr[-6:])
-    kept = WLS().solve(equations.keep(features[:2]))
+    kept = WLS().solve(equations.keep(terms[:2]))
     assert len(kept.names) == equations.base.rank + 2
 
 
@@ -124,4 +118,4 @@ def test_samples_that_do_not_count_never_reach_their_neighbours() -> None:
 
 def test_scales_must_be_positive() -> None:
     with pytest.raises(ArgumentError):
-        Hysteresis(0, 0.0)
+        Hysteresis(joint=0, scale=0.0)

@@ -1,0 +1,311 @@
+"""What a term is: one contribution to the joint torques that is linear in one parameter.
+
+``torque = value * column``, where the column follows from the motion. A term declares everything that its readers ask
+for, and declares it once: symbol, unit, sign constraint, memory, the column, and whether it can be recorded on the tape
+(the regressor, simulations and generated C then carry it). A term that selection chose and a term that is attached to
+a robot's joint are objects of the same class. docs/extending.md shows how to add one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+
+__all__ = [
+    "Dependence",
+    "JointTerm",
+    "LinkTorques",
+    "MemoryTerm",
+    "Motion",
+    "RecordableTerm",
+    "Reference",
+    "ScaledTerm",
+    "StateTerm",
+    "Term",
+    "TermSizes",
+]
+
+Floats = NDArray[np.float64]
+
+
+class Dependence(Enum):
+    """What a term's column is. Readers that know closed formulas treat the first four exactly."""
+
+    ACCELERATION = "acceleration"
+    """The acceleration itself: the parameter is an inertia."""
+    VELOCITY = "velocity"
+    """The velocity itself: viscous friction."""
+    DIRECTION = "direction"
+    """The sign of the velocity: dry friction."""
+    CONSTANT = "constant"
+    """One: an offset."""
+    OTHER = "other"
+    """Any other function of the motion."""
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Motion:
+    """A gap-free, uniformly sampled stretch of motion."""
+
+    q: Floats
+    """(N, n) positions [rad or m]."""
+    dq: Floats
+    """(N, n) velocities [rad/s or m/s]."""
+    ddq: Floats
+    """(N, n) accelerations [rad/s^2 or m/s^2]."""
+    rate_hz: float
+    """Sampling rate [Hz]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Parameters of a robot that only need to give about the right torques: the prior's, or those of an earlier fit."""
+
+    theta: Floats
+    """(p,) in the order of `Robot.parameter_vector`."""
+
+
+class LinkTorques(Protocol):
+    """The robot as terms see it: its joints' names, its gravity and its torques along a motion."""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the moving joints, in the order of q."""
+
+    @property
+    def gravity(self) -> Floats:
+        """(3,) gravity [m/s^2] in the root link's frame."""
+
+    def torque(self, reference: Reference, motion: Motion) -> Floats:
+        """(N, n) torque of the whole robot with the reference's parameters [N m or N]."""
+
+    def gravity_torque(self, reference: Reference, motion: Motion, gravity: Floats) -> Floats:
+        """(N, n) torque that holds the links' weights under a gravity (3,) [N m or N]."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermSizes:
+    """What sizes the terms that selection tries: the motion, the coupled motors and a reference."""
+
+    speed: Floats
+    """(n,) high speed of each joint [rad/s or m/s]."""
+    travel: Floats
+    """(n,) range of motion of each joint [rad or m]."""
+    gravity: Floats
+    """(3,) gravity [m/s^2]."""
+    motors: tuple[tuple[tuple[int, float], ...], ...]
+    """For each motor that turns with several joints: joint index and motor speed per joint speed."""
+    most_loaded: int
+    """Index of the joint with the largest torques."""
+    reference: Reference
+
+    @property
+    def joints(self) -> range:
+        """Indices of the joints."""
+        return range(len(self.speed))
+
+
+@dataclass(frozen=True)
+class Term(ABC):
+    """A contribution to the joint torques: one parameter, and the torque per unit of it. Subclasses are frozen too."""
+
+    value: float = 0.0
+    """The parameter, in the term's unit; zero in terms whose parameter is to be estimated."""
+    symbol: ClassVar[str]
+    """Short name of the parameter; the joint's number follows it: ``FV`` gives ``FV2``."""
+    base_unit: ClassVar[str] = "N m"
+    """Unit of the parameter on a revolute joint; see `unit_for`."""
+    is_non_negative: ClassVar[bool] = False
+    """Whether the parameter of a possible robot is never negative."""
+    dependence: ClassVar[Dependence] = Dependence.OTHER
+    """What the column is; a subclass that writes its own ``formula`` declares it again, otherwise it is OTHER."""
+    is_recordable: ClassVar[bool] = False
+    """Whether the tape can record the column, so that the regressor, simulations and generated C carry the term."""
+    urdf_attribute: ClassVar[str | None] = None
+    """Attribute of URDF's ``<dynamics>`` that holds the parameter, if any."""
+    mjcf_attribute: ClassVar[str | None] = None
+    """Attribute of MJCF's ``<joint>`` that holds the parameter, if any."""
+
+    def __init_subclass__(cls) -> None:
+        """Forget the inherited dependence where a subclass computes another column."""
+        super().__init_subclass__()
+        if "formula" in vars(cls) and "dependence" not in vars(cls):
+            cls.dependence = Dependence.OTHER
+
+    def __post_init__(self) -> None:
+        """Refuse a parameter that is not a number."""
+        if isinstance(self.value, str) or not np.isscalar(self.value) or not np.isfinite(self.value):
+            raise ArgumentError(f"{type(self).__name__} needs a finite number, not {self.value!r}")
+
+    @property
+    def prefix(self) -> str:
+        """The parameter's name without the joint's number: letters, digits and underscores, for C and the layout."""
+        return self.symbol
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the parameter, with the joint's number."""
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether the column depends on the motion before; such a term has no meaning for isolated samples."""
+        return False
+
+    @property
+    def unit(self) -> str:
+        """Unit of the parameter on a revolute joint."""
+        return self.unit_for(prismatic=False)
+
+    def unit_for(self, *, prismatic: bool) -> str:
+        """Unit of the parameter; a prismatic joint has N for N m, m for rad and kg for kg m^2."""
+        if not prismatic:
+            return self.base_unit
+        return self.base_unit.replace("N m", "N").replace("rad", "m").replace("kg m^2", "kg")
+
+    def with_value(self, value: float) -> Self:
+        """The same term with another parameter value."""
+        return replace(self, value=float(value))
+
+    def smoothed(self, speed: float) -> Self:
+        """The same term without jumps of its column, for gradients; ``speed`` is the width of the step [rad/s or m/s].
+
+        Simulations need no such method: they replace every sign on the tape, see `dynid.terms.smoothing`.
+        """
+        return self
+
+    @abstractmethod
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        """Torque per unit of the parameter along a stretch: joint index -> (N,), for the joints the term acts on."""
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        """What forward selection tries by default: name of a group -> the terms that enter together."""
+        return {}
+
+
+@dataclass(frozen=True)
+class RecordableTerm(Term, ABC):
+    """A term that depends on the present state alone, so that the tape can record it and a robot can carry it."""
+
+    is_recordable: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def speeds(self) -> tuple[float, ...]:
+        """Speed of the friction surface or rotor per speed of each joint that the term acts on."""
+
+    @abstractmethod
+    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
+        """Torque per unit of the parameter on each joint; arrays of numbers or of recorded scalars (n,) alike.
+
+        Args:
+            joints: Indices of the joints the term acts on.
+            q: Joint positions [rad or m].
+            dq: Joint velocities [rad/s or m/s].
+            ddq: Joint accelerations [rad/s^2 or m/s^2].
+        """
+
+    @abstractmethod
+    def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        """Entries of the inertia matrix per unit of the parameter: empty unless the column is an acceleration."""
+
+
+@dataclass(frozen=True)
+class JointTerm(Term, ABC):
+    """A term that acts on one joint and depends on that joint's motion only."""
+
+    joint: int | None = field(default=None, kw_only=True)
+    """Index of the joint, from 0; None for a term that is not placed, or that its joint holds."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.symbol}{self.number}"
+
+    @property
+    def number(self) -> str:
+        """Number of the joint from 1, as text; empty for a term that is not placed."""
+        return "" if self.joint is None else str(self.joint + 1)
+
+    def at(self, joint: int | None) -> Self:
+        """The same term on another joint."""
+        return self if self.joint == joint else replace(self, joint=joint)
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        if self.joint is None:
+            raise ArgumentError(
+                f"{self!r} names no joint", remedy=f"Give its index, such as {type(self).__name__}(joint=0)."
+            )
+        j = self.joint
+        return {j: self.along(motion.q[:, j], motion.dq[:, j], motion.ddq[:, j], motion.rate_hz)}
+
+    @abstractmethod
+    def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
+        """The column (N,) along a gap-free motion of the joint; sample k depends on samples 0 ... k only."""
+
+
+@dataclass(frozen=True)
+class StateTerm(JointTerm, RecordableTerm, ABC):
+    """A term of one joint's present state: write `formula`, and everything else follows."""
+
+    @abstractmethod
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        """Torque per unit of the parameter; use NumPy functions only, so that the tape can record it.
+
+        Args:
+            q: Position of the joint [rad or m].
+            dq: Its velocity [rad/s or m/s].
+            ddq: Its acceleration [rad/s^2 or m/s^2]; only for terms whose dependence is ACCELERATION.
+        """
+
+    def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
+        return np.broadcast_to(np.asarray(self.formula(q, dq, ddq), dtype=np.float64), q.shape)
+
+    @property
+    def speeds(self) -> tuple[float, ...]:
+        return (1.0,)
+
+    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
+        return {j: self.formula(q[j], dq[j], ddq[j]) for j in joints}
+
+    def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        return {(j, j): 1.0 for j in joints} if self.dependence is Dependence.ACCELERATION else {}
+
+
+@dataclass(frozen=True)
+class MemoryTerm(JointTerm, ABC):
+    """A term of one joint's present and past motion: write `along`. Neither the tape nor C can carry it."""
+
+    @property
+    def has_memory(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class ScaledTerm(JointTerm, ABC):
+    """A term whose shape has a scale: a width, travel or time that `dynid.estimation.scales` can fit to the data."""
+
+    scale: float = field(kw_only=True)
+    """Velocity [rad/s or m/s], travel [rad or m] or time [s]; positive."""
+
+    def __post_init__(self) -> None:
+        """Refuse scales that make no shape."""
+        super().__post_init__()
+        if not (np.isfinite(self.scale) and self.scale > 0.0):
+            raise ArgumentError(f"{type(self).__name__} needs a positive scale, not {self.scale}")
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}({self.scale:.3g})"
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.symbol}_{self.scale:.6f}_".replace(".", "p")

@@ -1,0 +1,194 @@
+"""Motors that turn with several joints at once, as in the geared wrists of the TX40 and the PUMA."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.terms.base import Dependence, JointTerm, LinkTorques, Motion, RecordableTerm, ScaledTerm, Term, TermSizes
+
+__all__ = [
+    "CoupledCoulomb",
+    "CoupledInertia",
+    "CoupledTerm",
+    "CoupledViscous",
+    "Coupling",
+    "MotorFriction",
+    "joints_and_motors",
+    "scaled_terms",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CoupledTerm(RecordableTerm, ABC):
+    """One term of a motor that turns with several joints; `Coupling` holds all of them."""
+
+    ratios: Mapping[str, float] = field(kw_only=True)
+    """Joint name -> motor speed per joint speed."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.symbol}@{'+'.join(self.ratios)}"
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        joints = [links.joint_names.index(name) for name in self.ratios]
+        return self.rows(joints, motion.q.T, motion.dq.T, motion.ddq.T)
+
+    @property
+    def speeds(self) -> tuple[float, ...]:
+        return tuple(self.ratios.values())
+
+    def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        return {}
+
+    def _of_others(self, joints: Sequence[int], rates: Any) -> dict[int, Any]:
+        """For each joint ``r_j sum(r_k rate_k)`` over the other joints k."""
+        pairs = list(zip(joints, self.ratios.values(), strict=True))
+        return {j: r * sum(s * rates[k] for k, s in pairs if k != j) for j, r in pairs}
+
+
+@dataclass(frozen=True)
+class CoupledInertia(CoupledTerm):
+    """Rotor inertia of the motor, between different joints: row j has ``IAM r_j sum(r_k ddq_k)``, k other than j."""
+
+    symbol: ClassVar[str] = "IAM"
+    base_unit: ClassVar[str] = "kg m^2"
+    is_non_negative: ClassVar[bool] = True
+    dependence: ClassVar[Dependence] = Dependence.ACCELERATION
+
+    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
+        return self._of_others(joints, ddq)
+
+    def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        pairs = list(zip(joints, self.ratios.values(), strict=True))
+        return {(j, k): r * s for j, r in pairs for k, s in pairs if j != k}
+
+
+@dataclass(frozen=True)
+class CoupledViscous(CoupledTerm):
+    """Viscous friction of the motor, between different joints: row j has ``FVM r_j sum(r_k dq_k)``, k other than j."""
+
+    symbol: ClassVar[str] = "FVM"
+    base_unit: ClassVar[str] = "N m s/rad"
+    is_non_negative: ClassVar[bool] = True
+    dependence: ClassVar[Dependence] = Dependence.VELOCITY
+
+    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
+        return self._of_others(joints, dq)
+
+
+@dataclass(frozen=True)
+class CoupledCoulomb(CoupledTerm):
+    """Dry friction of the motor: row j has ``FCM r_j sign(v)``, where v is the motor's speed."""
+
+    symbol: ClassVar[str] = "FCM"
+    is_non_negative: ClassVar[bool] = True
+    dependence: ClassVar[Dependence] = Dependence.DIRECTION
+
+    def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
+        pairs = list(zip(joints, self.ratios.values(), strict=True))
+        direction = np.sign(sum(r * dq[j] for j, r in pairs))
+        return {j: r * direction for j, r in pairs}
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A motor that turns with several joints: three terms that share the joints and their ratios.
+
+    The motor's speed, referred to the joint side, is ``v = sum(ratios[k] * dq[k])``: the row of the motor-to-joint
+    matrix that couples the joints. Its rotor inertia and viscous friction act between *different* joints only, because
+    the part that acts on a joint's own motion cannot be told from that joint's `RotorInertia` and `Viscous`; its dry
+    friction acts on all of them. With ``a = dv/dt`` row k gets
+    ``ratios[k] * (IAM * (a - ratios[k] ddq[k]) + FVM * (v - ratios[k] dq[k]) + FCM * sign(v))``.
+    """
+
+    ratios: Mapping[str, float]
+    """Joint name -> motor speed per joint speed; two joints or more, all revolute."""
+    rotor_inertia: float = 0.0
+    """IAM [kg m^2]"""
+    viscous: float = 0.0
+    """FVM [N m s/rad]"""
+    coulomb: float = 0.0
+    """FCM [N m]"""
+
+    def __post_init__(self) -> None:
+        """Freeze the ratios and refuse what couples nothing."""
+        if len(self.ratios) < 2 or not all(np.isfinite(r) and r != 0 for r in self.ratios.values()):
+            raise ArgumentError(
+                f"a coupling needs two joints or more with finite, non-zero ratios, not {dict(self.ratios)}",
+                remedy="Give e.g. Coupling({'joint5': 1.0, 'joint6': 1.0}).",
+            )
+        object.__setattr__(self, "ratios", MappingProxyType(dict(self.ratios)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
+        return Coupling, (dict(self.ratios), self.rotor_inertia, self.viscous, self.coulomb)
+
+    @property
+    def terms(self) -> tuple[CoupledTerm, ...]:
+        """Rotor inertia, viscous and dry friction of the motor."""
+        return (
+            CoupledInertia(self.rotor_inertia, ratios=self.ratios),
+            CoupledViscous(self.viscous, ratios=self.ratios),
+            CoupledCoulomb(self.coulomb, ratios=self.ratios),
+        )
+
+    def with_values(self, values: Sequence[float]) -> Coupling:
+        """The same coupling with other parameter values, in the order of `terms`."""
+        rotor_inertia, viscous, coulomb = (float(v) for v in values)
+        return replace(self, rotor_inertia=rotor_inertia, viscous=viscous, coulomb=coulomb)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotorFriction(Term):
+    """Friction of a motor that turns with several joints, as a function of the motor's own motion."""
+
+    ratios: tuple[tuple[int, float], ...]
+    """Joint index and motor speed per joint speed, see `Coupling`."""
+    friction: JointTerm
+    """How the friction depends on the motor's motion; its joint gives the number in the name."""
+
+    @property
+    def name(self) -> str:
+        joints = "_".join(str(joint + 1) for joint, _ in self.ratios)
+        return f"{self.friction.name}@{joints}"
+
+    def unit_for(self, *, prismatic: bool) -> str:
+        return self.friction.unit_for(prismatic=prismatic)
+
+    @property
+    def has_memory(self) -> bool:
+        return self.friction.has_memory
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        q, dq, ddq = (
+            np.asarray(sum(ratio * rate[:, joint] for joint, ratio in self.ratios))
+            for rate in (motion.q, motion.dq, motion.ddq)
+        )
+        torque = self.friction.along(q, dq, ddq, motion.rate_hz)
+        return {joint: ratio * torque for joint, ratio in self.ratios}
+
+
+def joints_and_motors(sizes: TermSizes, make: Callable[[int], JointTerm]) -> tuple[Term, ...]:
+    """A friction term on every joint, and on every motor that turns with several joints.
+
+    Args:
+        sizes: The joints and the motors.
+        make: The term on the joint of an index; a motor gets that of its last joint.
+    """
+    motors = (MotorFriction(ratios=motor, friction=make(motor[-1][0])) for motor in sizes.motors)
+    return (*(make(j) for j in sizes.joints), *motors)
+
+
+def scaled_terms(sizes: TermSizes, kind: type[ScaledTerm], scales: Floats) -> tuple[Term, ...]:
+    """`joints_and_motors` for a term with a scale, which differs from joint to joint (n,)."""
+    return joints_and_motors(sizes, lambda j: kind(joint=j, scale=float(scales[j])))

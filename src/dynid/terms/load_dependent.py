@@ -1,0 +1,166 @@
+"""Terms that depend on the links' torques: load-dependent friction, base tilt, faults of drives and torque sensors.
+
+They are linear in their own parameter only, so the torques in them are those of a `Reference`: the prior robot or an
+earlier fit. No tape records them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.terms.base import JointTerm, LinkTorques, Motion, Reference, Term, TermSizes
+from dynid.terms.friction import SPEEDS, SmoothSign
+
+__all__ = ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction", "SensorCurvature", "horizontal_axes"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadFriction(Term):
+    """Dry friction that grows with the load: ``|torque|`` times the friction's own column."""
+
+    friction: JointTerm
+    """How the friction depends on the joint's motion."""
+    reference: Reference
+    symbol: ClassVar[str] = "T"
+    base_unit: ClassVar[str] = "1"
+
+    @property
+    def has_memory(self) -> bool:
+        return self.friction.has_memory
+
+    @property
+    def name(self) -> str:
+        return f"{self.friction.name}*T"
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        load = np.abs(links.torque(self.reference, motion))
+        return {j: load[:, j] * column for j, column in self.friction.column(links, motion).items()}
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        return {
+            f"load friction {part:g}": tuple(
+                cls(friction=SmoothSign(joint=j, scale=float(part * sizes.speed[j])), reference=sizes.reference)
+                for j in sizes.joints
+            )
+            for part in SPEEDS
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseTilt(Term):
+    """A base that does not stand upright: gravity turned by a small angle about one of two horizontal axes."""
+
+    axis: Literal[0, 1]
+    """Index of the horizontal axis, see `horizontal_axes`."""
+    reference: Reference
+    symbol: ClassVar[str] = "TILT"
+    base_unit: ClassVar[str] = "rad"
+
+    @property
+    def name(self) -> str:
+        return f"TILT{'XY'[self.axis]}"
+
+    def unit_for(self, *, prismatic: bool) -> str:
+        return self.base_unit
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        turned = np.cross(horizontal_axes(links.gravity)[self.axis], links.gravity)
+        torque = links.gravity_torque(self.reference, motion, turned)
+        return {j: torque[:, j] for j in range(torque.shape[1])}
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        if not np.any(sizes.gravity):
+            return {}
+        return {"base tilt": (cls(axis=0, reference=sizes.reference), cls(axis=1, reference=sizes.reference))}
+
+
+def horizontal_axes(gravity: Floats) -> Floats:
+    """(2, 3) two unit vectors across gravity and each other, root link's frame."""
+    down = gravity / np.linalg.norm(gravity)
+    first = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(down, first)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossTalk(Term):
+    """A torque sensor that also feels another joint's torque."""
+
+    joint: int
+    """Index of the sensor's joint, from 0."""
+    source: int
+    """Index of the joint that it feels."""
+    reference: Reference
+    symbol: ClassVar[str] = "XT"
+    base_unit: ClassVar[str] = "1"
+
+    @property
+    def name(self) -> str:
+        return f"XT{self.joint + 1}_{self.source + 1}"
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        return {self.joint: links.torque(self.reference, motion)[:, self.source]}
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        pairs = [(j, k) for j in sizes.joints for k in (j - 1, j + 1) if k in sizes.joints]
+        return {"cross-talk": tuple(cls(joint=j, source=k, reference=sizes.reference) for j, k in pairs)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveGain(Term):
+    """A drive or torque sensor whose gain is off by a part of itself: the torque of one joint.
+
+    All gains together cannot be told from the masses, so one drive has to set the scale: selection leaves out that of
+    the most loaded joint.
+    """
+
+    joint: int
+    """Index of the drive's joint, from 0."""
+    reference: Reference
+    symbol: ClassVar[str] = "KG"
+    base_unit: ClassVar[str] = "1"
+
+    @property
+    def name(self) -> str:
+        return f"KG{self.joint + 1}"
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        return {self.joint: links.torque(self.reference, motion)[:, self.joint]}
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        joints = [j for j in sizes.joints if j != sizes.most_loaded]
+        return {"drive gain": tuple(cls(joint=j, reference=sizes.reference) for j in joints)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorCurvature(Term):
+    """A torque sensor or drive whose gain changes with the torque: ``torque |torque|`` of one joint."""
+
+    joint: int
+    """Index of the sensor's joint, from 0."""
+    reference: Reference
+    symbol: ClassVar[str] = "NL"
+    base_unit: ClassVar[str] = "1/(N m)"
+
+    @property
+    def name(self) -> str:
+        return f"NL{self.joint + 1}"
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        torque = links.torque(self.reference, motion)[:, self.joint]
+        return {self.joint: torque * np.abs(torque)}
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        return {"drive curvature": tuple(cls(joint=j, reference=sizes.reference) for j in sizes.joints)}

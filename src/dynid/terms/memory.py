@@ -1,0 +1,82 @@
+"""Friction that remembers the motion before: presliding hysteresis and a delayed change of direction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.terms.base import MemoryTerm, ScaledTerm, Term, TermSizes
+from dynid.terms.coupling import scaled_terms
+
+__all__ = ["Hysteresis", "LaggedSign", "lag_signal"]
+
+Floats = NDArray[np.float64]
+TRAVELS = (0.003, 0.01, 0.03, 0.1)
+"""Presliding travels that selection tries, as parts of a joint's range of motion (convention)."""
+LAGS = (0.02, 0.05, 0.1, 0.2)
+"""Lags that selection tries [s] (convention)."""
+
+
+@dataclass(frozen=True)
+class Hysteresis(MemoryTerm, ScaledTerm):
+    """Dry friction with presliding: a spring of travel ``scale`` that slips at its two ends (Prandtl's stop operator).
+
+    Between two turning points of q the state moves with q and stops at -1 and 1, so that only turning points need a
+    recursion, and the sampling rate does not matter.
+    """
+
+    symbol: ClassVar[str] = "FH"
+
+    def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
+        q = np.ascontiguousarray(q)
+        turns = _turning_points(q)
+        places: list[float] = q[turns].tolist()
+        states = [0.0]
+        for start, end in pairwise(places):
+            states.append(min(max(states[-1] + (end - start) / self.scale, -1.0), 1.0))
+        # every sample moves on from the turning point before it
+        lengths = np.diff(turns, append=q.size)
+        travel = (q - np.repeat(q[turns], lengths)) / self.scale
+        return np.asarray(np.clip(np.repeat(states, lengths) + travel, -1.0, 1.0))
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        return {f"hysteresis {part:g}": scaled_terms(sizes, cls, part * sizes.travel) for part in TRAVELS}
+
+
+def _turning_points(q: Floats) -> NDArray[np.int64]:
+    """Indices of both ends and of every sample where q turns back."""
+    up = q[1:] > q[:-1]
+    moving = np.flatnonzero(q[1:] != q[:-1])
+    turning = moving[1:][up[moving[1:]] != up[moving[:-1]]]
+    return np.unique(np.concatenate([[0], turning, [q.size - 1]])).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LaggedSign(MemoryTerm, ScaledTerm):
+    """Dry friction that follows a change of direction with a delay: ``sign(dq)`` through a first-order lag [s]."""
+
+    symbol: ClassVar[str] = "FL"
+
+    def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
+        return lag_signal(np.sign(dq), self.scale, rate_hz)
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        same = np.ones(len(sizes.joints))
+        return {f"lagged sign {lag:g} s": scaled_terms(sizes, cls, lag * same) for lag in LAGS}
+
+
+def lag_signal(x: Floats, lag_s: float, rate_hz: float) -> Floats:
+    """A signal (N,) or (N, k) behind a first-order lag [s] that had settled before the first sample."""
+    from scipy import signal
+
+    if x.shape[0] == 0:
+        return x
+    keep = np.exp(-1.0 / (lag_s * rate_hz))
+    return np.asarray(signal.lfilter([1.0 - keep], [1.0, -keep], x, axis=0, zi=keep * x[:1])[0])

@@ -1,0 +1,50 @@
+"""What a joint's own motor adds: the inertia of its rotor, and the offset of its torque measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dynid.terms.base import Dependence, StateTerm
+
+__all__ = ["Offset", "RotorInertia"]
+
+
+@dataclass(frozen=True)
+class RotorInertia(StateTerm):
+    """Inertia of the motor's rotor, as felt at the joint: ``IA * ddq``.
+
+    The value is the rotor's own inertia times the square of the gear ratio [kg m^2].
+    """
+
+    gear_ratio: float | None = None
+    """Motor turns per joint turn, where known."""
+    symbol: ClassVar[str] = "IA"
+    base_unit: ClassVar[str] = "kg m^2"
+    is_non_negative: ClassVar[bool] = True
+    dependence: ClassVar[Dependence] = Dependence.ACCELERATION
+    mjcf_attribute: ClassVar[str | None] = "armature"
+
+    @classmethod
+    def from_motor(cls, inertia: float, gear_ratio: float) -> RotorInertia:
+        """Build from the motor-side inertia [kg m^2] and the gear ratio (motor turns per joint turn)."""
+        return cls(inertia * gear_ratio**2, gear_ratio=gear_ratio)
+
+    @property
+    def motor_side(self) -> float | None:
+        """Inertia of the rotor itself [kg m^2], or None when the gear ratio is unknown."""
+        return None if self.gear_ratio is None else self.value / self.gear_ratio**2
+
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return ddq  # [Izaguirre1992] eq. (1)
+
+
+@dataclass(frozen=True)
+class Offset(StateTerm):
+    """Constant torque: the offset of a sensor or a current, or the asymmetry of dry friction [N m]."""
+
+    symbol: ClassVar[str] = "OFF"
+    dependence: ClassVar[Dependence] = Dependence.CONSTANT
+
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return 1.0

@@ -1,0 +1,43 @@
+"""The sign of a velocity without its jump, in the two forms that dynid needs.
+
+`polynomial_sign` is for integrators. ``sign(v)`` jumps, and no explicit integrator passes a jump without chatter.
+Within a small speed v0 of rest the sign is replaced by the odd polynomial that leaves it twice continuously
+differentiable,
+
+    sign(v) -> s (15 - 10 s^2 + 3 s^4) / 8,    s = v / v0 held within -1 and 1,
+
+and it is *exactly* the sign beyond, so that samples faster than v0 obey the unchanged model. A joint that sticks
+creeps.
+
+`gradual_sign` is for friction whose width is part of the model, and for gradients: ``tanh(v / v0)`` has a slope
+everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["STEEPEST", "gradual_sign", "polynomial_sign"]
+
+STEEPEST = 15.0 / 8.0
+"""Slope of `polynomial_sign` at rest, per unit of s (derivation: the polynomial's first coefficient)."""
+
+
+def polynomial_sign(v: Any, speed: float) -> Any:
+    """The polynomial above; arrays or recorded scalars alike.
+
+    Args:
+        v: Velocity [rad/s or m/s].
+        speed: v0, beyond which the sign is exact [rad/s or m/s].
+    """
+    x = v * (1.0 / speed)
+    s = (np.abs(x + 1.0) - np.abs(x - 1.0)) * 0.5
+    square = s * s
+    return s * (square * (square * 0.375 - 1.25) + 1.875)
+
+
+def gradual_sign(v: Any, speed: float) -> Any:
+    """``tanh(v / speed)``; arrays or recorded scalars alike."""
+    return np.tanh(v / speed)

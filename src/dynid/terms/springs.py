@@ -1,0 +1,39 @@
+"""Torque that depends on the joint's position: springs, counterweights, eccentric gears."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dynid.terms.base import StateTerm, Term, TermSizes
+
+__all__ = ["AngleHarmonic"]
+
+
+@dataclass(frozen=True)
+class AngleHarmonic(StateTerm):
+    """Torque that repeats with the joint angle, as of an eccentric gear or a spring: cosine or sine of ``order q``."""
+
+    order: int = field(default=1, kw_only=True)
+    """Periods per turn of the joint."""
+    sine: bool = field(default=False, kw_only=True)
+    """Whether the torque follows the sine instead of the cosine."""
+    symbol: ClassVar[str] = "H"
+
+    @property
+    def name(self) -> str:
+        return f"{self.prefix}{self.number}"
+
+    @property
+    def prefix(self) -> str:
+        return f"H{'S' if self.sine else 'C'}{self.order}_"
+
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return (np.sin if self.sine else np.cos)(self.order * q)
+
+    @classmethod
+    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        return {"first harmonics": tuple(cls(joint=j, sine=sine) for j in sizes.joints for sine in (False, True))}
