@@ -51,7 +51,6 @@ CODES: Mapping[str, str] = MappingProxyType(
         "gravity-direction": "Gravity points another way than the robot model says.",
         "inconsistent": "Measured velocities are not the derivatives of the positions.",
         "jitter": "Sampling periods vary.",
-        "limits": "Positions, velocities or torques exceed the limits of the robot model.",
         "low-excitation": "The motion leaves parameters open that other motions would reveal.",
         "missing": "Samples or whole stretches are missing.",
         "no-acceleration": "Accelerations are unknown, so no inertia can be identified.",
