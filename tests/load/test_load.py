@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ArgumentError
-from dynid.load.load import Load
-from dynid.load.physical_load import possible_load
+from dynid.load.load import Load, make_possible
 from dynid.robot.inertia import Inertia
 from dynid.spatial import transform
 
@@ -119,13 +118,13 @@ def test_angles_of_axes_spread_as_they_say() -> None:
 
 def test_an_impossible_estimate_becomes_the_nearest_possible_body() -> None:
     bad = load_of(np.array([0.0005, 0.001, 0.004]), noise=3e-4)  # the largest exceeds the sum of the others
-    good = possible_load(bad)
+    good = make_possible(bad)
     assert not bad.inertia.is_physical
     assert good.inertia.is_physical
     assert good.findings[-1].code == "impossible-load"
     assert np.all(np.abs(good.vector - bad.vector) < 5 * bad.stderr)
     fine = load_of(np.array([0.002, 0.004, 0.005]))
-    assert possible_load(fine) is fine
+    assert make_possible(fine) is fine
 
 
 def test_summary_says_what_is_not_known() -> None:

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.physical.possible import nearest_possible_body
 from dynid.findings import Finding
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.inertia import Inertia
 from dynid.spatial import skew
 from dynid.tables import Table
 
-__all__ = ["CHANNELS", "NAMES", "UNITS", "Load", "PrincipalAxes"]
+__all__ = ["CHANNELS", "FAR_SHIFT", "NAMES", "UNITS", "Load", "PrincipalAxes", "make_possible"]
 
 Floats = NDArray[np.float64]
 NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
@@ -35,6 +36,8 @@ RELATIVE_GAP = 1e-6
 CERTAIN_SHARE = 0.25
 """Largest standard deviation of a principal moment over the largest moment with which an inertia is used; convention.
 """
+FAR_SHIFT = 4.0
+"""Distance to the nearest possible body [standard deviations] that chance does not explain; convention."""
 RIGID_TOLERANCE = 1e-6
 """Largest deviation of a pose from a rigid motion that rounding explains; convention."""
 
@@ -342,3 +345,42 @@ class Load:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def make_possible(load: Load) -> Load:
+    """The same load if a body can have its parameters, otherwise the nearest possible one, with a finding."""
+    if not load.has_inertia or not load.mass > 0.0 or load.inertia.is_physical:
+        return load
+    nearest = nearest_possible_body(load.vector, load.covariance)
+    if nearest is None:
+        return replace(load, findings=(*load.findings, _IMPOSSIBLE))
+    vector, shift = nearest
+    return replace(
+        load,
+        vector=vector,
+        findings=(*load.findings, _replacement(shift)),
+        extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
+    )
+
+
+_LOOK = "Look at signs, units and axes, at the link, and at the delay of the wrench."
+_IMPOSSIBLE = Finding(
+    code="impossible-load",
+    severity="warning",
+    where="load",
+    message="no body can have the estimated parameters, and no possible body was found near them",
+    remedy=_LOOK,
+)
+
+
+def _replacement(shift: float) -> Finding:
+    """The nearest possible body takes the place of the estimate; from `FAR_SHIFT` on that is a warning."""
+    is_far = shift > FAR_SHIFT
+    return Finding(
+        code="impossible-load",
+        severity="warning" if is_far else "note",
+        where="load",
+        message=f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off",
+        remedy=_LOOK if is_far else "The nearest possible body is given; Load.extras holds the plain estimate.",
+        evidence={"shift [standard deviations]": shift},
+    )

@@ -23,7 +23,7 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
 from dynid.kernels import regressor
-from dynid.load.load import Load
+from dynid.load.load import Load, make_possible
 from dynid.load.load_solver import (
     find_implausible_inertia,
     inflate_covariance,
@@ -31,7 +31,6 @@ from dynid.load.load_solver import (
     spectral_gram,
     student_factor,
 )
-from dynid.load.physical_load import possible_load
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.processing.experiment import Experiment
@@ -301,7 +300,7 @@ def identify_payload(
     problem = payload_problem(robot, loaded, unloaded, link=link, arm=arm, threads=threads)
     load = _solve(problem, arm)
     load = load if tare is None else load.minus(tare)
-    return possible_load(load) if physical else load
+    return make_possible(load) if physical else load
 
 
 def _solve(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:

@@ -23,9 +23,8 @@ from scipy.special import fdtri
 
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.load.load import Load
+from dynid.load.load import FAR_SHIFT, Load, make_possible
 from dynid.load.load_solver import solve_weighted
-from dynid.load.physical_load import CLEAR, possible_load
 from dynid.load.sensor_pose import sensor_columns, solve_with_pose
 from dynid.load.wrench_equations import WrenchData, WrenchForm
 from dynid.load.wrist import FAR, Sensing, solve_load, wrench_data
@@ -42,6 +41,8 @@ BETTER = 1.15
 no false alarm and no fault missed in tests/campaigns/load_faults.py."""
 AS_GOOD = 1.05
 """Hypotheses within this factor of the best count as equal, and the simplest of them is proposed; convention."""
+CLEAR = 4.0
+"""Standard deviations by which a delay must differ from the stated one to be proposed; convention."""
 NEGATIVE = 3.0
 """Standard deviations below zero at which a mass counts as negative; convention."""
 UNKNOWNS = 16
@@ -179,7 +180,7 @@ def check_wrench(
         load = replace(load, vector=-load.vector)
         message = "the mass is negative, so that the sensor reports the wrench on the robot"
         proposals.append(_proposal(_finding("wrench-sign", message), settings))
-    if _impossibility(load) > CLEAR and settings.moment_sign == given.moment_sign:
+    if _impossibility(load) > FAR_SHIFT and settings.moment_sign == given.moment_sign:
         other = solve_load(_scale(data, 1.0, -1.0), frame=sensor_frame, sensing=settings)
         if _impossibility(other) < 0.5 * _impossibility(load):
             settings = replace(settings, moment_sign=-settings.moment_sign)
@@ -208,7 +209,7 @@ def _needed_factor(data: WrenchData) -> float:
 
 def _impossibility(load: Load) -> float:
     """Distance to the nearest load that a body can have [standard deviations]; zero for a possible load."""
-    return float(possible_load(load).extras.get("shift", np.zeros(1))[0])
+    return float(make_possible(load).extras.get("shift", np.zeros(1))[0])
 
 
 def _lever(data: WrenchData) -> float:

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.load.load import Load
+from dynid.load.load import Load, make_possible
 from dynid.load.load_solver import LinearSolution, find_implausible_inertia, solve_weighted
-from dynid.load.physical_load import possible_load
 from dynid.load.sensor_calibration import SensorCalibration
 from dynid.load.sensor_pose import sensor_columns, solve_with_pose, turn_angle
 from dynid.load.wrench_equations import (
@@ -143,7 +142,7 @@ def identify_load(
     data = wrench_data(robot, experiments, sensor_frame, sensing, form=form, interval_s=interval_s)
     load = solve_load(data, frame=sensor_frame, sensing=sensing)
     load = load if tare is None else load.minus(tare)
-    return possible_load(load) if physical else load
+    return make_possible(load) if physical else load
 
 
 def identify_load_from_poses(
@@ -179,7 +178,7 @@ def identify_load_from_poses(
     data = sensing.correct(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
     load = solve_load(data, frame=frame, sensing=sensing)
     load = replace(load, findings=(*load.findings, *_check_poses(load, data)))
-    return possible_load(load if tare is None else load.minus(tare))
+    return make_possible(load if tare is None else load.minus(tare))
 
 
 def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
