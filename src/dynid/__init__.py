@@ -11,7 +11,8 @@ from importlib import import_module
 __version__ = "0.2.0"
 
 _HOME = {
-    "dynid.loop.laws": ["PD", "PID", "ComputedTorqueLaw", "UserLaw", "assumed_law", "read_law"],
+    "dynid.loop.laws": ["PD", "PID", "ComputedTorqueLaw", "UserLaw", "assumed_law"],
+    "dynid.loop.law_files": ["read_law"],
     "dynid.loop.loop": ["Loop", "ReferenceMotion"],
     "dynid.loop.simulator": ["LoopSimulation", "simulate_loop"],
     "dynid.logs.channel_map": ["ChannelMap", "read_channel_map"],

@@ -151,12 +151,12 @@ from dynid.logs.inspect import inspect_log as inspect_log
 from dynid.logs.reading import read_recording as read_recording
 from dynid.logs.reading import read_stream as read_stream
 from dynid.logs.recording import Recording as Recording
+from dynid.loop.law_files import read_law as read_law
 from dynid.loop.laws import ComputedTorqueLaw as ComputedTorqueLaw
 from dynid.loop.laws import PD as PD
 from dynid.loop.laws import PID as PID
 from dynid.loop.laws import UserLaw as UserLaw
 from dynid.loop.laws import assumed_law as assumed_law
-from dynid.loop.laws import read_law as read_law
 from dynid.loop.loop import Loop as Loop
 from dynid.loop.loop import ReferenceMotion as ReferenceMotion
 from dynid.loop.simulator import LoopSimulation as LoopSimulation

@@ -59,10 +59,9 @@ def as_number(
 
 def as_whole(name: str, value: object, *, least: int) -> int:
     """A whole number, at least ``least``."""
-    number = as_number(name, value, least=least)
-    if number != int(number):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a whole number, {least} or larger.")
-    return int(number)
+    return int(value)
 
 
 def as_row(

@@ -31,7 +31,7 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
         (lambda: dynid.CLIE(tolerance=float("nan")), "tolerance is nan"),
         (lambda: dynid.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
         (lambda: dynid.Kalman(passes=1.5), "passes is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.Kalman(passes=0), "^passes is 0. Give a whole number, one or more.$"),
+        (lambda: dynid.Kalman(passes=0), "^passes is 0. Give a whole number, 1 or larger.$"),
         (lambda: dynid.Kalman(spread=-1.0), "^spread is -1.0. Give a number above zero"),
         (lambda: dynid.Kalman(drift=-1.0), "^drift is -1.0. Give a number from zero on"),
         (lambda: dynid.stream_equations(CHOSEN.prior, [iter([CHOSEN.clean()])]), r"logs\[0\] is a list_iterator"),  # type: ignore[list-item]

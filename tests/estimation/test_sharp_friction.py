@@ -10,7 +10,7 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.loop.arm import Arm
-from dynid.loop.pace import FrictionPace, paced
+from dynid.loop.pace import FrictionPace, choose_friction_speed
 from support.closed_loops import Scene, scene
 
 
@@ -42,7 +42,7 @@ def test_friction_that_the_prior_does_not_know_is_simulated_as_sharply(sharp: Sc
 
 def test_light_joints_get_gentler_friction_than_heavy_ones() -> None:
     here = scene("tx40")
-    loop = paced(replace(here.loop, friction_speed=None), here.robot)
+    loop = choose_friction_speed(replace(here.loop, friction_speed=None), here.robot)
     speeds = np.array(loop.friction_speed)
     assert speeds[:2].max() < speeds[3:5].min() <= speeds[-1]
     assert FrictionPace.of(here.robot, loop).most < 3 * FrictionPace.of(here.robot, here.loop).most

@@ -110,7 +110,8 @@ def robot_law(path: str, robot: Robot) -> ControlLaw:
     """
     import numpy as np
 
-    from dynid.loop.laws import Tracked, read_law, refuse_idle
+    from dynid.loop.law_files import read_law
+    from dynid.loop.laws import Tracked
 
     law, rest = read_law(path, model=robot), np.zeros(robot.dof)
     try:
@@ -122,7 +123,7 @@ def robot_law(path: str, robot: Robot) -> ControlLaw:
             remedy=error.remedy or "Give one number, or one per moving joint, in order.",
         ) from error
     try:
-        refuse_idle(law, robot.joint_names)
+        law.check_joints(robot.joint_names)
     except errors.ArgumentError as error:
         raise errors.ArgumentError(error.reason, path=path, remedy=error.remedy) from error
     return law

@@ -17,7 +17,8 @@ from dynid.estimation.registry import capabilities, estimator, estimator_class, 
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.logs.reading import read_stream
 from dynid.logs.recording import Recording
-from dynid.loop.laws import ControlLaw, Tracked, read_law, refuse_idle
+from dynid.loop.law_files import read_law
+from dynid.loop.laws import ControlLaw, Tracked
 from dynid.loop.loop import TimeFunction
 from dynid.robot.model import Robot
 
@@ -84,7 +85,7 @@ def read_robot_law(path: str, robot: Robot) -> ControlLaw:
             remedy=error.remedy or "Give one number, or one per moving joint, in order.",
         ) from error
     try:
-        refuse_idle(law, robot.joint_names)
+        law.check_joints(robot.joint_names)
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
     return law

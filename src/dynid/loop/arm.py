@@ -19,7 +19,7 @@ from dynid.tape import Tape, jvp, record
 from dynid.tape.operations import is_binary
 from dynid.tape.record import Recorder, replay
 
-__all__ = ["Arm", "control_tape", "law_slopes", "narrowed"]
+__all__ = ["Arm", "control_tape", "law_slopes", "drop_unread_samples"]
 
 Floats = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = Fals
     return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=sample)
 
 
-def narrowed(control: Tape) -> tuple[Tape, list[int]]:
+def drop_unread_samples(control: Tape) -> tuple[Tape, list[int]]:
     """The same law given only those elements of a sample that it reads, and which these are."""
     state, memory, sample = (entry.size for entry in control.inputs)
     read = {

@@ -1,59 +1,28 @@
-"""The loop that a log was recorded in: which law made the robot follow which motion."""
+"""The control loop in which a log was recorded: the law, and the motion that it was to follow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
-from dynid.loop.laws import ControlLaw
+from dynid.loop.laws import ControlLaw, check_law
+from dynid.robot.model import Robot
 
-__all__ = ["Loop", "ReferenceMotion", "counted", "refuse_no_law"]
+__all__ = ["Loop", "ReferenceMotion"]
 
 Floats = NDArray[np.float64]
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
-GENTLE = 0.1
-"""Speed below which smoothed friction suits steps of a hundredth of a second [rad/s or m/s]."""
-
-
-def counted(value: Any, name: str) -> int:
-    """A whole number, one or more.
-
-    Raises:
-        ArgumentError: It is something else.
-    """
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise ArgumentError(f"{name} is {value!r}", remedy="Give a whole number, one or more.")
-    return int(value)
-
-
-def refuse_no_law(law: Any) -> None:
-    """Refuse what is no control law.
-
-    Raises:
-        ArgumentError: So it is.
-    """
-    if not isinstance(law, ControlLaw):
-        remedy = "Wrap your function: UserLaw(function)." if callable(law) else "Give PD(kp, kd), for example."
-        raise ArgumentError(f"the law of a loop is {law!r}", remedy=remedy)
-
-
-def _positive(value: Any, name: str) -> None:
-    if not 0.0 < value < np.inf:
-        raise ArgumentError(f"{name} is {value!r}", remedy="Give a finite number above zero.")
-
-
-def _finite_row(values: Any, size: int) -> bool:
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        return False
-    return array.shape == (size,) and bool(np.isfinite(array).all())
+"""Positions, velocities and accelerations (N, n) as a function of N times [s]."""
+COARSE_FRICTION_SPEED = 0.1
+"""`Loop.friction_speed` [rad/s or m/s] for methods that step from sample to sample, about 0.01 s. Convention."""
+_ROUNDING = 1e-12
+"""Relative rounding of duration times rate: the last control instant may lie at the very end. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,13 +30,13 @@ class ReferenceMotion:
     """The commanded motion at the M control instants."""
 
     q: Floats
-    """(M, n) [rad or m]"""
+    """(M, n) positions [rad or m]."""
     dq: Floats
-    """(M, n)"""
+    """(M, n) velocities [rad/s or m/s]."""
     ddq: Floats
-    """(M, n)"""
+    """(M, n) accelerations [rad/s^2 or m/s^2]."""
     rate_hz: float
-    """Control rate [Hz]"""
+    """Control rate [Hz]."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
@@ -78,7 +47,7 @@ class ReferenceMotion:
                 raise ArgumentError(f"{name} of the reference is no finite (M, n) array", remedy="Give one row each.")
             value.setflags(write=False)
             object.__setattr__(self, name, value)
-        _positive(self.rate_hz, "rate_hz of the reference")
+        as_number("rate_hz of the reference", self.rate_hz, above=0.0)
         if not self.q.size:
             raise ArgumentError("a reference needs one row or more")
 
@@ -89,17 +58,17 @@ class ReferenceMotion:
         """A trajectory, or a function of time (N,) that returns (q, dq, ddq), at the control instants.
 
         Args:
-            motion: What is commanded.
+            motion: The commanded motion.
             rate_hz: Control rate [Hz].
-            duration_s: How long [s]; needed with a function, the trajectory's own otherwise.
+            duration_s: Length of the motion [s]; needed with a function, by default the trajectory's own.
         """
         if duration_s is None:
             if not isinstance(motion, Trajectory):
                 raise ArgumentError("a motion given as a function has no end", remedy="Give duration_s.")
             duration_s = motion.duration
-        _positive(rate_hz, "rate_hz")
-        _positive(duration_s, "duration_s")
-        time = np.arange(int(np.floor(duration_s * rate_hz * (1 + 1e-12))) + 1) / rate_hz
+        as_number("rate_hz", rate_hz, above=0.0)
+        as_number("duration_s", duration_s, above=0.0)
+        time = np.arange(int(np.floor(duration_s * rate_hz * (1 + _ROUNDING))) + 1) / rate_hz
         states = motion.evaluate(time) if isinstance(motion, Trajectory) else motion(time)
         if not isinstance(states, tuple) or len(states) != 3:
             raise ArgumentError(
@@ -111,58 +80,74 @@ class ReferenceMotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loop:
-    """A law, what it was to follow, and how closely the arm between the instants is computed."""
+    """A law, the motion that it follows, the initial state, and the accuracy of the simulation between two instants."""
 
     law: ControlLaw
+    """The control law."""
     reference: ReferenceMotion
+    """The commanded motion."""
     q0: Floats | None = None
-    """(n,) positions at the first instant; the reference's by default"""
+    """(n,) positions at the first instant [rad or m]; the reference's by default."""
     dq0: Floats | None = None
-    """(n,) velocities at the first instant; the reference's by default"""
+    """(n,) velocities at the first instant [rad/s or m/s]; the reference's by default."""
     memory0: Floats | None = None
-    """(m,) memory of the law at the first instant, roughly; zero by default"""
+    """(m,) memory of the law at the first instant, roughly; zero by default."""
     start_known: bool = True
-    """Whether all these are as good as exact; else DIDIM, CLOE and CLIE of logs in memory do not rely on them."""
+    """Whether the initial state is as good as exact; otherwise DIDIM, CLOE and CLIE of logs in memory ignore it."""
     start_s: float = 0.0
-    """Time of the first instant on the log's clock [s]"""
+    """Time of the first instant on the log's clock [s]."""
     friction_speed: float | tuple[float, ...] | None = None
-    """Dry friction rises smoothly from rest to its level at this speed [rad/s or m/s]: of all joints, or (n + 1,) of
-    each and of motors that turn with several; None takes the smallest that a few steps of the integrator follow."""
+    """Speed at which smoothed dry friction reaches its full level [rad/s or m/s]: one for all joints, or (n + 1,), one
+    per joint and one for motors that turn with several joints; None for the smallest that a few steps can follow."""
     substeps: int | None = None
-    """Runge-Kutta steps between two instants; None takes one, and more where a joint with dry friction turns round."""
+    """Runge-Kutta steps between two instants; None for one, and more where a joint with dry friction reverses."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no loop."""
-        refuse_no_law(self.law)
+        """Refuse what is no law, no reference, no initial state or no number of steps."""
+        check_law(self.law)
         if not isinstance(self.reference, ReferenceMotion):
             raise ArgumentError(
                 f"the reference of a loop is a {type(self.reference).__name__}",
                 remedy="Build it with ReferenceMotion.of(motion, rate_hz=...).",
             )
-        for name in ("q0", "dq0"):
-            given = getattr(self, name)
-            if given is not None and not _finite_row(given, self.dof):
-                raise ArgumentError(
-                    f"{name} is {given!r}",
-                    remedy=f"Give {self.dof} finite numbers, as many as the reference has joints.",
-                )
-        size = self.law.memory_size(self.dof)
-        if self.memory0 is not None and not _finite_row(self.memory0, size):
-            raise ArgumentError(
-                f"memory0 is {self.memory0!r}", remedy=f"Give {size} finite numbers, as many as the law remembers."
-            )
-        if not np.isfinite(self.start_s):
-            raise ArgumentError(f"start_s is {self.start_s}", remedy="Give a finite time [s].")
+        self._check_row("q0", self.dof, "the reference has joints")
+        self._check_row("dq0", self.dof, "the reference has joints")
+        self._check_row("memory0", self.law.memory_size(self.dof), "the law remembers")
+        as_number("start_s", self.start_s)
         stated = self.friction_speed
         for speed in stated if isinstance(stated, tuple) else () if stated is None else (stated,):
-            _positive(speed, "friction_speed")
+            as_number("friction_speed", speed, above=0.0)
         if isinstance(stated, tuple) and len(stated) != self.dof + 1:
             raise ArgumentError(
                 f"friction_speed has {len(stated)} numbers",
-                remedy=f"Give one, or {self.dof + 1}: of each joint, and of motors that turn with several.",
+                remedy=f"Give one, or {self.dof + 1}: one per joint, and one for motors that turn with several joints.",
             )
         if self.substeps is not None:
-            counted(self.substeps, "substeps")
+            as_whole("substeps", self.substeps, least=1)
+
+    def _check_row(self, name: str, size: int, owner: str) -> None:
+        """Refuse an initial value that is not as many finite numbers as there must be."""
+        given = getattr(self, name)
+        if given is None:
+            return
+        try:
+            array = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            array = np.array(np.nan)
+        if array.shape != (size,) or not np.isfinite(array).all():
+            raise ArgumentError(f"{name} is {given!r}", remedy=f"Give {size} finite numbers, as many as {owner}.")
+
+    def check_joints(self, robot: Robot) -> None:
+        """Refuse a robot with more or fewer joints than the reference.
+
+        Raises:
+            ArgumentError: Their numbers differ.
+        """
+        if self.dof != robot.dof:
+            raise ArgumentError(
+                f"robot '{robot.name}' has {robot.dof} moving joints, the reference has {self.dof}",
+                remedy="Lock the joints that do not move, or give a reference for every joint.",
+            )
 
     @property
     def dof(self) -> int:
@@ -182,24 +167,24 @@ class Loop:
         return np.concatenate([q0, dq0, [0.0]])
 
     @property
-    def smooth_below(self) -> tuple[float, ...]:
-        """(n + 1,) `friction_speed` of each joint and of motors that turn with several, once it is known."""
+    def friction_speeds(self) -> tuple[float, ...]:
+        """(n + 1,) `friction_speed` of each joint, then of motors that turn with several joints [rad/s or m/s].
+
+        Raises:
+            ArgumentError: It is not chosen yet; `dynid.loop.pace.choose_friction_speed` does that.
+        """
         if self.friction_speed is None:
             raise ArgumentError("friction_speed is None", remedy="Give a speed [rad/s or m/s].")
         stated = self.friction_speed
         return stated if isinstance(stated, tuple) else (stated,) * (self.dof + 1)
 
     @property
-    def gentle_speed(self) -> float:
-        """`friction_speed`, or that for methods whose steps are as long as samples are apart [rad/s or m/s]."""
-        return self.friction_speed if isinstance(self.friction_speed, float | int) else GENTLE
+    def coarse_friction_speed(self) -> float:
+        """`friction_speed`, or the one for methods that step from sample to sample [rad/s or m/s]."""
+        return self.friction_speed if isinstance(self.friction_speed, float | int) else COARSE_FRICTION_SPEED
 
     @property
     def start_memory(self) -> Floats:
         """(m,) the law's memory at the first instant."""
         given = self.memory0
         return np.zeros(self.law.memory_size(self.dof)) if given is None else np.asarray(given, dtype=float)
-
-
-Reference = ReferenceMotion
-"""Shorter, within the package."""

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.dynamics.inverse_dynamics import term_torque
-from dynid.errors import ArgumentError
 from dynid.kernels import inertia_matrix
 from dynid.loop.loop import Loop
 from dynid.robot.model import Robot
@@ -27,7 +26,7 @@ from dynid.tape.operations import Operation
 from dynid.tape.record import evaluate
 from dynid.terms.smoothing import STEEPEST
 
-__all__ = ["FrictionPace", "paced", "refuse_other_joints"]
+__all__ = ["FrictionPace", "choose_friction_speed"]
 
 Floats = NDArray[np.float64]
 FOLLOWED = 1.2
@@ -42,23 +41,14 @@ SPEEDS = (0.002, 0.1)
 """... and the speeds v0 between which its sharpness is chosen [rad/s or m/s]."""
 
 
-def refuse_other_joints(robot: Robot, loop: Loop) -> None:
-    """Refuse a reference of more or fewer joints than the robot has."""
-    if loop.dof != robot.dof:
-        raise ArgumentError(
-            f"robot '{robot.name}' has {robot.dof} moving joints, the reference has {loop.dof}",
-            remedy="Lock the joints that do not move, or give a reference for every joint.",
-        )
-
-
-def paced(loop: Loop, robot: Robot) -> Loop:
+def choose_friction_speed(loop: Loop, robot: Robot) -> Loop:
     """The loop with speeds v0 of smoothed friction: its own, or the smallest powers of two that a few steps follow.
 
     Args:
         loop: Of no stated sharpness where its `friction_speed` is None.
         robot: With friction about as large as the true one.
     """
-    refuse_other_joints(robot, loop)
+    loop.check_joints(robot)
     if loop.friction_speed is not None:
         return loop
     directions, moved = _stiffness(robot, loop)
@@ -81,7 +71,7 @@ class FrictionPace:
     def of(cls, robot: Robot, loop: Loop) -> FrictionPace:
         """The pace of a robot in its loop."""
         directions, moved = _stiffness(robot, loop)
-        near = np.array(loop.smooth_below)[_places(directions)]
+        near = np.array(loop.friction_speeds)[_places(directions)]
         steps = loop.period_s / FOLLOWED * moved / near
         most = float(np.abs(np.linalg.eigvals(steps @ directions)).max(initial=0.0))
         return cls(1, None) if most <= 1.0 else cls(1 + int(np.ceil(most)), _tape(loop, directions, near, steps))

@@ -20,7 +20,13 @@ from dynid.loop.simulator import LoopSimulator
 from dynid.tape import Program, Tape, compile_tape
 from dynid.tape.program import Backend
 
-__all__ = ["LoopDerivatives", "bias_slopes", "differentiate_loop", "differentiate_start", "law_program"]
+__all__ = [
+    "LoopDerivatives",
+    "inverse_dynamics_slopes",
+    "differentiate_loop",
+    "differentiate_start",
+    "compile_law_slopes",
+]
 
 Floats = NDArray[np.float64]
 STEPS = 128
@@ -137,7 +143,7 @@ def _linearised(
     n, reference = simulator.loop.dof, simulator.loop.reference
     state, memory = runs.state[0, ticks], runs.memory[0, ticks]
     samples = np.concatenate([x[ticks] for x in (reference.q, reference.dq, reference.ddq)], axis=1)
-    laws = law_program(simulator.law, n, backend)(state, memory, samples)
+    laws = compile_law_slopes(simulator.law, n, backend)(state, memory, samples)
     assert runs.stages is not None
     stages = runs.stages[0, steps[ticks.start] : steps[ticks.stop]]
     q, dq, ddq = (
@@ -149,7 +155,7 @@ def _linearised(
     return Linearisation(taken=runs.taken[ticks], laws=laws, **shaped)
 
 
-def bias_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, parameters: Floats) -> tuple[Floats, Floats]:
+def inverse_dynamics_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, parameters: Floats) -> tuple[Floats, Floats]:
     """(N, n, n) derivatives of the inverse dynamics with respect to positions and to velocities, friction smoothed."""
     found = _slopes_program(arm)(q, dq, ddq, parameters)
     return found["stiffness"], found["damping"]
@@ -173,7 +179,7 @@ class _Key:
         return isinstance(other, _Key) and self.fields == other.fields
 
 
-def law_program(law: Tape, dof: int, backend: Backend = "auto") -> Program:
+def compile_law_slopes(law: Tape, dof: int, backend: Backend = "auto") -> Program:
     """`law_slopes` of many states at once; from the cache where an equal law had it made."""
     return _law_program(_Key(law, dof), backend)
 

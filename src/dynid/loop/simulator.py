@@ -8,13 +8,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_whole
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
-from dynid.loop.arm import Arm, control_tape, narrowed
+from dynid.loop.arm import Arm, control_tape, drop_unread_samples
 from dynid.loop.integrator.rollout import Rollout, Runs
 from dynid.loop.integrator.rollout_stage import RK4, Scheme
-from dynid.loop.loop import Loop, counted
-from dynid.loop.pace import FrictionPace, paced, refuse_other_joints
+from dynid.loop.loop import Loop
+from dynid.loop.pace import FrictionPace, choose_friction_speed
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend
 from dynid.tape.tape import Tape
@@ -87,13 +88,13 @@ class LoopSimulator:
             scheme: How the state follows its rate.
             friction_of: A robot with about the true friction, for the steps that it needs; the arm's by default.
         """
-        refuse_other_joints(arm.robot, loop)
+        loop.check_joints(arm.robot)
         self.arm, self.loop, self.scheme = arm, loop, scheme
         self.law = control_tape(loop.law, loop.dof, loop.period_s)
-        given = loop.substeps if substeps is None else counted(substeps, "substeps")
+        given = loop.substeps if substeps is None else as_whole("substeps", substeps, least=1)
         pace = FrictionPace(given, None) if given else FrictionPace.of(friction_of or arm.robot, loop)
         self.substeps = pace.most
-        short, self._columns = narrowed(self.law)
+        short, self._columns = drop_unread_samples(self.law)
         self._system, self._backend, self._lanes = _System(short, arm.rate(), pace.tape, scheme), backend, lanes
         self._clean = np.zeros((0, len(self._columns)))
 
@@ -137,7 +138,7 @@ class LoopSimulator:
             samples,
             period=self.loop.period_s,
             ticks=len(self.loop.reference.q) if ticks is None else ticks,
-            every=counted(every, "every"),
+            every=as_whole("every", every, least=1),
             substeps=self.substeps,
             trace=trace,
         )
@@ -300,9 +301,9 @@ def simulate_loop(
     Raises:
         EstimationError: The robot runs away.
     """
-    theta, loop = robot.parameter_vector, paced(loop, robot)
+    theta, loop = robot.parameter_vector, choose_friction_speed(loop, robot)
     columns = tuple(int(k) for k in np.flatnonzero(theta))
-    simulator = LoopSimulator(Arm(robot, columns, loop.smooth_below), loop, backend=backend, substeps=substeps)
+    simulator = LoopSimulator(Arm(robot, columns, loop.friction_speeds), loop, backend=backend, substeps=substeps)
     runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise, torque_noise=torque_noise)
     return _simulation(robot, loop, runs, every)
 

@@ -30,8 +30,8 @@ from dynid.estimation.equations import Factors, Samples, StreamedLogs, build_equ
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
-from dynid.loop.laws import PD, PID, ControlLaw, following_law, refuse_idle
-from dynid.loop.loop import Loop, Reference, TimeFunction, refuse_no_law
+from dynid.loop.laws import PD, PID, ControlLaw, check_law, following_law
+from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
@@ -83,7 +83,7 @@ def with_loop(
     if motion is None:
         pieces, ahead = tee(pieces)
         motion = SplinedMotion((piece.time, piece.q) for piece in ahead)
-    refuse_no_law(law)
+    check_law(law)
     if not 0.0 <= settling_s < np.inf:
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
     last_s, begun_s, kept = -np.inf, -np.inf, False  # the stretch began, and samples of it were kept
@@ -110,7 +110,9 @@ def with_loop(
                 yield replace(settled, loop=loop)
 
 
-def _reference(motion: TimeFunction, span: tuple[float, float, float], rate_hz: float, run: Experiment) -> Reference:
+def _reference(
+    motion: TimeFunction, span: tuple[float, float, float], rate_hz: float, run: Experiment
+) -> ReferenceMotion:
     """What was commanded from a first to a last instant and, if it is known, so long beyond as a low-pass sees [s].
 
     Raises:
@@ -131,7 +133,7 @@ def _reference(motion: TimeFunction, span: tuple[float, float, float], rate_hz: 
             f"the commanded motion at {instants.size} instants is no (q, dq, ddq) of the log's {shape[1]} joints each",
             remedy=f"Return three arrays of shape (N, {shape[1]}) for N instants.",
         )
-    return Reference(q=states[0], dq=states[1], ddq=states[2], rate_hz=rate_hz)
+    return ReferenceMotion(q=states[0], dq=states[1], ddq=states[2], rate_hz=rate_hz)
 
 
 def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
@@ -192,7 +194,7 @@ class InLoop(Estimator):
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
         if self.law is not None:
-            refuse_no_law(self.law)
+            check_law(self.law)
         check_number("rate_hz", self.rate_hz, "a rate above zero [Hz], or None")
         if not isinstance(self.motions, Sequence):
             raise ArgumentError(
@@ -229,7 +231,7 @@ class InLoop(Estimator):
         robot = equations.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
         poses = _poses(equations.excerpts)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
-        refuse_idle(law, robot.joint_names)
+        law.check_joints(robot.joint_names)
         refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(equations))
         try:
             estimate = self.estimator.solve(self._looped(equations, robot, law))

@@ -36,8 +36,8 @@ from dynid.estimation.scores import scaled_solution
 from dynid.findings import Finding
 from dynid.kernels import kernel
 from dynid.loop.arm import Arm
-from dynid.loop.loop import GENTLE
-from dynid.loop.sensitivity import bias_slopes, differentiate_loop
+from dynid.loop.loop import COARSE_FRICTION_SPEED
+from dynid.loop.sensitivity import differentiate_loop, inverse_dynamics_slopes
 from dynid.processing.differentiation import CentralDifferences, two_differences
 from dynid.processing.experiment import Experiment
 
@@ -157,7 +157,7 @@ def away_from_reversals(dry: NDArray[np.bool_], dq: Floats) -> Floats:
     A reversal that is simulated a little too early or late turns the friction of whole samples round: no small error,
     and none that the noise's spectrum tells of.
     """
-    return np.where(dry, 1.0 - np.exp(-((dq / GENTLE) ** 2)), 1.0)
+    return np.where(dry, 1.0 - np.exp(-((dq / COARSE_FRICTION_SPEED) ** 2)), 1.0)
 
 
 def noise_rows(
@@ -254,7 +254,7 @@ def torque_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, beta: Floats) ->
     theta = np.zeros(arm.robot.parameter_vector.size)
     theta[list(arm.columns)] = beta
     inertia: Floats = kernel(arm.robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
-    return *bias_slopes(arm, q, dq, ddq, beta), inertia
+    return *inverse_dynamics_slopes(arm, q, dq, ddq, beta), inertia
 
 
 def _derived(x: Floats, rate_hz: float) -> tuple[Floats, Floats]:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.checks import check_number
+from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, faded, followed, motion_slope, noise_rows
 from dynid.estimation.closed_loop.instrument_round import Moments, Round, at_links, mixed_block, streamed_covariance
@@ -42,7 +42,6 @@ from dynid.estimation.linear.least_squares import refuse_unsupported
 from dynid.estimation.physical.possible import with_standard
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 from dynid.findings import Finding
-from dynid.loop.loop import counted
 
 __all__ = ["InstrumentalVariables", "refuse_absurd"]
 
@@ -75,8 +74,8 @@ class InstrumentalVariables(LoopEstimator):
 
     def __post_init__(self) -> None:
         """Refuse to iterate less than once."""
-        counted(self.iterations, "iterations")
-        counted(self.block, "block")
+        as_whole("iterations", self.iterations, least=1)
+        as_whole("block", self.block, least=1)
         check_number("tolerance", self.tolerance, "a number above zero")
 
     def estimate(self, equations: LoopedRuns | StreamedLogs) -> Estimate:

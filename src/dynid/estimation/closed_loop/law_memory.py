@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dynid.loop.arm import control_tape
 from dynid.loop.laws import ControlLaw
-from dynid.loop.loop import Reference
-from dynid.loop.sensitivity import law_program
+from dynid.loop.loop import ReferenceMotion
+from dynid.loop.sensitivity import compile_law_slopes
 from dynid.processing.experiment import Experiment
 from dynid.tape import compile_tape
 
@@ -57,7 +57,7 @@ def carried(driven: Floats, kept: Floats, periods: NDArray[np.int64]) -> tuple[F
     return total, left
 
 
-def starting_memory(run: Experiment, law: ControlLaw, reference: Reference) -> Floats | None:
+def starting_memory(run: Experiment, law: ControlLaw, reference: ReferenceMotion) -> Floats | None:
     """(m,) memory with which the law gives the torques measured at the beginning of a log; None for one without memory.
 
     Args:
@@ -76,7 +76,7 @@ def starting_memory(run: Experiment, law: ControlLaw, reference: Reference) -> F
     state = np.concatenate([run.q[rows], run.dq[rows], np.zeros((count, 1))], axis=1)
     tape, given = control_tape(law, n, 1.0 / reference.rate_hz), (np.zeros((count, m)), np.concatenate(wanted, axis=1))
     made = compile_tape(tape, "numpy")(state, *given)
-    L = np.asarray(law_program(tape, n, "numpy")(state, *given))
+    L = np.asarray(compile_law_slopes(tape, n, "numpy")(state, *given))
     through = L[:, :n, 2 * n :]
     total, left = carried(made["memory"], L[:, n:, 2 * n :], np.minimum(np.arange(count), 1) * factor)
     known = run.valid[rows]

@@ -37,7 +37,7 @@ from dynid.estimation.closed_loop.loop_start import directions, taken_out
 from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
-from dynid.loop.sensitivity import law_program
+from dynid.loop.sensitivity import compile_law_slopes
 
 __all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_summary", "followed_shares"]
 
@@ -302,7 +302,7 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, LawResidua
     n, ticks = run.loop.dof, run.rows * run.every
     reference, records = run.loop.reference, motion.runs
     wanted = [x[ticks] for x in (reference.q, reference.dq, reference.ddq)]
-    program = law_program(run.simulator.law, n, "numpy")
+    program = compile_law_slopes(run.simulator.law, n, "numpy")
     L = np.asarray(program(records.state[0, run.rows], records.memory[0, run.rows], np.concatenate(wanted, axis=1)))
     position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
     shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)

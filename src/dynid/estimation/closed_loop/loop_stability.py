@@ -20,8 +20,8 @@ from dynid.kernels import inertia_matrix
 from dynid.loop.arm import Arm, control_tape
 from dynid.loop.laws import ControlLaw
 from dynid.loop.loop import Loop
-from dynid.loop.pace import paced
-from dynid.loop.sensitivity import law_program
+from dynid.loop.pace import choose_friction_speed
+from dynid.loop.sensitivity import compile_law_slopes
 from dynid.loop.simulator import LoopSimulator
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -40,8 +40,8 @@ def dry_joints(robot: Robot) -> NDArray[np.bool_]:
 def loop_simulator(equations: Factors, loop: Loop) -> LoopSimulator:
     """The robot in a loop; its base parameters are inputs."""
     rough = _with_dry_friction(equations)
-    sharp = paced(loop, rough)
-    return LoopSimulator(Arm(equations.robot, equations.base.columns, sharp.smooth_below), sharp, friction_of=rough)
+    sharp = choose_friction_speed(loop, rough)
+    return LoopSimulator(Arm(equations.robot, equations.base.columns, sharp.friction_speeds), sharp, friction_of=rough)
 
 
 def _with_dry_friction(equations: Factors) -> Robot:
@@ -93,7 +93,7 @@ class LoopStability:
             poses: (K, n) at which `holds` will be asked.
         """
         loop, n = simulator.loop, simulator.loop.dof
-        nudge = NUDGE * min(loop.smooth_below)
+        nudge = NUDGE * min(loop.friction_speeds)
         moving = np.concatenate([nudge * np.eye(n), -nudge * np.eye(n)])
         rest = np.zeros_like(moving)
         ahead, behind = np.split(np.asarray(columns(rest, moving, rest)), 2)
@@ -121,7 +121,7 @@ def law_damping(law: Tape, poses: Floats) -> Floats:
     count, n = poses.shape
     rest = np.zeros_like(poses)
     state, wanted = np.hstack([poses, rest, rest[:, :1]]), np.hstack([poses, rest, rest])
-    slopes = law_program(law, n, "numpy")(state, np.zeros((count, law.inputs[1].size)), wanted)
+    slopes = compile_law_slopes(law, n, "numpy")(state, np.zeros((count, law.inputs[1].size)), wanted)
     return -np.asarray(slopes)[:, :n, n : 2 * n]
 
 

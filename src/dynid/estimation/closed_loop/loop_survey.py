@@ -13,7 +13,7 @@ from dynid.estimation.closed_loop.loop_blocks import BESIDE
 from dynid.estimation.closed_loop.loop_runs import ALIGNED, FORGOTTEN, loop_of, stability_of
 from dynid.estimation.closed_loop.loop_stability import LoopStability, loop_simulator
 from dynid.estimation.equations import StreamedLogs
-from dynid.loop.loop import Loop, Reference
+from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import LoopSimulator
 from dynid.processing.experiment import Experiment
 
@@ -161,7 +161,10 @@ class _Seen:
         poses = np.ascontiguousarray(self._poses)
         rest = np.zeros_like(poses)
         sketch = replace(
-            loop, reference=Reference(q=poses, dq=rest, ddq=rest, rate_hz=loop.reference.rate_hz), q0=None, dq0=None
+            loop,
+            reference=ReferenceMotion(q=poses, dq=rest, ddq=rest, rate_hz=loop.reference.rate_hz),
+            q0=None,
+            dq0=None,
         )
         simulator = loop_simulator(equations, sketch)
         log_hz = first.rate_hz if first.derivation is None else first.derivation.smoothing.rate_hz

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.checks import check_number
+from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed
@@ -34,7 +34,6 @@ from dynid.estimation.linear.least_squares import refuse_unsupported
 from dynid.estimation.physical.possible import possible_estimate, with_standard
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 from dynid.findings import Finding
-from dynid.loop.loop import counted
 from dynid.loop.sensitivity import differentiate_loop
 
 __all__ = ["CLIE", "CLOE", "DIDIM"]
@@ -105,7 +104,7 @@ class _LoopFit(LoopEstimator):
 
     def __post_init__(self) -> None:
         """Refuse to iterate less than once."""
-        counted(self.iterations, "iterations")
+        as_whole("iterations", self.iterations, least=1)
         check_number("tolerance", self.tolerance, "a number above zero")
 
     @abstractmethod

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.checks import check_number
+from dynid.checks import as_whole, check_number
 from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
@@ -32,7 +32,6 @@ from dynid.estimation.noisy.motion_noise import (
     position_noise,
 )
 from dynid.findings import Finding
-from dynid.loop.loop import counted
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -92,7 +91,7 @@ class Kalman(Estimator):
             raise ArgumentError(f"torque_between is {self.torque_between!r}", remedy="Choose held, smooth or None.")
         check_noise_levels(self.position_std, self.torque_std)
         check_number("torque_delay_s", self.torque_delay_s, "a time, zero or more [s], or None", zero=True)
-        counted(self.passes, "passes")
+        as_whole("passes", self.passes, least=1)
         check_number("start_std", self.start_std, "a number above zero, relative to the start's values")
         check_number("spread", self.spread, "a number above zero [standard deviations]")
         check_number("drift", self.drift, "a number from zero on, relative to start_std", zero=True)
@@ -204,7 +203,7 @@ class Kalman(Estimator):
                 run.dq[rows][0],
                 rate_hz=run.rate_hz,
                 base=equations.base,
-                friction_speed=None if run.loop is None else run.loop.gentle_speed,
+                friction_speed=None if run.loop is None else run.loop.coarse_friction_speed,
             )
             if belief is not None:
                 filtered = filtered.with_parameters_of(belief)

@@ -214,7 +214,7 @@ class _Search:
         kinds = [layout[column].dependence for column in equations.base.columns]
         self.dry = [k for k, kind in enumerate(kinds) if kind is Dependence.DIRECTION]
         loop = equations.experiments[0].loop
-        speed = None if loop is None else loop.gentle_speed
+        speed = None if loop is None else loop.coarse_friction_speed
         self.model: Linearisation = linearisation(equations.robot, equations.base, speed)
 
     def run(self) -> _Found:

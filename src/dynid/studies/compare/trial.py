@@ -13,7 +13,7 @@ from dynid.kernels import kernel
 from dynid.logs.recording import Recording
 from dynid.loop.arm import Arm
 from dynid.loop.laws import PD, assumed_law
-from dynid.loop.loop import Loop, Reference
+from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import LoopSimulation, LoopSimulator, simulate_loop
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
@@ -86,7 +86,7 @@ class Trial:
 
         Infinite where it runs away.
         """
-        arm = Arm(self.robot, self.base.columns, self.other_loop.smooth_below)
+        arm = Arm(self.robot, self.base.columns, self.other_loop.friction_speeds)
         try:
             runs = LoopSimulator(arm, self.other_loop).run(beta, every=_every(self.other_loop, self.other))
         except EstimationError:
@@ -188,7 +188,7 @@ def _rates(rate_hz: float) -> tuple[int, float]:
 
 def _loop(setting: Setting, control_hz: float, motion: int) -> Loop:
     path = sum_of_sines(setting.robot.dof, period_s=10.0, harmonics=5, amplitude=setting.amplitude, seed=motion)
-    reference = Reference.of(path, rate_hz=control_hz, duration_s=setting.duration_s)
+    reference = ReferenceMotion.of(path, rate_hz=control_hz, duration_s=setting.duration_s)
     law = assumed_law(setting.robot, setting.bandwidth_hz)
     return Loop(law=law, reference=reference, friction_speed=FRICTION_SPEED)
 

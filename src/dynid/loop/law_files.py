@@ -1,0 +1,94 @@
+"""Control laws from TOML files: ``kind = "pd"`` and its gains."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dynid.errors import ArgumentError
+from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw
+from dynid.robot.model import Robot
+
+__all__ = ["read_law"]
+
+_KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...]]] = {
+    "pd": (PD, ("kp", "kd")),
+    "pid": (PID, ("kp", "ki", "kd")),
+    "computed_torque": (ComputedTorqueLaw, ("kp", "kd")),
+}
+"""Kinds of laws that a file can hold: the class and the names of its gains."""
+
+
+def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
+    """Read a law from a TOML file with ``kind`` ("pd", "pid" or "computed_torque") and its gains, ``kp = [...]`` etc.
+
+    Args:
+        path: The file.
+        model: The controller's own model of the robot, for computed torque.
+
+    Raises:
+        ArgumentError: The file does not describe a law; the message states what is missing.
+    """
+    table = _read_table(path)
+    kind = _pop_kind(table, path)
+    make, _ = _KINDS[kind]
+    _check_names(table, kind, path)
+    if make is ComputedTorqueLaw:
+        if model is None:
+            raise ArgumentError(
+                "computed torque needs the controller's model", path=path, remedy="Call read_law(path, model=robot)."
+            )
+        table["model"] = model
+    try:
+        return make(**table)
+    except ArgumentError as error:
+        raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
+
+
+def _read_table(path: str | Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"it cannot be read: {error}", path=path, remedy="Give a text file in UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ArgumentError(
+            f"it cannot be read as TOML: {error}",
+            path=path,
+            remedy="Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point.",
+        ) from error
+
+
+def _pop_kind(table: dict[str, Any], path: str | Path) -> str:
+    """The kind of law, taken out of the table."""
+    kind = table.pop("kind", None)
+    headings = [name for name, value in table.items() if isinstance(value, dict)]
+    if kind is None and headings:
+        raise ArgumentError(
+            f"the law stands under a heading, [{headings[0]}]",
+            path=path,
+            remedy="Leave the heading out: kind and gains stand at the top.",
+        )
+    if not isinstance(kind, str) or kind not in _KINDS:
+        reason = "it has no kind" if kind is None else f"kind is {kind!r}"
+        raise ArgumentError(reason, path=path, remedy=f"Give kind, one of {', '.join(_KINDS)}.")
+    return kind
+
+
+def _check_names(table: dict[str, Any], kind: str, path: str | Path) -> None:
+    """Refuse unknown and missing gains, and gains that are no numbers."""
+    _, names = _KINDS[kind]
+    unknown = [name for name in table if name not in names]
+    if unknown:
+        raise ArgumentError(
+            f"a law of kind {kind!r} has no {', '.join(unknown)}",
+            path=path,
+            remedy=f"Give {', '.join(names)}; other terms, such as feed-forward, need a UserLaw in Python.",
+        )
+    if set(table) != set(names):
+        raise ArgumentError(f"it has {', '.join(table) or 'no gains'}", path=path, remedy=f"Give {', '.join(names)}.")
+    for name, value in table.items():
+        numbers = value if isinstance(value, list) else [value]
+        if not all(type(number) in (int, float) for number in numbers):
+            raise ArgumentError(f"{name} is {value!r}", path=path, remedy="Give a number, or one per joint.")
