@@ -30,7 +30,7 @@ from dynid.gate.torque_noise import filtered_noise
 from dynid.gate.wrench_checks import check_drift
 from dynid.logs.recording import Recording
 from dynid.processing.delay import estimate_delay
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing, process
 from dynid.robot.model import Robot
 
@@ -126,7 +126,7 @@ def _unusable(error: DataError) -> Finding:
 
 def _left_out(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
     """What processing had to leave out."""
-    resting = experiment.dropped.get("at rest", 0)
+    resting = experiment.dropped.get(Dropped.AT_REST, 0)
     if resting:
         seconds = resting / experiment.rate_hz / recording.q.shape[1]
         yield Finding(

@@ -137,8 +137,7 @@ def _convert(
                 sealed(array)  # nobody else has it
         return Recording(**fields, source=source)
     except DataError as error:
-        mapped = error.place is not None and error.place.startswith(("[", "joints"))
-        place = f"{error.place} of {chosen.source}" if mapped else error.place
+        place = f"{error.place} of {chosen.source}" if error.place else None  # the converter names places of the map
         raise type(error)(error.reason, path=error.path or source, place=place, remedy=error.remedy) from error
 
 

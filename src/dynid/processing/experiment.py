@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,28 @@ from dynid.loop.loop import Loop
 from dynid.processing.differentiation import Derivation
 from dynid.processing.filters import Smoothing
 
-__all__ = ["Experiment"]
+__all__ = ["Dropped", "Experiment"]
 
 Floats = NDArray[np.float64]
+
+
+class Dropped(StrEnum):
+    """Why a sample of a joint was left out."""
+
+    SHORT_STRETCH = "stretch too short"
+    TRANSIENT = "filter transient"
+    NEAR_GAP = "torque missing nearby"
+    AT_REST = "at rest"
+    DEAD_BAND = "velocity dead band"
+    REPEATED_ROW = "repeated row"
+    NO_POSITION = "position not finite"
+    NO_VELOCITY = "velocity not finite"
+    POSITION_SPIKE = "position spike"
+    NO_TORQUE = "torque not finite"
+    TORQUE_SPIKE = "torque spike"
+    SATURATED = "torque saturated"
+    NO_TIME = "time not finite"
+    REPEATED_STAMP = "repeated stamp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,7 +65,7 @@ class Experiment:
     recipe: tuple[str, ...] = ()
     """What was done to the recording, step by step, in words."""
     dropped: dict[str, int] = field(default_factory=dict)
-    """Reason -> number of joint samples left out."""
+    """Reason, the text of a `Dropped` -> number of joint samples left out."""
     source: str = "arrays"
     sha256: str = ""
     smoothing: Smoothing | None = None

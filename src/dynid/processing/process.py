@@ -30,7 +30,7 @@ from dynid.logs.recording import Recording, all_finite, sealed
 from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.delay import Delay, estimate_delay
 from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.filters import Butterworth, LowPass, Smoothing
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
@@ -176,7 +176,7 @@ class Chain:
     pieces: tuple[_Piece, ...]
     trim: int
     """Samples cut off at both ends of every piece."""
-    dropped: dict[str, int]
+    dropped: dict[Dropped, int]
     """Reason -> joint samples left out so far."""
 
     @classmethod
@@ -217,7 +217,7 @@ class Chain:
         shortest = 2 * trim + max(SHORTEST_STRETCH, 2 * resolved.differentiation.margin() + 2)
         long = [stretch for stretch in uniform.stretches if stretch.time.size >= shortest]
         dropped = Counter(uniform.dropped)
-        dropped["stretch too short"] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
+        dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
         if not long:
             raise DataError(
                 f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
@@ -256,7 +256,7 @@ class Chain:
         options = replace(options, filter_effort=wanted or step > 1)
         smoothing = options.smoothing(rate)
         limits = self.rest_thresholds() if thresholds is None else thresholds
-        dropped: Counter[str] = Counter(self.dropped)
+        dropped: Counter[Dropped] = Counter(self.dropped)
         parts = [self._part(piece, options, smoothing, limits, step, dropped) for piece in self.pieces]
         final = replace(smoothing, rate_hz=rate / step)
         return _join_parts(
@@ -264,7 +264,7 @@ class Chain:
             parts,
             rate_hz=final.rate_hz,
             recipe=(*self.notes, *_steps(options, smoothing, self.trim, step, rate)),
-            dropped={name: count for name, count in dropped.items() if count},
+            dropped={str(reason): count for reason, count in dropped.items() if count},
             derivation=Derivation(smoothing, options.differentiation),
             smoothing=final if options.filter_effort else None,
         )
@@ -280,7 +280,7 @@ class Chain:
         smoothing: Smoothing,
         thresholds: Floats | None,
         step: int,
-        dropped: Counter[str],
+        dropped: Counter[Dropped],
     ) -> dict[str, NDArray[Any]]:
         """The channels of an experiment that one piece gives."""
         effort, known = _torques(piece.stretch, smoothing, options.filter_effort, dropped)
@@ -290,7 +290,7 @@ class Chain:
         if piece.stretch.wrench is not None:
             wrench, present = smoothing.apply(piece.stretch.wrench), piece.stretch.wrench_known
             channels["wrench"] = wrench if present is None else np.where(present.all(1, keepdims=True), wrench, np.nan)
-        dropped["filter transient"] += 2 * self.trim * piece.q.shape[1]
+        dropped[Dropped.TRANSIENT] += 2 * self.trim * piece.q.shape[1]
         channels = {name: values[self._inner(piece)] for name, values in channels.items()}
         channels["valid"] = _mask_slow(
             channels["dq"], channels["valid"], options, smoothing.rate_hz, thresholds, dropped
@@ -340,13 +340,13 @@ def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Pro
     return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
 
 
-def _torques(stretch: Stretch, smoothing: Smoothing, filtered: bool, dropped: Counter[str]) -> tuple[Floats, Mask]:
+def _torques(stretch: Stretch, smoothing: Smoothing, filtered: bool, dropped: Counter[Dropped]) -> tuple[Floats, Mask]:
     """Torques of a stretch (N, n), NaN where they are not known, and where they are known (N, n)."""
     known = _away_from_gaps(stretch.effort_known, int(0.5 * smoothing.settling_s * smoothing.rate_hz))
     has_effort = all_finite(stretch.effort)
     effort = smoothing.apply(stretch.effort) if has_effort and filtered else stretch.effort
     if not known.all():
-        dropped["torque missing nearby"] += has_effort * int(np.count_nonzero(~known))
+        dropped[Dropped.NEAR_GAP] += has_effort * int(np.count_nonzero(~known))
         effort = np.where(known, effort, np.nan)
     return effort, known
 
@@ -362,17 +362,17 @@ def _away_from_gaps(known: Mask, reach: int) -> Mask:
 
 
 def _mask_slow(
-    dq: Floats, valid: Mask, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[str]
+    dq: Floats, valid: Mask, options: Processing, rate_hz: float, thresholds: Floats | None, dropped: Counter[Dropped]
 ) -> Mask:
     """Which equations (N, n) are left where joints rest or are slower than the dead band."""
     if options.rest is not None and thresholds is not None:
         resting = options.rest.mask(dq, rate_hz, thresholds)
         if resting.any():
-            dropped["at rest"] += int(np.count_nonzero(valid & resting))
+            dropped[Dropped.AT_REST] += int(np.count_nonzero(valid & resting))
             valid = valid & ~resting
     if options.dead_band > 0.0:
         slow = np.abs(dq) < options.dead_band
-        dropped["velocity dead band"] += int(np.count_nonzero(valid & slow))
+        dropped[Dropped.DEAD_BAND] += int(np.count_nonzero(valid & slow))
         valid = valid & ~slow
     return valid
 
@@ -445,9 +445,9 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
     valid = np.isfinite(effort[moving])
     slow = valid & (np.abs(velocity[moving]) < options.dead_band)
     dropped = {
-        "position not finite": (recording.q.shape[0] - moving.size) * recording.q.shape[1],
-        "torque not finite": int(np.count_nonzero(~valid)),
-        "velocity dead band": int(np.count_nonzero(slow)),
+        Dropped.NO_POSITION: (recording.q.shape[0] - moving.size) * recording.q.shape[1],
+        Dropped.NO_TORQUE: int(np.count_nonzero(~valid)),
+        Dropped.DEAD_BAND: int(np.count_nonzero(slow)),
     }
     return Experiment(
         time=recording.time[moving],
@@ -461,7 +461,7 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
         wrench=None if recording.wrench is None else recording.wrench[moving],
         joint_names=recording.joint_names,
         recipe=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
-        dropped={name: count for name, count in dropped.items() if count},
+        dropped={str(reason): count for reason, count in dropped.items() if count},
         source=recording.source,
         sha256=recording.sha256,
     )

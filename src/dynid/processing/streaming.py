@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, sealed
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing
 
 __all__ = ["StreamObserver", "process_stream"]
@@ -163,7 +163,7 @@ class _Stream:
         return held.rows(slice(int(late[0]), None))
 
 
-_SUSPECT = ("position spike", "torque spike", "torque saturated")
+_SUSPECT = (Dropped.POSITION_SPIKE, Dropped.TORQUE_SPIKE, Dropped.SATURATED)
 """Reasons for dropped samples that make the raw piece worth a closer look."""
 _CHANNELS = ("time", "q", "dq", "effort", "current", "wrench")
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dynid.checks import check_number
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
+from dynid.processing.experiment import Dropped
 from dynid.processing.outliers import Extent, absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.timing import (
     CLOCK_FAULTS,
@@ -80,7 +81,7 @@ class UniformRecording:
 
     stretches: tuple[Stretch, ...]
     rate_hz: float
-    dropped: dict[str, int]
+    dropped: dict[Dropped, int]
     """Reason -> joint samples left out."""
     notes: tuple[str, ...]
     """What was done, in words."""
@@ -105,13 +106,13 @@ def make_uniform(
         period_s: Sampling period [s] where known, as in a stream of chunks.
         origin_s: An instant of the uniform clock [s], likewise.
     """
-    dropped: Counter[str] = Counter()
+    dropped: Counter[Dropped] = Counter()
     notes: list[str] = []
     joints = recording.q.shape[1]
     if cleaning.relayed and period_s is None:
         rows_logged = recording.time.size
         recording, note = on_source_clock(recording)
-        dropped["repeated row"] += joints * (rows_logged - recording.time.size)
+        dropped[Dropped.REPEATED_ROW] += joints * (rows_logged - recording.time.size)
         notes += [note] if note else []
     q, keep = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
     rows = np.flatnonzero(keep)
@@ -120,7 +121,7 @@ def make_uniform(
     )
     _check_rate(clock)
     notes.append(_describe(clock))
-    dropped.update({CLOCK_FAULTS[code]: joints * clock.faults.get(code, 0) for code in _DROPPED_STAMPS})
+    dropped.update({reason: joints * clock.faults.get(code, 0) for code, reason in _DROPPED_STAMPS.items()})
     effort = _usable_effort(recording, cleaning, dropped)
     wrench = recording.wrench
     if wrench is not None and not all_finite(wrench):
@@ -139,7 +140,7 @@ def make_uniform(
     for piece in clock.stretches:
         stamps, chosen = clock.time[piece], _as_slice(rows[clock.rows[piece]])
         if stamps.size < 4:
-            dropped["stretch too short"] += joints * stamps.size
+            dropped[Dropped.SHORT_STRETCH] += joints * stamps.size
             continue
         grid = uniform_grid(stamps, clock.period_s, origin_s)
         stretches.append(_stretch(recording, grid, stamps, chosen, q[chosen], channels, gap))
@@ -153,22 +154,22 @@ def make_uniform(
     )
 
 
-_DROPPED_STAMPS = ("not-finite", "repeated-stamp")
+_DROPPED_STAMPS = {"not-finite": Dropped.NO_TIME, "repeated-stamp": Dropped.REPEATED_STAMP}
 """Faults of the clock whose rows are dropped."""
 
 
 def _usable_positions(
-    recording: Recording, cleaning: Cleaning, with_velocity: bool, dropped: Counter[str], notes: list[str]
+    recording: Recording, cleaning: Cleaning, with_velocity: bool, dropped: Counter[Dropped], notes: list[str]
 ) -> tuple[Floats, Mask]:
     """Positions (N, n), continuous where wrapped, and the rows (N,) whose motion can be used."""
     q, joints = recording.q, recording.q.shape[1]
     whole = Extent.of(q)
     _refuse_if_missing(recording, "position", q, whole, cleaning.most_missing)
     finite = np.ones(len(q), dtype=bool) if whole.finite else _finite_rows(q)
-    dropped["position not finite"] += joints * int(np.count_nonzero(~finite))
+    dropped[Dropped.NO_POSITION] += joints * int(np.count_nonzero(~finite))
     if with_velocity and recording.dq is not None:
         known = _finite_rows(recording.dq)
-        dropped["velocity not finite"] += joints * int(np.count_nonzero(finite & ~known))
+        dropped[Dropped.NO_VELOCITY] += joints * int(np.count_nonzero(finite & ~known))
         finite &= known
     rows = slice(None) if finite.all() else np.flatnonzero(finite)
     used = q[rows]
@@ -181,7 +182,7 @@ def _usable_positions(
         marked = absurd_samples(clean, longest_spike(recording.time), None if jumps.any() else extent)
         if marked.any():
             good = ~marked.any(axis=1)
-            dropped["position spike"] += joints * int(np.count_nonzero(~good))
+            dropped[Dropped.POSITION_SPIKE] += joints * int(np.count_nonzero(~good))
             finite[rows] = good
             if cleaning.unwrap:  # a spike may have looked like turns
                 clean = clean.copy()
@@ -198,7 +199,7 @@ def _finite_rows(x: Floats) -> Mask:
     return np.ones(x.shape[0], dtype=bool) if all_finite(x) else np.asarray(np.isfinite(x).all(axis=1))
 
 
-def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[str]) -> Floats | None:
+def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dropped]) -> Floats | None:
     """Torques (M, n) with NaN for everything that cannot be used; None when the log has none."""
     if recording.effort is None:
         return None
@@ -207,13 +208,13 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[st
     _refuse_if_missing(recording, "torque", effort, extent, cleaning.most_missing)
     if not extent.finite and not all_finite(effort):
         effort = np.where(np.isfinite(effort), effort, np.nan)
-        dropped["torque not finite"] += int(np.count_nonzero(np.isnan(effort)))
+        dropped[Dropped.NO_TORQUE] += int(np.count_nonzero(np.isnan(effort)))
         extent = Extent.of(effort)
     if cleaning.spikes:
         clock = recording.time if recording.effort_time is None else recording.effort_time
         spikes = absurd_samples(effort, longest_spike(clock), extent)
         if spikes.any():
-            dropped["torque spike"] += int(np.count_nonzero(spikes))
+            dropped[Dropped.TORQUE_SPIKE] += int(np.count_nonzero(spikes))
             effort = np.where(spikes, np.nan, effort)
             extent = Extent.of(effort)
     if cleaning.saturated and (clipped := saturated_samples(effort, extent)).any():
@@ -224,7 +225,7 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[st
                 f"the torque of {recording.joint_names[worst]} is clipped in {100 * share[worst]:.0f} % of the samples",
                 remedy="Record a slower motion, or raise the torque or current limit of the drive.",
             )
-        dropped["torque saturated"] += int(np.count_nonzero(clipped))
+        dropped[Dropped.SATURATED] += int(np.count_nonzero(clipped))
         effort = np.where(clipped, np.nan, effort)
     return effort
 
