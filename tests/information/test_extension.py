@@ -90,7 +90,7 @@ def test_different_extensions_do_not_merge() -> None:
     run = make_run()
     one, other = (reduce_extended(ROBOT, run, Extension(key=key), columns=COLUMNS) for key in ("one", "other"))
     with pytest.raises(dynid.errors.ArgumentError, match="fingerprint"):
-        one.merge(other.renumbered(3))
+        one.merge(other.renumber(3))
 
 
 def test_a_strange_number_in_a_further_column_is_named() -> None:

@@ -99,7 +99,7 @@ def test_residuals_of_any_parameters(log: Log, information: Information) -> None
 def test_renumbered_logs_merge(log: Log, information: Information) -> None:
     with pytest.raises(ArgumentError, match="counted twice"):
         information.merge(information)
-    both = information.merge(information.renumbered(10))
+    both = information.merge(information.renumber(10))
     assert both.segments == (2, 5, 9, 10, 11, 12)
     assert np.array_equal(both.samples.sum(axis=0), 2 * information.samples.sum(axis=0))
     columns = independent_columns(log.robot)

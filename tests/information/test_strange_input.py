@@ -153,10 +153,10 @@ def test_answers_cannot_be_written_into() -> None:
 
 def test_numpy_integers_are_integers_and_halves_are_not(tmp_path: Path) -> None:
     found = reduce_samples(LOG.robot, *LOG.arrays, columns=np.arange(COUNT))  # type: ignore[arg-type]
-    chosen = found.select(np.array([3, 5, 12])).renumbered(np.int64(7))  # type: ignore[arg-type]
+    chosen = found.select(np.array([3, 5, 12])).renumber(np.int64(7))  # type: ignore[arg-type]
     chosen.save(tmp_path / "x.info")
     loaded = Information.load(tmp_path / "x.info")
     assert loaded.columns == (3, 5, 12)
     assert loaded.segments == (7,)
     with pytest.raises(ArgumentError, match="numbered from"):
-        found.renumbered(0.5)  # type: ignore[arg-type]
+        found.renumber(0.5)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.information.numpy_gram import NumpyGram
+from dynid.information.cross_products import NumpyGram
 from dynid.tape import record
 from dynid.tape.llvm import backend as llvm_backend
 from dynid.tape.llvm import gram as llvm_gram

@@ -208,7 +208,7 @@ def build_equations(
             part = reduce_rows(robot, chosen, terms, run, cut_blocks(run, blocks), band_hz)
         else:
             part = _reduced(robot, run, chosen, method, blocks, threads)
-        parts.append(part.renumbered(next_segment(parts)))
+        parts.append(part.renumber(next_segment(parts)))
     kind = LoopedRuns if all(run.loop is not None for run in runs) else Samples
     return kind(
         robot=robot,

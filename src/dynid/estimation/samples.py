@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.rows import feature_columns, stretches
-from dynid.information.triangular import appended
+from dynid.information.triangular import append_rows
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
@@ -84,7 +84,7 @@ def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]
 def folded(R: Floats, rows: Floats) -> Floats:
     """The triangle (w, w) of a triangle and any number of rows (m, w) below it."""
     for start in range(0, len(rows), REFLECTED):
-        R = appended(R, rows[start : start + REFLECTED])
+        R = append_rows(R, rows[start : start + REFLECTED])
     return R
 
 

@@ -64,7 +64,7 @@ def stream_equations(
         counted = _counted(robot, start())
         pieces = _numbered(start(), counted, blocks)
         part = reduce_stream(robot, pieces, columns=chosen.columns, threads=threads)
-        parts.append(part.renumbered(next_segment(parts)))
+        parts.append(part.renumber(next_segment(parts)))
         beginnings.append(counted.beginning)
     return StreamedLogs(
         robot=robot,

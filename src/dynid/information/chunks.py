@@ -77,7 +77,7 @@ class Chunk:
             return (self.length,) * joints
         return tuple(int(count) for count in np.count_nonzero(self.valid, axis=0))
 
-    def checked(self) -> Chunk:
+    def check(self) -> Chunk:
         """The chunk with float64 arrays, zeros where no equation counts, and only finite numbers.
 
         Raises:
@@ -117,7 +117,7 @@ class Chunk:
             remedy="Check its unit; mark samples that cannot be used in `valid`, or cut them out.",
         )
 
-    def taken(self, rows: slice | NDArray[np.intp]) -> Chunk:
+    def select(self, rows: slice | NDArray[np.intp]) -> Chunk:
         """Some of its samples."""
         valid = None if self.valid is None else self.valid[rows]
         return replace(self, arrays=tuple(array[rows] for array in self.arrays), valid=valid)

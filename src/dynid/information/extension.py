@@ -21,7 +21,7 @@ from dynid.errors import DataError
 from dynid.information.chunks import Chunk, Piece
 from dynid.information.joint_equations import Equations, RowShape
 from dynid.information.methods import Gram, Method, Preconditioner, Reducer
-from dynid.information.triangular import preconditioned
+from dynid.information.triangular import precondition_rows
 
 __all__ = ["Extension", "TableReducer", "extend", "table_chunks"]
 
@@ -52,7 +52,7 @@ class Extension:
 class TableChunk(Chunk):
     """Consecutive rows of one segment; `arrays` holds for each joint its table (N, w), the torque last."""
 
-    def checked(self) -> TableChunk:
+    def check(self) -> TableChunk:
         """The chunk itself: `table_chunks` has checked its numbers."""
         return self
 
@@ -79,7 +79,7 @@ class TableGram:
         """For each table ``W.T @ W``, or that of ``W @ inv(R0)``."""
         if preconditioners is None:
             return [W.T @ W for W in inputs]
-        columns = [preconditioned(W, R0) for W, R0 in zip(inputs, preconditioners, strict=True)]
+        columns = [precondition_rows(W, R0) for W, R0 in zip(inputs, preconditioners, strict=True)]
         return [Z @ Z.T for Z in columns]
 
 
@@ -156,7 +156,7 @@ def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows:
     for start in range(span.start, span.stop, BLOCK):
         part = slice(start, min(start + BLOCK, span.stop))
         mask = None if whole.valid is None else whole.valid[part]
-        pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in whole.arrays), mask).checked()))
+        pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in whole.arrays), mask).check()))
     result = []
     for joint, parts in enumerate(zip(*pieces, strict=True)):
         acting = _acting(extension, joint)

@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.parts import Combine, Forest, Part, total
-from dynid.information.triangular import appended, gram_factor, joined
+from dynid.information.triangular import append_rows, gram_factor, join_triangles
 from dynid.kernels import chosen_columns
 
 __all__ = ["Information", "Kind", "combination"]
@@ -30,7 +30,7 @@ RESOLUTION: dict[Kind, float] = {"factor": 1e-11, "gram": 1e-7}
 
 def combination(kind: Kind) -> Combine:
     """How two matrices of one joint are combined."""
-    return np.add if kind == "gram" else joined
+    return np.add if kind == "gram" else join_triangles
 
 
 def _frozen(matrix: Floats) -> Floats:
@@ -143,7 +143,7 @@ class Information:
             forest.add(part)
         return replace(self, parts=forest.parts())
 
-    def renumbered(self, first: int) -> Information:
+    def renumber(self, first: int) -> Information:
         """The same with segments numbered from ``first`` on, so that it can be merged with that of another log."""
         if isinstance(first, bool) or not isinstance(first, int | np.integer):
             raise ArgumentError(f"segments cannot be numbered from {first!r}", remedy="Give an integer.")
@@ -189,7 +189,9 @@ class Information:
 
     def _picked(self, matrix: Floats, pick: list[int]) -> Floats:
         return (
-            matrix[np.ix_(pick, pick)] if self.kind == "gram" else appended(np.zeros((len(pick),) * 2), matrix[:, pick])
+            matrix[np.ix_(pick, pick)]
+            if self.kind == "gram"
+            else append_rows(np.zeros((len(pick),) * 2), matrix[:, pick])
         )
 
     # --- answers ---------------------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ class Information:
             else:
                 rows = np.zeros((len(places), p + 1))
                 rows[:, places] = np.sqrt(weight) * matrix
-                R = appended(R, rows)
+                R = append_rows(R, rows)
         R = gram_factor(R) if self.kind == "gram" else R
         return Factor(
             columns=self.columns,

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.information.chunks import Chunk
+from dynid.information.cross_products import NumpyGram
 from dynid.information.joint_equations import Equations, RowShape
-from dynid.information.numpy_gram import NumpyGram
 from dynid.information.parts import Part
-from dynid.information.triangular import appended, from_preconditioned, guarded, is_well_resolved
+from dynid.information.triangular import append_rows, factor_from_preconditioned, is_well_resolved, make_preconditioner
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
@@ -104,15 +104,15 @@ class Reducer:
     def prepare(self, sample: Callable[[], Chunk]) -> None:
         """Make the preconditioner from representative samples, unless it was given or is not needed."""
         if self._method == "preconditioned" and self._preconditioner is None:
-            self._preconditioner = self.precondition(sample().checked())
+            self._preconditioner = self.precondition(sample().check())
 
     def precondition(self, chunk: Chunk) -> Preconditioner:
         """A preconditioner from samples spread evenly over a chunk."""
         rows = np.arange(0, chunk.length, max(1, chunk.length // REPRESENTATIVE))
-        few = chunk.taken(rows)
+        few = chunk.select(rows)
         factors = zip(self._reflected(few), few.samples, strict=True)
         with np.errstate(all="ignore"):
-            matrices = tuple(guarded(R, samples) for R, samples in factors)
+            matrices = tuple(make_preconditioner(R, samples) for R, samples in factors)
         return Preconditioner(matrices, self._equations.fingerprint, self._equations.columns)
 
     def part(self, raw: Chunk) -> Part:
@@ -121,7 +121,7 @@ class Reducer:
         Raises:
             DataError: if a number is NaN, infinite, or so large that squares overflow; names the sample.
         """
-        chunk = raw.checked()
+        chunk = raw.check()
         with np.errstate(all="ignore"):
             matrices = tuple(self._matrices(chunk))
             if not all(self._is_moderate(matrix) for matrix in matrices):
@@ -152,7 +152,7 @@ class Reducer:
         grams = self._gram(chunk).grams(chunk.inputs(), preconditioner.matrices)
         found: list[Floats | None] = []
         for C, R0 in zip(grams, preconditioner.matrices, strict=True):
-            R = from_preconditioned(C, R0)
+            R = factor_from_preconditioned(C, R0)
             found.append(R if np.isfinite(R).all() and is_well_resolved(C, R, R0) else None)
         return found
 
@@ -162,7 +162,7 @@ class Reducer:
         for start in range(0, chunk.length, REPRESENTATIVE):
             rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
             for first in range(0, len(rows[0]), REFLECTED):
-                factors = [appended(R, W[first : first + REFLECTED]) for R, W in zip(factors, rows, strict=True)]
+                factors = [append_rows(R, W[first : first + REFLECTED]) for R, W in zip(factors, rows, strict=True)]
         return factors
 
 

@@ -46,7 +46,7 @@ class Part:
         """The chunks of the segment it covers."""
         return range(self.position << self.level, (self.position + 1) << self.level)
 
-    def joined(self, right: Part, combine: Combine) -> Part:
+    def join(self, right: Part, combine: Combine) -> Part:
         """The part one level up, of this one and its right neighbour."""
         matrices = tuple(combine(a, b) for a, b in zip(self.matrices, right.matrices, strict=True))
         samples = tuple(a + b for a, b in zip(self.samples, right.samples, strict=True))
@@ -71,11 +71,11 @@ class Forest:
             if part.chunks.start < other.chunks.stop and other.chunks.start < part.chunks.stop:
                 raise ArgumentError(
                     f"segment {part.segment} would be counted twice",
-                    remedy="Give the segments of different logs different numbers (renumbered).",
+                    remedy="Give the segments of different logs different numbers (renumber).",
                 )
         while (neighbour := here.pop((part.level, part.position ^ 1), None)) is not None:
             left, right = (neighbour, part) if part.position & 1 else (part, neighbour)
-            part = left.joined(right, self._combine)
+            part = left.join(right, self._combine)
         here[part.level, part.position] = part
 
     def parts(self) -> tuple[Part, ...]:

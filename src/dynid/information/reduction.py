@@ -176,9 +176,9 @@ def precondition(
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, None)
     if not len(whole.segment):
         raise ArgumentError("a preconditioner needs samples")
-    made = Reducer(setup, "preconditioned", None, tape_gram(setup, backend)).precondition(_spread(whole).checked())
+    made = Reducer(setup, "preconditioned", None, tape_gram(setup, backend)).precondition(_spread(whole).check())
     if not all(np.isfinite(matrix).all() for matrix in made.matrices):
-        raise Chunk(0, 0, 0, whole.arrays, whole.valid).checked().overflow()
+        raise Chunk(0, 0, 0, whole.arrays, whole.valid).check().overflow()
     return made
 
 

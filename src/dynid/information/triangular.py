@@ -13,14 +13,14 @@ from scipy.linalg.lapack import dpotrf, dtpqrt
 
 __all__ = [
     "NOISE",
-    "appended",
+    "append_rows",
     "echelon",
-    "from_preconditioned",
+    "factor_from_preconditioned",
     "gram_factor",
-    "guarded",
+    "make_preconditioner",
     "is_well_resolved",
-    "joined",
-    "preconditioned",
+    "join_triangles",
+    "precondition_rows",
 ]
 
 Floats = NDArray[np.float64]
@@ -38,12 +38,12 @@ _SEMIDEFINITE = 1e-13
 """A pivot below this part of its diagonal entry is zero to working precision."""
 
 
-def appended(R: Floats, rows: Floats) -> Floats:
+def append_rows(R: Floats, rows: Floats) -> Floats:
     """R (w, w) of a triangle (w, w) and rows (m, w) below it, by Householder reflections."""
     return _reflected(R, rows, 0)
 
 
-def joined(R: Floats, below: Floats) -> Floats:
+def join_triangles(R: Floats, below: Floats) -> Floats:
     """R (w, w) of two triangles (w, w)."""
     return _reflected(R, below, len(below))
 
@@ -102,7 +102,7 @@ def echelon(R: Floats, tolerance: float) -> Floats:
     return result
 
 
-def guarded(R: Floats, samples: int) -> Floats:
+def make_preconditioner(R: Floats, samples: int) -> Floats:
     """A preconditioner from the R of some representative samples: as if of one sample, and never singular.
 
     A column that depends on those before it keeps its own length as scale, and does not act on those behind it.
@@ -114,12 +114,12 @@ def guarded(R: Floats, samples: int) -> Floats:
     return safe
 
 
-def preconditioned(rows: Floats, R0: Floats) -> Floats:
+def precondition_rows(rows: Floats, R0: Floats) -> Floats:
     """The transpose (w, m) of ``Z = rows @ inv(R0)``, by substitution."""
     return np.asarray(solve_triangular(R0, rows.T, trans="T", check_finite=False))
 
 
-def from_preconditioned(C: Floats, R0: Floats) -> Floats:
+def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats:
     """R of the rows ``Z @ R0`` from ``C = Z.T @ Z``."""
     return gram_factor(C) @ R0
 

@@ -18,7 +18,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS, refined_weights, sandwich
 from dynid.estimation.samples import check_samples, sample_blocks
 from dynid.information import Factor
-from dynid.information.triangular import appended
+from dynid.information.triangular import append_rows
 from dynid.tables import Table
 
 __all__ = [
@@ -239,7 +239,7 @@ def _picked(factor: Factor, keep: Mask) -> Factor:
     """The equations of some parameters, the others zero."""
     table = np.column_stack([factor.R[:, keep], factor.z])
     b = table.shape[1] - 1
-    R = appended(np.zeros((b + 1, b + 1)), table)
+    R = append_rows(np.zeros((b + 1, b + 1)), table)
     columns = tuple(column for column, kept in zip(factor.columns, keep, strict=True) if kept)
     residual = factor.residual + float(R[b, b] ** 2)
     return replace(factor, columns=columns, R=R[:b, :b].copy(), z=R[:b, b].copy(), residual=residual)

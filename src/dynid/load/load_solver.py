@@ -19,7 +19,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
 from dynid.errors import IdentifiabilityError
-from dynid.information.triangular import from_preconditioned, guarded, preconditioned
+from dynid.information.triangular import factor_from_preconditioned, make_preconditioner, precondition_rows
 
 __all__ = [
     "LinearSolution",
@@ -120,9 +120,9 @@ def _triangle(rows: Floats) -> Floats:
     if len(rows) <= 2 * REPRESENTATIVE:
         return np.asarray(np.linalg.qr(rows, mode="r"))
     some = rows[:: len(rows) // REPRESENTATIVE]
-    R0 = guarded(np.asarray(np.linalg.qr(some, mode="r")), len(some))
-    Z = preconditioned(rows, R0)
-    return from_preconditioned(Z @ Z.T, R0)
+    R0 = make_preconditioner(np.asarray(np.linalg.qr(some, mode="r")), len(some))
+    Z = precondition_rows(rows, R0)
+    return factor_from_preconditioned(Z @ Z.T, R0)
 
 
 def solve_minimum_norm(

@@ -456,7 +456,7 @@ def _reduce_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int
         for run in runs
     )
     for part in rest:
-        total = total.merge(part.renumbered(max(total.segments) + 1))
+        total = total.merge(part.renumber(max(total.segments) + 1))
     return total
 
 

@@ -3,8 +3,7 @@
 from dynid.tape.adjoint import gradient, jvp, vjp
 from dynid.tape.count import OperationCount, count
 from dynid.tape.program import Program, compile_single, compile_tape
-from dynid.tape.record import record
-from dynid.tape.scalar import Scalar
+from dynid.tape.record import Scalar, record
 from dynid.tape.tape import Tape
 
 __all__ = [

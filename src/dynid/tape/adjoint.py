@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from dynid.errors import ArgumentError
 from dynid.tape.operations import Operation, is_binary
-from dynid.tape.record import Recorder, replay
-from dynid.tape.scalar import Value
+from dynid.tape.record import Recorder, Value, replay
 from dynid.tape.tape import Tape
 
 __all__ = ["gradient", "jvp", "vjp"]

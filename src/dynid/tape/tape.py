@@ -133,7 +133,7 @@ class Tape:
                 of its columns, a boolean mask the marked elements as a vector). Outputs not named are dropped.
         """
         outputs = {name: np.array(self.output(name).elements[index], dtype=np.int32) for name, index in indices.items()}
-        return pruned(self.opcodes, self.operands, self.constants, self.inputs, outputs)
+        return prune(self.opcodes, self.operands, self.constants, self.inputs, outputs)
 
     def steps(self) -> Iterator[tuple[int, int, int, int]]:
         """The operations in order as ``(value, opcode, left, right)``, in plain integers."""
@@ -168,7 +168,7 @@ class Tape:
         return formula(label, element, self.input_labels(), self.constants.tolist(), steps)
 
 
-def pruned(
+def prune(
     opcodes: npt.NDArray[np.uint8],
     operands: Integers,
     constants: npt.NDArray[np.float64],

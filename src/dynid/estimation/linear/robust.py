@@ -23,7 +23,7 @@ from dynid.estimation.noise import block_inflation
 from dynid.estimation.samples import check_samples, sample_blocks
 from dynid.findings import Finding
 from dynid.information import Factor
-from dynid.information.triangular import from_preconditioned, guarded
+from dynid.information.triangular import factor_from_preconditioned, make_preconditioner
 
 __all__ = ["Cauchy", "Huber"]
 
@@ -90,7 +90,7 @@ class _Robust(Estimator, ABC):
         triangle = np.zeros((beta.size + 1, beta.size + 1))
         triangle[:-1, :-1], triangle[:-1, -1] = plain.R, plain.z
         triangle[-1, -1] = np.sqrt(plain.residual)
-        R0 = guarded(triangle, 1)  # nearly orthonormal columns: cross products then lose no digits
+        R0 = make_preconditioner(triangle, 1)  # nearly orthonormal columns: cross products then lose no digits
         inverse = solve_triangular(R0, np.eye(len(R0)))
         C = np.zeros_like(R0)
         for block in sample_blocks(equations):
@@ -99,7 +99,7 @@ class _Robust(Estimator, ABC):
             rows = np.concatenate([block.matrix, block.effort[..., None]], axis=2) * root[..., None]
             Z = rows.reshape(-1, len(R0)) @ inverse
             C += Z.T @ Z
-        R = from_preconditioned(C, R0)
+        R = factor_from_preconditioned(C, R0)
         return Factor(
             columns=plain.columns,
             R=R[:-1, :-1].copy(),

@@ -1,6 +1,6 @@
 """The order of instructions where one evaluation waits for the last: those that most others wait for come first.
 
-`dynid.tape.schedule` keeps few values alive, which suits code that runs over many samples at once. Here the longest
+`dynid.tape.lower` keeps few values alive, which suits code that runs over many samples at once. Here the longest
 chain of operations decides; among those that can begin now, one that ends the life of values is worth :data:`RELIEF`
 cycles, as storing them would occupy the units that compute.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynid.tape.schedule import PER_CYCLE, Instruction
+from dynid.tape.lower import PER_CYCLE, Instruction
 
 __all__ = ["by_critical_path"]
 
@@ -19,7 +19,7 @@ RELIEF = 10.0
 
 
 def by_critical_path(instructions: Sequence[Instruction], targets: Sequence[int]) -> list[Instruction]:
-    """The instructions in order, each target stored as soon as it is known; as `dynid.tape.schedule.scheduled`."""
+    """The instructions in order, each target stored as soon as it is known; as `dynid.tape.lower.schedule`."""
     slots: dict[int, list[int]] = {}
     for slot, target in enumerate(targets):
         slots.setdefault(target, []).append(slot)

@@ -1,8 +1,14 @@
 """Cross products of a tape's outputs, fused with the tape: rows never leave the cache.
 
 Each output of the tape is a panel: some columns [column][B] of the block that the compiled tape fills. The machine code
-of :mod:`~dynid.tape.llvm.tiles` knows nothing of the tape and is the same for all of them: it calls the tape for a
-block, optionally solves ``Z @ R0 = W`` for each panel W, and adds all products of two columns to running sums.
+that multiplies columns knows nothing of the tape and is the same for all of them::
+
+    void reduce(run, table, start, stop, work, block, panels, widths, offsets, solvers, scratch, straight, sums)
+
+For each block of samples it calls ``run`` (see :mod:`~dynid.tape.llvm.blocks`); then, for each panel, whose columns lie
+at the byte ``offsets`` in the block, it adds the products of its columns to the ``sums``, one sum per lane, tile by
+tile in registers. Where ``solvers`` is not null the columns are first made those of ``Z = W @ inv(R0)``, in
+``scratch``, whose columns lie at the offsets ``straight``.
 """
 
 from __future__ import annotations
@@ -18,10 +24,284 @@ import numpy.typing as npt
 from dynid.errors import ArgumentError
 from dynid.tape.llvm.backend import REDUCE_BLOCK, BlockKernel, address, pointer_table
 from dynid.tape.llvm.engine import Code, host, load_code
-from dynid.tape.llvm.tiles import TilePrinter
+from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape
 
-__all__ = ["LlvmGram"]
+__all__ = ["LlvmGram", "TilePrinter", "element", "multiply_add", "pointers", "splats"]
+
+
+class TilePrinter:
+    """Prints the module.
+
+    Args:
+        lanes: samples per register.
+        tile: columns per tile, T.
+        block: samples per block.
+        fused: whether the processor has fused multiply-add.
+    """
+
+    def __init__(self, lanes: int, tile: int, block: int, fused: bool) -> None:
+        self._lanes, self._tile, self._block, self._fused = lanes, tile, block, fused
+        # Vectors of samples that a solve keeps in registers: T times as many sums.
+        self._group = next(size for size in (tile, 5, 3, 2, 1) if block // lanes % size == 0)
+
+    def text(self) -> str:
+        """The module."""
+        sizes = range(1, self._tile + 1)
+        return "\n".join(
+            [
+                declarations(self._lanes),
+                *(self._products(f"corner{c}", c, c, corner=True) for c in sizes),
+                *(self._products(f"tile{c}", self._tile, c, corner=False) for c in sizes),
+                *(self._solve(c) for c in sizes),
+                *(self._choices(name) for name in ("corner", "tile", "solve")),
+                self._gram(),
+                self._solve_panel(),
+                self._reduce(),
+            ]
+        )
+
+    def _choices(self, name: str) -> str:
+        """Table of the functions for 1 to T columns."""
+        entries = ", ".join(f"ptr @{name}{max(size, 1)}" for size in range(self._tile + 1))
+        return f"@{name}s = private constant [{self._tile + 1} x ptr] [{entries}]\n"
+
+    def _products(self, name: str, rows: int, columns: int, corner: bool) -> str:
+        """``void name(base, left, right, sums)``: add the products of some columns with others to as many sums.
+
+        A corner multiplies columns with one another, each pair once.
+        """
+        w = Writer(self._lanes)
+        size = 8 * self._lanes
+        pairs = [(r, c) for r in range(rows) for c in range(columns) if not corner or c >= r]
+        w.line(f"define internal void @{name}(ptr %base, ptr %left, ptr %right, ptr noalias %sums) {{\nentry:")
+        left = pointers(w, "%base", "%left", rows)
+        right = left if corner else pointers(w, "%base", "%right", columns)
+        opening = [w.load("%sums", size * place) for place in range(len(pairs))]
+        w.line("br label %loop\nloop:\n%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
+        for place, start in enumerate(opening):
+            w.line(f"%sum{place} = phi {w.kind} [ {start}, %entry ], [ %new{place}, %loop ]")
+        a = [w.load(element(w, pointer, "%i"), 0) for pointer in left]
+        b = a if corner else [w.load(element(w, pointer, "%i"), 0) for pointer in right]
+        for place, (r, c) in enumerate(pairs):
+            multiply_add(w, self._fused, f"%new{place}", a[r], b[c], f"%sum{place}")
+        w.line(f"%next = add i64 %i, {self._lanes}\n%more = icmp ult i64 %next, {self._block}")
+        w.line("br i1 %more, label %loop, label %end\nend:")
+        for place in range(len(pairs)):
+            w.store(f"%new{place}", "%sums", size * place)
+        w.line("ret void\n}\n")
+        return w.text()
+
+    def _solve(self, columns: int) -> str:
+        """``void solve(base, offsets, solver, k, width, scratch)``: columns k to k + columns - 1 of ``W @ inv(R0)``.
+
+        The earlier ones are in the scratch; ``solver`` is row-major (width, width): minus R0, its diagonal inverted.
+        """
+        w = Writer(self._lanes)
+        group, step = range(self._group), 8 * self._lanes
+        cells = [(g, c) for g in group for c in range(columns)]
+        w.line(f"define internal void @solve{columns}(ptr %base, ptr %offsets, ptr %solver, i64 %k, i64 %width,")
+        w.line("ptr noalias %scratch) {\nentry:")
+        sources = pointers(w, "%base", "%offsets", columns)
+        w.line(f"%row_bytes = mul i64 %width, 8\n%place = mul i64 %k, {8 * self._block}")
+        w.line("%target = getelementptr inbounds i8, ptr %scratch, i64 %place")
+        w.line("%above = getelementptr inbounds double, ptr %solver, i64 %k\n%skip = mul i64 %k, %row_bytes")
+        w.line("%corner = getelementptr inbounds i8, ptr %above, i64 %skip\n%some = icmp ugt i64 %k, 0")
+        w.line("br label %samples\nsamples:\n%i = phi i64 [ 0, %entry ], [ %i_next, %finish ]")
+        here = [element(w, pointer, "%i") for pointer in sources]
+        opening = {(g, c): w.load(here[c], step * g) for g, c in cells}
+        w.line("br i1 %some, label %earlier, label %finish\nearlier:")
+        w.line("%j = phi i64 [ 0, %samples ], [ %j_next, %earlier ]")
+        w.line("%row = phi ptr [ %above, %samples ], [ %row_next, %earlier ]")
+        w.line("%from = phi ptr [ %scratch, %samples ], [ %from_next, %earlier ]")
+        for g, c in cells:
+            w.line(f"%s{g}_{c} = phi {w.kind} [ {opening[g, c]}, %samples ], [ %t{g}_{c}, %earlier ]")
+        z = [w.load(element(w, "%from", "%i"), step * g) for g in group]
+        factors = splats(w, "%row", columns)
+        for g, c in cells:
+            multiply_add(w, self._fused, f"%t{g}_{c}", z[g], factors[c], f"%s{g}_{c}")
+        w.line("%j_next = add i64 %j, 1\n%row_next = getelementptr inbounds i8, ptr %row, i64 %row_bytes")
+        w.line(f"%from_next = getelementptr inbounds i8, ptr %from, i64 {8 * self._block}")
+        w.line("%j_more = icmp ult i64 %j_next, %k\nbr i1 %j_more, label %earlier, label %finish\nfinish:")
+        for g, c in cells:
+            w.line(f"%u{g}_{c} = phi {w.kind} [ {opening[g, c]}, %samples ], [ %t{g}_{c}, %earlier ]")
+        self._finish(w, columns)
+        w.line(f"%i_next = add i64 %i, {self._lanes * self._group}\n%i_more = icmp ult i64 %i_next, {self._block}")
+        w.line("br i1 %i_more, label %samples, label %end\nend:\nret void\n}\n")
+        return w.text()
+
+    def _finish(self, w: Writer, columns: int) -> None:
+        """Substitution among the columns of the tile, whose values are ``%u``, and the stores."""
+        values = {(g, c): f"%u{g}_{c}" for g in range(self._group) for c in range(columns)}
+        to, row = element(w, "%target", "%i"), "%corner"
+        for pivot in range(columns):
+            factors = splats(w, row, columns, first=pivot)
+            for g in range(self._group):
+                values[g, pivot] = w.binary("fmul", values[g, pivot], factors[0])
+                w.store(values[g, pivot], to, 8 * (self._block * pivot + self._lanes * g))
+                for c in range(pivot + 1, columns):
+                    name = f"%v{g}_{pivot}_{c}"
+                    multiply_add(w, self._fused, name, values[g, pivot], factors[c - pivot], values[g, c])
+                    values[g, c] = name
+            if pivot + 1 < columns:
+                row = w.value(f"getelementptr inbounds i8, ptr {row}, i64 %row_bytes")
+
+    def _gram(self) -> str:
+        """``ptr gram(base, offsets, width, sums)``: all products of a panel's columns; returns the end of its sums."""
+        T, size = self._tile, 8 * self._lanes
+        return f"""
+define internal ptr @gram(ptr %base, ptr %offsets, i64 %width, ptr %first) {{
+entry:
+  br label %rows
+rows:
+  %a = phi i64 [ 0, %entry ], [ %a_next, %row_end ]
+  %sums = phi ptr [ %first, %entry ], [ %after, %row_end ]
+  %left = getelementptr inbounds i64, ptr %offsets, i64 %a
+  %rest = sub i64 %width, %a
+  %full = icmp uge i64 %rest, {T}
+  %height = select i1 %full, i64 {T}, i64 %rest
+  %corner_slot = getelementptr inbounds ptr, ptr @corners, i64 %height
+  %corner = load ptr, ptr %corner_slot, align 8
+  call void %corner(ptr %base, ptr %left, ptr %left, ptr %sums)
+  %height_more = add i64 %height, 1
+  %twice = mul i64 %height, %height_more
+  %corner_bytes = mul i64 %twice, {size // 2}
+  %beside = getelementptr inbounds i8, ptr %sums, i64 %corner_bytes
+  %a_next = add i64 %a, {T}
+  %any = icmp ult i64 %a_next, %width
+  br i1 %any, label %tiles, label %row_end
+tiles:
+  %b = phi i64 [ %a_next, %rows ], [ %b_next, %tiles ]
+  %here = phi ptr [ %beside, %rows ], [ %there, %tiles ]
+  %right = getelementptr inbounds i64, ptr %offsets, i64 %b
+  %b_rest = sub i64 %width, %b
+  %b_full = icmp uge i64 %b_rest, {T}
+  %breadth = select i1 %b_full, i64 {T}, i64 %b_rest
+  %tile_slot = getelementptr inbounds ptr, ptr @tiles, i64 %breadth
+  %tile = load ptr, ptr %tile_slot, align 8
+  call void %tile(ptr %base, ptr %left, ptr %right, ptr %here)
+  %tile_bytes = mul i64 %breadth, {T * size}
+  %there = getelementptr inbounds i8, ptr %here, i64 %tile_bytes
+  %b_next = add i64 %b, {T}
+  %b_more = icmp ult i64 %b_next, %width
+  br i1 %b_more, label %tiles, label %row_end
+row_end:
+  %after = phi ptr [ %beside, %rows ], [ %there, %tiles ]
+  br i1 %any, label %rows, label %end
+end:
+  ret ptr %after
+}}
+"""
+
+    def _solve_panel(self) -> str:
+        """``void solve_panel(base, offsets, width, solver, scratch)``: ``W @ inv(R0)`` of a whole panel."""
+        T = self._tile
+        return f"""
+define internal void @solve_panel(ptr %base, ptr %offsets, i64 %width, ptr %solver, ptr %scratch) {{
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %rest = sub i64 %width, %k
+  %full = icmp uge i64 %rest, {T}
+  %breadth = select i1 %full, i64 {T}, i64 %rest
+  %slot = getelementptr inbounds ptr, ptr @solves, i64 %breadth
+  %solve = load ptr, ptr %slot, align 8
+  %columns = getelementptr inbounds i64, ptr %offsets, i64 %k
+  call void %solve(ptr %base, ptr %columns, ptr %solver, i64 %k, i64 %width, ptr %scratch)
+  %next = add i64 %k, {T}
+  %more = icmp ult i64 %next, %width
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+"""
+
+    def _reduce(self) -> str:
+        """The entry."""
+        return f"""
+define void @reduce(ptr %run, ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block, i64 %panels, ptr %widths,
+    ptr %offsets, ptr %solvers, ptr %scratch, ptr %straight, ptr %sums) {{
+entry:
+  %some = icmp ult i64 %first, %stop
+  %solved = icmp ne ptr %solvers, null
+  br i1 %some, label %blocks, label %end
+blocks:
+  %start = phi i64 [ %first, %entry ], [ %next, %block_end ]
+  %next = add i64 %start, {self._block}
+  %whole = icmp ult i64 %next, %stop
+  %until = select i1 %whole, i64 %next, i64 %stop
+  call void %run(ptr %table, i64 %start, i64 %until, ptr %work, ptr %block)
+  br label %panel
+panel:
+  %p = phi i64 [ 0, %blocks ], [ %p_next, %panel_end ]
+  %columns = phi ptr [ %offsets, %blocks ], [ %columns_next, %panel_end ]
+  %solver = phi ptr [ %solvers, %blocks ], [ %solver_next, %panel_end ]
+  %into = phi ptr [ %sums, %blocks ], [ %into_next, %panel_end ]
+  %width_slot = getelementptr inbounds i64, ptr %widths, i64 %p
+  %width = load i64, ptr %width_slot, align 8
+  br i1 %solved, label %solve, label %direct
+solve:
+  call void @solve_panel(ptr %block, ptr %columns, i64 %width, ptr %solver, ptr %scratch)
+  %after_solved = call ptr @gram(ptr %scratch, ptr %straight, i64 %width, ptr %into)
+  br label %panel_end
+direct:
+  %after_direct = call ptr @gram(ptr %block, ptr %columns, i64 %width, ptr %into)
+  br label %panel_end
+panel_end:
+  %into_next = phi ptr [ %after_solved, %solve ], [ %after_direct, %direct ]
+  %columns_next = getelementptr inbounds i64, ptr %columns, i64 %width
+  %entries = mul i64 %width, %width
+  %solver_next = getelementptr double, ptr %solver, i64 %entries
+  %p_next = add i64 %p, 1
+  %p_more = icmp ult i64 %p_next, %panels
+  br i1 %p_more, label %panel, label %block_end
+block_end:
+  br i1 %whole, label %blocks, label %end
+end:
+  ret void
+}}
+"""
+
+
+def multiply_add(w: Writer, fused: bool, name: str, left: str, right: str, addend: str) -> None:
+    """``name = left * right + addend``."""
+    if fused:
+        suffix = "f64" if w.lanes == 1 else f"v{w.lanes}f64"
+        w.line(f"{name} = call {w.kind} @llvm.fma.{suffix}({w.kind} {left}, {w.kind} {right}, {w.kind} {addend})")
+    else:
+        w.line(f"{name} = fadd {w.kind} {w.binary('fmul', left, right)}, {addend}")
+
+
+def splats(w: Writer, row: str, columns: int, first: int = 0) -> list[str]:
+    """Numbers ``first`` to ``columns`` of a row, each in every lane."""
+    result, place = [], first
+    while place < columns:
+        # With two lanes a pair is one load, and Arm multiplies by an element of a register at no cost.
+        pair = w.lanes == 2 and place + 1 < columns
+        kind = "<2 x double>" if pair else "<1 x double>"
+        loaded = w.value(f"load {kind}, ptr {w.address(row, 8 * place)}, align 8")
+        for lane in range(2 if pair else 1):
+            mask = ", ".join([f"i32 {lane}"] * w.lanes)
+            spread = f"shufflevector {kind} {loaded}, {kind} poison, <{w.lanes} x i32> <{mask}>"
+            result.append(w.value(spread))
+        place += 2 if pair else 1
+    return result
+
+
+def pointers(w: Writer, base: str, offsets: str, count: int) -> list[str]:
+    """Pointers to the columns at the first offsets of a table."""
+    result = []
+    for place in range(count):
+        offset = w.value(f"load i64, ptr {w.address(offsets, 8 * place)}, align 8")
+        result.append(w.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}"))
+    return result
+
+
+def element(w: Writer, pointer: str, index: str) -> str:
+    """Pointer to a number of an array."""
+    return w.value(f"getelementptr inbounds double, ptr {pointer}, i64 {index}")
+
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

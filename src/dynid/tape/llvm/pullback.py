@@ -18,11 +18,11 @@ from dynid.errors import ArgumentError
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import BlockKernel, address, pointer_table
 from dynid.tape.llvm.engine import Code, Host, host, load_code
+from dynid.tape.llvm.gram import element, multiply_add, pointers, splats
 from dynid.tape.llvm.ir import Writer, declarations
-from dynid.tape.llvm.tiles import element, multiply_add, pointers, splats
-from dynid.tape.tape import Tape, pruned
+from dynid.tape.tape import Tape, prune
 
-__all__ = ["LlvmPullback", "PullbackPrinter", "joined"]
+__all__ = ["LlvmPullback", "PullbackPrinter", "join_outputs"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,10 +30,10 @@ BLOCK = 24
 """Samples per block: rows and cotangents of a robot with seven joints fit into the first-level cache."""
 
 
-def joined(tape: Tape) -> Tape:
+def join_outputs(tape: Tape) -> Tape:
     """The same program with all outputs in one vector, called ``output``."""
     elements = np.concatenate([output.elements.ravel() for output in tape.outputs])
-    return pruned(tape.opcodes, tape.operands, tape.constants, tape.inputs, {"output": elements})
+    return prune(tape.opcodes, tape.operands, tape.constants, tape.inputs, {"output": elements})
 
 
 class LlvmPullback:
@@ -51,7 +51,7 @@ class LlvmPullback:
         elements = [e for output in tape.outputs for e in output.elements.ravel().tolist()]
         if any(e not in column for e in elements):
             raise ArgumentError("an output that is constant has no column in a block")
-        self._backward = BlockKernel(vjp(joined(tape), "output", wrt), BLOCK, dense=True, tiled=("cotangent",))
+        self._backward = BlockKernel(vjp(join_outputs(tape), "output", wrt), BLOCK, dense=True, tiled=("cotangent",))
         self._widths = np.array([output.size for output in tape.outputs], dtype=np.int64)
         self._offsets = np.array([8 * BLOCK * column[e] for e in elements], dtype=np.int64)
         self._code = _code()  # lives as long as what it is called from
