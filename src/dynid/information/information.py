@@ -144,7 +144,7 @@ class Information:
         return replace(self, parts=forest.parts())
 
     def renumber(self, first: int) -> Information:
-        """The same with segments numbered from ``first`` on, so that it can be merged with that of another log."""
+        """Number the segments from ``first`` on, so that the information can be merged with that of another log."""
         if isinstance(first, bool) or not isinstance(first, int | np.integer):
             raise ArgumentError(f"segments cannot be numbered from {first!r}", remedy="Give an integer.")
         numbers = {segment: int(first) + place for place, segment in enumerate(self.segments)}
