@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation.closed_loop import loop_blocks
+from dynid.estimation import scores as loop_blocks
 from dynid.estimation.closed_loop.instrument_noise import faded, noise_rows
 from dynid.estimation.closed_loop.instrumental import _Measured, _Round
 from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions
-from dynid.estimation.physical.possible import near_possible
+from dynid.estimation.physical.nearest import near_possible
 from dynid.estimation.scores import solution_covariance
 from dynid.kernels import regressor
 from support.closed_loops import Scene, scene

@@ -12,8 +12,7 @@ import pytest
 
 import dynid
 from dynid.estimation.closed_loop.in_loop import InLoop, with_loop
-from dynid.estimation.closed_loop.instrument_round import Moments
-from dynid.estimation.closed_loop.instrumental import _Measured, _Round
+from dynid.estimation.closed_loop.instrumental import Moments, _Measured, _Round
 from dynid.estimation.closed_loop.loop_runs import LoopRuns
 from dynid.estimation.closed_loop.loop_stream import StreamSearch
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion

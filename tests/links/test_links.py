@@ -14,7 +14,7 @@ from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.energy import Energy
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.robust import Huber
-from dynid.estimation.physical import lifting
+from dynid.estimation.physical import nearest as lifting
 from dynid.export.result_file import read_result, write_result
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe

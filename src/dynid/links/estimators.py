@@ -10,7 +10,7 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.closed_loop.in_loop import InLoop
-from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
+from dynid.estimation.closed_loop.loop_search import LoopEstimator
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.registry import capabilities, estimator, estimator_class, estimators

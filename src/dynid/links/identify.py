@@ -16,7 +16,7 @@ from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.lifting import lifted_parameters
+from dynid.estimation.physical.nearest import lifted_parameters
 from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.rows import feature_torque
 from dynid.estimation.selection import ForwardSelection, Selection

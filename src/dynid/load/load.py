@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.physical.possible import nearest_possible_body
+from dynid.estimation.physical.nearest import nearest_possible_body
 from dynid.findings import Finding
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.inertia import Inertia

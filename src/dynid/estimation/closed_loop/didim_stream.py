@@ -7,14 +7,13 @@ from numpy.typing import NDArray
 
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, followed
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
-from dynid.estimation.closed_loop.loop_blocks import BLOCK
 from dynid.estimation.closed_loop.loop_runs import weights_of
 from dynid.estimation.closed_loop.loop_search import SearchStart, not_settled
 from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.equations import StreamedLogs
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.physical.possible import possible_estimate, with_standard
-from dynid.estimation.scores import NoiseSums, lengthened, resolvable, scaled_solution, spectrum
+from dynid.estimation.physical.nearest import possible_estimate, with_standard
+from dynid.estimation.scores import BLOCK, NoiseSums, lengthened, resolvable, scaled_solution, spectrum
 from dynid.findings import Finding
 
 __all__ = ["streamed_didim"]

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.closed_loop.law_memory import starting_memory
 from dynid.estimation.closed_loop.law_test import PARTS
-from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
-from dynid.estimation.closed_loop.loop_search import WrongLawError
+from dynid.estimation.closed_loop.loop_search import LoopEstimator, WrongLawError
 from dynid.estimation.closed_loop.loop_stability import loop_simulator, refuse_hasty
-from dynid.estimation.closed_loop.loop_start import settling_time
-from dynid.estimation.closed_loop.loop_survey import SHORTEST_S
+from dynid.estimation.closed_loop.loop_start import settling_time, starting_memory
+from dynid.estimation.closed_loop.loop_stream import SHORTEST_S
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion, clear_of_reversals, refuse_other_motion
 from dynid.estimation.equations import Factors, Samples, StreamedLogs, build_equations
 from dynid.estimation.estimate import Estimate, Estimator

@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
-from dynid.estimation.closed_loop.loop_blocks import Block, Kept
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.equations import Factors
-from dynid.estimation.scores import scaled_solution
+from dynid.estimation.scores import Block, Kept, scaled_solution
 from dynid.findings import Finding
 from dynid.kernels import kernel
 from dynid.loop.arm import Arm

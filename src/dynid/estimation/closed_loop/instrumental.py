@@ -5,16 +5,16 @@ the *simulated* positions of the same loop has no such errors ([Janot2014]):
 
     sum_t Z_t' W (tau_t - Y_t beta) = 0
 
-Simulation and solution take turns until they agree; where the simulated motion follows the parameters, that counts in
-the last step and in the intervals (see instrument_noise.py). A low-pass and differences flatten the
-measured accelerations, which would bias the inertia; so the simulated positions are treated alike, and what their
-regressor loses by it is given back to the measured one: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is the
-noise alone. The joint models' columns (friction above all, whose sign turns with noise) are those of the simulated
+Simulation and solution take turns until they agree; where the simulated motion depends on the parameters, that counts
+in the last step and in the intervals (see instrument_noise.py). A low-pass and differences flatten the measured
+accelerations, which would bias the inertia; so the simulated positions are filtered and differentiated alike, and the
+measured regressor is corrected by what the simulated one loses: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is
+the noise alone. The joint models' columns (friction above all, whose sign turns with noise) are those of the simulated
 motion in Y too. The instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single
 accelerations would count in full; and where a joint with dry friction turns round.
 
-The sums are taken block by block: of a long log only the regressors of a few blocks are in memory, and of a streamed
-one only these blocks' samples.
+The sums are taken block by block: only the regressors of a few blocks of a long log are in memory, and only the moments
+of a streamed log are kept.
 """
 
 from __future__ import annotations
@@ -28,24 +28,199 @@ from numpy.typing import NDArray
 
 from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
-from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, faded, followed, motion_slope, noise_rows
-from dynid.estimation.closed_loop.instrument_round import Moments, Round, at_links, mixed_block, streamed_covariance
+from dynid.estimation.closed_loop.instrument_noise import (
+    FOLLOWED,
+    UNCOUNTED,
+    away_from_reversals,
+    block_rows,
+    faded,
+    followed,
+    links_only,
+    motion_slope,
+    noise_rows,
+)
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
-from dynid.estimation.closed_loop.loop_blocks import BLOCK, Block, Kept, cut
-from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
-from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions, joint_weights
-from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart, not_settled
-from dynid.estimation.closed_loop.loop_stream import StreamSearch
+from dynid.estimation.closed_loop.loop_runs import (
+    LoopRun,
+    LoopRuns,
+    Motions,
+    SimulatedMotion,
+    joint_weights,
+    weights_of,
+)
+from dynid.estimation.closed_loop.loop_search import LoopEstimator, LoopSearch, SearchStart, not_settled
+from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import refuse_unsupported
-from dynid.estimation.physical.possible import with_standard
-from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
+from dynid.estimation.physical.nearest import with_standard
+from dynid.estimation.scores import (
+    BLOCK,
+    Block,
+    Kept,
+    NoiseSums,
+    cut,
+    lengthened,
+    resolvable,
+    scaled_solution,
+    solution_covariance,
+    spectrum,
+    times,
+)
 from dynid.findings import Finding
 
-__all__ = ["InstrumentalVariables", "refuse_absurd"]
+__all__ = [
+    "InstrumentalVariables",
+    "Moments",
+    "Round",
+    "at_links",
+    "mixed_block",
+    "refuse_absurd",
+    "streamed_covariance",
+]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """The solution with the instruments of one simulation."""
+
+    beta: Floats
+    slope: Floats
+    """(b, b) sum of Z' W Y"""
+    variances: Floats
+    """(n,) of the residuals"""
+    weights: Floats
+    """(n,) that were used"""
+    condition: float
+    resolution: Floats
+    """(b,) changes of single parameters that change no torque noticeably"""
+
+    @property
+    def quick_stderr(self) -> Floats:
+        """(b,) standard deviation as if residuals were white and instruments equal to the regressor."""
+        return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
+
+
+def mixed_block(
+    run: LoopRun,
+    motion: SimulatedMotion,
+    block: Block,
+    states: tuple[Floats, Floats, Floats] | None,
+    Y: Floats,
+    window: Floats,
+) -> tuple[Floats, Floats]:
+    """(N, K) regressor of a block, and the instruments Z of its wide rows; see `dynid.estimation.closed_loop.acting`.
+
+    Args:
+        run: The experiment in its loop.
+        motion: Simulated.
+        block: Its rows.
+        states: The simulated motion made as the measured one was; None where that changes nothing.
+        Y: (N, K) regressor of the links at the measured motion.
+        window: (N, n) by which the instruments of the wide rows are multiplied.
+    """
+    wide = run.acting_rows(motion, block.wide)
+    exact = wide[block.inner]
+    if states is None:
+        mixed = np.where(run.acting.joint_models, exact, Y)
+    else:
+        mixed = at_links(run, states, block.rows)
+        np.add(Y, np.subtract(exact, mixed, out=mixed), out=mixed)
+    run.acting.scale(wide, window * away_from_reversals(run.acting.dry, motion.dq[block.wide]))
+    return mixed, wide
+
+
+def at_links(run: LoopRun, states: tuple[Floats, Floats, Floats], rows: slice) -> Floats:
+    """(N, K) regressor of the links, joint models zero, at some rows of states (N, n)."""
+    result: Floats = run.acting.links(*(np.ascontiguousarray(x[rows]) for x in states))
+    return result
+
+
+class Moments(Sums):
+    """What a round needs of a simulation of all logs, joint by joint."""
+
+    def __init__(self, equations: StreamedLogs, beta: Floats) -> None:
+        """Nothing is seen yet of the simulation with parameters (b,)."""
+        super().__init__(equations, beta)
+        n, b = equations.robot.dof, beta.size
+        self._cross, self._right = np.zeros((n, b, b)), np.zeros((n, b))  # Z' Y, Z' tau
+        self._normal, self._lean, self._left = np.zeros((n, b, b)), np.zeros((n, b)), np.zeros(n)  # Y' Y, Y' r, r' r
+        self._own, self._rest = np.zeros((n, b, b)), np.zeros((n, b))  # Z' Z, Z' (tau - tau_sim)
+
+    def add(self, window: Window) -> None:
+        run, rows, valid, pairs = window.run.run, window.block.rows, window.valid, window.run.acting
+        Y, wide = _mixed_window(window)
+        Z = wide[window.block.inner]
+        pairs.scale(Y, valid)
+        torque = np.where(valid, run.effort[rows], 0.0)
+        rest = window.run.torque_residual(window.motion)[rows]
+        left = torque - pairs.times(Y, self.beta)
+        self._cross += pairs.products(Z, Y)
+        self._right += pairs.sums(Z, torque)
+        self._normal += pairs.products(Y, Y)
+        self._lean += pairs.sums(Y, left)
+        self._own += pairs.products(Z, Z)
+        self._rest += pairs.sums(Z, rest)
+        self._left += (left**2).sum(axis=0)
+
+    def solved(self, weights: Floats | None) -> Round:
+        """The solution with weights (n,), or with those that the residuals suggest."""
+        counts = self.equations.counts
+        used = weights_of(self._left, counts) if weights is None else weights
+        slope = np.tensordot(used, self._cross, 1)
+        solution, condition = scaled_solution(slope, used @ self._right)
+        change = solution - self.beta
+        squares = self._left - 2.0 * self._lean @ change + np.einsum("b,jbc,c->j", change, self._normal, change)
+        variances = 1.0 / weights_of(np.maximum(squares, 0.0), counts)
+        signal = np.einsum("b,jbc,c->j", solution, self._own, solution)
+        resolution = resolvable(slope, float(used @ signal))
+        return Round(solution, slope, variances, used, float(np.sqrt(condition)), resolution)
+
+    def unexplained(self, weights: Floats) -> Floats:
+        """(b,) what other parameters would explain of the torques that are left over: the estimate's own error."""
+        return scaled_solution(np.tensordot(weights, self._own, 1), weights @ self._rest)[0]
+
+
+def _mixed_window(window: Window) -> tuple[Floats, Floats]:
+    run, motion, block = window.run, window.motion, window.block
+    Y = at_links(run, (run.run.q, run.run.dq, run.run.ddq), block.rows)
+    return mixed_block(run, motion, block, run.derived(motion), Y, _fade(window))
+
+
+def _fade(window: Window) -> Floats:
+    """(N, n) by which the instruments of a window's wide rows are multiplied."""
+    wide = window.block.wide
+    return np.asarray(window.run.run.valid[wide] * window.fade[wide, None])
+
+
+def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round) -> Floats:
+    """(b, b) covariance of a solution, from two more simulations of all logs.
+
+    Args:
+        runs: The logs in their loops.
+        sums: Of the simulation that made the solution's instruments.
+        found: The solution.
+    """
+    equations, error = runs.equations, sums.unexplained(found.weights)
+    links, n = links_only(equations, found.beta), equations.robot.dof
+    spread = NoiseSums(2 * n, found.beta.size, runs.rate_hz, n)
+    for again in (False, True):
+        for window in runs.windows(sums.beta):
+            run, motion, block = window.run, window.motion, window.block
+            wide = run.acting_rows(motion, block.wide)
+            run.acting.scale(wide, _fade(window) * away_from_reversals(run.acting.dry, motion.dq[block.wide]))
+            H = spectrum(block_rows(run, motion, links, run.acting.whole(wide, found.weights), block))
+            if again:
+                spread.add(H, len(window.valid))
+                continue
+            torque = run.torque_residual(motion)[block.rows] - run.acting.times(wide[block.inner], error)
+            noise = np.concatenate([torque, (run.run.q - run.positions(motion))[block.rows]], axis=1)
+            spread.look(H, noise)
+    return spread.covariance(found.slope)
+
+
 COMPARED = 256
 """Samples of a run at which the torques of an estimate are looked at."""
 ABSURD = 10.0

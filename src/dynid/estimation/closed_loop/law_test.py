@@ -31,9 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, fdtri
 
-from dynid.estimation.closed_loop.law_memory import acting_on, carried
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
-from dynid.estimation.closed_loop.loop_start import directions, taken_out
+from dynid.estimation.closed_loop.loop_start import acting_on, carried, directions, taken_out
 from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding

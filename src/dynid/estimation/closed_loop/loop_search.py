@@ -1,25 +1,42 @@
-"""How parameters are looked for that a simulated loop can follow: where to begin, and how far to go at a time."""
+"""Estimators that simulate the control loop: what they declare, where they begin, and how far they go at a time."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Self, TypeVar
+from typing import ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.loop_stability import checked_poses
-from dynid.estimation.equations import Factors
+from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
+from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.possible import near_possible
+from dynid.estimation.physical.nearest import near_possible
 from dynid.findings import Finding
 from dynid.kernels import kernel
 
-__all__ = ["LoopSearch", "SearchStart", "WrongLawError"]
+__all__ = ["LoopEstimator", "LoopSearch", "SearchStart", "WrongLawError"]
+
+
+class LoopEstimator(Estimator, ABC):
+    """An estimator that simulates the control loop of every experiment.
+
+    Links and joint models are simulated, no other terms, and the simulation knows single samples only.
+    """
+
+    needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns, StreamedLogs)
+    accepts_terms: ClassVar[bool] = False
+    accepts_band: ClassVar[bool] = False
+    compares: ClassVar[Literal["torques", "positions", "instruments"]]
+    """What of the simulated loop is compared with the measured one: torques, positions, or nothing, where the simulated
+    motion only makes instruments. Who compares positions learns the size of the torques from the control law alone;
+    instruments need not follow the motion of the log."""
+
 
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")

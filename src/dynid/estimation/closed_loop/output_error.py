@@ -24,14 +24,13 @@ from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
-from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
-from dynid.estimation.closed_loop.loop_search import not_settled
+from dynid.estimation.closed_loop.loop_search import LoopEstimator, not_settled
 from dynid.estimation.closed_loop.loop_start import FreeStart
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import refuse_unsupported
-from dynid.estimation.physical.possible import possible_estimate, with_standard
+from dynid.estimation.physical.nearest import possible_estimate, with_standard
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 from dynid.findings import Finding
 from dynid.loop.sensitivity import differentiate_loop

@@ -1,19 +1,24 @@
 """Kalman filters for state and base parameters together, on line.
 
 The state is ``[q, dq, beta]``: measured torques move it by the forward dynamics (fourth-order Runge-Kutta), measured
-positions correct it. Reference methods: the direct dynamic model needs a good start, honest noise levels and a fast
-clock, where least squares needs none of them.
+positions correct it. These are reference methods: the direct dynamic model needs a good start, honest noise levels and
+a fast clock, where least squares needs none of them.
+
+With the right model and noise levels the innovations, in standard deviations, are white with unit variance. Errors of
+parameters come from slow innovations, so the covariance is inflated by the variance of means over blocks of time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import isqrt
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtri
 
 from dynid.checks import as_whole, check_number
 from dynid.errors import ArgumentError, DataError, EstimationError
@@ -22,23 +27,97 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
 from dynid.estimation.noisy.belief import Belief
 from dynid.estimation.noisy.direct_model import DirectModel
-from dynid.estimation.noisy.kalman_innovations import Innovations, innovation_inflation, refuse_hopeless
-from dynid.estimation.noisy.likelihood_checks import refuse_rest
 from dynid.estimation.noisy.motion_noise import (
     check_noise_levels,
     cubic_weights,
     law_stiffness,
     per_joint_std,
     position_noise,
+    refuse_rest,
 )
 from dynid.findings import Finding
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["Kalman", "OnlineFilter"]
+__all__ = ["Innovations", "Kalman", "OnlineFilter", "innovation_inflation", "refuse_hopeless"]
 
 Floats = NDArray[np.float64]
+LEVEL = 1e-4
+"""Probability that innovations of a right filter are called too large, of one joint."""
+WORSE = 2.0
+"""A filter whose predictions are this much worse than those of constant velocity knows nothing of the motion."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Innovations:
+    """Of one gap-free stretch."""
+
+    q: Floats
+    """(N, n) measured positions [rad or m]"""
+    surprise: Floats
+    """(N, n) measured less expected positions [rad or m]"""
+    std: Floats
+    """(N, n) standard deviation of that difference as the filter has it"""
+
+
+def innovation_inflation(stretches: Sequence[Innovations], joints: Sequence[str]) -> tuple[Floats, tuple[Finding, ...]]:
+    """(n,) factor by which innovations vary more than the filter says, at least 1; and a finding where it is more.
+
+    Args:
+        stretches: All that were filtered.
+        joints: (n,) their names.
+    """
+    means = []
+    for stretch in stretches:
+        relative = stretch.surprise / stretch.std
+        size = max(1, isqrt(len(relative)))  # blocks as long as there are many
+        blocks = relative[: len(relative) // size * size].reshape(-1, size, relative.shape[1])
+        means.append(blocks.sum(axis=1) / np.sqrt(size))
+    together = np.concatenate(means)
+    squares = np.mean(together**2, axis=0)
+    usual = chdtri(len(together), LEVEL) / len(together)
+    inflation = np.where(squares > usual, squares, 1.0)
+    if not np.any(inflation > 1.0):
+        return inflation, ()
+    worst = int(np.argmax(inflation))
+    message = (
+        f"the model or the noise levels do not fit: the variance of the innovations is {inflation[worst]:.3g} times as "
+        "large as it should be; intervals are widened by that, but a wrong model also shifts the values"
+    )
+    found = Finding(
+        code="misfit",
+        severity="warning",
+        where="q",
+        joint=joints[worst],
+        message=message,
+        remedy="Check torque_std, position_std, torque_between and the joint models.",
+        evidence={"variance ratio": float(inflation[worst])},
+    )
+    return inflation, (found,)
+
+
+def refuse_hopeless(stretches: Sequence[Innovations], joints: Sequence[str]) -> None:
+    """Refuse a filter that foretells positions worse than constant velocity does.
+
+    Raises:
+        EstimationError: So it is, for some joint.
+    """
+    surprise = np.concatenate([np.abs(stretch.surprise) for stretch in stretches])
+    coasting = np.concatenate([np.abs(np.diff(stretch.q, 2, axis=0)) for stretch in stretches])
+    # medians, so that the first samples after a poor start do not count
+    off, usual = np.median(surprise, axis=0), np.median(coasting, axis=0)
+    expected = np.median(np.concatenate([stretch.std for stretch in stretches]), axis=0)
+    hopeless = np.flatnonzero(off > WORSE * np.maximum(usual, expected))
+    if hopeless.size:
+        joint = int(hopeless[0])
+        raise EstimationError(
+            f"the measured torques do not move {joints[joint]!r} as the model says: positions are {off[joint]:.2g} off "
+            f"after one sample, {usual[joint]:.2g} with constant velocity",
+            remedy="Check the torques' signs and scale and the joint models, or start closer to the truth (start=...).",
+        )
+
+
 SAME_RATE = 0.5
 """Control periods in a sample, beyond one, up to which the logged torque is taken for the one that acts."""
 LEAST_POSITION_STD = 1e-9

@@ -22,13 +22,14 @@ from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
-from dynid.estimation.noisy.likelihood_checks import refuse_negative_inertia, refuse_rest
 from dynid.estimation.noisy.linearisation import Linearisation, linearisation
 from dynid.estimation.noisy.motion_noise import (
     check_noise_levels,
     law_stiffness,
     per_joint_std,
     position_noise,
+    refuse_negative_inertia,
+    refuse_rest,
     torque_lead,
 )
 from dynid.estimation.noisy.position_errors import NoisyStretch, Solution

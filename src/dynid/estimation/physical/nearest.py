@@ -1,0 +1,232 @@
+"""The possible robot, or the possible body, that is nearest to an estimate in the metric of the estimate's uncertainty.
+
+    minimise |F (x - estimate)|^2   with F^T F the inverse covariance,   over positive definite pseudo-inertias
+
+The covariance says how far each parameter may move where no possible robot has the estimate exactly; a prior of next to
+no weight chooses among robots that move alike ([LeeWensingPark2020]). The program is convex, so its answer is that of a
+log-Cholesky parametrisation without the local minima of that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import EstimationError
+from dynid.estimation.equations import Factors
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
+from dynid.estimation.physical.feasible import FeasibleSolution, FeasibleWLS, feasible_parameters
+from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
+from dynid.findings import Finding
+from dynid.information import Factor
+from dynid.robot.inertia import Inertia
+
+__all__ = [
+    "lifted_parameters",
+    "near_possible",
+    "nearest_possible_body",
+    "possible_estimate",
+    "with_standard",
+]
+
+Floats = NDArray[np.float64]
+TIE = 1e-3
+"""Weight of the prior (convention): it decides what the estimate leaves open and hardly moves anything else."""
+SMALLEST = 1e-6
+"""Smallest standard deviation relative to the value (convention): exact fits are not infinitely sure."""
+STRONGEST = 1e8
+"""Squared signal-to-noise ratio beyond which data do not count as better: the cone solver's own accuracy."""
+RESOLUTION = 1e-14
+"""Eigenvalues of a scaled information matrix below this part of the largest are rounding (double precision)."""
+RANGE = 1e-12
+"""Eigenvalues of a scaled covariance below this part of the largest are zero: the direction is exactly known."""
+BALL_RADIUS = 0.05
+"""Radius of the ball that stands in for what the data about a single body leave open [m]; convention."""
+BALL_PULL = 1e-9
+"""Weight of that ball against data in units of their standard deviation: it decides only what the data leave open."""
+BODY_MARGIN = 1e-4
+"""Smallest eigenvalue of the pseudo-inertia of a single body, relative to that of the ball; convention."""
+
+
+def nearest_possible_body(vector: Floats, covariance: Floats) -> tuple[Floats, float] | None:
+    """The possible body nearest to an estimate of ten parameters with a positive mass.
+
+    Minimises ``|F (phi - vector)|^2`` with ``F^T F = covariance^-1`` over positive definite pseudo-inertias. A ball of
+    the same mass at the same place decides what the data leave open.
+
+    Args:
+        vector: (10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` [kg m^2, kg m, kg].
+        covariance: (10, 10) of the ten parameters.
+
+    Returns:
+        The parameters (10,) and their distance from the estimate in standard deviations; None if no answer is found.
+    """
+    mass = float(vector[9])
+    ball = Inertia.from_com(mass, vector[6:9] / mass, 0.4 * mass * BALL_RADIUS**2 * np.eye(3))
+    body = WhitenedBody.around(ball, "ball")
+    rows = _information_root(covariance)
+    nothing = np.zeros((0, 10))
+    answer = solve_cone_program(
+        ConeProgram(
+            matrix=rows @ body.from_whitened,
+            target=rows @ vector,
+            centre=svec(np.eye(4)),
+            pull=np.full(10, BALL_PULL),
+            bodies=1,
+            margin=BODY_MARGIN,
+            nonnegative=(),
+            at_most=nothing,
+            limit=np.zeros(0),
+            equal=nothing,
+            value=np.zeros(0),
+        )
+    )
+    if answer is None:
+        return None
+    nearest = np.asarray(body.from_whitened @ answer[0])
+    return nearest, float(np.linalg.norm(rows @ (nearest - vector)))
+
+
+def _information_root(covariance: Floats) -> Floats:
+    """(r, k) rows F with ``F^T F`` the inverse of a covariance (k, k) within its range."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.where(scale > 0.0, scale, np.max(scale, initial=0.0) * SMALLEST + 1e-300)
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    good = values > RANGE * values[-1]
+    return np.asarray((vectors[:, good] / np.sqrt(values[good])).T / scale)
+
+
+def lifted_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tuple[Finding, ...]]:
+    """Standard parameters (p,) of a possible robot, and a finding where it cannot have the estimated base parameters.
+
+    Args:
+        equations: The equations; their robot is the prior.
+        estimate: An estimate from the equations, with its covariance.
+    """
+    size = len(equations.names)
+    known = ~estimate.undetermined
+    values = np.where(known, estimate.values, 0.0)
+    rows = np.zeros((size, size))
+    rows[np.ix_(known, known)] = _inverse_root(estimate.covariance[np.ix_(known, known)], values[known])
+    try:
+        theta = _nearest_robot(equations, values, rows, int(estimate.samples.sum()), TIE).theta
+    except EstimationError:
+        message = "no possible robot was found near these base parameters: the exported robot keeps its prior ones"
+        return equations.robot.parameter_vector.copy(), (_not_found(message),)
+    return theta[: len(equations.base.layout)], _distance_findings(equations, estimate, theta)
+
+
+def possible_estimate(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
+    """The estimate moved to the nearest possible robot, with the standard parameters of that robot.
+
+    Minimises ``(beta - estimate)' information (beta - estimate)`` over possible bodies with friction and rotor inertia
+    that are not negative. Where the estimate is possible already, only the choice among equivalent standard parameters
+    remains.
+
+    Args:
+        equations: The equations; their robot is the prior among equivalent robots.
+        estimate: An estimate of the base parameters.
+        information: (b, b) second derivative of half the weighted squares at the estimate.
+    """
+    root = _root(estimate.values, information)
+    found = _nearest_robot(equations, estimate.values, root, int(estimate.samples.sum()), TIE)
+    return replace(
+        estimate,
+        values=equations.grouping @ found.theta,
+        standard=found.theta[: len(equations.base.layout)],
+        method=f"physically consistent {estimate.method}",
+        findings=(*estimate.findings, *found.findings),
+        at_bound=found.at_bound,
+    )
+
+
+def with_standard(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
+    """The unchanged estimate with the standard parameters of the nearest possible robot, which is written to files.
+
+    Where no possible robot is found near it, they are the base parameters alone, which give the same torques.
+    """
+    root = _root(estimate.values, information)
+    try:
+        theta = _nearest_robot(equations, estimate.values, root, int(estimate.samples.sum()), TIE).theta
+    except EstimationError:
+        message = "no possible robot was found near the estimate: its standard parameters give the torques only"
+        standard = equations.representative(estimate.values)
+        return replace(estimate, standard=standard, findings=(*estimate.findings, _not_found(message)))
+    findings = (*estimate.findings, *_distance_findings(equations, estimate, theta))
+    return replace(estimate, standard=theta[: len(equations.base.layout)], findings=findings)
+
+
+def near_possible(equations: Factors, beta: Floats, information: Floats) -> Floats:
+    """(b,) base parameters of a possible robot near beta (b,), with a prior of weight one.
+
+    The prior keeps it off the border of what is possible, where bodies without inertia cannot be simulated.
+
+    Raises:
+        EstimationError: The convex program is not solved.
+    """
+    found = _nearest_robot(equations, beta, _root(beta, information), int(equations.counts.sum()), 1.0)
+    return np.asarray(equations.grouping @ found.theta)
+
+
+def _nearest_robot(equations: Factors, beta: Floats, root: Floats, samples: int, prior: float) -> FeasibleSolution:
+    """The possible robot nearest to beta (b,) in the metric ``root^T root`` (b, b), with a prior of some weight."""
+    R: Floats = np.asarray(np.linalg.qr(root, mode="r"))
+    factor = Factor(
+        columns=equations.information.columns,
+        R=R,
+        z=R @ beta,
+        residual=0.0,
+        samples=samples,
+        resolution=1e-11,
+    )
+    return feasible_parameters(equations, factor, prior, FeasibleWLS(prior_weight=prior))
+
+
+def _root(beta: Floats, information: Floats) -> Floats:
+    """(b, b) root of an information matrix, no stronger than the cone solver is accurate."""
+    strength = float(beta @ information @ beta)
+    information = information * min(1.0, STRONGEST / max(strength, 1e-300))
+    # instruments that noise turned against their regressor make a diagonal below zero: nothing is known there, and
+    # the nearest positive matrix has no information in that direction
+    sizes = np.abs(np.diagonal(information))
+    scale = 1.0 / np.sqrt(np.maximum(sizes, RESOLUTION * sizes.max(initial=1e-300)))
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    return np.asarray((vectors * np.sqrt(np.maximum(values, RESOLUTION * values[-1]))) @ vectors.T / scale)
+
+
+def _inverse_root(covariance: Floats, values: Floats) -> Floats:
+    """Rows W with ``W^T W`` the inverse of a covariance, rounding kept from making anything infinitely sure."""
+    sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    typical = float(np.max(np.abs(values), initial=0.0))
+    sigma = np.maximum(sigma, SMALLEST * np.maximum(np.abs(values), SMALLEST * typical) + 1e-300)
+    spread, vectors = np.linalg.eigh(covariance / np.outer(sigma, sigma))
+    spread = np.maximum(spread, 1e-10 * max(float(spread[-1]) if spread.size else 1.0, 1e-300))
+    # a floor on sigma also floors the spread: certainty beyond it is rounding
+    return np.asarray((vectors / np.sqrt(np.maximum(spread, 1e-12))).T / sigma)
+
+
+def _distance_findings(equations: Factors, estimate: Estimate, theta: Floats) -> tuple[Finding, ...]:
+    """A finding where standard parameters and terms (p + k,) are further from the estimate than noise would be."""
+    known = ~estimate.undetermined
+    rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
+    away = (equations.grouping @ theta - estimate.values)[known]
+    off = float(np.linalg.norm(rows @ away) / np.sqrt(max(1, known.sum())))
+    if off <= 1.0:
+        return ()
+    return (
+        Finding(
+            code="impossible-estimate",
+            severity="warning",
+            where="standard parameters",
+            message="no possible robot has these base parameters: the nearest, which is written to files, is "
+            f"{off:.2g} standard deviations away, on average",
+            evidence={"standard deviations": off},
+        ),
+    )
+
+
+def _not_found(message: str) -> Finding:
+    return Finding(code="no-possible-robot", severity="warning", where="standard parameters", message=message)
