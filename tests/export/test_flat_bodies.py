@@ -7,7 +7,7 @@ import pytest
 
 from dynid.dynamics.kinematics import spin
 from dynid.dynamics.wrench import body_wrench, body_wrench_regressor
-from dynid.export.c.c_model import flattened
+from dynid.export.c.c_model import flatten
 from dynid.export.c.c_package import generate_c
 from dynid.kernels import regressor
 from dynid.robot import zoo
@@ -18,7 +18,7 @@ from support.random_robots import random_robot
 @pytest.mark.parametrize("robot", [modified_dh(zoo.panda()).robot, zoo.stanford(), random_robot(4, tree=True)])
 def test_flat_bodies_have_the_same_torques(robot):
     theta = robot.parameter_vector
-    flat = flattened(robot, theta)
+    flat = flatten(robot, theta)
     Y = regressor(robot, *np.random.default_rng(0).normal(size=(3, 50, robot.dof)))
     terms = np.abs(Y) @ np.abs(theta)
     assert np.abs(Y @ flat - Y @ theta).max() <= 1e-14 * terms.max()
@@ -26,7 +26,7 @@ def test_flat_bodies_have_the_same_torques(robot):
 
 def test_flat_bodies_are_flat_and_cheaper():
     robot = modified_dh(zoo.panda()).robot
-    flat = flattened(robot, robot.parameter_vector)[:70].reshape(7, 10)
+    flat = flatten(robot, robot.parameter_vector)[:70].reshape(7, 10)
     np.testing.assert_array_equal(flat[:, 5], flat[:, 0] + flat[:, 3])
     assert generate_c(zoo.panda(), ["inverse_dynamics"], two_rate=False).counts["inverse_dynamics"].flops < 590
 

@@ -62,11 +62,11 @@ def test_unknown_inertia_is_a_point_mass_and_said_so() -> None:
         "PERS loaddata load1:=[2.500,[12.00, -34.00, 88.00],[1.000000, 0.000000, 0.000000, 0.000000],"
         "0.00000000,0.00000000,0.00000000];"
     )
-    assert all("inertia not known" in str(dialog) for dialog in payload_dialogs(load))
+    assert all("the inertia is not determined" in str(dialog) for dialog in payload_dialogs(load))
 
 
 def test_impossible_or_unknown_loads_are_not_typed() -> None:
-    with pytest.raises(ExportError, match="no body"):
+    with pytest.raises(ExportError, match="no physical body"):
         payload_dialogs(Load.of(Inertia.from_com(1.0, np.zeros(3), np.diag([0.1, 0.1, 0.5])), "flange"))
-    with pytest.raises(ExportError, match="not known"):
+    with pytest.raises(ExportError, match="not determined"):
         payload_dialogs(Load.of(Inertia.zero(), "flange"))

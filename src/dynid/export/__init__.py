@@ -1,1 +1,1 @@
-"""Results for other programs: real-time C code."""
+"""Results for other programs: result files, values for robot controllers, real-time C code."""

@@ -1,4 +1,4 @@
-"""What the robot files beside a result cannot hold, and where it is kept."""
+"""Identified terms that URDF and MJCF files cannot hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["missing_terms", "terms_note"]
 
 
 def missing_terms(fit: Identification) -> dict[str, tuple[str, ...]]:
-    """File format -> identified terms that it has no place for: terms that are not zero, and selected terms."""
+    """For each file format, list the identified terms that it cannot hold: terms that are not zero, selected terms."""
     terms = [placed.term for placed in fit.identified.terms if placed.term.value]
     selected = [term.name for term in fit.terms]
     lost = {
@@ -22,11 +22,11 @@ def missing_terms(fit: Identification) -> dict[str, tuple[str, ...]]:
 
 
 def terms_note(fit: Identification, folder: object) -> str:
-    """One sentence for people: what the files lack, and what takes the whole; empty where nothing is lost."""
-    lost = [f"{name} has no place for {', '.join(terms)}" for name, terms in missing_terms(fit).items() if terms]
+    """Say in one sentence what the files lack and which file has everything; empty if nothing is lost."""
+    lost = [f"{name} cannot hold {', '.join(terms)}" for name, terms in missing_terms(fit).items() if terms]
     if not lost:
         return ""
-    return f"Of what was identified, {'; '.join(lost)}. result.json has it all: dynid codegen {folder} takes it."
+    return f"{'; '.join(lost)}. The file result.json holds every term; dynid codegen {folder} uses it."
 
 
 def _words(term: Term) -> str:

@@ -1,4 +1,4 @@
-"""A load in the words of robot controllers: values, frames, orders and units as each wants them typed.
+"""A load as robot controllers expect it: values, frames, orders and units for each of them.
 
 =======  ==================================================================================================
 UR       ``set_target_payload``: kg, m from the flange; tensor about the centre of mass, axes of the flange,
@@ -30,39 +30,39 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadDialog:
-    """What to type into one controller."""
+    """The command for one controller."""
 
     controller: str
     text: str
-    """The line, ready to type."""
+    """The command, ready to copy."""
     notes: tuple[str, ...] = ()
-    """What to know before typing."""
+    """What to know before using it."""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.controller}: {self.text}", *(f"  {note}" for note in self.notes)])
 
 
 def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> tuple[PayloadDialog, ...]:
-    """The load for UR, Franka, KUKA and ABB controllers.
+    """Write a load for UR, Franka, KUKA and ABB controllers.
 
     Args:
-        load: With a known, positive mass and centre of mass.
-        T_flange_frame: (4, 4) pose of the load's frame in the flange's; the same frame by default.
+        load: The load; its mass must be positive, and its mass and centre of mass determined.
+        T_flange_frame: (4, 4) pose of the load's frame in the flange frame; the same frame by default.
 
     Raises:
-        ExportError: Mass or centre of mass are not known, or no body can have these numbers.
+        ExportError: The mass or the centre of mass is not determined, or no physical body has these parameters.
     """
     held = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
     return (ur_set_target_payload(held), franka_set_load(held), kuka_load(held), abb_loaddata(held))
 
 
 def ur_set_target_payload(load: Load) -> PayloadDialog:
-    """Universal Robots' URScript, load in the flange frame."""
-    mass, com, tensor = _checked(load)
+    """Write the load in Universal Robots' URScript; the load must be in the flange frame."""
+    mass, com, tensor = _require_body(load)
     arguments = [_number(mass, 4), _numbers(com, 5)]
-    notes = ["setting the payload zeroes the force and torque sensor"]
+    notes = ["setting the payload resets the force and torque sensor to zero"]
     if tensor is None:
-        notes.append("inertia not known: the controller takes that of a ball of 1 g/cm^3")
+        notes.append("the inertia is not determined: the controller assumes a ball of 1 g/cm^3")
     else:
         xx, xy, xz, yy, yz, zz = tensor[np.triu_indices(3)]
         arguments.append(_numbers([xx, yy, zz, xy, xz, yz], 8))
@@ -70,17 +70,17 @@ def ur_set_target_payload(load: Load) -> PayloadDialog:
 
 
 def franka_set_load(load: Load) -> PayloadDialog:
-    """Franka Robotics' libfranka and franka_msgs/SetLoad, load in the flange frame."""
-    mass, com, tensor = _checked(load)
-    notes = () if tensor is not None else ("inertia not known: zeros stand for a point mass",)
+    """Write the load for Franka Robotics' libfranka and franka_msgs/SetLoad; it must be in the flange frame."""
+    mass, com, tensor = _require_body(load)
+    notes = () if tensor is not None else ("the inertia is not determined: zeros stand for a point mass",)
     entries = np.zeros(9) if tensor is None else tensor.ravel(order="F")
     text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 8)})"
     return PayloadDialog(controller="Franka", text=text, notes=notes)
 
 
 def kuka_load(load: Load) -> PayloadDialog:
-    """KUKA's KRL, load in the flange frame."""
-    mass, com, tensor = _checked(load)
+    """Write the load in KUKA's KRL; the load must be in the flange frame."""
+    mass, com, tensor = _require_body(load)
     moments, axes, notes = _principal(load, tensor)
     c, b, a = np.rad2deg(rpy_from_rotation(axes))
     x, y, z = (_number(1e3 * value, 2) for value in com)
@@ -91,8 +91,8 @@ def kuka_load(load: Load) -> PayloadDialog:
 
 
 def abb_loaddata(load: Load) -> PayloadDialog:
-    """ABB's RAPID, load in the frame of tool0."""
-    mass, com, tensor = _checked(load)
+    """Write the load in ABB's RAPID; the load must be in the frame of tool0."""
+    mass, com, tensor = _require_body(load)
     moments, axes, notes = _principal(load, tensor)
     quaternion = np.roll(Rotation.from_matrix(axes).as_quat(), 1)
     quaternion = quaternion if quaternion[0] >= 0.0 else -quaternion
@@ -101,22 +101,23 @@ def abb_loaddata(load: Load) -> PayloadDialog:
     return PayloadDialog(controller="ABB", text=f"PERS loaddata load1:=[{','.join(fields)}];", notes=notes)
 
 
-def _checked(load: Load) -> tuple[float, Floats, Floats | None]:
-    """Mass, centre of mass, and the tensor about it where it is known."""
+def _require_body(load: Load) -> tuple[float, Floats, Floats | None]:
+    """Mass, centre of mass, and the tensor about it, or None if it is not determined."""
     if load.undetermined[6:].any() or not load.mass > 0.0:
         raise ExportError(
-            "mass or centre of mass of the load are not known", remedy="Identify it with more orientations."
+            "the mass or the centre of mass of the load is not determined",
+            remedy="Identify the load with more orientations.",
         )
     if not load.inertia_is_certain:
         return load.mass, load.com, None
     if not load.inertia.is_physical:
-        raise ExportError("no body can have these numbers", remedy="Identify the load with physical=True.")
+        raise ExportError("no physical body has these parameters", remedy="Identify the load with physical=True.")
     return load.mass, load.com, load.inertia_about_com
 
 
 def _principal(load: Load, tensor: Floats | None) -> tuple[Floats, Floats, tuple[str, ...]]:
     if tensor is None:
-        return np.zeros(3), np.eye(3), ("inertia not known: zeros stand for a point mass",)
+        return np.zeros(3), np.eye(3), ("the inertia is not determined: zeros stand for a point mass",)
     principal = load.principal
     return principal.moments, principal.axes, ()
 

@@ -1,4 +1,4 @@
-"""An identification as one JSON file: versioned, readable, no code in it; enough to judge it on new data."""
+"""An identification as one JSON file with version and checksum; it can be validated on new data after reading."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LARGEST = 64 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SavedResult:
-    """What a result file says."""
+    """The content of a result file."""
 
     robot: str
     joint_names: tuple[str, ...]
@@ -53,13 +53,13 @@ class SavedResult:
     """The whole file."""
 
     def identification(self) -> Identification:
-        """The identification as it was, without its data: it predicts torques and can be validated.
+        """Restore the identification without its data: it predicts torques and can be validated.
 
         Raises:
-            DataError: The base parameters are not those that dynid finds for the robot today, or the content makes no
-                sense.
+            DataError: The base parameters differ from those that this version of dynid finds for the robot, or the
+                content is not that of a result.
         """
-        with _understood():
+        with _content_errors():
             return self._restored()
 
     def _restored(self) -> Identification:
@@ -69,11 +69,13 @@ class SavedResult:
         features = from_plain(self.content["features"], types)
         base = base_parameters(robot)
         if (*base.names, *(feature.name for feature in features)) != tuple(estimate.names):
-            raise DataError("the result's base parameters are not the robot's own", remedy="Run dynid identify again.")
+            raise DataError(
+                "the base parameters of the result are not those of its robot", remedy="Run dynid identify again."
+            )
         equations = Factors(
             robot=robot,
             base=base,
-            excerpts=tuple(_emptied(robot, facts) for facts in self.content["data"]),
+            excerpts=tuple(_experiment_without_samples(robot, facts) for facts in self.content["data"]),
             information=Information(
                 robot=robot.name, fingerprint=robot.fingerprint, columns=(), supports=((),) * robot.dof, kind="factor",
                 parts=(),
@@ -84,7 +86,9 @@ class SavedResult:
         )  # fmt: skip
         fit = Identification(equations=equations, estimate=estimate, standard=self.standard)
         error = self.content["training_error_percent"]
-        vars(fit)["training_error"] = np.array([*error.values()], dtype=float)  # known, and the data are not here
+        vars(fit)["training_error"] = np.array(
+            [*error.values()], dtype=float
+        )  # stored in the file, because the data are not
         return fit
 
 
@@ -94,8 +98,8 @@ def _types() -> list[type[Any]]:
     return [*fixed, *TERMS]
 
 
-def _emptied(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
-    """What a result file keeps of an experiment: where it came from and what was done to it."""
+def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
+    """Restore what a result file keeps of an experiment: its source and its processing."""
     none = np.zeros((0, robot.dof))
     return Experiment(
         time=np.zeros(0), q=none, dq=none, ddq=none, effort=none, valid=none.astype(bool),
@@ -105,7 +109,7 @@ def _emptied(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
 
 
 def data_facts(run: Experiment) -> dict[str, Any]:
-    """Where an experiment came from and what was done to it."""
+    """Collect the source and the processing of an experiment as plain data."""
     return {
         "source": run.source,
         "sha256": run.sha256,
@@ -117,7 +121,7 @@ def data_facts(run: Experiment) -> dict[str, Any]:
 
 
 def result_json(fit: Identification, check: Validation | None = None) -> dict[str, Any]:
-    """The content of a result file."""
+    """Make the content of a result file."""
     estimate, base = fit.estimate, fit.base
     stderr = [finite_or_none(value) for value in estimate.stderr]
     error = [finite_or_none(value) for value in fit.training_error]
@@ -176,8 +180,8 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
         DataError: The file is missing, damaged, or of another version.
     """
     file = Path(path) / "result.json" if Path(path).is_dir() else Path(path)
-    content = _checked(file)
-    with _understood(file):
+    content = _read_content(file)
+    with _content_errors(file):
         standard = content["standard_parameters"]
         return SavedResult(
             robot=str(content["robot"]),
@@ -189,8 +193,8 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
 
 
 @contextmanager
-def _understood(path: Path | None = None) -> Iterator[None]:
-    """Whatever is wrong with the content of a file that claims to be whole is bad data."""
+def _content_errors(path: Path | None = None) -> Iterator[None]:
+    """Turn any error about the content of a file into a `DataError`."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -198,26 +202,30 @@ def _understood(path: Path | None = None) -> Iterator[None]:
         raise DataError(what, path=path, remedy="Run dynid identify again.") from error
 
 
-def _checked(path: Path) -> dict[str, Any]:
+def _read_content(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST:
-            raise DataError("the file is too large for a result", path=path)
+            raise DataError("the file is too large for a result file", path=path)
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(
             f"the result cannot be read: {error.strerror or error}", path=path,
-            remedy="Give a folder that dynid identify wrote, or its result.json.",
+            remedy="Give a folder that dynid identify wrote, or the result.json in it.",
         ) from error  # fmt: skip
     except (ValueError, RecursionError) as error:
-        raise DataError(f"no JSON: {error}", path=path, remedy="Run dynid identify again.") from error
+        raise DataError(f"the file is no JSON: {error}", path=path, remedy="Run dynid identify again.") from error
     version = content.get("schema") if isinstance(content, dict) else None
     if version != SCHEMA:
         newer = isinstance(version, int) and version > SCHEMA
         remedy = "Read it with the newer dynid that wrote it." if newer else "Run dynid identify again."
-        raise DataError(f"a result file of version {version}, this dynid reads {SCHEMA}", path=path, remedy=remedy)
+        raise DataError(
+            f"the result file has version {version}, but this dynid reads version {SCHEMA}", path=path, remedy=remedy
+        )
     if content.pop("sha256", None) != _digest(content):
         raise DataError(
-            "the result was changed or damaged: its checksum differs", path=path, remedy="Run dynid identify again."
+            "the result was changed or damaged: its checksum does not match",
+            path=path,
+            remedy="Run dynid identify again.",
         )
     return dict(content)
 

@@ -1,1 +1,1 @@
-"""Real-time C99 code generated from a tape."""
+"""Real-time C99 code, generated from tapes."""

@@ -1,4 +1,4 @@
-"""Compile generated code, run it, compare it with Python."""
+"""Compile generated code, run it and compare it with Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FLAGS = (
     "-Wvla",
     "-Werror",
 )
-"""How generated code is compiled to be checked: any warning is a failure."""
+"""Compiler options for checking generated code: any warning is an error."""
 
 _DRIVER = """#include <stdio.h>
 
@@ -57,32 +57,36 @@ int main(void)
 }}
 """
 _NAMES = ("q", "dq", "ddq", "torque", "values", "load")
+"""Inputs of the driver program, in order."""
+_TIME_LIMIT_S = 600
+"""Longest time that a compiler or a driver may run [s]; a convention."""
 
 
 def find_compiler() -> str | None:
-    """Path of the C compiler: that of ``$CC``, else cc, gcc or clang; None where there is none."""
+    """Find the C compiler: that of ``$CC``, else cc, gcc or clang; None if there is none."""
     command = _compiler_command()
     return command[0] if command else None
 
 
 def _compiler_command() -> list[str]:
-    """The compiler with the options that ``$CC`` gives it; empty where there is none."""
+    """The compiler with the options of ``$CC``; empty if there is none."""
     asked = shlex.split(os.environ.get("CC", ""))
     if asked and shutil.which(asked[0]) is None:
         raise ExportError(
-            f"CC names '{asked[0]}', which is no program here", remedy="Set CC to a C compiler, or unset it."
+            f"CC names '{asked[0]}', which is not a program on this machine",
+            remedy="Set CC to a C compiler, or unset it.",
         )
     path = next((found for name in (asked[:1] or ("cc", "gcc", "clang")) if (found := shutil.which(name))), None)
     return [path, *asked[1:]] if path else []
 
 
 def check_code(text: CodeText, files: Mapping[str, str], answers: Reference, tolerance: float) -> dict[str, float]:
-    """Largest error of each function, relative to the size of its terms.
+    """Compile and run the code; return the largest error of each function, relative to the size of its terms.
 
     Args:
-        text: What the code was generated from.
+        text: The description that the code was generated from.
         files: The package's files.
-        answers: States and Python's answers.
+        answers: States and the results of Python.
         tolerance: Largest error allowed.
 
     Raises:
@@ -94,7 +98,7 @@ def check_code(text: CodeText, files: Mapping[str, str], answers: Reference, tol
 
 
 def compare(text: CodeText, found: Mapping[str, Floats], answers: Reference, tolerance: float) -> dict[str, float]:
-    """Largest error of each function from what it answered (N, size); raises like `check_code`."""
+    """Compare results (N, size) with those of Python; returns the largest error of each function, see `check_code`."""
     errors = {}
     for name, values in found.items():
         error = _errors(text, name, values, answers)
@@ -114,7 +118,7 @@ def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Flo
     """(N,) error of each sample."""
     if name != "forward_dynamics":
         return np.asarray((np.abs(found - answers.expected[name]) / answers.scale[name]).max(axis=1))
-    # accelerations are as uncertain as the inertia matrix makes them; what must be small is the torque they miss
+    # an ill-conditioned inertia matrix amplifies rounding of accelerations: the torque that they miss must be small
     states, theta = answers.inputs, answers.theta
     Y = kernel(text.model.robot, "regressor")(states["q"], states["dq"], np.nan_to_num(found, nan=1e300))
     missed = np.abs(np.einsum("nij,nj->ni", Y, theta) - states["torque"]).max(axis=1)
@@ -123,7 +127,7 @@ def _errors(text: CodeText, name: str, found: Floats, answers: Reference) -> Flo
 
 
 def build_driver(text: CodeText, files: Mapping[str, str], folder: str, flags: Sequence[str] = FLAGS) -> str:
-    """Write the package into a folder and compile a program that answers states; returns the program's path."""
+    """Write the package into a folder and compile a program that evaluates states; returns the path of the program."""
     answers = reference(text.model, text.answered, 1)
     for name, content in {**files, "driver.c": _driver(text, answers)}.items():
         Path(folder, name).write_text(content)
@@ -132,7 +136,7 @@ def build_driver(text: CodeText, files: Mapping[str, str], folder: str, flags: S
 
 
 def run_driver(text: CodeText, program: str, answers: Reference) -> dict[str, Floats]:
-    """What the program answers to N states: (N, size) for each function."""
+    """Run the program on N states; returns (N, size) results for each function."""
     precision = np.float64 if text.precision == "double" else np.float32
     stream = np.concatenate([answers.inputs[name] for name in _NAMES], axis=1).astype(precision)
     output = _execute([program], stream.tobytes())
@@ -142,7 +146,7 @@ def run_driver(text: CodeText, program: str, answers: Reference) -> dict[str, Fl
 
 
 def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence[str] = FLAGS) -> str:
-    """Compile C files of a folder into a program of it; returns the program's path."""
+    """Compile C files of a folder into a program in it; returns the path of the program."""
     compiler = _compiler_command()
     if not compiler:
         raise ExportError("there is no C compiler to check the code with", remedy="Install gcc or clang, or set CC.")
@@ -153,7 +157,7 @@ def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence
 
 
 def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:
-    done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, timeout=600, check=False)
+    done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, timeout=_TIME_LIMIT_S, check=False)
     if done.returncode:
         message = done.stderr.decode(errors="replace").strip()[:2000]
         raise ExportError(f"{Path(command[0]).name} failed ({done.returncode}): {message}", remedy=remedy)
@@ -161,7 +165,7 @@ def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy
 
 
 def _driver(text: CodeText, answers: Reference) -> str:
-    """A program that reads states from standard input and writes the answers of all functions to standard output."""
+    """A program that reads states from standard input and writes the results of all functions to standard output."""
     widths = [answers.inputs[name].shape[1] for name in _NAMES]
     place = dict(zip(_NAMES, np.concatenate([[0], np.cumsum(widths)]).tolist(), strict=False))
     calls, first = [], 0

@@ -1,4 +1,4 @@
-"""The functions a C package can have: how each is recorded, and what its arguments mean."""
+"""The functions of a C package: what each computes, how it is recorded, and what its arguments mean."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Outputs = dict[str, Any]
 class CFunction:
     """One function of the package."""
 
-    says: str
+    description: str
     """What it computes, for the header."""
     states: tuple[str, ...]
     """Inputs (n,) each: q, dq, ddq, torque."""
     outputs: Mapping[str, str]
-    """What each output holds, with its unit."""
+    """Content and unit of each output."""
     compute: Callable[..., Outputs] = field(repr=False)
     """``compute(model, theta, *states)`` -> outputs; scalar-agnostic."""
 
@@ -80,13 +80,15 @@ def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outpu
 
 
 def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:
-    inertia = composite_inertia_matrix(model.internal, theta, q)[np.triu_indices(model.robot.dof)]
-    return {"inertia": inertia, "gravity": gravity_torque(model.internal, theta, q)}
+    inertia = composite_inertia_matrix(model.internal, theta, q)  # D_ij + I_a, [Izaguirre1992] eqs. (9), (15)-(17)
+    gravity = gravity_torque(model.internal, theta, q)  # D_i, [Izaguirre1992] eq. (13)
+    return {"inertia": inertia[np.triu_indices(model.robot.dof)], "gravity": gravity}
 
 
 def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
     friction = term_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))
-    return {"velocity": velocity_torque(model.internal, model.motion_theta(theta), q, dq) + friction}
+    velocity = velocity_torque(model.internal, model.motion_theta(theta), q, dq)  # [Izaguirre1992] eqs. (18)-(24)
+    return {"velocity": velocity + friction}
 
 
 FUNCTIONS: dict[str, CFunction] = {
@@ -99,7 +101,7 @@ FUNCTIONS: dict[str, CFunction] = {
     "inertia_matrix": CFunction(
         "Inertia matrix, rotors included.", ("q",), {"inertia": "row-major [kg m^2, kg m or kg]"}, _inertia_matrix
     ),
-    "gravity": CFunction("Torques that hold the links against gravity.", ("q",), {"torque": "[N m or N]"}, _gravity),
+    "gravity": CFunction("Torques that balance the weight of the links.", ("q",), {"torque": "[N m or N]"}, _gravity),
     "velocity_torque": CFunction(
         "Coriolis and centrifugal torques of the links.", ("q", "dq"), {"torque": "[N m or N]"}, _velocity_torque
     ),
@@ -122,7 +124,7 @@ FUNCTIONS: dict[str, CFunction] = {
         _regressor,
     ),
 }
-"""What `generate_c` offers."""
+"""The functions that `generate_c` offers, by name."""
 
 TWO_RATE: dict[str, CFunction] = {
     "background_inertia": CFunction(
@@ -132,7 +134,7 @@ TWO_RATE: dict[str, CFunction] = {
         _background_inertia,
     ),
     "background_velocity": CFunction(
-        "Background task, independent of the other: velocity torques with friction and offsets.",
+        "Background task, independent of the other one: velocity torques with friction and offsets.",
         ("q", "dq"),
         {"velocity": "[N m or N]"},
         _background_velocity,
@@ -142,7 +144,7 @@ TWO_RATE: dict[str, CFunction] = {
 
 
 def record_function(model: CodeModel, name: str) -> Tape:
-    """Record one of the package's functions for a model."""
+    """Record a function of the package for a model."""
     entry = (FUNCTIONS | TWO_RATE)[name]
     states = {state: (model.robot.dof,) for state in entry.states}
     if name == "regressor":
@@ -151,13 +153,13 @@ def record_function(model: CodeModel, name: str) -> Tape:
 
 
 def record_synchronous(robot: Robot) -> Tape:
-    """The synchronous task: n multiplications and n + 1 additions per joint ([Izaguirre1992] section 3)."""
+    """Record the synchronous task: n multiplications and n + 1 additions per joint ([Izaguirre1992] section 3)."""
     n = robot.dof
     place = np.zeros((n, n), dtype=int)
     place[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
     place = np.maximum(place, place.T)
 
     def torque(inertia: Any, gravity: Any, velocity: Any, ddq: Any) -> Outputs:
-        return {"torque": inertia[place] @ ddq + gravity + velocity}
+        return {"torque": inertia[place] @ ddq + gravity + velocity}  # [Izaguirre1992] eq. (1)
 
     return record(torque, inertia=(n * (n + 1) // 2,), gravity=(n,), velocity=(n,), ddq=(n,))

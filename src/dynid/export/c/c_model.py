@@ -1,4 +1,4 @@
-"""What generated code computes with: a robot in well-chosen frames, values folded in, values read at run time."""
+"""The model that generated code computes with: frames, constants, and values that are read at run time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dynid.dynamics.energy import potential_energy_row
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
-from dynid.export.c.c_regrouping import Regrouping, apart, regroup, ungrouped
+from dynid.export.c.c_regrouping import Regrouping, regroup, separate_friction, ungrouped
 from dynid.parameters.base import BaseParameters
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sampled_regressor
@@ -24,31 +24,37 @@ from dynid.tape import Tape, count, record
 __all__ = ["CodeModel", "build_model"]
 
 _LOAD = (0.02, -0.01, -0.01, 0.02, -0.01, 0.02, 0.1, 0.1, 0.1, 1.0)
-"""XX XY XZ YY YZ ZZ MX MY MZ M of a load to try: 1 kg at (0.1, 0.1, 0.1) m."""
+"""XX XY XZ YY YZ ZZ MX MY MZ M of the load with which regrouping is tested: 1 kg at (0.1, 0.1, 0.1) m; a convention."""
+_SAME_FRAME = 1e-12
+"""Largest deviation from the identity of a transform between frames that are taken as equal."""
+_EXACT_DH = 1e-14
+"""Largest deviation of modified DH frames from the description [m or rad]: beyond rounding, they are not used."""
+_ROUNDING = 1e-13
+"""Largest torque error of regrouped values, relative to the size of the terms; a tenth of the code's tolerance."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CodeModel:
-    """A robot customised for code."""
+    """A robot prepared for code generation."""
 
     robot: Robot
-    """As the user knows it; what the code is checked against."""
+    """The original robot; the code is checked against it."""
     internal: Robot
-    """The same robot in the frames in which the code computes; equal to `robot` unless everything is folded in."""
+    """The robot in the frames that the code uses; equal to `robot` unless all values are constants."""
     values: Floats
     """(p,) parameters of `internal`; base parameters in their columns, zeros elsewhere."""
     columns: tuple[int, ...]
-    """Which of the values are read at run time (k of them)."""
+    """Columns of the k values that are read at run time."""
     base: BaseParameters | None
-    """The base parameters the user asked for: columns of the regressor."""
+    """The base parameters that the user asked for: columns of the regressor."""
     grouping: Floats
-    """(k, p) the values read at run time from the robot's own parameters: ``values = grouping @ theta``."""
+    """(k, p) the values read at run time from standard parameters: ``values = grouping @ theta``."""
     load: bool
-    """Whether what is read at run time changes with a load on the last body."""
+    """Whether a load on the last body can be set at run time."""
     motion_values: Floats
-    """(p,) the same torques of any motion, in values that make inverse dynamics shorter; like `values` otherwise."""
+    """(p,) values with the same torques for any motion and a shorter inverse dynamics; otherwise equal to `values`."""
     names: tuple[str, ...]
     """(p,) names of the parameters in use: ``ZZR1`` where others were regrouped into ``ZZ1``."""
 
@@ -59,7 +65,7 @@ class CodeModel:
 
     @property
     def runtime_values(self) -> Floats:
-        """(k,) values they have before anybody changes them."""
+        """(k,) defaults of the values read at run time."""
         return self.values[list(self.columns)]
 
     @property
@@ -69,12 +75,12 @@ class CodeModel:
 
     @property
     def regrouped(self) -> bool:
-        """Whether the values in use are not the robot's own one by one."""
+        """Whether the values in use differ from the standard parameters of the robot."""
         return not np.array_equal(self.values, self.robot.parameter_vector)
 
     @property
     def potential_offset(self) -> float:
-        """Potential energy [J] that regrouping has lost: a constant, because the torques are the same."""
+        """Potential energy that regrouping loses [J]: a constant, because the torques are equal."""
         at_zero = np.zeros(self.robot.dof)
         links = slice(10 * self.robot.dof)
         true = potential_energy_row(self.robot, at_zero) @ self.robot.parameter_vector[links]
@@ -85,8 +91,8 @@ class CodeModel:
         """SHA-256 of the equations and the parameter values, in hexadecimal."""
         return hashlib.sha256(self.robot.fingerprint.encode() + self.robot.parameter_vector.tobytes()).hexdigest()
 
-    def folded(self) -> CodeModel:
-        """The same values, none to be changed."""
+    def fold(self) -> CodeModel:
+        """Return the model with the same values as constants."""
         return replace(self, columns=(), grouping=self.grouping[:0], load=False)
 
     def theta(self, runtime: Any) -> Any:
@@ -97,11 +103,11 @@ class CodeModel:
         return theta
 
     def motion_theta(self, theta: Any) -> Any:
-        """(p,) what inverse dynamics computes with, where `theta` is what everything else computes with."""
+        """(p,) parameters for inverse dynamics; all other functions use `theta`."""
         return theta if self.columns else self.motion_values
 
     def record(self, function: Callable[..., Any], **states: tuple[int, ...]) -> Tape:
-        """Record ``function(theta, **states)``; the tape reads ``parameters`` (k,) last, where there are any."""
+        """Record ``function(theta, **states)``; run-time ``parameters`` (k,), if any, are the last input."""
         if not self.columns:
             return record(lambda **given: function(self.values, **given), **states)
         shapes = {**states, "parameters": (len(self.columns),)}
@@ -115,21 +121,23 @@ def build_model(
     base: BaseParameters | None,
     load: Literal["struct"] | None,
 ) -> CodeModel:
-    """Choose frames and values for a robot's code.
+    """Choose frames and values for the code of a robot.
 
     Args:
         robot: The robot with its parameter values.
         parameters: Whether all values can be changed at run time.
-        base: Base parameters to compute with; found automatically where values are folded in.
+        base: Base parameters to compute with; found automatically if the values are constants.
         load: Whether a load on the last body can be changed at run time.
     """
     if robot.dof == 0:
-        raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
+        raise ArgumentError(
+            f"robot '{robot.name}' has no moving joint", remedy="Use a robot with a joint that is not fixed."
+        )
     if base is not None and base.layout != parameter_layout(robot):
         raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot)
-        flat = flattened(internal, values)
+        flat = flatten(internal, values)
         return CodeModel(
             robot=robot,
             internal=internal,
@@ -142,9 +150,9 @@ def build_model(
             names=parameter_layout(internal).names,
         )
     if parameters == "folded":
-        regrouping = _exact(robot, regroup(robot))
+        regrouping = _keep_exact(robot, regroup(robot))
     else:
-        regrouping = ungrouped(robot) if base is None else apart(robot, base)
+        regrouping = ungrouped(robot) if base is None else separate_friction(robot, base)
     values = regrouping.values(robot.parameter_vector)
     by_load = regrouping.grouping[:, 10 * (robot.dof - 1) : 10 * robot.dof].any(axis=1)
     changeable = np.flatnonzero(by_load | (parameters == "struct"))
@@ -162,7 +170,7 @@ def build_model(
 
 
 def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
-    """The frames and values with the shortest inverse dynamics: as given, regrouped, or that in modified DH frames."""
+    """Choose the frames and values with the shortest inverse dynamics: given, regrouped, or in modified DH frames."""
     theta = robot.parameter_vector
     candidates = [(robot, theta), (robot, regroup(robot).values(theta))]
     try:
@@ -170,8 +178,8 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
     except ArgumentError:  # not a chain
         pass
     else:
-        changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=1e-12) for T in table.T_body_mdh)
-        if changed and table.deviation <= 1e-14:
+        changed = any(not np.allclose(T, np.eye(4), rtol=0.0, atol=_SAME_FRAME) for T in table.T_body_mdh)
+        if changed and table.deviation <= _EXACT_DH:
             candidates.append((table.robot, regroup(table.robot).values(table.robot.parameter_vector)))
     exact = [
         (frames, values) for frames, values in candidates if _keeps_torques(frames, values, frames.parameter_vector)
@@ -179,8 +187,8 @@ def _cheapest(robot: Robot) -> tuple[Robot, Floats]:
     return min(exact or candidates[:1], key=lambda candidate: count(_inverse_dynamics(*candidate)).flops)
 
 
-def _exact(robot: Robot, regrouping: Regrouping) -> Regrouping:
-    """The regrouping, or none where the robot's torques or those of a load would lose digits by it."""
+def _keep_exact(robot: Robot, regrouping: Regrouping) -> Regrouping:
+    """Return the regrouping, or none if it would lose digits of the torques of the robot or of a load."""
     load = np.zeros(robot.parameter_vector.size)
     load[10 * (robot.dof - 1) : 10 * robot.dof] = _LOAD
     kept = (_keeps_torques(robot, regrouping.values(own), own) for own in (robot.parameter_vector, load))
@@ -188,20 +196,20 @@ def _exact(robot: Robot, regrouping: Regrouping) -> Regrouping:
 
 
 def _keeps_torques(robot: Robot, values: Floats, own: Floats) -> bool:
-    """Whether regrouped values have the torques of the robot's own, but for rounding.
+    """Whether regrouped values give the torques of the original ones, except for rounding.
 
-    Where axes are nearly parallel, or frames far from their bodies, regrouping loses digits that the code must have.
+    If axes are nearly parallel, or frames far from their bodies, regrouping loses digits that the code needs.
     """
     Y = sampled_regressor(robot, random_states(robot, 5))
     terms = float((np.abs(Y) @ np.abs(own)).max())
-    return bool(np.abs(Y @ (values - own)).max() <= 1e-13 * terms)
+    return bool(np.abs(Y @ (values - own)).max() <= _ROUNDING * terms)
 
 
-def flattened(robot: Robot, theta: Floats) -> Floats:
-    """(p,) parameters with the same torques in which bodies on revolute z axes are flat: ``ZZ = XX + YY``.
+def flatten(robot: Robot, theta: Floats) -> Floats:
+    """Find parameters (p,) with the same torques in which bodies on revolute z axes are flat: ``ZZ = XX + YY``.
 
-    Mass spread along a joint's axis, without weight or balance, feels no turn about it: it may be counted to this body
-    or to the one that carries it. Tip to base, it is chosen so that Euler's equations need the fewest products.
+    Mass that is spread along the axis of a joint has no effect on the rotation about it, so it may belong to this body
+    or to its parent. From tip to base, it is moved so that Euler's equations need the fewest products.
     """
     flat = np.array(theta, dtype=float)
     for j in reversed(range(robot.dof)):
@@ -209,18 +217,18 @@ def flattened(robot: Robot, theta: Floats) -> Floats:
         if body.prismatic or abs(body.axis[2]) != 1.0:
             continue
         spread = 0.5 * (own[5] - own[0] - own[3])
-        own[[0, 3]] = _cleaned(own[[0, 3]], np.full(2, spread))
+        own[[0, 3]] = _add(own[[0, 3]], np.full(2, spread))
         own[5] = own[0] + own[3]
         if body.parent >= 0:
             along = body.R_parent_joint @ body.axis
             effect = (np.eye(3) - np.outer(along, along))[np.triu_indices(3)]
             carrier = slice(10 * body.parent, 10 * body.parent + 6)
-            flat[carrier] = _cleaned(flat[carrier], -spread * effect)
+            flat[carrier] = _add(flat[carrier], -spread * effect)
     return flat
 
 
-def _cleaned(values: Floats, change: Floats) -> Floats:
-    """Sums in which what is zero but for rounding is zero."""
+def _add(values: Floats, change: Floats) -> Floats:
+    """Add a change to values; sums within rounding of zero are zero."""
     total = values + change
     return np.where(np.abs(total) <= 4.0 * np.finfo(float).eps * np.abs(change), 0.0, total)
 

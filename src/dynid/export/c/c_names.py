@@ -1,4 +1,4 @@
-"""Names and comments that are safe in C and C++, from any text whatever."""
+"""Identifiers and comments that are safe in C and C++, made from any text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 __all__ = ["c_comment", "c_identifier", "unique_identifiers"]
 
 LONGEST = 40
-"""Characters of an identifier; compilers must tell 63 apart, and a function's name follows."""
+"""Largest number of characters; C99 guarantees 63 significant ones, and the name of a function is appended."""
 
 _WORDS = """
     alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break
@@ -41,11 +41,11 @@ would hide from those who search its folder, and targets that CMake and its gene
 
 
 def c_identifier(text: str, fallback: str = "robot") -> str:
-    """An identifier that resembles the text: lower-case ASCII, at most 40 characters, no reserved word.
+    """Make an identifier that resembles the text: lower-case ASCII, at most `LONGEST` characters, no reserved word.
 
     Args:
         text: Any text.
-        fallback: What to call a text without a single letter or digit, and what to put before a leading digit.
+        fallback: The name for a text without any letter or digit; also put before a leading digit.
     """
     ascii_only = "".join(character if character.isascii() else "_" for character in text).lower()
     plain = re.sub(r"[^a-z0-9]+", "_", ascii_only).strip("_")
@@ -58,7 +58,7 @@ def c_identifier(text: str, fallback: str = "robot") -> str:
 
 
 def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
-    """One identifier per text, all different; a number is added where two would be alike."""
+    """Make one identifier per text, all different; a number is added where two would be equal."""
     found: list[str] = []
     taken: set[str] = set()
     for text in texts:
@@ -72,6 +72,6 @@ def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
 
 
 def c_comment(text: str, longest: int = 60) -> str:
-    """The text as it may stand in a comment: printable ASCII that can neither end a comment nor splice lines."""
+    """Make text safe for a comment: printable ASCII that can neither end the comment nor join lines."""
     safe = re.sub(r"[^A-Za-z0-9 _.,:;+()\[\]=<>^-]", "_", text)
     return safe if len(safe) <= longest else f"{safe[: longest - 3]}..."

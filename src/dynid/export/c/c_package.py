@@ -36,15 +36,19 @@ __all__ = ["CPackage", "Identified", "generate_c"]
 
 SELFTEST_SAMPLES = 5
 """States in the generated self-test; a convention that keeps the file short."""
+SINGULAR = 1e-13
+"""Smallest eigenvalue of the scaled inertia matrix below which it is singular: a few hundred times the rounding."""
+MARK = "enerated by dynid"
+"""Words in the first lines of every generated file, by which old files are recognised before they are removed."""
 
 
 @runtime_checkable
 class Identified(Protocol):
-    """A result that holds a robot with identified parameters."""
+    """Any result with an identified robot."""
 
     @property
     def identified(self) -> Robot:
-        """The robot."""
+        """The identified robot."""
 
 
 Source = Robot | Identified | SavedResult | PrunedModel
@@ -56,13 +60,13 @@ class CPackage:
     """Generated C code, not written yet."""
 
     name: str
-    """Identifier that every file and symbol begins with."""
+    """Prefix of every file and symbol."""
     files: Mapping[str, str]
     """File name -> text."""
     counts: Mapping[str, OperationCount]
-    """Operations of one call of each function, two-rate tasks and setters included."""
+    """Operations per call of each function, two-rate task and setter."""
     text: CodeText = field(repr=False)
-    """What the files were made from."""
+    """The description that the files were made from."""
 
     @property
     def tolerance(self) -> float:
@@ -74,38 +78,40 @@ class CPackage:
 
         Args:
             samples: Number of states.
-            seed: Of the states.
+            seed: Seed of the random states.
 
         Returns:
             Largest error of each function, and of the torque by ``two_rate``, relative to the size of the terms of the
             sum.
 
         Raises:
-            ExportError: There is no compiler, or it refuses the code.
+            ExportError: There is no compiler, or it rejects the code.
             GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
         answers = reference(self.text.model, self.text.answered, as_whole("samples", samples, least=1), seed)
         return check_code(self.text, self.files, answers, self.tolerance)
 
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
-        """Write the files into a folder, which is made where it is missing; each file whole or not at all.
+        """Write the files into a folder, which is made if it is missing; each file is written completely or not at all.
 
         Raises:
-            ExportError: A file exists and ``force`` is False (then nothing is written), or the system refuses.
+            ExportError: A file exists and ``force`` is False (then nothing is written), or the system rejects it.
         """
         target = Path(folder)
         there = [name for name in self.files if (target / name).exists()]
         if there and not force:
             raise ExportError(
-                f"the folder has {there[0]} already", path=target, remedy="Choose another folder, or pass force=True."
+                f"the folder already contains {there[0]}",
+                path=target,
+                remedy="Choose another folder, or pass force=True.",
             )
         try:
             target.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ExportError(
-                f"cannot make the folder: {error.strerror}", path=target, remedy="Choose another folder."
+                f"the folder cannot be made: {error.strerror}", path=target, remedy="Choose another folder."
             ) from error
-        for name in (f"{self.name}_two_rate.h", f"{self.name}_two_rate.c"):  # of other options, written before
+        for name in (f"{self.name}_two_rate.h", f"{self.name}_two_rate.c"):  # left over from other options
             if name not in self.files and _is_ours(target / name):
                 (target / name).unlink()
         for name, content in self.files.items():
@@ -113,7 +119,7 @@ class CPackage:
         return target
 
     def summary(self) -> str:
-        """Files, operations and what was pruned, as text."""
+        """Files, operations and notes as text."""
         model = self.text.model
         lines = [f"C package '{self.name}' of {model.robot!r}", f"model hash {model.model_hash}"]
         lines += [f"{len(model.columns)} parameters can be changed at run time"] if model.columns else []
@@ -135,26 +141,27 @@ def generate_c(
     """Generate C99 code of a robot's dynamics.
 
     Args:
-        source: A robot with its parameter values, an identification, what `read_result` read of one, or a model pruned
-            by `prune`.
-        functions: Which functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
+        source: A robot with its parameter values, an identification, a result from `read_result`, or a model from
+            `prune`.
+        functions: Names of functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
             ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
-        name: What files and symbols begin with; by default made from the robot's name.
+        name: Prefix of files and symbols; by default made from the name of the robot.
         precision: Type of all numbers.
-        parameters: ``folded`` into the code as constants, or kept in a ``struct`` to change at run time.
-        base: Base parameters for the regressor's columns and, with ``struct``, the values to change.
+        parameters: ``folded`` writes the values as constants; ``struct`` keeps them in a struct that can change at run
+            time.
+        base: Base parameters: the columns of the regressor and, with ``struct``, the run-time values.
         load: ``struct`` for a load on the last link that can be changed at run time.
         two_rate: Whether to add the two-rate structure (background and synchronous tasks).
 
     Raises:
-        ArgumentError: A function is not known, or an option does not fit the robot.
-        DescriptionError: Forward dynamics is asked for and a joint moves nothing that has inertia.
+        ArgumentError: A function is unknown, or an option does not fit the robot.
+        DescriptionError: Forward dynamics is requested although a joint moves nothing with inertia.
     """
     robot, notes = _robot_and_notes(source)
     _check_options(functions, precision, parameters, load)
     if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
         what = f"base is {base!r}" if isinstance(name, str | None) else f"name is {name!r}"
-        raise ArgumentError(what, remedy="Give a text as name, base_parameters(robot) as base, or leave them out.")
+        raise ArgumentError(what, remedy="Pass a string as name and base_parameters(robot) as base, or omit them.")
     if "forward_dynamics" in functions:
         _check_motion(robot, source)
     model = build_model(robot, parameters=parameters, base=base, load=load)
@@ -185,17 +192,19 @@ def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
         missing = ", ".join(source.terms_left_out)
-        note = f"Terms with memory, or of other joints, are not in this code: {missing}."
+        note = f"This code does not contain terms with memory or terms of other joints: {missing}."
         return source.with_terms, (note,) if missing else ()
     if isinstance(source, Identified):
         return source.identified, ()
-    raise ArgumentError(f"code cannot be generated from a {type(source).__name__}", remedy="Give a Robot or a fit.")
+    raise ArgumentError(
+        f"code cannot be generated from a {type(source).__name__}", remedy="Pass a Robot or an identification."
+    )
 
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
     unknown = [function for function in functions if function not in FUNCTIONS]
     if unknown or not functions:
-        what = f"there is no function '{unknown[0]}'" if unknown else "no function is asked for"
+        what = f"there is no function '{unknown[0]}'" if unknown else "no function is requested"
         raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}.")
     for value, choices in (
         (precision, ("double", "float")),
@@ -207,28 +216,28 @@ def _check_options(functions: Sequence[str], precision: str, parameters: str, lo
 
 
 def _check_motion(robot: Robot, source: Source) -> None:
-    """Refuse forward dynamics where the inertia matrix cannot be solved with."""
+    """Refuse forward dynamics if the inertia matrix is singular."""
     if isinstance(source, PrunedModel) and source.indefinite:
         much = f"{source.indefinite} of {source.samples} samples"
         raise ArgumentError(
-            f"the pruned inertia matrix is not positive definite on {much}: forward dynamics would be nonsense",
-            remedy="Leave forward_dynamics out of the functions, or prune with a smaller threshold.",
+            f"the pruned inertia matrix is not positive definite on {much}: forward dynamics is not defined",
+            remedy="Omit forward_dynamics from the functions, or prune with a smaller threshold.",
         )
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, robot.dof)
     inertia = np.asarray(composite_inertia_matrix(robot, robot.parameter_vector, q), dtype=float)
     own = np.sqrt(np.abs(np.diag(inertia)))
     scaled = inertia / np.outer(own, own) if own.all() else inertia * 0.0
-    if np.abs(np.linalg.eigvalsh(scaled)).min(initial=1.0) < 1e-13:
+    if np.abs(np.linalg.eigvalsh(scaled)).min(initial=1.0) < SINGULAR:
         joint = f"joint '{robot.joint_names[int(np.argmin(own))]}'" if not own.all() else "a joint"
         raise DescriptionError(
-            f"robot '{robot.name}': {joint} moves nothing that has inertia, so forward dynamics is not defined",
-            remedy="Give the link its mass, the joint a RotorInertia, or leave forward_dynamics out of the functions.",
+            f"robot '{robot.name}': {joint} moves nothing with inertia, so forward dynamics is not defined",
+            remedy="Give the link a mass or the joint a RotorInertia, or omit forward_dynamics from the functions.",
         )
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is one that was generated."""
-    return path.is_file() and "enerated by dynid" in path.read_text(encoding="utf-8", errors="replace")[:400]
+    """Whether a file was generated by dynid."""
+    return path.is_file() and MARK in path.read_text(encoding="utf-8", errors="replace")[:400]
 
 
 def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
@@ -246,7 +255,7 @@ def _setters(model: CodeModel, preparation: Preparation) -> dict[str, Tape]:
 
 
 def _check_range(text: CodeText) -> None:
-    """Refuse constants that the type cannot hold."""
+    """Refuse constants outside the range of the type."""
     tapes = [*text.tapes.values(), *text.tasks.values()]
     constants = np.concatenate([text.model.runtime_values, *(tape.constants for tape in tapes)])
     sizes = np.abs(constants[constants != 0.0])
@@ -254,13 +263,13 @@ def _check_range(text: CodeText) -> None:
     if sizes.size and (sizes.max() > limits.max or sizes.min() < limits.tiny):
         raise ArgumentError(
             f"a constant of the model, {sizes.max():.1e} or {sizes.min():.1e}, does not fit the type {text.precision}",
-            remedy="Use precision='double' or mend the model's units.",
+            remedy="Use precision='double', or correct the units of the model.",
         )
 
 
 def _files(text: CodeText) -> dict[str, str]:
     name, tolerance = text.name, TOLERANCE[text.precision]
-    answers = reference(text.model.folded(), text.answered, SELFTEST_SAMPLES)
+    answers = reference(text.model.fold(), text.answered, SELFTEST_SAMPLES)
     files = {
         f"{name}.h": header_text(text),
         f"{name}.c": source_text(text),

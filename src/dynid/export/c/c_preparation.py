@@ -1,4 +1,4 @@
-"""What follows from the run-time parameters alone is computed once, when they are set, and not in every call."""
+"""Expressions of run-time parameters alone are computed once, when the parameters are set, and not in every call."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Preparation:
                 self.keys.setdefault(key, size + len(self.keys))
 
     def prepare(self, values: Sequence[Any]) -> Any:
-        """Prepared parameters (k + m,) from the values (k,); scalar-agnostic."""
+        """Compute the prepared parameters (k + m,) from the values (k,); scalar-agnostic."""
         known: dict[Key, Any] = {}
-        return np.array([*values, *(_evaluated(key, values, known) for key in self.keys)])
+        return np.array([*values, *(_evaluate(key, values, known) for key in self.keys)])
 
     def apply(self, tape: Tape) -> Tape:
-        """The same program, reading prepared parameters."""
+        """Return the same program with prepared parameters as its input."""
         if all(entry.name != PARAMETERS for entry in tape.inputs):
             return tape
         prepared, recorder = _boundary(tape), Recorder()
@@ -65,7 +65,7 @@ class Preparation:
 
 
 def _boundary(tape: Tape) -> dict[int, Key]:
-    """Values that depend on parameters only and that something else reads, with their expressions."""
+    """Values that depend only on parameters and are used by other values, with their expressions."""
     keys: dict[int, Key] = {}
     first = 0
     for entry in tape.inputs:
@@ -88,12 +88,12 @@ def _boundary(tape: Tape) -> dict[int, Key]:
     return {number: expression for number, expression in keys.items() if number in wanted and number >= first}
 
 
-def _evaluated(key: Key, values: Sequence[Any], known: dict[Key, Any]) -> Any:
+def _evaluate(key: Key, values: Sequence[Any], known: dict[Key, Any]) -> Any:
     if key[0] == "parameter":
         return values[key[1]]
     if key[0] == "constant":
         return key[1]
     if key not in known:
-        operands = [_evaluated(part, values, known) for part in key[1:]]
+        operands = [_evaluate(part, values, known) for part in key[1:]]
         known[key] = evaluate(key[0], operands[0], operands[-1])
     return known[key]

@@ -1,4 +1,4 @@
-"""A tape as a fast C function: an order that keeps few values alive, sines and cosines computed together."""
+"""A tape as a fast C function: an order that keeps few values live, and sines and cosines computed together."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dynid.tape.operations import Operation
 
 __all__ = ["called_functions", "fast_function", "printed_count"]
 
-_SINCOS = """/* Sines and cosines of {n} angles [rad], each within 2.5e-16 of the truth: reduction by multiples of pi/2
- * in two parts (Cody and Waite), then the polynomials of fdlibm. Adding 1.5 * 2^52 rounds to a whole number, which
- * then stands in the last bits; compilers must not see that it is taken off again, or some would leave out both.
- * Angles beyond 1e5 rad, and processors that compute with more digits than double has, are left to the C library. */
+_SINCOS = """/* Sines and cosines of {n} angles [rad], with an error of at most 2.5e-16 each: reduction by multiples of
+ * pi/2 in two parts (Cody and Waite), then the polynomials of fdlibm. Adding 1.5 * 2^52 rounds to an integer, which
+ * is then in the last bits. The constant is volatile because some compilers would cancel the addition and the
+ * subtraction. The C library handles angles beyond 1e5 rad and processors with extended precision. */
 static void {name}_sincos{n}(const double *restrict angle, double *restrict sine, double *restrict cosine)
 {{
     const volatile double shift = 6755399441055744.0;
@@ -77,8 +77,8 @@ _EXPRESSIONS = {
     "sign": "{package}_sign({0})",
 }
 
-_SIGN = """/* 1, -1, or x itself where it is zero or no number. By itself, because analysers follow every condition
- * through all that comes after it. */
+_SIGN = """/* 1, -1, or x itself if it is zero or not a number. A separate function, because analysers follow every
+ * condition through all the code after it. */
 static {precision} {name}_sign({precision} x)
 {{
     return (x > 0.0{f}) ? 1.0{f} : ((x < 0.0{f}) ? (-1.0{f}) : x);
@@ -87,7 +87,7 @@ static {precision} {name}_sign({precision} x)
 
 
 def called_functions(name: str, tapes: Iterable[Tape], precision: str) -> list[str]:
-    """The static functions that these tapes call, printed by `fast_function`, after the headers they need."""
+    """Write the static functions that these tapes call, after the headers they need."""
     plain = [tape for tape in tapes if _is_plain(tape)]
     counts = {len(_angles(tape)) for tape in plain if precision == "double"} - {0}
     functions = [_SINCOS.format(name=name, n=n) for n in sorted(counts)]
@@ -97,14 +97,14 @@ def called_functions(name: str, tapes: Iterable[Tape], precision: str) -> list[s
 
 
 def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, package: str) -> str:
-    """The function's definition; outputs are written last, so they may be inputs too.
+    """Write the definition of a function; outputs are stored last, so they may be the same arrays as inputs.
 
     Args:
         tape: The program.
-        symbol: The function's name.
+        symbol: Name of the function.
         precision: ``double`` or ``float``.
-        linkage: What stands before ``void``.
-        package: What the names of the called functions begin with.
+        linkage: Storage class before ``void``: ``static`` or nothing.
+        package: Prefix of the names of the called functions.
     """
     style = CStyle(precision="float" if precision == "float" else "double", linkage=linkage)
     if not _is_plain(tape):
@@ -130,7 +130,7 @@ def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, pack
 
 
 def printed_count(tape: Tape) -> OperationCount:
-    """The operations that stand in the text of `fast_function`: signs may be changed elsewhere than on the tape."""
+    """Count the operations in the text of `fast_function`, where signs may be at other places than on the tape."""
     recorded = count(tape)
     if not _is_plain(tape):
         return recorded
@@ -150,7 +150,7 @@ def _targets(tape: Tape) -> list[int]:
 
 
 def _lowered(tape: Tape) -> Lowered:
-    """Every product once, as compilers see for themselves where to fuse it into several sums."""
+    """Lower the tape with every product once: compilers fuse it into several sums by themselves."""
     return lower(tape, _targets(tape), repeated=False)
 
 
@@ -160,7 +160,7 @@ def _store_lines(tape: Tape, stores: dict[int, int], names: dict[int, str], prec
     places: list[str] = []
     for output in tape.outputs:
         rows, columns = output.shape if len(output.shape) == 2 else (1, output.size)
-        if rows > 1:  # analysers look back from every element of an array to all before it: shorter arrays
+        if rows > 1:  # static analysers compare every element with all earlier ones: shorter arrays
             yield from (
                 f"    {precision} *const {output.name}_row{r} = &{output.name}[{columns * r}];" for r in range(rows)
             )
@@ -171,7 +171,7 @@ def _store_lines(tape: Tape, stores: dict[int, int], names: dict[int, str], prec
 
 
 def _is_plain(tape: Tape) -> bool:
-    """Whether its functions are sines and cosines of one input, nothing that only the plain printer knows."""
+    """Whether its only functions are sines and cosines of one input, so that the plain printer is not needed."""
     owner = [entry.name for entry in tape.inputs for _ in range(entry.size)]
     turned = [left for _, code, left, _ in tape.steps() if code in (Operation.SIN, Operation.COS)]
     if any(code in (Operation.TANH, Operation.EXP) for _, code, _, _ in tape.steps()):
@@ -180,7 +180,7 @@ def _is_plain(tape: Tape) -> bool:
 
 
 def _angles(tape: Tape) -> range:
-    """Inputs to compute sines and cosines of: those in use and all between; an even number where possible."""
+    """Inputs whose sines and cosines are computed: those in use and all between; an even number if possible."""
     used = [left for _, code, left, _ in tape.steps() if code in (Operation.SIN, Operation.COS)]
     if not used:
         return range(0)
@@ -203,7 +203,10 @@ def _sincos_lines(tape: Tape, names: dict[int, str], package: str) -> list[str]:
         f"    double cosines[{n}];",
         f"    {package}_sincos{n}(&{names[angles.start]}, sines, cosines);",
     ]
-    for value, (code, angle) in used.items():  # analysers would follow an array from its declaration to every use
+    for value, (
+        code,
+        angle,
+    ) in used.items():  # analysers would follow an array from its declaration to every use
         name, place = "sine" if code == Operation.SIN else "cosine", angle - angles.start
         names[value] = f"{name}{place}"
         lines.append(f"    const double {name}{place} = {name}s[{place}];")
@@ -211,7 +214,7 @@ def _sincos_lines(tape: Tape, names: dict[int, str], package: str) -> list[str]:
 
 
 def _library_lines(tape: Tape, names: dict[int, str]) -> Iterable[str]:
-    """The C library's own sines and cosines, in single precision."""
+    """Write calls of the C library's sines and cosines in single precision."""
     for value, code, angle, _ in tape.steps():
         if code in (Operation.SIN, Operation.COS):
             function, name = ("sinf", "sine") if code == Operation.SIN else ("cosf", "cosine")

@@ -1,4 +1,4 @@
-"""Models without the parameters that hardly matter ([Izaguirre1992] section 7), with the error this makes."""
+"""Models without insignificant parameters ([Izaguirre1992] section 7), with a bound of the error."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ class PrunedModel:
     """A robot whose insignificant parameters are zero."""
 
     robot: Robot
-    """With regrouped parameters; those dropped are zero."""
+    """The robot with regrouped parameters; the dropped ones are zero."""
     kept: tuple[str, ...]
     """Names of the base parameters that remain."""
     dropped: tuple[str, ...]
     """Names of the base parameters that were dropped."""
     threshold: float
-    """Largest contribution dropped, as a share of each joint's largest torque."""
+    """Parameters below this share of every joint's largest torque are dropped."""
     error_bound: Floats
-    """(n,) bound of the torque error over the trajectories [N m or N]: the dropped contributions, added by size."""
+    """(n,) bound of the torque error over the trajectories [N m or N]: sum of the absolute dropped contributions."""
     largest_torque: Floats
-    """(n,) over the trajectories [N m or N]."""
+    """(n,) largest torque over the trajectories [N m or N]."""
     samples: int
     """Number of samples the bound was computed on."""
     indefinite: int
-    """At how many of the samples the inertia matrix is no longer positive definite: there is no forward dynamics."""
+    """Number of samples at which the inertia matrix is not positive definite; forward dynamics is not defined there."""
 
     def notes(self) -> list[str]:
-        """What a reader of the code should know."""
+        """Lines for the reader of the code."""
         lines = [
             f"Pruned: {len(self.kept)} of {len(self.kept) + len(self.dropped)} base parameters kept; the others "
             f"contribute less than {100 * self.threshold:g} percent of",
             f"each joint's largest torque on all {self.samples} samples of the given trajectories.",
-            "Error of the torques of inverse dynamics on these samples, at most:",
+            "Largest error of the torques of inverse dynamics on these samples:",
         ]
         for j, (bound, torque) in enumerate(zip(self.error_bound, self.largest_torque, strict=True)):
             share = 100 * bound / torque if torque else 0.0
             lines.append(f"  joint {j + 1}: {bound:.6e} N m or N ({share:.3g} percent of {torque:.6g})")
         lines.append(
-            "The bound is that of the whole torque. Inertias, gravity, velocity torques and friction by themselves"
+            "The bound is for the whole torque. Inertias, gravity, velocity torques and friction by themselves"
         )
-        lines.append("may be off by more, and the potential energy is counted from another zero.")
+        lines.append("may have larger errors, and the potential energy is counted from another zero.")
         if self.indefinite:
             lines.append(f"The inertia matrix is not positive definite on {self.indefinite} of the samples.")
         return lines
@@ -75,11 +75,11 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
 
     Args:
         robot: The robot with its parameter values.
-        trajectories: What it will do: (q, dq, ddq), each (N, n).
-        threshold: As a share of each joint's largest torque; the paper took 1 percent.
+        trajectories: The motions it will perform: (q, dq, ddq), each (N, n).
+        threshold: Share of each joint's largest torque; the paper took 1 percent.
 
     Raises:
-        ArgumentError: There are no trajectories, or they are not this robot's.
+        ArgumentError: There are no trajectories, or their arrays do not fit the robot.
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"threshold is {threshold}", remedy="Give a share between 0 and 1, such as 0.01.")
@@ -116,11 +116,11 @@ def _samples(trajectories: Motions, joints: int) -> list[Floats]:
             parts = [np.atleast_2d(np.asarray(part, dtype=float)) for part in motion]
         except (TypeError, ValueError) as error:
             remedy = "Give arrays of numbers: (q, dq, ddq)."
-            raise ArgumentError("it is no motion", place=place, remedy=remedy) from error
+            raise ArgumentError("it is not a motion", place=place, remedy=remedy) from error
         shapes = [part.shape for part in parts]
         if len(parts) != 3 or len(set(shapes)) != 1 or shapes[0][1:] != (joints,) or not shapes[0][0]:
             remedy = f"Give (q, dq, ddq), each (N, {joints}) with the same N."
             raise ArgumentError(f"its arrays have the shapes {shapes}", place=place, remedy=remedy)
         if not all(np.isfinite(part).all() for part in parts):
-            raise ArgumentError("it has a value that is not finite", place=place, remedy="Cut such samples out.")
+            raise ArgumentError("it has a value that is not finite", place=place, remedy="Remove such samples.")
     return [np.concatenate([np.atleast_2d(np.asarray(t[k], dtype=float)) for t in trajectories]) for k in range(3)]

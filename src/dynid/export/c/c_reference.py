@@ -1,4 +1,4 @@
-"""What generated code must compute: states, and Python's answers for the robot as the user knows it."""
+"""Reference for generated code: random states and the results that Python computes for the original robot."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reference:
-    """N samples of inputs and of the answers to them."""
+    """N samples of inputs and of the results for them."""
 
     theta: Floats
-    """(N, p) the robot's own parameters, load included, that each answer belongs to."""
+    """(N, p) standard parameters of the robot, load included, for each sample."""
     inputs: dict[str, Floats]
     """``q dq ddq torque`` (N, n), ``load`` (N, 10), ``values`` (N, k) before and ``loaded`` (N, k) with the load."""
     expected: dict[str, Floats]
-    """Answer of each function (N, size)."""
+    """Result of each function (N, size)."""
     scale: dict[str, Floats]
-    """(N, 1) or (1, 1): the size of the terms each answer is the sum of; errors are measured against it."""
+    """(N, 1) or (1, 1): size of the terms whose sum is the result; errors are relative to it."""
 
 
 def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: int = 0) -> Reference:
-    """Draw states and compute what the functions must answer.
+    """Draw random states and compute the results that the functions must return.
 
     Args:
         model: The customised robot.
         functions: Names of the functions; ``two_rate`` is the torque by background and synchronous tasks.
         samples: Number of states N.
-        seed: Of the random states: positions within +-pi, velocities and accelerations of a few units, torques as large
-            as those of the motion; loads and parameter values where they can be changed.
+        seed: Seed of the random states: positions within +-pi, velocities and accelerations with a standard deviation
+            of 2, torques of that motion; also of loads and parameter values if they can be changed at run time.
     """
     rng = np.random.default_rng(seed)
     robot, n = model.robot, model.robot.dof
@@ -50,7 +50,7 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
     torque = np.einsum("nij,nj->ni", Y, theta)
     inputs = {"q": q, "dq": dq, "ddq": ddq, "torque": torque, "values": values, "load": load, "loaded": loaded}
     size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
-    expected = {name: _answer(model, name, inputs, theta, Y).reshape(samples, -1) for name in functions}
+    expected = {name: _result(model, name, inputs, theta, Y).reshape(samples, -1) for name in functions}
     scale = {name: np.full((1, 1), max(float(np.abs(expected[name]).max()), 1e-300)) for name in functions}
     for name in ("inverse_dynamics", "two_rate", "velocity_torque", "gravity", "friction"):
         scale[name] = np.maximum(size, 1e-300)
@@ -58,12 +58,12 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
 
 
 def _draw_parameters(model: CodeModel, samples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """The robot's own parameters (N, p), changed where code reads all of them at run time, and loads (N, 10)."""
+    """Standard parameters (N, p), varied if the code reads all of them at run time, and loads (N, 10)."""
     theta = np.tile(model.robot.parameter_vector, (samples, 1))
     load = np.zeros((samples, 10))
     if model.load:
         points = rng.uniform(-0.2, 0.2, (samples, 5, 3)) + np.array([0.0, 0.0, 0.1])
-        mass = rng.uniform(0.0, 1.0, (samples, 5))  # five point masses make a possible load
+        mass = rng.uniform(0.0, 1.0, (samples, 5))  # five point masses are a physically possible load
         second = np.einsum("nk,nki,nkj->nij", mass, points, points)
         tensor = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
         load = np.column_stack(
@@ -74,7 +74,7 @@ def _draw_parameters(model: CodeModel, samples: int, rng: np.random.Generator) -
     return theta, load
 
 
-def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Floats, Y: Floats) -> Floats:
+def _result(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Floats, Y: Floats) -> Floats:
     robot, n = model.robot, model.robot.dof
     q, dq, ddq = inputs["q"], inputs["dq"], inputs["ddq"]
     if name == "regressor":
@@ -93,7 +93,7 @@ def _answer(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Float
 
 
 def _energy(model: CodeModel, inputs: dict[str, Floats], theta: Floats) -> Floats:
-    """Kinetic and potential energy (N, 2); of regrouped values that change the potential starts from another zero."""
+    """Kinetic and potential energy (N, 2); regrouped run-time values count the potential energy from another zero."""
     robot, n, q, dq = model.robot, model.robot.dof, inputs["q"], inputs["dq"]
     inertia = kernel(robot, "inertia_matrix", symbolic_parameters=True)(q, theta)
     rest = np.zeros_like(q)

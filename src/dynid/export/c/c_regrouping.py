@@ -1,7 +1,7 @@
-"""Parameters regrouped for code: fewer values, the same torques, and every part of the torque in its place.
+"""Parameters regrouped for code: fewer values that give the same torques, part by part.
 
-Base parameters are those of the whole torque. Code also answers for parts of it (gravity, friction, energy), so what
-it regroups must not cross from one part into another.
+Base parameters are those of the whole torque. The code also computes parts of it (gravity, friction, energy), so
+regrouping must not move anything from one part into another.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dynid.parameters.structural import structural_row_space
 from dynid.robot.model import Robot
 from dynid.terms.base import Dependence
 
-__all__ = ["Regrouping", "apart", "regroup", "ungrouped"]
+__all__ = ["Regrouping", "separate_friction", "regroup", "ungrouped"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regrouping:
-    """Base parameters without their readable expressions, which take longer to find than the numbers."""
+    """Base parameters without their symbolic expressions, which take longer to find than the numbers."""
 
     columns: tuple[int, ...]
     """(b,) kept columns."""
@@ -35,7 +35,7 @@ class Regrouping:
     """(b, p)"""
 
     def values(self, theta: Floats) -> Floats:
-        """(p,) base values in the kept columns; what is zero but for rounding is zero."""
+        """(p,) base values in the kept columns, zeros elsewhere; values within rounding of zero are zero."""
         rounding = 4.0 * np.finfo(float).eps * (np.abs(self.grouping) @ np.abs(theta))
         beta = self.grouping @ theta
         values = np.zeros(theta.size)
@@ -53,13 +53,13 @@ class Regrouping:
 
 
 def ungrouped(robot: Robot) -> Regrouping:
-    """The robot's own parameters one by one."""
+    """Keep the standard parameters of the robot as they are."""
     size = robot.parameter_vector.size
     return Regrouping(tuple(range(size)), np.eye(size))
 
 
 def regroup(robot: Robot) -> Regrouping:
-    """The fewest values from which every part of the torque follows."""
+    """Find the fewest values that determine every part of the torque."""
     try:
         space = structural_row_space(robot, locked={}, static=False)
     except ArgumentError:  # a term without a closed form
@@ -67,8 +67,8 @@ def regroup(robot: Robot) -> Regrouping:
     return Regrouping(*successive_columns(_friction_apart(parameter_layout(robot), space), keep_order(robot)))
 
 
-def apart(robot: Robot, base: BaseParameters) -> Regrouping:
-    """Base parameters as they are; where they mix friction with gravity or inertia, one more value tells them apart."""
+def separate_friction(robot: Robot, base: BaseParameters) -> Regrouping:
+    """Keep given base parameters; if one mixes friction with gravity or inertia, split it into two values."""
     friction = _is_friction(base.layout)
     mixed = base.grouping[:, friction].any(axis=1) & base.grouping[:, ~friction].any(axis=1)
     if not mixed.any():
@@ -77,10 +77,11 @@ def apart(robot: Robot, base: BaseParameters) -> Regrouping:
 
 
 def _friction_apart(layout: ParameterLayout, space: RowSpace) -> RowSpace:
-    """What is seen of the parameters where friction and offsets are told from gravity and inertia.
+    """Row space in which friction and offsets are separate from gravity and inertia.
 
-    On a joint that slides along gravity the torque of a rotor is that of a mass less an offset, ``IA = M - g OFF``:
-    regrouped so, the sums stay right, but the weight is hidden in the offset, where `gravity` does not look for it.
+    On a joint that slides along gravity, the torque of a rotor equals that of a mass minus an offset,
+    ``IA = M - g OFF``. Regrouping by this relation keeps the sum but moves the weight into the offset, where the
+    function `gravity` does not include it.
     """
     friction = _is_friction(layout)
     parts = row_space(np.vstack([np.where(friction, 0.0, space.basis), np.where(friction, space.basis, 0.0)]))

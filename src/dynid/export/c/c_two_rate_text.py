@@ -1,7 +1,8 @@
-"""Text of the two-rate structure: background tasks, synchronous task, and the hand-over between them.
+"""C text of the two-rate structure: background tasks, synchronous task, and the exchange between them.
 
-[Izaguirre1992] section 3. Two background tasks, independent of each other, compute what changes slowly; the
-synchronous task multiplies and adds at the controller's rate and never waits.
+[Izaguirre1992] section 3 divides eq. (1): a background task updates inertias D_ij, gravity torques D_i and velocity
+torques; the synchronous task multiplies inertias and accelerations and adds the rest at the rate of the controller.
+Here the background work is two independent tasks, and no task ever waits for another.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _HEADER = """/*
  *     if ({name}_collect(&exchange, &coefficients) == 0) {{
  *         {name}_synchronous(coefficients.inertia, coefficients.gravity, coefficients.velocity, ddq, torque);
  *     }} else {{
- *         (one of the background tasks has not published yet: there is no torque, keep the brakes on)
+ *         (a background task has not published yet: there is no torque, keep the brakes on)
  *     }}
  *
- * Hand-over without locks: two double buffers per background task (Simpson's four slots). Writer and reader never
- * touch the same slot at the same time, so nobody waits, nothing is torn, and the reader gets the newest complete
+ * Exchange without locks: two double buffers per background task (Simpson's four slots). Writer and reader never
+ * touch the same slot at the same time, so no task waits, no data are mixed, and the reader gets the newest complete
  * values however often it is interrupted. One task may publish inertias, one velocities, one may collect. With GCC
  * and Clang (any standard) and with C11 compilers the tasks may run on several cores; with others on one core.
  *
@@ -50,11 +51,11 @@ typedef struct {{
     {type} velocity[{n}]; /* velocity torques, friction, offsets [N m or N] */
 }} {name}_coefficients;
 
-typedef struct {{ /* which of four slots is whose */
+typedef struct {{ /* state of four slots */
     volatile unsigned int ready; /* something was published */
     volatile unsigned int latest; /* pair last written */
     volatile unsigned int reading; /* pair being read */
-    volatile unsigned int slot[2]; /* of each pair: half last written */
+    volatile unsigned int slot[2]; /* half last written of each pair */
 }} {name}_channel;
 
 typedef struct {{
@@ -72,7 +73,7 @@ void {name}_publish_inertia({name}_exchange *exchange, const {type} inertia[{pac
 
 void {name}_publish_velocity({name}_exchange *exchange, const {type} velocity[{n}]);
 
-/* Copy the newest coefficients. Returns 0, or 1 where some were never published and the old ones were kept. */
+/* Copy the newest coefficients. Returns 0, or 1 if some were never published; then nothing is copied. */
 int {name}_collect({name}_exchange *exchange, {name}_coefficients *coefficients);
 
 #ifdef __cplusplus
@@ -120,7 +121,7 @@ static unsigned int {name}_free_slot(const {name}_channel *channel)
     return (2u * pair) + (1u - {upper}_GET(&channel->slot[pair]));
 }}
 
-/* Offer a slot that is full. */
+/* Publish a slot that is filled. */
 static void {name}_offer({name}_channel *channel, unsigned int slot)
 {{
     {upper}_SET(&channel->slot[slot / 2u], slot % 2u);
@@ -200,11 +201,13 @@ int {name}_collect({name}_exchange *exchange, {name}_coefficients *coefficients)
 
 
 def two_rate_header(text: CodeText) -> str:
-    """The header of the two-rate structure."""
+    """Write the header of the two-rate structure."""
     declarations = []
     for task, tape in text.tasks.items():
         says = (
-            TWO_RATE[task].says if task in TWO_RATE else "Synchronous task: torque = inertia ddq + gravity + velocity."
+            TWO_RATE[task].description
+            if task in TWO_RATE
+            else "Synchronous task: torque = inertia ddq + gravity + velocity."
         )
         declarations += [f"/* {says} */", f"{text.declaration(task, tape)};", ""]
     costs = {"inertia": "background_inertia", "velocity": "background_velocity", "synchronous": "synchronous"}
@@ -213,7 +216,7 @@ def two_rate_header(text: CodeText) -> str:
 
 
 def two_rate_source(text: CodeText) -> str:
-    """The source of the two-rate structure."""
+    """Write the source of the two-rate structure."""
     shared = text.called(text.tasks.values())
     definitions = "\n".join([*shared, *(text.definition(task, tape) for task, tape in text.tasks.items())])
     return _SOURCE.format(definitions=definitions, **_sizes(text))
@@ -227,7 +230,7 @@ def _sizes(text: CodeText) -> dict[str, object]:
 
 
 def two_rate_call(text: CodeText, place: Mapping[str, str], answer: str) -> list[str]:
-    """Statements that compute a torque by two rates, as tasks would, from pointers to q, dq, ddq and parameters."""
+    """Write statements that compute a torque as the tasks would, from pointers to q, dq, ddq and parameters."""
     name, tasks, ddq = text.name, text.tasks, place["ddq"]
     inertia, velocity = (
         [place[entry.name] for entry in tasks[task].inputs] for task in ("background_inertia", "background_velocity")
