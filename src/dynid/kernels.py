@@ -215,7 +215,7 @@ def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = 
 def inverse_dynamics(
     robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Joint torques (N, n) or (n,) [N m or N] of a motion, joint models included.
+    """Joint torques (N, n) or (n,) [N m or N] of a motion, terms included.
 
     Args:
         robot: The robot with its parameter values.
@@ -241,7 +241,7 @@ def regressor(
     """Matrix Y (N, n, p) or (n, p) with ``Y @ robot.parameter_vector`` the joint torques; see `inverse_dynamics`.
 
     Args:
-        robot: The robot; only its geometry, gravity and kinds of joint models matter.
+        robot: The robot; only its geometry, gravity and kinds of terms matter.
         q: (N, n) or (n,) joint positions [rad or m].
         dq: (N, n) or (n,) joint velocities.
         ddq: (N, n) or (n,) joint accelerations.
@@ -272,7 +272,7 @@ def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
 
 
 def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; joint models left out."""
+    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out."""
     return _evaluate(robot, "gravity_torque", (q,), out, threads)
 
 

@@ -38,7 +38,7 @@ LIMIT_MB = 1000.0
 
 
 def model() -> dynid.Robot:
-    """The robot with the usual joint models."""
+    """The robot with the usual terms."""
     return ROBOT.with_terms(dynid.RotorInertia(), dynid.Viscous(), dynid.Coulomb(), dynid.Offset())
 
 

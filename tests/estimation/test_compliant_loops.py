@@ -43,7 +43,7 @@ def test_the_slope_through_the_motion_is_that_of_simulations() -> None:
     models = np.array(equations.base.columns) >= 30
 
     def torques(values: np.ndarray) -> np.ndarray:
-        """Z' W Y beta of the joint models, Y along the motion of another robot."""
+        """Z' W Y beta of the terms, Y along the motion of another robot."""
         total, mixed = np.zeros(beta.size), _mixed(runs, measured, motions(values))
         for k, block in enumerate(measured.blocks):
             Y = mixed[k][0]

@@ -121,7 +121,7 @@ def test_rank_gap_is_reported_for_sampled_sets():
     assert "Gap between what counts and rounding" in str(base)
 
 
-# --- joint models
+# --- terms
 
 
 def test_rotor_inertias_are_grouped_where_they_cannot_be_told_apart():

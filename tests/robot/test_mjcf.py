@@ -1,4 +1,4 @@
-"""Reading MJCF: agreement with MuJoCo on poses, inertias, joint models; what is refused and what is skipped."""
+"""Reading MJCF: agreement with MuJoCo on poses, inertias, terms; what is refused and what is skipped."""
 
 from __future__ import annotations
 

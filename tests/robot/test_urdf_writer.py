@@ -32,7 +32,7 @@ def random_inertia(rng: np.random.Generator) -> Inertia:
 
 
 def with_new_numbers(robot: Robot, seed: int = 0) -> Robot:
-    """Other inertias on every link that has one, other values of all joint models."""
+    """Other inertias on every link that has one, other values of all terms."""
     rng = np.random.default_rng(seed)
     return replace(
         robot,

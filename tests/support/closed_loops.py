@@ -77,7 +77,7 @@ class Scene:
 
 
 def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: float | None = FRICTION_SPEED) -> Scene:
-    """A robot of the zoo under a PD law; those without joint models get rotors and friction."""
+    """A robot of the zoo under a PD law; those without terms get rotors and friction."""
     robot = dynid.robots.get(name)
     bandwidth, motion = 12.0, sum_of_sines(robot.dof, period_s=5.0, amplitude=FAST_WRIST[: robot.dof], seed=seed)
     if not any(joint.terms for joint in robot.moving_joints):

@@ -82,7 +82,7 @@ def test_options_that_there_are_not() -> None:
             compile_tape(tape)(np.ones(3), threads=threads)  # type: ignore[arg-type]
 
 
-# --- users' joint models -----------------------------------------------------------------------------------------
+# --- users' terms -----------------------------------------------------------------------------------------
 
 
 def cubic(power: int) -> type[StateTerm]:

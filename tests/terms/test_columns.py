@@ -20,6 +20,7 @@ from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 from estimation.planted import planted_run
+from support.terms_page import PAGE, page
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 REFERENCE = Reference(ROBOT.parameter_vector)
@@ -119,3 +120,7 @@ def test_samples_that_do_not_count_never_reach_their_neighbours() -> None:
 def test_scales_must_be_positive() -> None:
     with pytest.raises(ArgumentError):
         Hysteresis(joint=0, scale=0.0)
+
+
+def test_the_page_of_terms_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run PYTHONPATH=tests python tests/support/terms_page.py"

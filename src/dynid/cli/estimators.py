@@ -83,7 +83,7 @@ def chosen_estimator(
         return cast("Estimator", made)
     if springs:
         raise errors.ArgumentError(
-            f"--estimator {name} simulates links and joint models, and no springs",
+            f"--estimator {name} simulates links and the robot's own terms, and no springs",
             remedy="Leave --spring out, or use feasible, wls or another estimator without a loop.",
         )
     if control_rate is not None and control_rate > FASTEST_HZ:

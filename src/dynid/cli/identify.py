@@ -138,7 +138,7 @@ def identify(
             advance(0.0, f"{sum(part.samples for part in used)} samples")
             rule = ForwardSelection() if select and estimator not in LOOPS else None
             if select and rule is None:
-                click.echo("terms are not selected: the simulated loop knows links and joint models only", err=True)
+                click.echo("terms are not selected: the simulated loop knows the robot's own terms only", err=True)
             recipe = Recipe.bare(selection=rule, band_hz=band)
             fit = identify_links(model, used, recipe, estimator=method, terms=features)
     proven = judge(fit, proof, limit=limit, trim_s=trim) if proof else None

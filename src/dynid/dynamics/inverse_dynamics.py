@@ -18,7 +18,7 @@ def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) ->
     """Torque of every joint (n,) [N m or N]: links, then friction, offset, rotor inertia and couplings.
 
     Args:
-        robot: Geometry, gravity and kinds of joint models.
+        robot: Geometry, gravity and kinds of terms.
         theta: (p,) parameter values, see `Robot.parameter_vector`; zeros shorten the recorded program.
         q: (n,) joint positions [rad or m].
         dq: (n,) joint velocities.

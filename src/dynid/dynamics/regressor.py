@@ -39,7 +39,7 @@ def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
     """Matrix Y (n, p) with ``Y @ theta`` the torque of every joint; columns in the order of `Robot.parameter_vector`.
 
     Args:
-        robot: Geometry, gravity and kinds of joint models.
+        robot: Geometry, gravity and kinds of terms.
         q: (n,) joint positions [rad or m].
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.

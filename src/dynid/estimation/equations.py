@@ -57,7 +57,7 @@ class Factors:
     """How a person gets such equations, or does without them."""
 
     robot: Robot
-    """Geometry, joint models, and prior parameter values."""
+    """Geometry, terms, and prior parameter values."""
     base: BaseParameters
     """The combinations that the motion can reveal at all."""
     information: Information
@@ -67,7 +67,7 @@ class Factors:
     excerpts: tuple[Experiment, ...]
     """For each log what reports can draw: a whole experiment, the beginning of a streamed log, or no sample at all."""
     terms: tuple[Term, ...] = ()
-    """What acts on the torques besides links and joint models; one parameter each, after the base parameters."""
+    """Terms besides the robot's own; each has one parameter, after the base parameters."""
     band_hz: float | None = None
     """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
 
@@ -181,10 +181,10 @@ def build_equations(
     """Reduce experiments to equations.
 
     Args:
-        robot: Geometry and joint models; its parameter values serve as the prior.
+        robot: Geometry and terms; its parameter values serve as the prior.
         experiments: One or several.
         base: The base parameters; of every motion by default.
-        terms: What acts on the torques besides links and joint models.
+        terms: What acts on the torques besides links and the robot's own terms.
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
         method: How samples are reduced without features and band; see `dynid.information`.
         blocks: Into how many blocks of time each experiment is cut, for cross-validation and robust weights.

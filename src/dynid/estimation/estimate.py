@@ -123,7 +123,7 @@ class Estimator(ABC):
     needs: ClassVar[tuple[type[Factors], ...]] = (Factors,)
     """The kinds of equations that `estimate` can solve; any one of them."""
     accepts_terms: ClassVar[bool] = True
-    """Whether the equations may have terms besides links and joint models."""
+    """Whether the equations may have terms besides links and the robot's own terms."""
     on_command_line: ClassVar[bool] = True
     """Whether ``dynid identify --estimator`` offers it; no where its settings belong to one robot or to on-line use."""
     accepts_band: ClassVar[bool] = True
@@ -155,7 +155,7 @@ class Estimator(ABC):
             raise wrong_kind(me.__name__, equations, me.needs)
         if equations.terms and not me.accepts_terms:
             raise ArgumentError(
-                f"{me.__name__} can solve for links and joint models only, and these equations have the terms "
+                f"{me.__name__} can solve for links and the robot's own terms only, and these equations have the terms "
                 f"{', '.join(term.name for term in equations.terms)}",
                 remedy="Build the equations without terms, or use another estimator.",
             )

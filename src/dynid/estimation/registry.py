@@ -55,7 +55,7 @@ class Capabilities:
     accepts_streams: bool
     """Whether it can solve equations of logs larger than memory."""
     accepts_terms: bool
-    """Whether the model may have terms besides links and joint models."""
+    """Whether the model may have terms besides links and the robot's own terms."""
     accepts_band: bool
     """Whether both sides of the equations may be low-passed."""
     on_command_line: bool

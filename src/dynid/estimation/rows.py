@@ -60,7 +60,7 @@ def reduce_rows(
     """The information of base columns and features; column ``p + k`` stands for feature k, p parameters of the robot.
 
     Args:
-        robot: Geometry and joint models.
+        robot: Geometry and terms.
         base: The base parameters.
         features: What else acts on the torques.
         run: The experiment.

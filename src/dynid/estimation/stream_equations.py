@@ -38,7 +38,7 @@ def stream_equations(
     """Reduce streams to equations.
 
     Args:
-        robot: Geometry and joint models; its parameter values serve as the prior.
+        robot: Geometry and terms; its parameter values serve as the prior.
         logs: For every log a function that starts its stream of processed pieces.
         base: The base parameters; of every motion by default.
         blocks: Into how many blocks of time each log is cut.

@@ -60,7 +60,7 @@ def design_excitation(
     `Excitation.interrupted` set.
 
     Args:
-        robot: Geometry, joint models and the present parameter values, by which the torque limits are judged.
+        robot: Geometry, terms and the present parameter values, by which the torque limits are judged.
         limits: Limits that the motion keeps; `MotionLimits.from_robot` by default.
         period_s: Period of the Fourier series [s].
         harmonics: Number of harmonics of the Fourier series.

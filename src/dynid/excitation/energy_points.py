@@ -52,7 +52,7 @@ class EnergyPoints:
         """Record and compile the energy regressor.
 
         Args:
-            robot: The robot; its joint models are left out, because they do not store energy.
+            robot: The robot; its terms are left out, because they do not store energy.
             lower: Lowest positions, scalar or (n,) [rad or m].
             upper: Highest positions, scalar or (n,) [rad or m].
             velocity: Largest absolute velocities, scalar or (n,) [rad/s or m/s].

@@ -49,7 +49,7 @@ class Observation(ABC):
         """Record and compile.
 
         Args:
-            robot: Geometry and kinds of joint models.
+            robot: Geometry and kinds of terms.
             noise: (m,) standard deviation of each measured quantity, positive, in its SI unit.
         """
         self.robot = robot
@@ -104,7 +104,7 @@ class TorqueObservation(Observation):
         """Record and compile.
 
         Args:
-            robot: Geometry and kinds of joint models.
+            robot: Geometry and kinds of terms.
             columns: (b,) columns of the regressor, those of the base parameters for example.
             noise: Standard deviation of each joint's torque, (n,) or one for all [N m or N].
         """

@@ -12,9 +12,9 @@ from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.processing.delay import Delay, DelayTrials, estimate_delay, orthonormal, timed_samples, unexplained_part
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import follow
 from dynid.processing.process import Processing, apply_delay, process
 from dynid.robot.model import Robot
+from dynid.terms.memory import lag_signal
 
 __all__ = ["model_delay", "resolve_delay"]
 
@@ -61,7 +61,7 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     sharp = trials.best_shift(spanned)
 
     def with_lag(lag_s: float) -> Delay:
-        late = part.smooth(part.by_segment(lambda x: follow(x, lag_s, part.rate_hz), sign))[rows] * valid
+        late = part.smooth(part.by_segment(lambda x: lag_signal(x, lag_s, part.rate_hz), sign))[rows] * valid
         return trials.best_shift([_extended(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
 
     lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)

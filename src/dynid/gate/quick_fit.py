@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms import usual_terms
+from dynid.terms.base import Dependence
 
 __all__ = [
     "Samples",
@@ -172,7 +172,7 @@ def has_prior(robot: Robot) -> bool:
 def with_friction(robot: Robot, gravity: tuple[float, ...] | None = None) -> Robot:
     """The robot, under another gravity if given, with rotor inertia, friction and an offset on every joint."""
     placed = robot if gravity is None else robot.with_gravity(gravity)
-    return placed.with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
+    return placed.with_terms(*usual_terms())
 
 
 @lru_cache(maxsize=64)
@@ -187,8 +187,9 @@ def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:
     Torque is filtered, and a filtered step is no step: where a joint turns, the plain column would not match it.
     """
     joints = sign.shape[1]
+    usual = [term.dependence for term in usual_terms()]
     for j in range(joints):
-        Y[:, j, 10 * joints + 4 * j + 2] = sign[:, j]
+        Y[:, j, 10 * joints + len(usual) * j + usual.index(Dependence.DIRECTION)] = sign[:, j]
     return Y
 
 

@@ -58,7 +58,7 @@ def make_estimator(
         return made
     if recipe.springs:
         raise ArgumentError(
-            f"estimator {name} simulates links and joint models, and no springs",
+            f"estimator {name} simulates links and the robot's own terms, and no springs",
             remedy="Leave springs out, or use feasible, wls or another estimator without a loop.",
         )
     return InLoop(

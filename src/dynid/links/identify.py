@@ -64,7 +64,7 @@ class Identification:
 
     @property
     def robot(self) -> Robot:
-        """The robot as it was before: geometry, joint models, prior parameters."""
+        """The robot as it was before: geometry, terms, prior parameters."""
         return self.equations.robot
 
     @property
@@ -76,7 +76,7 @@ class Identification:
     def identified(self) -> Robot:
         """The robot with the identified parameters, as simulators accept it.
 
-        Where terms share a joint's friction, a joint model's part may come out negative; here it is zero, and
+        Where terms share a joint's friction, a term of the robot may come out negative; here it is zero, and
         `torque` has the whole. Links fixed to a moving one keep their inertias, unless nothing possible would be left
         for the moving one: then it takes the whole body.
         """
@@ -148,7 +148,7 @@ class Identification:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What acts on the torques besides the identified robot's links and joint models."""
+        """What acts on the torques besides the identified robot's links and its own terms."""
         return self.equations.terms
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
@@ -269,7 +269,7 @@ def identify(
     and its estimator do. `Recipe.bare()` adds nothing to the robot.
 
     Args:
-        robot: Geometry and joint models; its parameter values are the prior for what the data leave open.
+        robot: Geometry and terms; its parameter values are the prior for what the data leave open.
         data: One or several experiments (see `dynid.process`), recordings, or log files; not a mixture.
         recipe: All settings; the defaults of `Recipe` if None.
         estimator: Estimator object that replaces the one named by the recipe.

@@ -188,7 +188,7 @@ def identify_drive_gains(
     """Calibrate drives with a load of known mass properties.
 
     Args:
-        robot: Geometry and joint models.
+        robot: Geometry and terms.
         loaded: Experiments with the known load; `effort` holds currents [A], or torques of doubtful scale.
         unloaded: Experiments without the load.
         known: Mass properties of the load in the link's frame.

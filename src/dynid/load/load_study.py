@@ -196,7 +196,7 @@ def study_payload(
     """Identify a load by joint torques, and recognise it.
 
     Args:
-        robot: Geometry and joint models.
+        robot: Geometry and terms.
         loaded: Experiments with the load.
         unloaded: Experiments without the load.
         link: Link that carries the load; by default the link of the last body.

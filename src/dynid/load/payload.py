@@ -123,7 +123,7 @@ class PayloadProblem:
     """The equations of loaded and unloaded runs: k unknowns of the arm first, the ten of the load last."""
 
     robot: Robot
-    """Geometry and joint models of the arm."""
+    """Geometry and terms of the arm."""
     link: str
     """Name of the link that carries the load, and in whose frame the load is described."""
     base: BaseParameters
@@ -279,7 +279,7 @@ def identify_payload(
     """Identify a load from joint torques.
 
     Args:
-        robot: Geometry and joint models, friction above all. Without an unloaded run its parameter values count as
+        robot: Geometry and terms, friction above all. Without an unloaded run its parameter values count as
             the known arm, friction included.
         loaded: Experiments with the load.
         unloaded: Experiments without the load, best along the same motion and under the same conditions; record two of
@@ -467,7 +467,7 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
     them. With a known or unloaded arm use `identify_payload`.
 
     Args:
-        robot: Geometry and joint models.
+        robot: Geometry and terms.
         experiments: One or several experiments, all with the same load.
         link: A link of the last body, in whose frame the result is given; by default the link of the last body itself.
         threads: Number of threads that reduce the samples.
@@ -530,7 +530,7 @@ def run_spectral_gram(
     """(k, k) spectral gram of a run's joint torques, where every joint has its own spectrum.
 
     Args:
-        robot: Geometry and joint models.
+        robot: Geometry and terms.
         run: The experiment.
         design: (p, k) maps the unknowns to the robot's parameters in this run.
         values: (k,) estimated unknowns.

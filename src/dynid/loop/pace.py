@@ -115,7 +115,7 @@ def _tape(loop: Loop, directions: Floats, near: Floats, steps: Floats) -> Tape:
 
 
 def _signs(robot: Robot) -> tuple[Floats, Floats]:
-    """Directions (k, n) of the speeds whose signs the joint models use; torques (k, n) that change sign with them."""
+    """Directions (k, n) of the speeds whose signs the terms use; torques (k, n) that change sign with them."""
     n, theta, rest = robot.dof, robot.parameter_vector, np.zeros(robot.dof)
     tape = record(lambda dq: term_torque(robot, theta, rest, dq, rest), dq=(n,))
     count = int(np.count_nonzero(tape.opcodes == Operation.SIGN))

@@ -290,7 +290,7 @@ def simulate_loop(
     """Let a robot follow a reference under a law.
 
     Args:
-        robot: With the true parameters, joint models included; their dry friction is smoothed near rest.
+        robot: With the true parameters, terms included; their dry friction is smoothed near rest.
         loop: The law, the reference, and how dry friction is smoothed.
         every: Control periods per logged instant.
         position_noise: (M, n) added to what the law measures at every instant [rad or m].

@@ -33,7 +33,7 @@ class MinimalCombinations:
     """Lin's set of constants, one row each."""
 
     names: tuple[str, ...]
-    """``U33_1  U11-U22_4  KX_4  MC_3`` (mass of all links from 3 on), and joint models by their own names."""
+    """``U33_1  U11-U22_4  KX_4  MC_3`` (mass of all links from 3 on), and terms by their own names."""
     matrix: Floats
     """(b, p) values of the combinations: ``matrix @ theta``."""
     layout: ParameterLayout

@@ -44,7 +44,7 @@ def count_inverse_dynamics(robot: Robot, kept: Sequence[str] | None = None) -> O
     """Cost of the torques of the links for one state, the parameter values known.
 
     Args:
-        robot: The robot; its joint models are left out.
+        robot: The robot; its terms are left out.
         kept: Names of the parameters that are not zero; the base parameters by default.
     """
     plain = replace(robot.with_terms(), couplings=())

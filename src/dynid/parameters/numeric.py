@@ -1,6 +1,6 @@
 """Base parameters from sampled regressors: rank-revealing factorisation at random states ([Izaguirre1992] section 6.1).
 
-Works for every robot, tree and joint model, and for a motion that was really made. [Gautier1990] uses the same idea
+Works for every robot, tree and term, and for a motion that was really made. [Gautier1990] uses the same idea
 with QR.
 """
 

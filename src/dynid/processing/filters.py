@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, DataError
 from dynid.processing.native import cascade
 
-__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing", "follow"]
+__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing"]
 
 Floats = NDArray[np.float64]
 
@@ -292,13 +292,3 @@ class Decimation:
             if rows:
                 yield self.apply(joined)
             rest = joined[rows * self.factor :].copy()
-
-
-def follow(x: Floats, lag_s: float, rate_hz: float) -> Floats:
-    """A signal (N,) or (N, k) that follows another with a first-order lag [s], and has followed it before the start."""
-    from scipy import signal
-
-    if x.shape[0] == 0:
-        return x
-    keep = np.exp(-1.0 / (lag_s * rate_hz))
-    return np.asarray(signal.lfilter([1.0 - keep], [1.0, -keep], x, axis=0, zi=keep * x[:1])[0])

@@ -1,6 +1,6 @@
 """Recordings of robots whose parameters are known: for tests, rehearsals and demonstrations.
 
-The torques are those of the robot's own parameters and joint models along a motion; then measurement spoils both.
+The torques are those of the robot's own parameters and terms along a motion; then measurement spoils both.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def simulate_experiment(
     """Record a motion of a robot with known parameters.
 
     Args:
-        robot: The planted truth: geometry, inertias, joint models (friction among them) and their values, as
+        robot: The planted truth: geometry, inertias, terms (friction among them) and their values, as
             ``arm.with_terms(Viscous(1.0), Coulomb(2.0))``.
         trajectory: A trajectory; or a function of time (N,) that returns (q, dq, ddq), each (N, n); or those three
             arrays, sampled at ``rate_hz``.
@@ -73,7 +73,7 @@ def simulate_experiment(
         jitter_s: Standard deviation of the sampling instants about the regular ones [s]; the stamps tell the truth.
         dropouts: Share of rows that are lost, at random.
         with_velocity: Whether velocities are in the log.
-        friction: Joint models that take the place of the robot's own, on every joint; its own by default.
+        friction: Terms that take the place of the robot's own, on every joint; its own by default.
         seed: Of all random numbers; the same seed gives the same recording.
     """
     robot = robot.with_terms(*friction) if friction else robot

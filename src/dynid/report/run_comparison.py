@@ -99,9 +99,7 @@ class Outcome(_Pair):
         """Warn if the two runs started from different models."""
         if self.first.result["fingerprint"] == self.second.result["fingerprint"]:
             return []
-        return [
-            Text("The two runs started from different robot models: geometry, joint models or prior values differ.")
-        ]
+        return [Text("The two runs started from different robot models: geometry, terms or prior values differ.")]
 
     def _sentence(self, errors: Sequence[float | None]) -> Text:
         first, second = errors

@@ -1,1 +1,1 @@
-"""What a robot is: model, joint models, readers and writers, the zoo."""
+"""What a robot is: model, terms, readers and writers, the zoo."""

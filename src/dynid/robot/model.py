@@ -1,4 +1,4 @@
-"""What a robot is: links joined into a tree, with geometry, mass properties, limits and joint models.
+"""What a robot is: links joined into a tree, with geometry, mass properties, limits and terms.
 
 Links that are fixed to one another move as one *body*. Body j (1, 2, ... in the order of the moving joints) is what
 joint j carries directly; its frame is the frame of the joint's child link, and its ten inertial parameters are those of

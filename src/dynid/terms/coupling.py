@@ -156,6 +156,7 @@ class MotorFriction(Term):
     """Joint index and motor speed per joint speed, see `Coupling`."""
     friction: JointTerm
     """How the friction depends on the motor's motion; its joint gives the number in the name."""
+    symbol: ClassVar[str] = "@"
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ class LoadFriction(Term):
     friction: JointTerm
     """How the friction depends on the joint's motion."""
     reference: Reference
-    symbol: ClassVar[str] = "T"
+    symbol: ClassVar[str] = "*T"
     base_unit: ClassVar[str] = "1"
 
     @property

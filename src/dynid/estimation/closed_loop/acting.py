@@ -32,11 +32,11 @@ class Acting:
     size: int
     """b"""
     joint_models: NDArray[np.bool_]
-    """(K,) which pairs are of joint models, not of links"""
+    """(K,) which pairs are of terms, not of links"""
     dry: NDArray[np.bool_]
     """(n,) joints with dry friction"""
     links: Program
-    """(q, dq, ddq) -> rows, those of the joint models zero"""
+    """(q, dq, ddq) -> rows, those of the terms zero"""
     all: Program
     """(q, dq, ddq) -> rows, friction smoothed"""
 

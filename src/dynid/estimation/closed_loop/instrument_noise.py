@@ -1,12 +1,12 @@
 """How far the simulated motion follows the parameters, and what that does to instrumental variables.
 
-The joint models' columns of Y are those of the simulated motion, so that ``Y beta`` changes with the parameters through
+The terms' columns of Y are those of the simulated motion, so that ``Y beta`` changes with the parameters through
 that motion, too. In a stiff loop this is little. In a compliant one it is not: simulation and solution then come
 together slowly, and the equations' slope is ``Z' W (Y + D)`` with
 
     D = dtau/dq dq/dbeta + dtau/ddq ddq/dbeta + dtau/dddq dddq/dbeta
 
-of the joint models' torques, the derivatives of the motion being those of the simulation's own steps.
+of the terms' torques, the derivatives of the motion being those of the simulation's own steps.
 
 How noise of torques and positions reaches the instrumental-variable estimate.
 
@@ -111,7 +111,7 @@ def motion_slope(
 
 
 def _derivatives(run: LoopRun, beta: Floats, joint_models: Floats) -> Floats:
-    """(N, n, b) of the joint models' torques with respect to the parameters, through the simulated motion."""
+    """(N, n, b) of the terms' torques with respect to the parameters, through the simulated motion."""
     along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
     flat = along.q_slopes.reshape(len(along.q_slopes), -1)
     rates = two_differences(flat, run.loop.reference.rate_hz / run.every, ACCURACY)
@@ -201,7 +201,7 @@ def block_rows(run: LoopRun, motion: SimulatedMotion, links: Floats, C: Floats, 
     Args:
         run: The experiment in its loop.
         motion: Simulated.
-        links: (b,) the estimate, joint models zero; see `links_only`.
+        links: (b,) the estimate, terms zero; see `links_only`.
         C: (N, n, b) weighted instruments of the block's wide rows.
         block: Its rows.
     """
@@ -228,7 +228,7 @@ def _unexplained(
 
 
 def links_only(equations: Factors, beta: Floats) -> Floats:
-    """(b,) base parameters without the joint models', whose columns carry no measured motion."""
+    """(b,) base parameters without the terms', whose columns carry no measured motion."""
     inertial = np.array(equations.base.columns) < 10 * equations.robot.dof
     return np.where(inertial, beta, 0.0)
 

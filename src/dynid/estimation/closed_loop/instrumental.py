@@ -9,7 +9,7 @@ Simulation and solution take turns until they agree; where the simulated motion 
 in the last step and in the intervals (see instrument_noise.py). A low-pass and differences flatten the measured
 accelerations, which would bias the inertia; so the simulated positions are filtered and differentiated alike, and the
 measured regressor is corrected by what the simulated one loses: ``Y = Y(F q) + Y(q_sim) - Y(F q_sim)``, whose error is
-the noise alone. The joint models' columns (friction above all, whose sign turns with noise) are those of the simulated
+the noise alone. The terms' columns (friction above all, whose sign turns with noise) are those of the simulated
 motion in Y too. The instruments fade out at the ends of every stretch: where they ended abruptly, the noise of single
 accelerations would count in full; and where a joint with dry friction turns round.
 
@@ -133,7 +133,7 @@ def mixed_block(
 
 
 def at_links(run: LoopRun, states: tuple[Floats, Floats, Floats], rows: slice) -> Floats:
-    """(N, K) regressor of the links, joint models zero, at some rows of states (N, n)."""
+    """(N, K) regressor of the links, terms zero, at some rows of states (N, n)."""
     result: Floats = run.acting.links(*(np.ascontiguousarray(x[rows]) for x in states))
     return result
 

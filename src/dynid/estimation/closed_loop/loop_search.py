@@ -26,7 +26,7 @@ __all__ = ["LoopEstimator", "LoopSearch", "SearchStart", "WrongLawError"]
 class LoopEstimator(Estimator, ABC):
     """An estimator that simulates the control loop of every experiment.
 
-    Links and joint models are simulated, no other terms, and the simulation knows single samples only.
+    Links and the robot's own terms are simulated, no other terms, and the simulation knows single samples only.
     """
 
     needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns, StreamedLogs)

@@ -1,4 +1,4 @@
-"""Integrals of a motion over consecutive intervals, and what joint models add to energy and momentum."""
+"""Integrals of a motion over consecutive intervals, and what terms add to energy and momentum."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]
 
 
 def split_columns(equations: Samples) -> tuple[list[int], list[int]]:
-    """The base's columns that belong to links, and those that belong to joint models and couplings."""
+    """The base's columns that belong to links, and those that belong to terms."""
     border = 10 * equations.robot.dof
     links = [column for column in equations.base.columns if column < border]
     return links, [column for column in equations.base.columns if column >= border]
@@ -125,7 +125,7 @@ def model_momentum(equations: Samples, part: Intervals) -> Floats:
     the acceleration.
 
     Raises:
-        ArgumentError: A joint model is not proportional to accelerations, or depends on the position.
+        ArgumentError: A term is not proportional to accelerations, or depends on the position.
     """
     _, models = split_columns(equations)
     q, dq = part.instants(part.samples("q")), part.instants(part.samples("dq"))
@@ -140,7 +140,7 @@ def model_momentum(equations: Samples, part: Intervals) -> Floats:
         rows[..., : len(models)] = rate(q, dq)
         if not np.allclose(rate(q + 0.37, 2.0 * dq), 2.0 * rows[..., : len(models)], atol=1e-9):
             raise ArgumentError(
-                "a joint model's torque is not a constant times accelerations, so it has no momentum",
+                "a term's torque is not a constant times accelerations, so it has no momentum",
                 remedy="Use an estimator of torques, such as WLS().",
             )
     return rows

@@ -56,7 +56,7 @@ class Recursive(Estimator):
         """Start on line, knowing nothing.
 
         Args:
-            robot: Geometry and joint models.
+            robot: Geometry and terms.
             base: The base parameters to estimate; those of every motion by default.
         """
         chosen = base or base_parameters(robot)

@@ -91,7 +91,7 @@ def innovation_inflation(stretches: Sequence[Innovations], joints: Sequence[str]
         where="q",
         joint=joints[worst],
         message=message,
-        remedy="Check torque_std, position_std, torque_between and the joint models.",
+        remedy="Check torque_std, position_std, torque_between and the terms.",
         evidence={"variance ratio": float(inflation[worst])},
     )
     return inflation, (found,)
@@ -114,7 +114,7 @@ def refuse_hopeless(stretches: Sequence[Innovations], joints: Sequence[str]) -> 
         raise EstimationError(
             f"the measured torques do not move {joints[joint]!r} as the model says: positions are {off[joint]:.2g} off "
             f"after one sample, {usual[joint]:.2g} with constant velocity",
-            remedy="Check the torques' signs and scale and the joint models, or start closer to the truth (start=...).",
+            remedy="Check the torques' signs and scale and the terms, or start closer to the truth (start=...).",
         )
 
 
@@ -188,7 +188,7 @@ class Kalman(Estimator):
         """Start on line.
 
         Args:
-            robot: Geometry, joint models, and the values to start from.
+            robot: Geometry, terms, and the values to start from.
             q: (n,) first measured positions [rad or m].
             dq: (n,) velocities then; at rest by default.
             rate_hz: Sampling rate [Hz].

@@ -194,7 +194,7 @@ class _Found:
             where="estimate",
             message=f"the model or the noise levels do not fit: the variance of the residuals is {self.misfit:.3g} "
             "times as large as it should be; intervals are widened by that, but a wrong model also shifts the values",
-            remedy="Check position_std, torque_std and the joint models.",
+            remedy="Check position_std, torque_std and the terms.",
             evidence={"variance ratio": self.misfit},
         )
         return (unsettled,) * (self.moved > 0.0) + (misfit,) * (self.misfit > 1.0)
@@ -206,7 +206,7 @@ class _Search:
     def __init__(self, settings: ML, equations: Samples, std: float) -> None:
         if equations.terms or equations.band_hz is not None:
             raise ArgumentError(
-                "noise on positions is followed through links and joint models only",
+                "noise on positions is followed through links and the robot's own terms only",
                 remedy="Leave terms and band out, or give position_std=0.",
             )
         self.settings, self.equations, self.std = settings, equations, std

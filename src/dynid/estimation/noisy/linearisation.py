@@ -61,7 +61,7 @@ def linearisation(robot: Robot, base: BaseParameters, friction_speed: float | No
     """The linearisation of a robot's torques; from the cache where an equal robot had it made.
 
     Args:
-        robot: Geometry and joint models.
+        robot: Geometry and terms.
         base: The base parameters.
         friction_speed: Dry friction is smoothed below this speed (`dynid.loop.smooth_friction`); None leaves its jump.
     """

@@ -167,5 +167,5 @@ def refuse_negative_inertia(equations: Samples, beta: Floats, covariance: Floats
         if np.any(inertia < -CERTAIN * std - 1e-12 * np.abs(row * beta).sum(axis=1)):
             raise EstimationError(
                 f"the likeliest inertia about {equations.robot.joint_names[joint]!r} is negative, {inertia.min():.3g}",
-                remedy="Check the sign of its torque and of its position, and that the joint models fit.",
+                remedy="Check the sign of its torque and of its position, and that the terms fit.",
             )

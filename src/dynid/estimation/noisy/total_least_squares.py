@@ -211,7 +211,7 @@ def column_errors(
     if not isinstance(equations, Samples):
         raise wrong_kind("TLS with position_std", equations, (Samples,))
     if equations.terms:
-        raise ArgumentError("errors of columns are known for links and joint models only", remedy="Leave terms out.")
+        raise ArgumentError("errors of columns are known for the robot's own terms only", remedy="Leave terms out.")
     rng = np.random.default_rng(seed)
     total = np.zeros((equations.robot.dof, equations.base.rank, equations.base.rank))
     for block in sample_blocks(equations, 2**30):

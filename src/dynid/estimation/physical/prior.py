@@ -1,6 +1,6 @@
 """The prior as a metric: standard parameters and terms in units in which the prior is one.
 
-Unknowns y are, for every body, `svec` of its pseudo-inertia whitened by the prior's, then the joint models' parameters
+Unknowns y are, for every body, `svec` of its pseudo-inertia whitened by the prior's, then the terms' parameters
 over their prior values, then the terms over the size that the noise gives them.
 """
 

@@ -53,7 +53,7 @@ TENSOR_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1),
 DYNAMICS: dict[str, type[StateTerm]] = {
     term.urdf_attribute: term for term in TERMS if term.urdf_attribute and issubclass(term, StateTerm)
 }
-"""Attribute of ``<dynamics>`` -> the joint model it becomes."""
+"""Attribute of ``<dynamics>`` -> the term it becomes."""
 UNBOUNDED = 1e9
 """A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
 

@@ -143,7 +143,7 @@ def tx40() -> Robot:
     """Staubli TX40, six revolute joints, with rotors, friction, offsets and the coupling of joints 5 and 6.
 
     Geometry, limits and mass properties: the modified DH model file that circulates with the identification data of
-    this arm (its link 6 is a point mass). Joint models: reference values that circulate with the same data.
+    this arm (its link 6 is a point mass). Terms: reference values that circulate with the same data.
     """
     rows = [
         DH(r=0.32),

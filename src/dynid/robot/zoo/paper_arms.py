@@ -29,7 +29,7 @@ def puma560() -> Robot:
     out. Tables in circulation give 0.066 or 0.086 for ZZ of link 3 about its centre of mass; no body can have the
     second with the other moments, so the first is taken. They report ZZ of link 1 only; its other parameters do not
     affect the motion and are placeholders that make it a possible body. Torque limits: Armstrong et al.; ranges and
-    speeds: as quoted for Unimation's arm. Rotors and friction are left out; add joint models for them.
+    speeds: as quoted for Unimation's arm. Rotors and friction are left out; add terms for them.
     """
     rows = [
         DH(),

@@ -69,7 +69,7 @@ class Case:
     """One robot with its samples."""
 
     robot: Robot
-    """Without joint models."""
+    """Without terms."""
     samples: int
     """Of the log that is reduced to R."""
     few: int
@@ -78,7 +78,7 @@ class Case:
     """Of each measurement; the fastest counts."""
 
     def __post_init__(self) -> None:
-        """Take the joint models away: peers have none of ours."""
+        """Take the terms away: peers have none of ours."""
         object.__setattr__(self, "robot", self.robot.with_terms())
 
     @cached_property
@@ -105,7 +105,7 @@ class Case:
 
     @cached_property
     def friction_columns(self) -> tuple[int, ...]:
-        """The base set and the columns of the joint models."""
+        """The base set and the columns of the terms."""
         first = 10 * self.robot.dof
         return (*self.base_columns, *range(first, first + 3 * self.robot.dof))
 

@@ -40,7 +40,7 @@ class Setting:
     """What all trials have in common."""
 
     robot: Robot
-    """With its true parameters, joint models included."""
+    """With its true parameters, terms included."""
     duration_s: float = 10.0
     """Length of a log [s]"""
     amplitude: float = 0.8

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class MujocoPlant(Plant):
-    """MuJoCo computes the accelerations of links and rotors; friction and offsets are those of the joint models.
+    """MuJoCo computes the accelerations of links and rotors; friction and offsets are those of the terms.
 
     Steps are those of `RungeKuttaPlant`, with friction in every stage: MuJoCo's own steps would hold it for a whole
     step, which a light joint does not survive.

@@ -20,6 +20,7 @@ from dynid.kernels import inertia_matrix
 from dynid.loop.smooth_friction import replace_signs
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
+from dynid.terms.smoothing import gradual_sign
 
 __all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "runge_kutta", "smoothed"]
 
@@ -50,7 +51,7 @@ def _rate(robot: Robot, state: Any, torque: Any) -> Any:
 
 def smoothed(tape: Tape, speed: float) -> Tape:
     """The same program with every ``sign(x)`` replaced by ``tanh(x / speed)``, which an integrator can follow."""
-    return replace_signs(tape, lambda v, _: np.tanh(v / speed))
+    return replace_signs(tape, lambda v, _: gradual_sign(v, speed))
 
 
 def runge_kutta(rate: Callable[[Any], Any], state: Any, h: Any) -> Any:

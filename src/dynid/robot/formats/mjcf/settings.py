@@ -256,7 +256,7 @@ _PASSIVE_ACTUATOR = ("damping", "armature")
 
 
 def check_scope(document: XmlDocument, locked: Mapping[str, float]) -> None:
-    """Refuse what changes the dynamics in a way no tree of links with joint models can express.
+    """Refuse what changes the dynamics in a way no tree of links with terms can express.
 
     Raises:
         DescriptionError: Naming the element and what to do about it.
