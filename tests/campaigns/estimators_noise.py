@@ -19,7 +19,7 @@ import numpy as np
 
 import dynid
 from dynid.loop.arm import Arm
-from dynid.loop.integrator.rollout_stage import RK2, RK3, RK4, Scheme
+from dynid.loop.integrator.runge_kutta import RK2, RK3, RK4, Scheme
 from dynid.loop.sensitivity import differentiate_loop
 from dynid.loop.simulator import LoopSimulator
 from dynid.robot.formats.mjcf.write import mjcf_text

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import dynid
 from dynid.errors import ArgumentError, EstimationError
 from dynid.loop.arm import Arm
-from dynid.loop.integrator.rollout_stage import REACH, RK2, RK3, RK4, Scheme
+from dynid.loop.integrator.runge_kutta import REACH, RK2, RK3, RK4, Scheme
 from dynid.loop.law_files import read_law
 from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw, UserLaw, assumed_law
 from dynid.loop.loop import Loop, ReferenceMotion
@@ -62,8 +62,8 @@ def test_it_moves_as_scipy_integrates(rotor: float, coulomb: float, substeps: in
     simulator = LoopSimulator(Arm(robot, None, loop.friction_speed), loop, substeps=substeps)
     ours = simulator.run(robot.parameter_vector)
     if substeps is None:  # friction at rest is stiff: many steps then, few otherwise
-        assert ours.taken.min() == 1
-        assert ours.taken.max() > 4
+        assert ours.step_counts.min() == 1
+        assert ours.step_counts.max() > 4
     n, state = robot.dof, loop.start[:-1]
     for k in range(len(reference.q)):
         np.testing.assert_allclose(ours.state[0, k, :n], state[:n], atol=tolerance)

@@ -1,1 +1,1 @@
-"""The robot in its control loop: laws, references and the simulated loop."""
+"""The robot in its control loop: laws, commanded motions, and the compiled simulation with its derivatives."""

@@ -1,4 +1,7 @@
-"""The robot's equations of motion with its parameters as inputs, recorded for the compiled simulation."""
+"""The robot's equations of motion and the control law as tapes, recorded for the compiled simulation.
+
+The robot's parameters are inputs of the tapes, so that one program serves all parameter values.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,20 @@ Floats = NDArray[np.float64]
 
 
 class Arm:
-    """A robot, which of its parameters are inputs, and how its dry friction is smoothed.
+    """A robot, the choice of its parameters that are inputs, and the smoothing of its dry friction.
 
-    Parameters that are no inputs are zero: with the base parameters' columns as inputs the motion is that of the full
-    robot, and the programs are much shorter.
+    Parameters that are not inputs are zero: with the columns of the base parameters as inputs the motion is the same as
+    with all parameters, and the programs are much shorter.
     """
 
     def __init__(
         self, robot: Robot, columns: tuple[int, ...] | None, friction_speed: float | tuple[float, ...]
     ) -> None:
-        """Keep what is given.
+        """Store the choice.
 
         Args:
             robot: The robot.
-            columns: Parameters that are inputs; all by default.
+            columns: Indices of the parameters that are inputs; all by default.
             friction_speed: See `dynid.loop.smooth_friction.smooth_signs` [rad/s or m/s].
         """
         self.robot, self.friction_speed = robot, friction_speed
@@ -52,24 +55,24 @@ class Arm:
         return isinstance(other, Arm) and self._fields == other._fields
 
     def standard(self, parameters: Any) -> Any:
-        """(p,) all parameters, from those that are inputs."""
+        """(p,) all standard parameters, from those that are inputs."""
         theta = np.full(self.robot.parameter_vector.size, 0.0, dtype=object)
         theta[list(self.columns)] = parameters
         return theta
 
     def rate(self) -> Tape:
-        """``(state, held, parameters) -> rate``: positions, velocities and work of drives and friction (2 n + 1,)."""
+        """``(state, held, parameters) -> rate``; the state (2 n + 1,) is positions, velocities and the work done."""
         return _rate(self)
 
     def motion_columns(self) -> Tape:
-        """``(q, dq, ddq) -> (n, b)`` torque per unit of each input parameter, friction smoothed."""
+        """``(q, dq, ddq) -> (n, b)``: torque per unit of each input parameter, with smoothed friction."""
         return _columns(self)
 
     def linearised(self, width: int) -> Tape:
         """``(q, dq, ddq, parameters)`` -> derivatives of the inverse dynamics, and the mobility.
 
-        Outputs ``stiffness`` and ``damping`` (n, n): torque per position and velocity; ``columns`` (n, width): torque
-        per parameter, zeros behind the last; ``mobility`` (n, n): inverse of the inertia matrix.
+        Outputs: ``stiffness`` and ``damping`` (n, n), torque per position and per velocity; ``columns`` (n, width),
+        torque per parameter, filled up with zeros; ``mobility`` (n, n), the inverse of the inertia matrix.
         """
         return _linearised(self, width)
 
@@ -122,8 +125,8 @@ def _linearised(arm: Arm, width: int) -> Tape:
 def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = False) -> Tape:
     """``(state, memory, sample) -> {held, memory}`` of a law.
 
-    A sample (3 n,) is the wanted position, velocity and acceleration; where it is noisy (5 n,), what is added to the
-    measured position and to the torque follows: noise within the loop.
+    A sample (3 n,) is the commanded position, velocity and acceleration; a noisy one (5 n,) ends with the noise that is
+    added to the measured position and to the torque within the loop.
     """
 
     def control(state: Any, memory: Any, sample: Any) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = Fals
 
 
 def drop_unread_samples(control: Tape) -> tuple[Tape, list[int]]:
-    """The same law given only those elements of a sample that it reads, and which these are."""
+    """The same law with samples of only those elements that it reads, and the indices of these elements."""
     state, memory, sample = (entry.size for entry in control.inputs)
     read = {
         operand for _, code, left, right in control.steps() for operand in (left, right if is_binary(code) else left)
@@ -159,7 +162,10 @@ def drop_unread_samples(control: Tape) -> tuple[Tape, list[int]]:
 
 
 def law_slopes(law: Tape, dof: int) -> Tape:
-    """``(state, memory, sample) -> (n + m, 2 n + m)``: held inputs and new memory per position, velocity and memory."""
+    """``(state, memory, sample) -> (n + m, 2 n + m)``: derivatives of a law.
+
+    Rows are held inputs and new memory, columns are positions, velocities and memory.
+    """
     recorder = Recorder()
     flat = np.concatenate([np.ravel(recorder.input(entry.name, entry.shape)) for entry in law.inputs])
     blocks = [_slopes(law, name, ("state", "memory"), recorder, flat) for name in ("held", "memory")]

@@ -1,12 +1,12 @@
-"""How many integration steps a control period needs: many only where dry friction turns round.
+"""How many integration steps a control period needs: many only where a joint with dry friction reverses.
 
-Near rest the smoothed friction of `dynid.loop.smooth_friction` is a stiff damper,
+Near rest smoothed dry friction (`dynid.terms.smoothing`) is a stiff damper,
 
     d(d v / dt) / d v = -r,    r = 15 / (8 v0) g' M^-1 D,    v = g' dq,
 
-with D the torque that changes sign with v, so that a period T takes 1 + T r / 1.2 steps (an explicit one is stable up
-to h r = 2.78). Elsewhere friction is constant, and one step serves. Which it is, is known at the start of a period: the
-speed v and its rate say whether v comes near rest.
+with D the torque that changes sign with v, so that a period T takes 1 + T r / 1.2 steps (the explicit fourth-order
+method is stable up to h r = 2.78). Elsewhere friction is constant, and one step is enough. The speed v and its rate at
+the start of a period tell whether v comes near rest within the period.
 """
 
 from __future__ import annotations
@@ -30,23 +30,27 @@ __all__ = ["FrictionPace", "choose_friction_speed"]
 
 Floats = NDArray[np.float64]
 FOLLOWED = 1.2
-"""Step times rate that the fourth-order method follows as well as the motion at large; beyond 2.78 it is unstable."""
+"""Largest product of step and friction rate r.
+
+Experiment: at this value the fourth-order method follows friction as accurately as the rest of the motion (simulated
+TX40, docs/evidence.md); beyond 2.78 it is unstable.
+"""
 NEAR = 1.1
-"""Speeds up to this many times v0 count as near rest."""
+"""Speeds up to this many times v0 count as near rest: a reserve for the change of rate within a period. Convention."""
 POSES = 16
-"""Poses of the reference at which rates are computed."""
+"""Number of positions of the reference at which rates are computed. Convention."""
 STEPS = 12
-"""Steps of a period near rest that friction of no stated sharpness may ask for ..."""
+"""Steps per period near rest that friction may need if the loop does not state its `friction_speed`. Convention."""
 SPEEDS = (0.002, 0.1)
-"""... and the speeds v0 between which its sharpness is chosen [rad/s or m/s]."""
+"""Range of the speeds v0 that are chosen if the loop does not state them [rad/s or m/s]. Convention."""
 
 
 def choose_friction_speed(loop: Loop, robot: Robot) -> Loop:
-    """The loop with speeds v0 of smoothed friction: its own, or the smallest powers of two that a few steps follow.
+    """The loop with a `friction_speed` v0 for every joint: its own, or the smallest power of two that few steps follow.
 
     Args:
-        loop: Of no stated sharpness where its `friction_speed` is None.
-        robot: With friction about as large as the true one.
+        loop: The loop; returned unchanged if it states its `friction_speed`.
+        robot: The robot with friction about as large as the true one.
     """
     loop.check_joints(robot)
     if loop.friction_speed is not None:
@@ -60,16 +64,16 @@ def choose_friction_speed(loop: Loop, robot: Robot) -> Loop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionPace:
-    """What dry friction asks of an integrator, by the robot's own parameters."""
+    """The number of integration steps per period that dry friction needs."""
 
     most: int
-    """Steps of a period in which all joints rest"""
+    """Steps of a period in which all joints rest."""
     tape: Tape | None
-    """``(state, rate) -> steps`` (1,) that a period needs; None where one does at any time"""
+    """``(state, rate) -> steps`` (1,), the steps that a period needs; None if every period takes ``most``."""
 
     @classmethod
     def of(cls, robot: Robot, loop: Loop) -> FrictionPace:
-        """The pace of a robot in its loop."""
+        """The pace of a robot in its loop, from the robot's own parameters."""
         directions, moved = _stiffness(robot, loop)
         near = np.array(loop.friction_speeds)[_places(directions)]
         steps = loop.period_s / FOLLOWED * moved / near
@@ -78,7 +82,7 @@ class FrictionPace:
 
 
 def _stiffness(robot: Robot, loop: Loop) -> tuple[Floats, Floats]:
-    """Directions (k, n) of signs; (m, n, k) slopes of the accelerations by each of their speeds at rest, times v0."""
+    """Directions (k, n) of speeds with dry friction; slopes (m, n, k) of accelerations by them at rest, times v0."""
     rows = np.linspace(0, len(loop.reference.q) - 1, POSES).astype(int)
     M = inertia_matrix(robot, loop.reference.q[rows])
     directions, torques = _signs(robot)
@@ -89,12 +93,12 @@ def _stiffness(robot: Robot, loop: Loop) -> tuple[Floats, Floats]:
 
 
 def _alone(directions: Floats, slopes: Floats) -> Floats:
-    """(k,) how fast each speed fades by its own friction, at the worst pose."""
+    """(k,) rate at which each speed decays by its own friction, at the worst position."""
     return np.asarray(np.einsum("ki,mik->mk", directions, slopes).max(axis=0, initial=0.0))
 
 
 def _places(directions: Floats) -> NDArray[np.int64]:
-    """(k,) the joint whose own speed each is; n for speeds of several joints."""
+    """(k,) index of the joint that each speed belongs to; n for speeds that combine several joints."""
     single = np.count_nonzero(directions, axis=1) == 1
     return np.where(single, np.abs(directions).argmax(axis=1) if directions.size else 0, directions.shape[1])
 

@@ -1,7 +1,7 @@
 """Exact derivatives of the simulated closed loop with respect to the robot's parameters.
 
-They are derivatives of the very steps that the simulation takes, not differences of simulations: the run is recorded
-stage by stage, the equations are linearised there in batches, and the derivatives follow in one more pass.
+They are derivatives of the integration steps themselves, not differences of simulations: a run is traced stage by
+stage, the equations are linearised at these stages in batches, and the derivatives follow in one more pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.loop.arm import Arm, law_slopes
 from dynid.loop.integrator.rollout import Runs
-from dynid.loop.integrator.variation import Linearisation, Variation, padded
+from dynid.loop.integrator.variation import Linearisation, Variation, pad_width
 from dynid.loop.simulator import LoopSimulator
 from dynid.tape import Program, Tape, compile_tape
 from dynid.tape.program import Backend
@@ -30,7 +30,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 STEPS = 128
-"""Runge-Kutta steps linearised at a time: what they need stays near the cache."""
+"""Runge-Kutta steps that are linearised at a time, so that their tables fit into the cache. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,17 +38,17 @@ class LoopDerivatives:
     """A run and its derivatives at the K logged instants."""
 
     q: Floats
-    """(K, n) [rad or m]"""
+    """(K, n) positions [rad or m]."""
     dq: Floats
-    """(K, n)"""
+    """(K, n) velocities [rad/s or m/s]."""
     ddq: Floats
-    """(K, n)"""
+    """(K, n) accelerations [rad/s^2 or m/s^2]."""
     torque: Floats
-    """(K, n) [N m or N]"""
+    """(K, n) torques of the law [N m or N]."""
     q_slopes: Floats
-    """(K, n, b) of the positions with respect to the arm's input parameters"""
+    """(K, n, b) derivatives of the positions with respect to the arm's input parameters."""
     torque_slopes: Floats
-    """(K, n, b) of the torques"""
+    """(K, n, b) derivatives of the torques with respect to the arm's input parameters."""
 
 
 def differentiate_loop(
@@ -57,7 +57,7 @@ def differentiate_loop(
     """Simulate and differentiate.
 
     Args:
-        simulator: Of one run.
+        simulator: A simulator of one run.
         parameters: (b,) values of the arm's input parameters.
         every: Control periods per logged instant.
         ticks: Control periods; all by default.
@@ -68,8 +68,8 @@ def differentiate_loop(
     """
     runs = simulator.run(parameters, ticks=ticks, trace=True)
     n, b = simulator.loop.dof, len(simulator.arm.columns)
-    S = np.zeros((2 * n + runs.memory.shape[2], padded(b)))
-    slopes = _varied(simulator, runs, parameters, S, every, backend)[:, :, :b]
+    S = np.zeros((2 * n + runs.memory.shape[2], pad_width(b)))
+    slopes = _vary(simulator, runs, parameters, S, every, backend)[:, :, :b]
     state, rate = runs.state[0, ::every], runs.rate[0, ::every]
     return LoopDerivatives(
         q=state[:, :n],
@@ -84,9 +84,9 @@ def differentiate_loop(
 def differentiate_start(
     simulator: LoopSimulator, parameters: Floats, *, every: int = 1, ticks: int | None = None, backend: Backend = "auto"
 ) -> tuple[Floats, Floats]:
-    """(K, n, 2 n + m) derivatives of positions and of torques with respect to where the loop starts.
+    """(K, n, 2 n + m) derivatives of positions and of torques with respect to the initial state.
 
-    That is, to positions, velocities and the law's memory at the first instant; arguments as for `differentiate_loop`.
+    The initial state is positions, velocities and the law's memory; arguments as for `differentiate_loop`.
 
     Raises:
         EstimationError: The robot runs away.
@@ -94,12 +94,12 @@ def differentiate_start(
     runs = simulator.run(parameters, ticks=ticks, trace=True)
     n = simulator.loop.dof
     size = 2 * n + runs.memory.shape[2]
-    S = np.eye(size, padded(size))
-    slopes = _varied(simulator, runs, parameters, S, every, backend, fixed=True)[:, :, :size]
+    S = np.eye(size, pad_width(size))
+    slopes = _vary(simulator, runs, parameters, S, every, backend, fixed=True)[:, :, :size]
     return slopes[:, :n], slopes[:, n:]
 
 
-def _varied(
+def _vary(
     simulator: LoopSimulator,
     runs: Runs,
     parameters: Floats,
@@ -112,17 +112,17 @@ def _varied(
     """(K, 2 n, B) derivatives of positions and torques along a run; S (2 n + m, B) are those of its start.
 
     Args:
-        simulator: Of the run.
-        runs: Traced.
-        parameters: (b,) of the run.
-        S: Derivatives of the start, which is overwritten.
+        simulator: The simulator of the run.
+        runs: The run with its trace.
+        parameters: (b,) parameters of the run.
+        S: Derivatives of the initial state; overwritten.
         every: Control periods per record.
         backend: As for `dynid.tape.compile_tape`.
-        fixed: Whether the parameters are, so that only the start varies.
+        fixed: Whether the parameters are constant, so that only the initial state varies.
     """
     variation = Variation(simulator.loop.dof, runs.memory.shape[2], S.shape[1], simulator.scheme, backend)
-    steps = np.concatenate([[0], np.cumsum(runs.taken)])
-    cuts = np.unique(np.searchsorted(steps, np.arange(0, steps[-1] + STEPS, STEPS)).clip(0, len(runs.taken)))
+    steps = np.concatenate([[0], np.cumsum(runs.step_counts)])
+    cuts = np.unique(np.searchsorted(steps, np.arange(0, steps[-1] + STEPS, STEPS)).clip(0, len(runs.step_counts)))
     records = []
     for start, stop in pairwise(cuts.tolist()):
         along = _linearised(simulator, runs, parameters, slice(start, stop), steps, backend)
@@ -152,7 +152,7 @@ def _linearised(
     )
     found = _arm_program(simulator.arm, backend)(q, dq, ddq, parameters)
     shaped = {name: values.reshape(*stages.shape[:2], n, -1) for name, values in found.items()}
-    return Linearisation(taken=runs.taken[ticks], laws=laws, **shaped)
+    return Linearisation(step_counts=runs.step_counts[ticks], laws=laws, **shaped)
 
 
 def inverse_dynamics_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, parameters: Floats) -> tuple[Floats, Floats]:
@@ -163,11 +163,11 @@ def inverse_dynamics_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, parame
 
 @lru_cache(maxsize=16)
 def _slopes_program(arm: Arm) -> Program:
-    return compile_tape(arm.linearised(padded(len(arm.columns))).select({"stiffness": ..., "damping": ...}))
+    return compile_tape(arm.linearised(pad_width(len(arm.columns))).select({"stiffness": ..., "damping": ...}))
 
 
 class _Key:
-    """A tape as a key."""
+    """A tape and a number of joints as a key of a cache."""
 
     def __init__(self, tape: Tape, dof: int) -> None:
         self.tape, self.fields = tape, (tape.fingerprint, dof)
@@ -180,7 +180,7 @@ class _Key:
 
 
 def compile_law_slopes(law: Tape, dof: int, backend: Backend = "auto") -> Program:
-    """`law_slopes` of many states at once; from the cache where an equal law had it made."""
+    """`law_slopes` compiled for many states at once; equal laws share the program."""
     return _law_program(_Key(law, dof), backend)
 
 
@@ -191,4 +191,4 @@ def _law_program(key: _Key, backend: Backend) -> Program:
 
 @lru_cache(maxsize=16)
 def _arm_program(arm: Arm, backend: Backend) -> Program:
-    return compile_tape(arm.linearised(padded(len(arm.columns))), backend)
+    return compile_tape(arm.linearised(pad_width(len(arm.columns))), backend)

@@ -1,4 +1,4 @@
-"""A robot in its loop, simulated in machine code: one long run, or many side by side."""
+"""Simulation of a robot in its control loop, in machine code: one run, several side by side, or one run in pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
 from dynid.loop.arm import Arm, control_tape, drop_unread_samples
 from dynid.loop.integrator.rollout import Rollout, Runs
-from dynid.loop.integrator.rollout_stage import RK4, Scheme
+from dynid.loop.integrator.runge_kutta import RK4, Scheme
 from dynid.loop.loop import Loop
 from dynid.loop.pace import FrictionPace, choose_friction_speed
 from dynid.robot.model import Robot
@@ -24,42 +24,42 @@ __all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop"]
 
 Floats = NDArray[np.float64]
 FAR = 1e6
-"""Positions from which on a robot has run away [rad or m]."""
+"""Positions beyond which a simulated robot counts as unstable [rad or m]. Convention."""
 FORGETTING_S = 0.5
-"""Time after which a loop has forgotten where it started [s]."""
+"""Time after which the motion of a stable loop no longer depends on its initial state [s]. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoopSimulation:
-    """What happened, at the K instants that were logged."""
+    """A simulated motion at K logged instants."""
 
     time: Floats
-    """(K,) on the log's clock [s]"""
+    """(K,) times on the log's clock [s]."""
     q: Floats
-    """(K, n) true positions [rad or m]"""
+    """(K, n) true positions [rad or m]."""
     dq: Floats
-    """(K, n) true velocities"""
+    """(K, n) true velocities [rad/s or m/s]."""
     ddq: Floats
-    """(K, n) true accelerations just after the instant, when the torque has changed"""
+    """(K, n) true accelerations just after the instant, when the torque has changed [rad/s^2 or m/s^2]."""
     torque: Floats
-    """(K, n) acting from this instant on [N m or N]"""
+    """(K, n) torques that act from this instant to the next control instant [N m or N]."""
     work: Floats
-    """(K,) work of drives and friction since the start [J]"""
+    """(K,) work of drives and friction since the start [J]."""
     rate_hz: float
-    """Of the log [Hz]"""
+    """Rate of the log [Hz]."""
     robot: Robot
-    """With the parameters that it moved by."""
+    """The simulated robot."""
 
     @property
     def energy_error(self) -> float:
-        """Largest difference [J] between the energy gained and the work done: what the integrator has lost."""
+        """Largest difference between the energy gained and the work done [J]: the error of the integrator."""
         kinetic = 0.5 * np.einsum("ni,nij,nj->n", self.dq, inertia_matrix(self.robot, self.q), self.dq)
         energy = kinetic + energy_regressor(self.robot, self.q, np.zeros_like(self.q)) @ self.robot.inertial_vector
         return float(np.abs(energy - energy[0] - self.work).max())
 
     @property
     def energy_turned_over(self) -> float:
-        """Sum of the absolute changes of the work done [J]: what to hold the error against."""
+        """Sum of the absolute changes of the work done [J], the scale of `energy_error`."""
         return float(np.abs(np.diff(self.work)).sum())
 
 
@@ -77,16 +77,16 @@ class LoopSimulator:
         scheme: Scheme = RK4,
         friction_of: Robot | None = None,
     ) -> None:
-        """Prepare; what is run is compiled then, or taken from the cache.
+        """Record the equations; they are compiled, or loaded from the cache, when they are run first.
 
         Args:
             arm: The robot and which of its parameters are inputs.
             loop: The loop.
-            lanes: Runs side by side; 0 for as many as a vector register holds.
+            lanes: Number of runs side by side; 0 for as many as a vector register holds.
             backend: As for `dynid.tape.compile_tape`.
-            substeps: Runge-Kutta steps per control period; the loop's, or what friction needs then, by default.
-            scheme: How the state follows its rate.
-            friction_of: A robot with about the true friction, for the steps that it needs; the arm's by default.
+            substeps: Runge-Kutta steps per control period; by default the loop's, or as many as friction needs.
+            scheme: The Runge-Kutta method.
+            friction_of: A robot with about the true friction, which decides the number of steps; the arm's by default.
         """
         loop.check_joints(arm.robot)
         self.arm, self.loop, self.scheme = arm, loop, scheme
@@ -100,7 +100,7 @@ class LoopSimulator:
 
     @property
     def lanes(self) -> int:
-        """Runs side by side."""
+        """Number of runs side by side."""
         return _compiled(self._system, self._lanes, self._backend).lanes
 
     def run(
@@ -124,7 +124,7 @@ class LoopSimulator:
             torque_noise: (M, n) added to the torque [N m or N].
 
         Raises:
-            EstimationError: The robot runs away.
+            EstimationError: The simulated robot is unstable.
         """
         system, samples = self._system, self._samples()
         if position_noise is not None or torque_noise is not None:
@@ -142,7 +142,7 @@ class LoopSimulator:
             substeps=self.substeps,
             trace=trace,
         )
-        return self._checked(runs)
+        return self._check_bounded(runs)
 
     def resume(self, parameters: ArrayLike, state: Floats, memory: Floats, wanted: Floats, *, every: int = 1) -> Runs:
         """Go on from a state along a further piece of the reference.
@@ -155,7 +155,7 @@ class LoopSimulator:
             every: Control periods per logged instant; the first one is logged.
 
         Raises:
-            EstimationError: The robot runs away.
+            EstimationError: The simulated robot is unstable.
         """
         runs = _compiled(self._system, self._lanes, self._backend).run(
             state,
@@ -167,22 +167,23 @@ class LoopSimulator:
             every=every,
             substeps=self.substeps,
         )
-        return self._checked(runs)
+        return self._check_bounded(runs)
 
     def run_near(self, parameters: ArrayLike, near: Runs | None, *, every: int, ticks: int) -> Runs:
         """One run in pieces that are computed side by side, for parameters near those of an earlier run.
 
-        Every piece starts from the earlier run's state, a while before its own first instant: a stable loop forgets
-        by then where it started. What is left of the difference vanishes as parameters settle.
+        Every piece starts from the earlier run's state, `FORGETTING_S` before its own first instant: by then the motion
+        of a stable loop no longer depends on the initial state. The remaining difference vanishes as the parameters of
+        consecutive runs converge.
 
         Args:
             parameters: (b,) values of the arm's input parameters.
-            near: Recorded with the same ``every``; None for a run in one piece.
+            near: The earlier run, recorded with the same ``every``; None for a run in one piece.
             every: Control periods per logged instant.
             ticks: Control periods to simulate.
 
         Raises:
-            EstimationError: The robot runs away.
+            EstimationError: The simulated robot is unstable.
         """
         wide = _compiled(self._system, 0, self._backend)
         records = -(-ticks // every)
@@ -204,10 +205,12 @@ class LoopSimulator:
             into=starts,
         )
         line = {name: getattr(runs, name)[:, :records] for name in ("state", "held", "rate", "memory")}
-        return replace(self._checked(runs), **line, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:])
+        return replace(
+            self._check_bounded(runs), **line, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:]
+        )
 
     def reference_run(self, every: int) -> Runs | None:
-        """The reference as if it were a run, for `run_near`; None where the law has memory, which is not known."""
+        """The reference in the form of a run, for `run_near`; None if the law has memory, whose values are unknown."""
         if self.law.inputs[1].size:
             return None
         rows, reference = slice(None, None, every), self.loop.reference
@@ -222,11 +225,11 @@ class LoopSimulator:
             memory=np.zeros((1, len(q), 0)),
             last_state=state[-1:],
             last_memory=np.zeros((1, 0)),
-            taken=np.zeros(0, dtype=np.int64),
+            step_counts=np.zeros(0, dtype=np.int64),
         )
 
     def _samples(self, count: int = 0) -> Floats:
-        """(M, k) what the law reads of the reference, or more rows, the last one repeated; kept for the next run."""
+        """(M, k) the columns of the reference that the law reads, the last row repeated up to ``count`` rows."""
         reference = self.loop.reference
         if not len(self._clean) or len(self._clean) < count:
             wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[:, self._columns]
@@ -248,7 +251,8 @@ class LoopSimulator:
             noise[:] = 0.0 if values is None else values
         return np.concatenate([reference.q, reference.dq, reference.ddq, *noises], axis=1)
 
-    def _checked(self, runs: Runs) -> Runs:
+    def _check_bounded(self, runs: Runs) -> Runs:
+        """The runs, refused if the robot ends beyond `FAR` or at no finite state."""
         positions, everything = runs.last_state[:, : self.loop.dof], float(runs.last_state.sum())
         if not (np.isfinite(everything) and float(np.abs(positions).max()) < FAR):
             raise EstimationError(
@@ -259,7 +263,7 @@ class LoopSimulator:
 
 
 class _System:
-    """Tapes and how they are integrated, as a key: equal programs share their machine code."""
+    """Tapes and integration method as a key of a cache: equal systems share their machine code."""
 
     def __init__(self, control: Tape, rate: Tape, pace: Tape | None, scheme: Scheme) -> None:
         self.control, self.rate, self.pace, self.scheme = control, rate, pace, scheme
@@ -287,10 +291,10 @@ def simulate_loop(
     substeps: int | None = None,
     backend: Backend = "auto",
 ) -> LoopSimulation:
-    """Let a robot follow a reference under a law.
+    """Simulate a robot that follows a reference under a control law.
 
     Args:
-        robot: With the true parameters, terms included; their dry friction is smoothed near rest.
+        robot: The robot with its true parameters; its dry friction is smoothed near rest.
         loop: The law, the reference, and how dry friction is smoothed.
         every: Control periods per logged instant.
         position_noise: (M, n) added to what the law measures at every instant [rad or m].
@@ -299,7 +303,7 @@ def simulate_loop(
         backend: As for `dynid.tape.compile_tape`.
 
     Raises:
-        EstimationError: The robot runs away.
+        EstimationError: The simulated robot is unstable.
     """
     theta, loop = robot.parameter_vector, choose_friction_speed(loop, robot)
     columns = tuple(int(k) for k in np.flatnonzero(theta))

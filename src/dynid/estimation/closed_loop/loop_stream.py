@@ -495,5 +495,5 @@ def _runs(table: Floats, simulator: LoopSimulator) -> Runs:
         memory=memory,
         last_state=state[:, -1],
         last_memory=memory[:, -1],
-        taken=np.zeros(0, dtype=np.int64),
+        step_counts=np.zeros(0, dtype=np.int64),
     )

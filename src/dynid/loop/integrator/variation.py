@@ -1,6 +1,6 @@
 """Derivatives of a simulated second-order system with respect to its parameters, tick after tick.
 
-See `dynid.loop.integrator.machine_variation` for the equations; NumPy runs the same where there is no compiler.
+See `dynid.loop.integrator.llvm_variation` for the equations; NumPy does the same where there is no compiler.
 """
 
 from __future__ import annotations
@@ -12,44 +12,44 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dynid.loop.integrator.machine_variation import PADDING, variation_module
-from dynid.loop.integrator.rollout_stage import RK4, Scheme
+from dynid.loop.integrator.llvm_variation import PADDING, variation_module
+from dynid.loop.integrator.runge_kutta import RK4, Scheme
 from dynid.tape.program import Backend, compiles
 
-__all__ = ["Linearisation", "Variation", "padded"]
+__all__ = ["Linearisation", "Variation", "pad_width"]
 
 Floats = npt.NDArray[np.float64]
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
 
 
-def padded(parameters: int) -> int:
-    """Columns that so many parameters take."""
+def pad_width(parameters: int) -> int:
+    """A number of parameters, rounded up to whole vector registers."""
     return parameters + -parameters % PADDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Linearisation:
-    """The derivatives along some ticks of a run, stage by stage; all arrays C-contiguous."""
+    """The linearised equations along some ticks of a run, stage by stage; all arrays C-contiguous."""
 
-    taken: npt.NDArray[np.int64]
-    """(ticks,) steps of every tick"""
+    step_counts: npt.NDArray[np.int64]
+    """(ticks,) number of steps of every tick."""
     laws: Floats
-    """(ticks, n + m, 2 n + m) of held inputs and new memory with respect to positions, velocities, memory"""
+    """(ticks, n + m, 2 n + m) derivatives of held inputs and new memory by positions, velocities, memory."""
     stiffness: Floats
-    """(steps, stages, n, n) of the bias with respect to positions"""
+    """(steps, stages, n, n) derivatives of the bias torque with respect to positions."""
     damping: Floats
-    """(steps, stages, n, n) with respect to velocities"""
+    """(steps, stages, n, n) derivatives of the bias torque with respect to velocities."""
     columns: Floats
-    """(steps, stages, n, B) with respect to the parameters"""
+    """(steps, stages, n, B) derivatives of the bias torque with respect to the parameters."""
     mobility: Floats
-    """(steps, stages, n, n) inverse inertia"""
+    """(steps, stages, n, n) inverses of the inertia matrix."""
 
 
 class Variation:
     """The recursion for n joints, m numbers of memory and B parameters, ready to run."""
 
     def __init__(self, dof: int, memory: int, width: int, scheme: Scheme = RK4, backend: Backend = "auto") -> None:
-        """Compile, or load from the cache; ``width`` is `padded`, ``scheme`` that of the run."""
+        """Compile, or load from the cache; ``width`` comes from `pad_width`, ``scheme`` is the one of the run."""
         self.dof, self.memory, self.width, self.scheme = dof, memory, width, scheme
         self._entry = None
         if not compiles(backend):
@@ -65,24 +65,24 @@ class Variation:
         """Carry S (2 n + m, B) through some ticks, in place.
 
         Args:
-            S: derivatives of positions, velocities and memory at the first of these ticks.
-            along: the linearisation of these ticks.
-            period: time from tick to tick [s].
-            first: number of the first tick; those whose number is a multiple of ``every`` are recorded.
-            every: ticks per record.
+            S: Derivatives of positions, velocities and memory at the first of these ticks; overwritten.
+            along: The linearisation of these ticks.
+            period: Time from tick to tick [s].
+            first: Number of the first tick; ticks whose number is a multiple of ``every`` are recorded.
+            every: Ticks per record.
 
         Returns:
             (K, 2 n, B) derivatives of positions and of held inputs at the recorded ticks.
         """
         ticks = len(along.laws)
         records = np.empty((len(range(-first % every, ticks, every)), 2 * self.dof, self.width))
-        steps = self.scheme.table(period, int(along.taken.max()))
+        steps = self.scheme.table(period, int(along.step_counts.max()))
         if self._entry is None:
             self._interpret(S, along, steps, first, every, records)
             return records
         counts = np.array([ticks, first, every])
         tables = (along.laws, along.stiffness, along.damping, along.columns, along.mobility)
-        self._entry(*(array.ctypes.data for array in (S, *tables, counts, along.taken, steps, records)))
+        self._entry(*(array.ctypes.data for array in (S, *tables, counts, along.step_counts, steps, records)))
         return records
 
     def _interpret(
@@ -96,7 +96,7 @@ class Variation:
             return np.concatenate([X[n:], along.mobility[step, stage] @ rest])
 
         noted = 0
-        for k, count in enumerate(along.taken):
+        for k, count in enumerate(along.step_counts):
             decided = along.laws[k] @ S
             held = decided[:n]
             if (first + k) % every == 0:

@@ -1,7 +1,7 @@
-"""The LLVM module that runs a sampled-data system through time: a law at every tick, Runge-Kutta steps in between.
+"""The LLVM code that runs a sampled-data system through time: the law at every tick, Runge-Kutta steps in between.
 
-Every array is ``[element][lane]``: the lanes are independent runs, computed side by side. Nothing but this loop moves
-between the pieces of straight-line code, so that a step costs what its arithmetic costs.
+Every array is ``[element][lane]``: the lanes are independent runs, computed side by side. The whole run is one call of
+compiled code, so that a step costs what its arithmetic costs.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynid.loop.integrator.rollout_schedule import by_critical_path
-from dynid.loop.integrator.rollout_stage import REACH, Evaluations, Positions
+from dynid.loop.integrator.critical_path import by_critical_path
+from dynid.loop.integrator.runge_kutta import REACH, Evaluations, Positions
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
 from dynid.tape.llvm.ir import Writer, constant_table, declarations, number
@@ -24,7 +24,7 @@ __all__ = [
     "finish_function",
     "loop_module",
     "move_functions",
-    "padded",
+    "pad_to_group",
     "print_function",
     "record_function",
     "sample_function",
@@ -36,18 +36,22 @@ class LoopSizes:
     """Numbers of elements of the system's vectors."""
 
     state: int
+    """Elements s of the state."""
     memory: int
+    """Elements m of the law's memory."""
     sample: int
+    """Elements r of a row of samples."""
     held: int
+    """Elements u of the held input."""
 
     @property
     def record(self) -> int:
-        """Of a record: state, held input, rate of the state, memory."""
+        """Elements of a record: state, held input, rate of the state, memory."""
         return 2 * self.state + self.held + self.memory
 
 
 def record_function(sizes: LoopSizes, lanes: int) -> str:
-    """State, held input, rate and memory of each lane, one behind the other, into row ``k`` of its records."""
+    """The function that writes state, held input, rate and memory of each lane into row ``k`` of its records."""
     w, place = Writer(lanes), 0
     counts = {"%state": sizes.state, "%held": sizes.held, "%rate": sizes.state, "%memory": sizes.memory}
     arguments = ", ".join(f"ptr {name}" for name in (*counts, "%records", "%offsets"))
@@ -65,7 +69,7 @@ def record_function(sizes: LoopSizes, lanes: int) -> str:
 
 
 def sample_function(size: int, lanes: int) -> str:
-    """Row ``k`` of each lane's samples into it."""
+    """The function that copies row ``k`` of each lane's samples."""
     w = Writer(1)
     w.line("define internal void @sample(ptr %samples, ptr %offsets, i64 %k, ptr %to) {\nentry:")
     rows = [_row(w, "%samples", size, lane) for lane in range(lanes)]
@@ -85,7 +89,7 @@ def _row(w: Writer, table: str, size: int, which: int) -> str:
 
 
 def move_functions(size: int, positions: Positions, lanes: int, fused: bool) -> str:
-    """``to``: the state x of a step after a node of it at some rate; ``move_again``: with the positions of another."""
+    """The functions ``move`` (the state of a stage) and ``move_again`` (with the positions of another stage)."""
     texts = []
     for name, arguments in (("move", ""), ("move_again", ", ptr %placed")):
         w = Writer(lanes)
@@ -107,7 +111,7 @@ def move_functions(size: int, positions: Positions, lanes: int, fused: bool) -> 
 
 
 def finish_function(size: int, stages: int, lanes: int, fused: bool) -> str:
-    """``x += sum of weight rate``; nodes and weights take turns in the steps."""
+    """The function that ends a step: ``x += sum of weight rate``; nodes and weights alternate in ``steps``."""
     w = Writer(lanes)
     rates = [f"%rate{stage}" for stage in range(stages)]
     arguments = ", ".join(f"ptr {name}" for name in ("%x", "%steps", *rates))
@@ -123,13 +127,13 @@ def finish_function(size: int, stages: int, lanes: int, fused: bool) -> str:
 
 
 def angles_function(angles: Sequence[int], lanes: int) -> str:
-    """The angles of a state, and their sines and cosines."""
+    """The function that computes the angles of a state, and their sines and cosines."""
     w = Writer(lanes)
     w.line("define internal void @angles(ptr %state, ptr %base, ptr %sine, ptr %cosine) {\nentry:")
     for place, position in enumerate(angles):
         w.store(w.load("%state", 8 * lanes * position), "%base", 8 * lanes * place)
     if angles:
-        count = padded(len(angles) * lanes)
+        count = pad_to_group(len(angles) * lanes)
         w.line(f"call void @sincos_pass(ptr %base, ptr %sine, ptr %cosine, i64 {count})")
     w.line("ret void\n}")
     return w.text()
@@ -139,13 +143,13 @@ def _multiply_add(w: Writer, fused: bool, left: str, right: str, addend: str) ->
     return w.fma(left, right, addend) if fused else w.binary("fadd", w.binary("fmul", left, right), addend)
 
 
-def padded(count: int) -> int:
-    """So many angles, rounded up to what the pass for sines takes."""
+def pad_to_group(count: int) -> int:
+    """A count of angles, rounded up to a multiple of what one call of the sine function takes."""
     return count + -count % GROUP
 
 
 SPARE = 2
-"""Registers left to LLVM, for copies."""
+"""Registers that are left to LLVM for copies. Convention."""
 
 _MEMORY = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -154,7 +158,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 
 def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
-    """A function ``name(input..., output...)`` of pointers to ``[element][lane]``.
+    """Print a tape as a function ``name(input..., output...)`` of pointers to ``[element][lane]``.
 
     Outputs must not overlap inputs, except an element with itself where it is read once.
     """
@@ -214,14 +218,19 @@ def loop_module(
     lanes: int,
     host: Host,
 ) -> str:
-    """The module; see `dynid.loop.integrator.rollout` for what its entry ``run`` does.
+    """The module with its entry ``run``, which does what `dynid.loop.integrator.rollout` describes.
 
     ``void run(ptr state, ptr memory, ptr parameters, ptr samples, ptr offsets, ptr counts, ptr steps, ptr records,
-    ptr taken, ptr trace)``: offsets (i64) are the first row of every lane's samples, then that of its records, in which
-    lanes stand apart; counts are ticks, ticks per record, most Runge-Kutta steps per tick (i64); steps are nodes and
-    weights, in turn, times h, in every lane, for one step per tick, for two, and so on; taken (i64) are the steps of
-    every tick; the state and the memory end as they are after the last tick. A step's trace is state and rate of every
-    stage. A stage that is ``repeated`` has the positions of the one before.
+    ptr taken, ptr trace)`` with
+
+    - state and memory: values at the first tick on entry, after the last tick on return;
+    - offsets (i64): the first row of every lane's samples, then the first row of every lane's records;
+    - counts (i64): ticks, ticks per record, largest number of steps per tick;
+    - steps: nodes and weights, alternating, times h, in every lane, for one step per tick, for two, and so on;
+    - taken (i64, output): the number of steps of every tick;
+    - trace (output, may be null): state and rate of every stage of every step.
+
+    A stage that is ``repeated`` has the positions of the stage before.
     """
     functions = {"control": control, "fixed": parts.fixed, "exact": parts.exact, "nearby": parts.nearby}
     functions |= {"again": parts.again} if any(repeated) else {}
@@ -247,7 +256,7 @@ class _Loop:
     ) -> None:
         self._sizes, self._stages, self._lanes, self._paced = sizes, len(repeated), lanes, paced
         self._repeated = [again and bool(parts.positions.places) for again in repeated]
-        turns = padded(len(parts.angles) * lanes)
+        turns = pad_to_group(len(parts.angles) * lanes)
         self._buffers = {
             "given": sizes.sample * lanes,
             "held": sizes.held * lanes,
@@ -264,7 +273,7 @@ class _Loop:
         }
 
     def text(self) -> str:
-        """The function ``run``; sines are those of the base, which follows the state where it has turned too far."""
+        """The function ``run``; when an angle has turned too far from the base, the base is set to the state anew."""
         sizes, lanes = self._sizes, self._lanes
         return f"""
 define void @run(ptr %state, ptr %memory, ptr %parameters, ptr %samples, ptr %offsets, ptr %counts, ptr %steps,
@@ -311,9 +320,9 @@ ret void
         return f"call void @llvm.memset.p0.i64(ptr %{name}, i8 0, i64 {8 * self._buffers[name]}, i1 false)"
 
     def _step(self) -> str:
-        """One Runge-Kutta step; the first of a tick notes the record, and every one its trace, where they are wanted.
+        """One Runge-Kutta step; the first step of a recorded tick writes the record, every step its trace if wanted.
 
-        It ends before the loop's own instructions, in the block ``advance``.
+        The text ends in the block ``advance``, before the instructions of the loop itself.
         """
         lanes = self._lanes
         return f"""step:
@@ -371,7 +380,7 @@ advance:
         return "\n".join(lines)
 
     def _nodes(self) -> str:
-        """Pointers to the nodes of as many steps as this tick takes; each node's weight stands behind it."""
+        """Pointers to the nodes for the number of steps of this tick; each node's weight follows it."""
         size = 2 * self._stages * self._lanes
         lines = ["%count_less = sub i64 %count, 1", f"%table_at = mul i64 %count_less, {size}"]
         lines.append("%node0 = getelementptr inbounds double, ptr %steps, i64 %table_at")
@@ -381,7 +390,7 @@ advance:
         return "\n".join(lines)
 
     def _before(self, stage: int) -> str:
-        """The rate that leads to a stage; the first one's node is zero, so that any finite one will do."""
+        """The rate that leads to a stage; the node of the first stage is zero, so any finite rate serves."""
         return f"%rate{(stage or self._stages) - 1}"
 
     def _nearby(self, stage: int) -> str:
@@ -397,7 +406,7 @@ advance:
         return _call("move_again", [*given, f"%state{stage - 1}"]) if self._repeated[stage] else _call("move", given)
 
     def _careful(self) -> str:
-        """The step once more, with sines and cosines of every stage's own angles."""
+        """The step repeated with sines and cosines of every stage's own angles."""
         lines = []
         for stage in range(self._stages):
             here = f"%state{stage}"
@@ -422,7 +431,7 @@ def _any_beyond(name: str, limit: float, lanes: int) -> str:
 
 
 def _most_wanted(lanes: int) -> str:
-    """``%count_new``: the steps that the lane which needs most needs, from 1 to as many as there may be."""
+    """``%count_new``: the largest number of steps that a lane needs, between 1 and the largest number allowed."""
     w = Writer(1)
     most = w.load("%wanted", 0)
     for lane in range(1, lanes):

@@ -1,20 +1,22 @@
-"""The pieces of a Runge-Kutta step as tapes: what is the same for a whole run, and one evaluation of the rate.
+"""The Runge-Kutta methods, and the rate of a system split into tapes for their stages.
 
-Two things make an evaluation cheaper than the rate's own tape. What depends on the parameters alone is computed once a
-run. And sines and cosines of angles come from those at a nearby base, by polynomials of the small turn d since then:
+Three things make a stage cheaper than an evaluation of the rate's own tape. Values that depend on the parameters alone
+are computed once per run. Sines and cosines of angles come from those at a nearby *base* b, by polynomials of the small
+turn d since then:
 
     sin(b + d) = sin b + (cos b sin d + sin b (cos d - 1)),    cos(b + d) = cos b + (cos b (cos d - 1) - sin b sin d)
 
 They hold to the last bit for turns up to :data:`REACH`; every evaluation adds up the squares of its turns, so that a
-step that went beyond is known, and repeated with sines of its own.
+step with larger turns is noticed and repeated with its own sines and cosines.
 
-And where the rate of a position is another element of the state, its velocity, stages are placed as by Nystroem
-[Hairer1993, II.14]: positions follow the mean of the velocities at the step's start and at the stage,
+Finally, where the rate of a position is another element of the state, its velocity, stages are placed as in Nystroem's
+method [Hairer1993, II.14]: positions follow the mean of the velocities at the step's start and at the stage,
 
     q_i = q + node h (dq + dq_i) / 2,    dq_i = dq + node h ddq_(i-1),
 
-and a stage whose node is that of the one before keeps its positions. The order is the same; sines, inertia and all else
-that positions determine is then computed once for two stages of the fourth-order method.
+and a stage with the same node as the stage before keeps its positions (it is *repeated*). The order of the method is
+the same; sines, inertia and all other values that positions determine are then computed once for two stages of the
+fourth-order method.
 """
 
 from __future__ import annotations
@@ -30,24 +32,24 @@ from dynid.tape.operations import Operation, is_binary
 from dynid.tape.record import Recorder, evaluate
 from dynid.tape.tape import Tape
 
-__all__ = ["REACH", "RK2", "RK3", "RK4", "Evaluations", "Positions", "Scheme", "evaluations"]
+__all__ = ["REACH", "RK2", "RK3", "RK4", "Evaluations", "Positions", "Scheme", "split_rate"]
 
 REACH = 0.17
-"""Largest turn [rad] of the polynomials, which interpolate at Chebyshev's points: error below 5e-17."""
+"""Largest turn of the polynomials [rad]. Derivation: they interpolate at Chebyshev's points with errors below 5e-17."""
 _SINE = (-0.16666666666666652, 0.008333333333182215, -0.00019841267226670413, 2.7542842793224628e-06)
 _COSINE = (-0.4999999999999985, 0.041666666665004466, -0.0013888886013003886, 2.4785663965207065e-05)
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """An explicit Runge-Kutta method whose every stage needs the rate of the one before only."""
+    """An explicit Runge-Kutta method in which every stage needs the rate of the stage before only."""
 
     nodes: tuple[float, ...]
-    """Stage i is at ``state + nodes[i] h rate[i - 1]``, positions apart; the first at the state."""
+    """Stage i is at ``state + nodes[i] h rate[i - 1]``, except for positions; stage 0 is at the state itself."""
     weights: tuple[float, ...]
     """The next state is ``state + sum weights[i] h rate[i]``."""
     stable: float
-    """Step times rate of decay up to which it is stable."""
+    """Largest product of step and rate of decay for which the method is stable."""
 
     @property
     def stages(self) -> int:
@@ -56,36 +58,36 @@ class Scheme:
 
     @property
     def repeated(self) -> tuple[bool, ...]:
-        """Of each stage, whether its positions are those of the one before."""
+        """Whether each stage has the positions of the stage before."""
         return tuple(stage > 0 and self.nodes[stage] == self.nodes[stage - 1] for stage in range(self.stages))
 
     def table(self, period: float, most: int) -> NDArray[np.float64]:
-        """(most, stages, 2) nodes and weights times h where a period is one step, two, and so on."""
+        """(most, stages, 2) nodes and weights times the step h, for one step per period, two steps, and so on [s]."""
         pairs = np.array(list(zip(self.nodes, self.weights, strict=True)))
         steps: NDArray[np.float64] = period / np.arange(1, most + 1)[:, None, None] * pairs
         return steps
 
 
 RK4 = Scheme((0.0, 0.5, 0.5, 1.0), (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0), 2.78)
-"""Nystroem's, for states without velocities the classical one, of order 4."""
+"""Nystroem's method of order 4; the classical Runge-Kutta method for states without velocities. Stable to 2.78."""
 RK3 = Scheme((0.0, 1.0 / 3.0, 2.0 / 3.0), (0.25, 0.0, 0.75), 2.51)
-"""Heun's, of order 3."""
+"""Heun's method of order 3."""
 RK2 = Scheme((0.0, 0.5), (0.0, 1.0), 2.0)
 """The midpoint rule, of order 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Elements of a state whose rates are others of its elements."""
+    """Elements of a state whose rates are other elements of the state, their velocities."""
 
     places: tuple[int, ...]
-    """(d,) where they are"""
+    """(d,) indices of the positions in the state."""
     velocities: tuple[int, ...]
-    """(d,) where their rates are"""
+    """(d,) indices of their velocities in the state."""
 
     @classmethod
     def of(cls, rate: Tape) -> Positions:
-        """Those of a rate ``(state, held, parameters) -> rate``; what is a velocity is no position too."""
+        """The positions of a rate ``(state, held, parameters) -> rate``; a velocity is never a position."""
         state, elements = rate.inputs[0].size, rate.outputs[0].elements.ravel().tolist()
         pairs = [(q, v) for q, v in enumerate(elements) if 0 <= v < state and not 0 <= elements[v] < state]
         return cls(tuple(q for q, _ in pairs), tuple(v for _, v in pairs))
@@ -99,25 +101,29 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Evaluations:
-    """The tapes of `dynid.loop.integrator.machine_loop`. Sizes: s state, u held, f fixed, a angles, c kept."""
+    """A rate, split into tapes for `dynid.loop.integrator.llvm_rollout`.
+
+    Sizes: s of the state, u of the held input, f of the fixed values, a of the angles, c of the kept values.
+    """
 
     positions: Positions
-    """Of the state."""
+    """The positions and velocities in the state."""
     angles: tuple[int, ...]
-    """Elements of the state whose sines or cosines the rate needs."""
+    """(a,) elements of the state whose sines or cosines the rate needs."""
     fixed: Tape
-    """``parameters -> fixed``: once a run"""
+    """``parameters -> fixed``: values that depend on the parameters alone, once per run."""
     exact: Tape
-    """``(state, held, fixed, sine, cosine) -> rate``: sines and cosines (a,) are those of the state"""
+    """``(state, held, fixed, sine, cosine) -> rate`` with the sines and cosines (a,) of the state itself."""
     nearby: Tape
     """``(origin, before, turned, held, fixed, base, sine, cosine, node) -> {rate, turned, kept}``: the state is
-    ``origin + node before``, positions apart, sines and cosines are those of the base (a,), kept what positions tell"""
+    ``origin + node before``, except for positions; sines and cosines are those of the base (a,); ``turned`` adds up the
+    squares of the turns; ``kept`` (c,) are the values that positions determine."""
     again: Tape
-    """``(origin, before, held, fixed, kept, node) -> rate``: with the positions of an evaluation before"""
+    """``(origin, before, held, fixed, kept, node) -> rate`` with the positions of the evaluation before."""
 
 
-def evaluations(rate: Tape) -> Evaluations:
-    """The pieces of a rate ``(state, held, parameters) -> rate``."""
+def split_rate(rate: Tape) -> Evaluations:
+    """Split a rate ``(state, held, parameters) -> rate`` into tapes."""
     state, held, parameters = (entry.size for entry in rate.inputs)
     positions = Positions.of(rate)
     angles = tuple(sorted({left for _, code, left, _ in rate.steps() if code in _TURNS and 0 <= left < state}))
@@ -184,7 +190,7 @@ def _recorded(function: Callable[..., dict[str, Any]], shapes: dict[str, tuple[i
 
 
 class _Split:
-    """A rate, cut into what its parameters determine, what positions determine beside them, and the rest."""
+    """A rate, cut into values that its parameters determine, values that positions also determine, and the rest."""
 
     def __init__(self, rate: Tape, parameters: range, positions: Iterable[int]) -> None:
         self._rate, self._parameters = rate, parameters
@@ -195,7 +201,7 @@ class _Split:
         self.kept = sorted((read & self._placed) - self._fixed)
 
     def _determined(self, by: Iterable[int]) -> tuple[set[int], set[int]]:
-        """The values that some inputs determine, those included, and all that is read by others or wanted."""
+        """The values that some inputs determine, with these inputs, and the values that other steps or outputs read."""
         found, read = set(by), set(self._rate.outputs[0].elements.ravel().tolist())
         for value, code, left, right in self._rate.steps():
             operands = (left, right) if is_binary(code) else (left,)
@@ -219,7 +225,7 @@ class _Split:
         return self._wanted(values), np.array([values[place] for place in self.kept], dtype=object)
 
     def rate_again(self, state: Any, held: Any, fixed: Any, kept: Any) -> Any:
-        """(s,) rate where positions are those for which so much was kept."""
+        """(s,) rate at the positions for which values were kept."""
         values = dict(enumerate([*state, *held])) | dict(zip(self.boundary, fixed, strict=True))
         values |= dict(zip(self.kept, kept, strict=True))
         self._run((step for step in self._rate.steps() if step[0] not in self._placed), values)

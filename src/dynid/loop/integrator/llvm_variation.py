@@ -1,11 +1,11 @@
-"""The LLVM module that carries derivatives of a simulated second-order system through time.
+"""The LLVM code that carries derivatives of a simulated second-order system through time.
 
-Beside a run of rollout.py whose rate obeys ``M(q) ddq = held - bias(q, dq)``, the derivatives S of positions,
-velocities and the law's memory with respect to B parameters follow the same Runge-Kutta steps, differentiated:
+Along a run of `dynid.loop.integrator.rollout` whose rate obeys ``M(q) ddq = held - bias(q, dq)``, the derivatives S of
+positions, velocities and the law's memory with respect to B parameters follow the differentiated Runge-Kutta steps:
 
     d ddq = mobility (d held - stiffness dq - damping d dq - columns)
 
-One column of S is one parameter; several go side by side in a register.
+One column of S belongs to one parameter; several columns are computed side by side in a register.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from dynid.tape.llvm.ir import Writer, declarations
 __all__ = ["PADDING", "variation_module"]
 
 PADDING = 8
-"""Numbers of parameters are rounded up to multiples of this."""
+"""Numbers of parameters are rounded up to multiples of this. Convention: the doubles of a 512-bit register."""
 
 
 def variation_module(dof: int, memory: int, width: int, repeated: tuple[bool, ...], host: Host) -> str:
     """The module with its entry ``run``.
 
     ``void run(ptr S, ptr laws, ptr stiffness, ptr damping, ptr columns, ptr mobility, ptr counts, ptr taken, ptr steps,
-    ptr out)`` with counts = ticks, first tick, ticks per record (i64), and the steps taken in every tick (i64). S is
-    [2 n + m][width]; laws are [n + m][2 n + m], one per tick; the others come once per stage of a step; steps are
-    nodes and weights, in turn, times h, for one step per tick, for two, and so on; a record is [2 n][width]:
-    derivatives of positions, then of held inputs. A stage that is ``repeated`` has the positions of the one before.
+    ptr out)`` with counts (i64) = ticks, first tick, ticks per record, and taken (i64) = number of steps of every tick.
+    S is [2 n + m][width]; laws are [n + m][2 n + m], one per tick; stiffness, damping, columns and mobility come once
+    per stage; steps are nodes and weights, alternating, times h, for one step per tick, for two, and so on; a record is
+    [2 n][width]: derivatives of positions, then of held inputs. A stage that is ``repeated`` has the positions of the
+    stage before.
     """
     lanes = min(PADDING, 2 * host.lanes)
     parts = [
@@ -43,7 +44,7 @@ def variation_module(dof: int, memory: int, width: int, repeated: tuple[bool, ..
 
 
 class _Columns(Writer):
-    """The body of a loop over columns, a register of them at a time."""
+    """The body of a loop over columns, one register of columns at a time."""
 
     def __init__(self, lanes: int, fused: bool) -> None:
         super().__init__(lanes)
@@ -120,7 +121,7 @@ def _stage(dof: int, width: int, lanes: int, fused: bool) -> str:
 
 
 def _move(count: int, lanes: int, fused: bool) -> str:
-    """``move(x, step, rate, to)``: the stage after a step from x; positions follow the mean of both velocities."""
+    """``move(x, step, rate, to)``: the state of a stage; positions follow the mean of both velocities."""
     w = _Columns(lanes, fused)
     x, rate, to, h = w.here("%x"), w.here("%rate"), w.here("%to"), w.splat("%step", 0)
     before = w.load(x, 8 * count)
@@ -132,7 +133,7 @@ def _move(count: int, lanes: int, fused: bool) -> str:
 
 
 def _move_again(count: int, lanes: int, fused: bool) -> str:
-    """``move_again(x, step, rate, to)``: only the velocities."""
+    """``move_again(x, step, rate, to)``: the velocities of a repeated stage."""
     w = _Columns(lanes, fused)
     x, rate, to, h = w.here("%x"), w.here("%rate"), w.here("%to"), w.splat("%step", 0)
     w.store(w.multiply_add(h, w.load(rate, 8 * count), w.load(x, 8 * count)), to, 8 * count)
@@ -215,7 +216,7 @@ def _count(name: str, place: int) -> str:
 
 
 def _stages(dof: int, width: int, repeated: tuple[bool, ...]) -> str:
-    """The stages of a step and the states between them; a repeated one changes that of the stage before."""
+    """The stages of a step; a repeated stage changes the velocities of the stage before."""
     stages, state = len(repeated), "%S"
     tables = {"stiffness": dof * dof, "damping": dof * dof, "columns": dof * width, "mobility": dof * dof}
     lines = []

@@ -1,8 +1,9 @@
-"""The order of instructions where one evaluation waits for the last: those that most others wait for come first.
+"""The order of instructions for one evaluation after another: the longest chain of operations comes first.
 
-`dynid.tape.lower` keeps few values alive, which suits code that runs over many samples at once. Here the longest
-chain of operations decides; among those that can begin now, one that ends the life of values is worth :data:`RELIEF`
-cycles, as storing them would occupy the units that compute.
+`dynid.tape.lower` keeps few values alive, which suits code that runs over many samples at once. A simulation waits
+for each evaluation before the next one begins, so the longest chain of operations decides its time. Among instructions
+that can begin now, one that reads a value for the last time is preferred by :data:`RELIEF` cycles: a value that stays
+alive may have to be stored, which occupies the units that compute.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dynid.tape.lower import PER_CYCLE, Instruction
 __all__ = ["by_critical_path"]
 
 LATENCY = {"fma": 4, "fnma": 4, "mul": 3, "div": 12, "sqrt": 15}
-"""Cycles until a result can be used; 2 for all others."""
+"""Cycles until a result can be used; 2 for all others. Convention."""
 RELIEF = 10.0
+"""Cycles by which an instruction that ends the life of a value is preferred. Convention."""
 
 
 def by_critical_path(instructions: Sequence[Instruction], targets: Sequence[int]) -> list[Instruction]:
@@ -36,7 +38,7 @@ def _store(value: int, slot: int) -> Instruction:
 
 
 class _Graph:
-    """Which instruction waits for which."""
+    """The instructions as a graph: which instruction reads the result of which."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         producer = {step.result: place for place, step in enumerate(instructions)}
@@ -52,7 +54,7 @@ class _Graph:
             self._height[place] = self._wait(place) + max(above, default=0)
 
     def _wait(self, place: int) -> int:
-        """Cycles from an instruction to those that read it."""
+        """Cycles from an instruction to its readers."""
         return LATENCY.get(self._steps[place].name, 2)
 
     def order(self) -> list[int]:
