@@ -34,16 +34,16 @@ ALL = ("ols", "wls+f", "tls", "ml", "iv", "iv+f", "didim", "cloe", "clie", "ekf"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one table answers."""
+    """The robot, conditions and methods of one table."""
 
     title: str
     robot: str
     conditions: tuple[Condition, ...]
     methods: tuple[str, ...]
     runs: int = 20
-    """Logs per condition, unless --runs asks for others."""
+    """Number of logs per condition; --runs overrides it."""
     bandwidth_hz: float = 3.0
-    """Of the control law [Hz]"""
+    """Bandwidth of the control law [Hz]"""
 
 
 def questions() -> tuple[Question, ...]:
@@ -71,19 +71,19 @@ def questions() -> tuple[Question, ...]:
 
 
 def kept_file(question: Question) -> Path:
-    """Where finished trials are kept, one a line."""
+    """Path of the file with finished trials, one per line."""
     return ROOT / "out" / "guide" / f"{question.title.replace(' ', '_').replace(',', '')}.jsonl"
 
 
 def kept(question: Question) -> dict[tuple[int, int], tuple[Outcome, ...]]:
-    """(condition, seed) -> outcomes of the trials that were run before."""
+    """Outcomes of earlier trials by (condition, seed)."""
     lines = kept_file(question).read_text().splitlines() if kept_file(question).exists() else []
     rows = [row for row in map(json.loads, lines) if row["methods"] == list(question.methods)]
     return {(row["condition"], row["seed"]): tuple(Outcome(**entry) for entry in row["outcomes"]) for row in rows}
 
 
 def measured(question: Question, runs: int, jobs: int) -> dict[str, Any]:
-    """The study's numbers; trials that are not kept are run, seed after seed, so that one may stop at any time."""
+    """The numbers of the study; missing trials are run seed after seed, so that one may stop at any time."""
     setting = Setting(robot=planted_robot(zoo.get(question.robot)), bandwidth_hz=question.bandwidth_hz)
     methods = tuple(map(method, question.methods))
     done, path = kept(question), kept_file(question)
@@ -105,7 +105,7 @@ def measured(question: Question, runs: int, jobs: int) -> dict[str, Any]:
 
 
 def section(question: Question, study: dict[str, Any]) -> str:
-    """Heading, table, and what to read off it."""
+    """Heading, table, and the best methods."""
     results = {(Condition(**r["condition"]), r["method"]): r for r in study["results"]}
     rows = [
         (f"`{name}`", *(_cell(results[c, name]) for c in question.conditions), _time(results, question, name))
@@ -142,15 +142,16 @@ def _time(results: dict[tuple[Condition, str], dict[str, Any]], question: Questi
 
 
 def _best(question: Question, results: dict[tuple[Condition, str], dict[str, Any]]) -> list[str]:
-    """For each condition the methods within a fifth of the smallest torque error, quickest first."""
+    """For each condition the methods within 20 % of the smallest torque error, the fastest first."""
     lines = []
     for condition in question.conditions:
         here = {name: results[condition, name] for name in question.methods}
         sound = {n: r for n, r in here.items() if not r["refused"] and r["torque_error"] == r["torque_error"]}
-        groups = [("of all", sound), ("without simulating the loop", {n: r for n, r in sound.items() if n not in LOOP})]
+        without_loop = {n: r for n, r in sound.items() if n not in LOOP}
+        groups = [("all methods", sound), ("without simulating the loop", without_loop)]
         parts = [f"{words}: {_near(group)}" for words, group in groups if group]
         lines.append(f"- {condition.label}; " + "; ".join(parts))
-    return ["Smallest torque error, within a fifth, quickest first:", "", *lines]
+    return ["Methods within 20 % of the smallest torque error, the fastest first:", "", *lines]
 
 
 def _near(group: dict[str, dict[str, Any]]) -> str:
@@ -161,7 +162,7 @@ def _near(group: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Measure what is missing and write the page."""
+    """Run the missing trials and write the page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=0, help="logs per condition; as on the page by default")
     parser.add_argument("--jobs", type=int, default=1)

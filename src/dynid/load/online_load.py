@@ -1,8 +1,8 @@
 """A load identified on line, sample after sample, in square-root information form ([Atkeson1986] section 2.1).
 
-What is known is a triangle R with ``|R x - z|^2`` the weighted sum of all squared residuals so far. The six rows of a
-new sample are rotated into it by Householder reflections, one per unknown; no inverse is propagated. The update is
-recorded once as a straight-line program and compiled: a microsecond per sample.
+The state is a triangle R with ``|R x - z|^2`` the weighted sum of all squared residuals so far. Householder
+reflections, one per unknown, rotate the six rows of a new sample ([Atkeson1986] eq. 8) into it; no inverse is
+propagated. The update is recorded once as a straight-line program and compiled: it takes a microsecond per sample.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["OnlineLoad", "triangle_update"]
 
 Floats = NDArray[np.float64]
 REMEMBERED = 1024
-"""Samples by which the correlation of the noise in time is judged."""
+"""Number of last samples from which the correlation of the noise in time is estimated; convention."""
 START = 1e-9
-"""Diagonal of the empty triangle: next to nothing, but not a division by zero."""
+"""Diagonal of the triangle before the first sample: negligible against any sample, but not zero, to divide by."""
 
 
 class OnlineLoad:
@@ -62,11 +62,11 @@ class OnlineLoad:
         forgetting: float = 1.0,
         autocorrelation_factor: float | None = None,
     ) -> None:
-        """Start knowing nothing.
+        """Start without any knowledge of the load.
 
         Args:
             frame: Link in whose frame the load is described.
-            noise_std: (6,) standard deviations of the channels [N, N m]; one number where all count alike.
+            noise_std: (6,) standard deviations of the channels [N, N m]; one number for equal weights.
             bias: Estimate a constant wrench of the sensor with the load.
             forgetting: Weight of a sample relative to the next one: 1 forgets nothing.
             autocorrelation_factor: Growth of the variances by correlation in time, where it is known; ten or twenty
@@ -91,10 +91,10 @@ class OnlineLoad:
         self._matrices, self._wrenches = np.zeros((REMEMBERED, 6, 10)), np.zeros((REMEMBERED, 6))
 
     def update(self, matrix: Floats, wrench: Floats) -> None:
-        """Take in one sample.
+        """Add one sample.
 
         Args:
-            matrix: (6, 10) the motion's equations, `dynid.wrench_regressor`, or one of `WrenchData.matrix`.
+            matrix: (6, 10) equations of the motion, from `wrench_regressor` or a row of `WrenchData.matrix`.
             wrench: (6,) force [N] and moment [N m] on the load; both arrays contiguous floats.
         """
         self._compiled(self._state, matrix, wrench, self._scale, self._keep, self._state)
@@ -105,18 +105,18 @@ class OnlineLoad:
 
     @property
     def triangle(self) -> Floats:
-        """(k + 1, k + 1) of all weighted equations so far, the wrench in the last column."""
+        """(k + 1, k + 1) triangle of all weighted equations so far, with the wrench in the last column."""
         size = 11 + 6 * self.sensing.bias
         R = np.zeros((size, size))
         R[np.triu_indices(size)] = self._state
         return R
 
     def load(self) -> Load:
-        """The load as the samples so far show it, with its uncertainty.
+        """The load according to the samples so far, with its uncertainty.
 
         Raises:
             DataError: There is no sample yet, or one was not finite.
-            IdentifiabilityError: Not even the mass can be told yet.
+            IdentifiabilityError: The samples do not even determine the mass.
         """
         R = self.triangle
         if self.samples == 0 or not np.isfinite(R).all():
@@ -126,10 +126,10 @@ class OnlineLoad:
         spare = self.equations - np.count_nonzero(~undetermined)
         if spare < 1.0:
             raise IdentifiabilityError(
-                f"{self.samples} samples leave nothing to judge the noise by", remedy="Take in more samples first."
+                f"{self.samples} samples are too few to estimate the noise", remedy="Add more samples first."
             )
         noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
-        grown, factor = self._grown(values, covariance * noise**2, noise)
+        grown, factor = self._inflate(values, covariance * noise**2, noise)
         solution = LinearSolution(
             values=values,
             covariance=grown,
@@ -139,8 +139,8 @@ class OnlineLoad:
         )
         return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
 
-    def _grown(self, values: Floats, covariance: Floats, noise: float) -> tuple[Floats, float]:
-        """Covariance under noise correlated in time, as the samples remembered show it, and its mean growth."""
+    def _inflate(self, values: Floats, covariance: Floats, noise: float) -> tuple[Floats, float]:
+        """Covariance under noise that is correlated in time as in the last samples, and its mean growth."""
         if self.autocorrelation_factor is not None:
             return covariance * self.autocorrelation_factor, self.autocorrelation_factor
         count = min(self.samples, REMEMBERED)
@@ -164,14 +164,14 @@ def _compiled(bias: bool) -> Callable[..., Any]:
 
 
 def triangle_update(state: Any, matrix: Any, wrench: Any, scale: Any, keep: Any) -> Any:
-    """The triangle, upper part row by row, with one more sample; scalar-agnostic.
+    """The upper triangle, row by row, with one more sample; scalar-agnostic.
 
     Args:
-        state: Upper triangle of the equations so far, the wrench as last column; 66 numbers, 153 with the bias.
+        state: (66,) upper triangle of the equations so far with the wrench as last column; (153,) with the bias.
         matrix: (6, 10) equations of the new sample.
-        wrench: (6,) its wrench.
+        wrench: (6,) wrench of the new sample [N, N m].
         scale: (6,) one over the standard deviation of each channel.
-        keep: (1,) square root of the weight that older samples keep.
+        keep: (1,) square root of the weight of older samples.
     """
     size = int(np.sqrt(2 * len(state)))
     R = np.zeros((size, size), dtype=object)
