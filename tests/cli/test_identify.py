@@ -60,7 +60,7 @@ def test_terms_are_selected_and_the_end_is_the_proof(bench: Path) -> None:
     assert found["validation"]["relative_error_percent"] < 3.0
     assert (bench / "res" / "report.html").exists()
     plain = json.loads(identify(bench, "--hold-out", "30%", "--no-select", "--limit", "99", "--json").stdout)
-    assert plain["features"] == []
+    assert plain["terms"] == []
     assert plain["validation"]["relative_error_percent"] > 2.0 * found["validation"]["relative_error_percent"]
 
 

@@ -68,14 +68,14 @@ def test_masked_samples_and_gaps_are_left_out() -> None:
     assert Energy().solve(equations).values == pytest.approx(truth(equations), abs=1e-6)
 
 
-def test_features_do_work_as_well() -> None:
+def test_terms_do_work_as_well() -> None:
     run = planted_run(arm(), samples=3000)
-    feature = SmoothSign(joint=1, scale=0.5)
+    term = SmoothSign(joint=1, scale=0.5)
     effort = run.effort.copy()
     effort[:, 1] += 3.0 * np.tanh(run.dq[:, 1] / 0.5)
-    equations = build_equations(arm(), replace(run, effort=effort), terms=[feature])
+    equations = build_equations(arm(), replace(run, effort=effort), terms=[term])
     estimate = Energy().solve(equations)
-    assert estimate.names[-1] == feature.name
+    assert estimate.names[-1] == term.name
     assert estimate.values[-1] == pytest.approx(3.0, abs=1e-5)
 
 

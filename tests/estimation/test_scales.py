@@ -9,7 +9,7 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.rows import feature_torque
+from dynid.estimation.rows import torque_of_terms
 from dynid.estimation.scales import fitted_scales
 from dynid.robot import zoo
 from dynid.terms.base import Term
@@ -25,7 +25,7 @@ def test_planted_scales_come_back() -> None:
     run = planted_run(ROBOT, samples=1200, noise=0.02)
     shapes = ((SmoothSign, 0.3), (Hysteresis, 0.08), (LaggedSign, 0.1), (Stribeck, 0.4))
     planted: list[Term] = [kind(joint=j, scale=scale) for j, (kind, scale) in enumerate(shapes)]
-    effort = run.effort + feature_torque(ROBOT, planted, np.full(4, 2.0), run)
+    effort = run.effort + torque_of_terms(ROBOT, planted, np.full(4, 2.0), run)
     guesses = [replace(f, scale=f.scale * factor) for f, factor in zip(planted, (0.4, 2.0, 2.5, 0.5), strict=True)]
     equations = build_equations(ROBOT, replace(run, effort=effort), terms=[*guesses, SaturatingViscous(joint=0)])
     found = fitted_scales(equations).terms

@@ -10,7 +10,7 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.estimation.rows import feature_torque
+from dynid.estimation.rows import torque_of_terms
 from dynid.estimation.selection import ForwardSelection
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
@@ -25,15 +25,15 @@ ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
 
 def test_a_planted_term_is_kept_and_noise_is_not() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.05)
-    features = [SaturatingViscous(joint=joint) for joint in range(ROBOT.dof)]
-    planted = run.effort + feature_torque(ROBOT, features, np.ones(ROBOT.dof), run)
+    terms = [SaturatingViscous(joint=joint) for joint in range(ROBOT.dof)]
+    planted = run.effort + torque_of_terms(ROBOT, terms, np.ones(ROBOT.dof), run)
     fit = identify(ROBOT, replace(run, effort=planted), Recipe.bare(selection=ForwardSelection()))
     assert fit.selection is not None
     assert fit.selection.steps[0].candidate == "saturating viscous"
     assert fit.selection.steps[0].kept
     assert "saturating viscous" in fit.summary()
     other = planted_run(ROBOT, samples=2000, noise=0.05, motion=3, seed=9)
-    predicted = fit.torque(other) - feature_torque(ROBOT, features, np.ones(ROBOT.dof), other)
+    predicted = fit.torque(other) - torque_of_terms(ROBOT, terms, np.ones(ROBOT.dof), other)
     assert np.sqrt(np.mean((predicted - other.effort) ** 2)) < 0.06
     with pytest.raises(ArgumentError, match="has terms"):
         fit.predict(other.q, other.dq, other.ddq)
@@ -46,10 +46,10 @@ def test_nothing_is_kept_where_the_model_is_right() -> None:
 
 def test_memory_is_found() -> None:
     run = planted_run(ROBOT, samples=2000, noise=0.02)
-    features = [LaggedSign(joint=joint, scale=0.1) for joint in range(ROBOT.dof)]
-    planted = run.effort + feature_torque(ROBOT, features, np.full(ROBOT.dof, 2.0), run)
+    terms = [LaggedSign(joint=joint, scale=0.1) for joint in range(ROBOT.dof)]
+    planted = run.effort + torque_of_terms(ROBOT, terms, np.full(ROBOT.dof, 2.0), run)
     fit = identify(ROBOT, replace(run, effort=planted), Recipe.bare(selection=ForwardSelection()))
-    assert any(feature in fit.terms for feature in features)
+    assert any(term in fit.terms for term in terms)
 
 
 def test_rules_without_meaning_are_refused() -> None:

@@ -42,11 +42,11 @@ def run(seed: int) -> Experiment:
 @pytest.fixture(scope="module")
 def fit() -> Identification:
     reference = Reference(robot().parameter_vector)
-    features = [
+    terms = [
         SmoothSign(joint=0, scale=0.05),
         LoadFriction(friction=SmoothSign(joint=1, scale=0.1), reference=reference),
     ]
-    return identify(robot(), run(0), Recipe.bare(), estimator=WLS(), terms=features)
+    return identify(robot(), run(0), Recipe.bare(), estimator=WLS(), terms=terms)
 
 
 def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_whole_files_without_sense_are_bad_data(fit: Identification, tmp_path: P
         {"standard_parameters": 3},
         {"model": {"type": "Robot"}},
         {"estimate": {"type": "os"}},
-        {"features": 1},
+        {"terms": 1},
     ):
         forged = {**content, **odd}
         forged["sha256"] = hashlib.sha256(json.dumps(forged, sort_keys=True).encode()).hexdigest()

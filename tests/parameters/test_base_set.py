@@ -56,7 +56,7 @@ def test_layout_follows_the_parameter_vector():
         layout.vector(zoo.scara())
 
 
-def test_prismatic_joint_models_have_linear_units():
+def test_prismatic_terms_have_linear_units():
     layout = parameter_layout(zoo.stanford().with_terms(RotorInertia(), Viscous()))
     assert layout[layout.index("IA3")].unit == "kg"
     assert layout[layout.index("FV3")].unit == "N s/m"

@@ -147,7 +147,7 @@ def test_snapping_makes_rounded_right_angles_exact() -> None:
     assert np.count_nonzero(rounded.snapped().bodies[0].R_parent_joint) == 3
 
 
-def test_joint_models_give_their_torques() -> None:
+def test_terms_give_their_torques() -> None:
     robot = panda().with_terms(RotorInertia(0.5), Viscous(2.0), Coulomb(3.0), Offset(-1.0))
     q, dq, ddq = random_states(robot, 6)
     added = kernels.inverse_dynamics(robot, q, dq, ddq) - kernels.inverse_dynamics(panda(), q, dq, ddq)

@@ -66,7 +66,7 @@ def test_a_limit_left_out_beside_another_is_zero() -> None:
     assert robot.moving_joints[0].limits == JointLimits(lower=0.0, upper=2.0)
 
 
-def test_joint_models_stand_only_where_the_file_has_them(arm: Robot) -> None:
+def test_terms_stand_only_where_the_file_has_them(arm: Robot) -> None:
     assert [joint.terms for joint in arm.moving_joints] == [(Viscous(0.5), Coulomb(1.25)), (Coulomb(0.75),), ()]
 
 

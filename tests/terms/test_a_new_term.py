@@ -14,7 +14,7 @@ import pytest
 import dynid
 from dynid.estimation.candidates import standard_candidates
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.rows import feature_torque
+from dynid.estimation.rows import torque_of_terms
 from dynid.export.result_file import read_result, write_result
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.links.identify import identify
@@ -79,7 +79,7 @@ def test_selection_tries_it() -> None:
     run = planted_run(DRAGGED, samples=500)
     groups = standard_candidates(ROBOT, [run], Reference(ROBOT.parameter_vector))
     assert "air drag" in [group.name for group in groups]
-    planted = replace(run, effort=feature_torque(ROBOT, groups[-1].terms, np.ones(ROBOT.dof), run))
+    planted = replace(run, effort=torque_of_terms(ROBOT, groups[-1].terms, np.ones(ROBOT.dof), run))
     assert np.abs(planted.effort).max() > 0.0
 
 

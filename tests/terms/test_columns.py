@@ -9,7 +9,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.link_torques import RobotTorques
-from dynid.estimation.rows import feature_torque
+from dynid.estimation.rows import torque_of_terms
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
 from dynid.terms.base import Motion, Reference, Term
@@ -90,7 +90,7 @@ def test_planted_terms_are_found() -> None:
     planted = np.array([0.5, 0.4, 0.3, 0.2, 0.6, 0.5])
     from dataclasses import replace
 
-    run = replace(run, effort=run.effort + feature_torque(ROBOT, terms, planted, run))
+    run = replace(run, effort=run.effort + torque_of_terms(ROBOT, terms, planted, run))
     equations = build_equations(ROBOT, run, terms=terms)
     estimate = WLS().solve(equations)
     assert estimate.names[-6:] == tuple(f.name for f in terms)

@@ -10,7 +10,7 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.estimation.rows import feature_torque
+from dynid.estimation.rows import torque_of_terms
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
 from dynid.terms.base import StateTerm, Term
@@ -44,7 +44,7 @@ def test_kernels_carry_every_shape() -> None:
     values = np.linspace(0.5, 1.5, len(SHAPES))
     robot = ROBOT.with_terms(*(t.with_value(v) for t, v in zip(SHAPES, values, strict=True)), keep=True)
     assert len(dynid.parameter_layout(robot).names) == len(dynid.parameter_layout(ROBOT).names) + len(SHAPES)
-    expected = inverse_dynamics(ROBOT, run.q, run.dq, run.ddq) + feature_torque(ROBOT, SHAPES, values, run)
+    expected = inverse_dynamics(ROBOT, run.q, run.dq, run.ddq) + torque_of_terms(ROBOT, SHAPES, values, run)
     np.testing.assert_allclose(inverse_dynamics(robot, run.q, run.dq, run.ddq), expected, atol=1e-10)
 
 
@@ -56,11 +56,11 @@ def test_generated_code_carries_them() -> None:
 
 def test_an_identification_hands_its_terms_on() -> None:
     run = planted_run(ROBOT, samples=1500, noise=0.05)
-    features: list[Term] = [*(SaturatingViscous(joint=j) for j in range(ROBOT.dof)), Hysteresis(joint=0, scale=0.05)]
-    planted = run.effort + feature_torque(ROBOT, features, np.ones(len(features)), run)
-    fit = dynid.identify(ROBOT, replace(run, effort=planted), dynid.Recipe.bare(), terms=features)
+    terms: list[Term] = [*(SaturatingViscous(joint=j) for j in range(ROBOT.dof)), Hysteresis(joint=0, scale=0.05)]
+    planted = run.effort + torque_of_terms(ROBOT, terms, np.ones(len(terms)), run)
+    fit = dynid.identify(ROBOT, replace(run, effort=planted), dynid.Recipe.bare(), terms=terms)
     assert fit.terms_left_out == ("FH1(0.05)",)
-    rest = feature_torque(ROBOT, [features[-1]], fit.estimate.values[-1:], run)
+    rest = torque_of_terms(ROBOT, [terms[-1]], fit.estimate.values[-1:], run)
     mine = inverse_dynamics(fit.with_terms, run.q, run.dq, run.ddq) + rest
     np.testing.assert_allclose(mine, fit.torque(run), atol=1e-8)
     code = dynid.generate_c(fit, functions=["friction"], two_rate=False)

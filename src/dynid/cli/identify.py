@@ -123,7 +123,7 @@ def identify(
     model = with_usual_terms(robot)
     if channel_map is not None:
         model = with_coupled_motors(model, channel_map)
-    features = _spring_terms(model, springs)
+    terms = _spring_terms(model, springs)
     source = LogSource(model, channel_map, profile, cutoff, gate=check, delay=delay, band=band, dead_band=dead_band,
                        max_gap=max_gap, judge_rest=judge_rest)  # fmt: skip
     method = chosen_estimator(estimator, source, logs, law, control_rate, bool(springs))
@@ -140,7 +140,7 @@ def identify(
             if select and rule is None:
                 click.echo("terms are not selected: the simulated loop knows the robot's own terms only", err=True)
             recipe = Recipe.bare(selection=rule, band_hz=band)
-            fit = identify_links(model, used, recipe, estimator=method, terms=features)
+            fit = identify_links(model, used, recipe, estimator=method, terms=terms)
     proven = judge(fit, proof, limit=limit, trim_s=trim) if proof else None
     lost = _write_identification(run, fit, proven, proof)
     code = 0 if proven is None or proven.passed else 1

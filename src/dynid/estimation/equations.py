@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.rows import feature_torque, reduce_rows
+from dynid.estimation.rows import reduce_rows, torque_of_terms
 from dynid.information import Information, Method, reduce_samples
 from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, base_parameters
@@ -111,7 +111,7 @@ class Factors:
         ]
         torque = np.concatenate(parts) if parts else np.zeros_like(experiment.q)
         if self.terms:
-            torque = torque + feature_torque(self.robot, self.terms, values[self.base.rank :], experiment)
+            torque = torque + torque_of_terms(self.robot, self.terms, values[self.base.rank :], experiment)
         return torque
 
     def representative(self, beta: ArrayLike) -> Floats:
@@ -186,7 +186,7 @@ def build_equations(
         base: The base parameters; of every motion by default.
         terms: What acts on the torques besides links and the robot's own terms.
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
-        method: How samples are reduced without features and band; see `dynid.information`.
+        method: How samples are reduced without terms and band; see `dynid.information`.
         blocks: Into how many blocks of time each experiment is cut, for cross-validation and robust weights.
         threads: How many threads reduce.
 

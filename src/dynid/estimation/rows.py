@@ -1,4 +1,4 @@
-"""Features along the stretches of an experiment: their columns, their torque, and the reduction with them."""
+"""Terms along the stretches of an experiment: their columns, their torque, and the reduction with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.terms.base import Motion, Term
 
-__all__ = ["feature_columns", "feature_torque", "reduce_rows", "stretches"]
+__all__ = ["term_columns", "torque_of_terms", "reduce_rows", "stretches"]
 
 Floats = NDArray[np.float64]
 OVERSAMPLING = 5.0
@@ -34,17 +34,17 @@ def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, 
         yield rows, Motion(run.q[rows], run.dq[rows], run.ddq[rows], run.rate_hz)
 
 
-def feature_columns(robot: Robot, features: Sequence[Term], motion: Motion) -> list[dict[int, Floats]]:
-    """For each feature its columns on one stretch: joint index -> (N,)."""
-    return [feature.column(RobotTorques(robot), motion) for feature in features]
+def term_columns(robot: Robot, terms: Sequence[Term], motion: Motion) -> list[dict[int, Floats]]:
+    """For each term its columns on one stretch: joint index -> (N,)."""
+    return [term.column(RobotTorques(robot), motion) for term in terms]
 
 
-def feature_torque(robot: Robot, features: Sequence[Term], values: Floats, run: Experiment) -> Floats:
-    """(N, n) torque of features with parameters (k,) along an experiment [N m or N]."""
+def torque_of_terms(robot: Robot, terms: Sequence[Term], values: Floats, run: Experiment) -> Floats:
+    """(N, n) torque of terms with parameters (k,) along an experiment [N m or N]."""
     torque = np.zeros(run.q.shape)
-    for rows, motion in stretches(run, memory=any(feature.has_memory for feature in features)):
-        for feature, value in zip(features, values, strict=True):
-            for joint, column in feature.column(RobotTorques(robot), motion).items():
+    for rows, motion in stretches(run, memory=any(term.has_memory for term in terms)):
+        for term, value in zip(terms, values, strict=True):
+            for joint, column in term.column(RobotTorques(robot), motion).items():
                 torque[rows, joint] += value * column
     return torque
 
@@ -52,36 +52,36 @@ def feature_torque(robot: Robot, features: Sequence[Term], values: Floats, run: 
 def reduce_rows(
     robot: Robot,
     base: BaseParameters,
-    features: Sequence[Term],
+    terms: Sequence[Term],
     run: Experiment,
     blocks: NDArray[np.int64],
     band_hz: float | None,
 ) -> Information:
-    """The information of base columns and features; column ``p + k`` stands for feature k, p parameters of the robot.
+    """The information of base columns and terms; column ``p + k`` stands for term k, p parameters of the robot.
 
     Args:
         robot: Geometry and terms.
         base: The base parameters.
-        features: What else acts on the torques.
+        terms: What else acts on the torques.
         run: The experiment.
         blocks: (N,) number of the block of time of each sample.
         band_hz: Upper end of the band in which torques are to be explained [Hz]; None for no filter.
     """
-    names = [(type(feature).__qualname__, feature.name) for feature in features]
+    names = [(type(term).__qualname__, term.name) for term in terms]
     extension = Extension(
         key=repr((names, band_hz)),
-        further=_further_columns(robot, features, run),
+        further=_further_columns(robot, terms, run),
         low_pass=None if band_hz is None else partial(_low_pass, rate_hz=run.rate_hz, band_hz=band_hz),
         step=1 if band_hz is None else _step(run.rate_hz, band_hz),
     )
     return reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
 
 
-def _further_columns(robot: Robot, features: Sequence[Term], run: Experiment) -> tuple[dict[int, Floats], ...]:
-    """For each feature its columns along the whole run: joint index -> (N,)."""
-    whole: tuple[dict[int, Floats], ...] = tuple({} for _ in features)
-    for rows, motion in stretches(run, memory=any(feature.has_memory for feature in features)):
-        for place, columns in zip(whole, feature_columns(robot, features, motion), strict=True):
+def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> tuple[dict[int, Floats], ...]:
+    """For each term its columns along the whole run: joint index -> (N,)."""
+    whole: tuple[dict[int, Floats], ...] = tuple({} for _ in terms)
+    for rows, motion in stretches(run, memory=any(term.has_memory for term in terms)):
+        for place, columns in zip(whole, term_columns(robot, terms, motion), strict=True):
             for joint, column in columns.items():
                 place.setdefault(joint, np.zeros(run.samples))[rows] = column
     return whole

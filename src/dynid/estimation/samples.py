@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples
-from dynid.estimation.rows import feature_columns, stretches
+from dynid.estimation.rows import stretches, term_columns
 from dynid.information.triangular import append_rows
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
@@ -62,7 +62,7 @@ def sample_blocks(equations: Samples, size: int = BLOCK) -> Iterator[SampleBlock
         )
     for run in equations.experiments:
         for rows, motion in stretches(run):
-            extra = feature_columns(equations.robot, equations.terms, motion)
+            extra = term_columns(equations.robot, equations.terms, motion)
             for start in range(0, len(motion.q), size):
                 here = slice(start, start + size)
                 states = (motion.q[here], motion.dq[here], motion.ddq[here])

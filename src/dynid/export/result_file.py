@@ -66,9 +66,9 @@ class SavedResult:
         types = _types()
         robot = from_plain(self.content["model"], types)
         estimate = from_plain(self.content["estimate"], types)
-        features = from_plain(self.content["features"], types)
+        terms = from_plain(self.content["terms"], types)
         base = base_parameters(robot)
-        if (*base.names, *(feature.name for feature in features)) != tuple(estimate.names):
+        if (*base.names, *(term.name for term in terms)) != tuple(estimate.names):
             raise DataError(
                 "the base parameters of the result are not those of its robot", remedy="Run dynid identify again."
             )
@@ -81,7 +81,7 @@ class SavedResult:
                 parts=(),
             ),
             blocks=(),
-            terms=features,
+            terms=terms,
             band_hz=self.content["band_hz"],
         )  # fmt: skip
         fit = Identification(equations=equations, estimate=estimate, standard=self.standard)
@@ -146,7 +146,7 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
                 estimate.values.tolist(),
                 stderr,
                 estimate.units,
-                (*base.expressions, *(feature.name for feature in fit.terms)),
+                (*base.expressions, *(term.name for term in fit.terms)),
                 estimate.undetermined.tolist(),
                 strict=True,
             )
@@ -159,7 +159,7 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
         "validation": None if check is None else check.to_json(),
         "band_hz": fit.equations.band_hz,
         "model": to_plain(replace(fit.robot, source=None), types),  # the equations need no description file
-        "features": to_plain(fit.terms, types),
+        "terms": to_plain(fit.terms, types),
         "estimate": to_plain(estimate, types),
     }
 

@@ -18,7 +18,7 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lifted_parameters
 from dynid.estimation.physical.prior import term_signs
-from dynid.estimation.rows import feature_torque
+from dynid.estimation.rows import torque_of_terms
 from dynid.estimation.selection import ForwardSelection, Selection
 from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.couplings import with_coupled_motors
@@ -177,7 +177,7 @@ class Identification:
         whole = self.robot.with_parameters(self.standard)
         rigid = inverse_dynamics(whole, experiment.q, experiment.dq, experiment.ddq)
         values = self.estimate.values[self.base.rank :]
-        return rigid + feature_torque(self.robot, self.terms, values, experiment)
+        return rigid + torque_of_terms(self.robot, self.terms, values, experiment)
 
     @cached_property
     def training_error(self) -> Floats:

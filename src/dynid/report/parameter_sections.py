@@ -79,8 +79,8 @@ class Parameters(Section):
 
     def _found(self) -> Rows:
         estimate, base = self.fit.estimate, self.fit.base
-        features = [feature.name for feature in self.fit.terms]
-        prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(features))])
+        terms = [term.name for term in self.fit.terms]
+        prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(terms))])
         rows = [
             (name, float(value), float(low), float(high), float(before), unit, mark, expression)
             for name, value, (low, high), before, unit, mark, expression in zip(
@@ -90,7 +90,7 @@ class Parameters(Section):
                 prior,
                 estimate.units,
                 base_marks(self.fit),
-                (*base.expressions, *features),
+                (*base.expressions, *terms),
                 strict=True,
             )
         ]

@@ -31,7 +31,7 @@ class Acting:
     """Parameters that act on each joint"""
     size: int
     """b"""
-    joint_models: NDArray[np.bool_]
+    of_terms: NDArray[np.bool_]
     """(K,) which pairs are of terms, not of links"""
     dry: NDArray[np.bool_]
     """(n,) joints with dry friction"""
@@ -84,16 +84,16 @@ def acting(arm: Arm) -> Acting:
     tape = arm.motion_columns()
     pairs = tape.sparsity("output")
     elements = tape.output("output").elements[pairs].tolist()
-    joint_models = (np.array(arm.columns) >= 10 * arm.robot.dof)[np.nonzero(pairs)[1]]
+    of_terms = (np.array(arm.columns) >= 10 * arm.robot.dof)[np.nonzero(pairs)[1]]
     recorder = Recorder()
     value = replay(tape, recorder, np.concatenate([recorder.input(x.name, x.shape) for x in tape.inputs]))
     rows: Any = np.full(len(elements), 0.0, dtype=object)
-    for k in np.flatnonzero(~joint_models).tolist():
+    for k in np.flatnonzero(~of_terms).tolist():
         rows[k] = value(elements[k])
     return Acting(
         tuple(np.flatnonzero(mine) for mine in pairs),
         pairs.shape[1],
-        joint_models,
+        of_terms,
         dry_joints(arm.robot),
         compile_tape(recorder.tape({"output": rows})),
         compile_tape(tape.select({"output": pairs})),

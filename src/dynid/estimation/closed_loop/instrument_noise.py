@@ -93,12 +93,12 @@ def motion_slope(
     sizes = [8 * run.ticks // run.every * run.loop.dof * beta.size for run in runs.runs]
     if max(sizes) > LARGEST:
         return None
-    joint_models = beta - links_only(runs.equations, beta)
+    of_terms = beta - links_only(runs.equations, beta)
     total = np.zeros((beta.size, beta.size))
     for number, run in enumerate(runs.runs):
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # derivatives of an unstable loop grow without bound
-                D = _derivatives(run, beta, joint_models)
+                D = _derivatives(run, beta, of_terms)
         except EstimationError:
             return None
         if not float(np.abs(D).max(initial=0.0)) < BOUNDLESS:
@@ -110,12 +110,12 @@ def motion_slope(
     return total
 
 
-def _derivatives(run: LoopRun, beta: Floats, joint_models: Floats) -> Floats:
+def _derivatives(run: LoopRun, beta: Floats, of_terms: Floats) -> Floats:
     """(N, n, b) of the terms' torques with respect to the parameters, through the simulated motion."""
     along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
     flat = along.q_slopes.reshape(len(along.q_slopes), -1)
     rates = two_differences(flat, run.loop.reference.rate_hz / run.every, ACCURACY)
-    slopes = torque_slopes(run.simulator.arm, along.q, along.dq, along.ddq, joint_models)
+    slopes = torque_slopes(run.simulator.arm, along.q, along.dq, along.ddq, of_terms)
     motions = (along.q_slopes, *(rate.reshape(along.q_slopes.shape) for rate in rates))
     return run.filtered(sum((A @ x for A, x in zip(slopes, motions, strict=True)), np.zeros(along.q_slopes.shape)))
 

@@ -124,7 +124,7 @@ def mixed_block(
     wide = run.acting_rows(motion, block.wide)
     exact = wide[block.inner]
     if states is None:
-        mixed = np.where(run.acting.joint_models, exact, Y)
+        mixed = np.where(run.acting.of_terms, exact, Y)
     else:
         mixed = at_links(run, states, block.rows)
         np.add(Y, np.subtract(exact, mixed, out=mixed), out=mixed)

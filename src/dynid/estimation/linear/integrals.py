@@ -11,7 +11,7 @@ from scipy.interpolate import make_interp_spline
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples
-from dynid.estimation.rows import feature_columns, stretches
+from dynid.estimation.rows import stretches, term_columns
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
@@ -87,7 +87,7 @@ def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]
         length = max(1, round(interval_s * run.rate_hz))
         portion = max(1, SAMPLES // length) * length
         for rows, motion in stretches(run):
-            extra = feature_columns(equations.robot, equations.terms, motion)
+            extra = term_columns(equations.robot, equations.terms, motion)
             last = (len(motion.q) - 1) // length * length
             parts = []
             for start in range(0, last, portion):
