@@ -1,6 +1,6 @@
 """Kinetic and potential energy, linear in the link parameters.
 
-Equation numbers: [GautierKhalil1990] eqs. 5-7; the same model is [GautierKhalil1992] eqs. 1-10.
+[GautierKhalil1990] eqs. (2), (3), (7), (8); [GautierKhalil1992] eqs. (4), (6) calls the row ``h``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["energy_rows", "kinetic_energy_row", "potential_energy_row"]
 
 
 def kinetic_energy_row(robot: Robot, q: Array, dq: Array) -> Array:
-    """Kinetic energy [J] per unit of each link parameter (10 n,).
+    """Kinetic energy [J] per unit of each link parameter (10 n,), [GautierKhalil1990] eqs. (2), (7).
 
     Args:
         robot: Geometry.
@@ -31,7 +31,10 @@ def kinetic_energy_row(robot: Robot, q: Array, dq: Array) -> Array:
 
 
 def potential_energy_row(robot: Robot, q: Array) -> Array:
-    """Potential energy [J] per unit of each link parameter (10 n,); zero at the origin of the root frame."""
+    """Potential energy [J] per unit of each link parameter (10 n,), zero at the origin of the root frame.
+
+    [GautierKhalil1990] eqs. (3), (8); in the root frame it begins with (A12).
+    """
     rows = []
     for R_base_body, p in body_poses(robot, q):
         first_moment = -(R_base_body.T @ robot.gravity)
@@ -40,5 +43,5 @@ def potential_energy_row(robot: Robot, q: Array) -> Array:
 
 
 def energy_rows(robot: Robot, q: Array, dq: Array) -> Array:
-    """Total energy [J] per unit of each link parameter (10 n,), [GautierKhalil1990] eq. (7)."""
-    return kinetic_energy_row(robot, q, dq) + potential_energy_row(robot, q)
+    """Total energy [J] per unit of each link parameter (10 n,)."""
+    return kinetic_energy_row(robot, q, dq) + potential_energy_row(robot, q)  # [GautierKhalil1992] eqs. (4), (6)

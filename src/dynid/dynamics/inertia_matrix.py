@@ -1,6 +1,6 @@
 """Inertia matrix and gravity torque from composite bodies, velocity torque, forward dynamics.
 
-Equation numbers: [Izaguirre1992] eqs. 9-24.
+[Izaguirre1992] eqs. (9)-(20): compound links, their inertia and gravity coefficients, velocity terms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Composite = tuple[Any, Array, Array]
 
 
 def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
-    """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] eqs. 12-17).
+    """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] eqs. (15)-(17)).
 
     A body is carried to its parent's frame in three cheap steps: along the joint axis (which the joint angle leaves
     alone), around it, and across to the parent's origin.
@@ -42,12 +42,15 @@ def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
         carried = _turned(body, q[j], _moved(composites[j], body.axis * arm.along))
         mass, h, tensor = _moved(_placed(body.R_parent_joint, carried), arm.across)
         onto = composites[body.parent]
-        composites[body.parent] = (onto[0] + mass, onto[1] + h, onto[2] + tensor)
+        composites[body.parent] = (onto[0] + mass, onto[1] + h, onto[2] + tensor)  # [Izaguirre1992] eqs. (15), (16)
     return composites
 
 
 def _moved(composite: Composite, p: Array) -> Composite:
-    """The same body about an origin from which the old one is at p (3,): (17), written out so that zeros vanish."""
+    """The same body about an origin from which the old one is at p (3,), written out so that zeros vanish.
+
+    [Izaguirre1992] eqs. (15), (17) without the rotation.
+    """
     mass, h, tensor = composite
     moved: Any = np.array(tensor, dtype=object)
     for a in range(3):
@@ -98,7 +101,7 @@ def _own(theta: Array) -> Composite:
 
 
 def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
-    """Inertia matrix M(q) (n, n), rotor inertias and couplings included ([Izaguirre1992] eqs. 9-11)."""
+    """Inertia matrix M(q) (n, n), rotor inertias and couplings included ([Izaguirre1992] eqs. (9), (11))."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
     for j, (mass, h, tensor) in enumerate(composite_bodies(robot, theta, q)):
         body = robot.bodies[j]
@@ -113,7 +116,7 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
             force = body.R_parent_joint @ (turn @ force)
             moment = body.R_parent_joint @ (turn @ moment) + cross(arm.across, force)
             i, body = body.parent, robot.bodies[body.parent]
-            M[i, j] = M[j, i] = body.axis @ (force if body.prismatic else moment)
+            M[i, j] = M[j, i] = body.axis @ (force if body.prismatic else moment)  # [Izaguirre1992] eq. (9)
     return _with_motor_inertia(robot, theta, M)
 
 
@@ -131,7 +134,7 @@ def _with_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
 
 
 def gravity_torque(robot: Robot, theta: Array, q: Array) -> Array:
-    """Torque that holds the links against gravity (n,) ([Izaguirre1992] eq. 17)."""
+    """Torque that holds the links against gravity (n,) ([Izaguirre1992] eq. (13))."""
     torque = []
     directions: list[Array] = []
     for j, body in enumerate(robot.bodies):
@@ -140,12 +143,12 @@ def gravity_torque(robot: Robot, theta: Array, q: Array) -> Array:
     for j, (mass, h, _) in enumerate(composite_bodies(robot, theta, q)):
         body = robot.bodies[j]
         wrench = directions[j] * mass if body.prismatic else cross(h, directions[j])
-        torque.append(-(body.axis @ wrench))
+        torque.append(-(body.axis @ wrench))  # [Izaguirre1992] eqs. (5), (13)
     return np.array(torque)
 
 
 def velocity_torque(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
-    """Coriolis and centrifugal torque of the links (n,): eqs. 18-24 without acceleration and gravity."""
+    """Coriolis and centrifugal torque of the links (n,): [Izaguirre1992] eqs. (18)-(24)."""
     return backward_pass(robot, theta, q, _velocity_motions(robot, q, dq))
 
 
@@ -162,7 +165,7 @@ class _Run(NamedTuple):
 
 
 def _velocity_motions(robot: Robot, q: Array, dq: Array) -> list[BodyMotion]:
-    """Forward recursion of the velocities alone, (18)-(20)."""
+    """Forward recursion of the velocities alone ([Izaguirre1992] eqs. (18)-(20))."""
     nothing = np.zeros(3)
     base = BodyMotion(np.eye(3), nothing, nothing, nothing, np.zeros((3, 3)))
     motions: list[BodyMotion] = []
@@ -175,10 +178,10 @@ def _velocity_motions(robot: Robot, q: Array, dq: Array) -> list[BodyMotion]:
         w = whole.T @ (run.placement.T @ run.before.angular_velocity)
         dw = whole.T @ (run.placement.T @ run.before.angular_acceleration)
         if not body.prismatic:
-            dw, w = dw + cross(w, u * run.rate), w + u * run.rate  # (19), (18)
+            dw, w = dw + cross(w, u * run.rate), w + u * run.rate  # [Izaguirre1992] eqs. (19), (18)
         field = spin(w, dw)
         a = body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)
-        a = turn.T @ a + (field @ u) * arm.along  # (20)
+        a = turn.T @ a + (field @ u) * arm.along  # [Izaguirre1992] eq. (20)
         motions.append(BodyMotion(turn, w, dw, a + cross(w, u * (2.0 * dq[j])) if body.prismatic else a, field))
         runs.append(run)
     return motions

@@ -1,4 +1,4 @@
-"""Joint torques of a motion by the recursive Newton-Euler method ([Izaguirre1992] eqs. 18-24)."""
+"""Joint torques of a motion by the recursive Newton-Euler method ([Izaguirre1992] eqs. (18)-(24))."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion
     for j in reversed(range(count)):
         body, motion = robot.bodies[j], motions[j]
         own = body_wrench(theta[10 * j : 10 * j + 10], *motion[1:])
-        force, moment = forces[j] + own[0], moments[j] + own[1]  # (21)-(22)
-        torque[j] = body.axis @ (force if body.prismatic else moment)  # (23)-(24)
+        force, moment = forces[j] + own[0], moments[j] + own[1]  # [Atkeson1986] eq. (12)
+        torque[j] = body.axis @ (force if body.prismatic else moment)  # [Atkeson1986] eq. (17)
         if body.parent >= 0:
             arm = lever(body, q[j])
             moment = moment + cross(body.axis * arm.along, force)
-            force = body.R_parent_joint @ (motion.R_joint_body @ force)
-            moment = body.R_parent_joint @ (motion.R_joint_body @ moment) + cross(arm.across, force)
+            force = body.R_parent_joint @ (motion.R_joint_body @ force)  # [Izaguirre1992] eq. (23)
+            moment = body.R_parent_joint @ (motion.R_joint_body @ moment)
+            moment = moment + cross(arm.across, force)  # [Izaguirre1992] eq. (24), [Atkeson1986] eq. (13)
             forces[body.parent] = forces[body.parent] + force
             moments[body.parent] = moments[body.parent] + moment
     return np.array(torque)

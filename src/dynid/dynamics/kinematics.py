@@ -1,8 +1,8 @@
 """Forward pass: how every body moves when the joints do.
 
 Quantities of body j are expressed in its own frame, at its own origin. The acceleration carries ``-g`` (the base
-accelerates upwards), so that gravity needs no term of its own (Luh, Walker and Paul). Equation numbers: [Izaguirre1992]
-(18)-(20), [Atkeson1986] (12)-(14).
+accelerates upwards), so that gravity needs no term of its own (Luh, Walker and Paul). The recursion is that of
+[Izaguirre1992] eqs. (18)-(20) with the joint accelerations added.
 
 Two arrangements keep the recorded programs short: a rotation is applied as placement, then joint angle; and the part of
 the lever arm that lies along the joint axis is accounted for after the rotation, where it meets zeros.
@@ -74,7 +74,7 @@ def joint_rotation(body: Body, q: Any) -> Array:
 
 
 def spin(w: Array, dw: Array) -> Array:
-    """``[dw x] + [w x]^2`` (3, 3), [Izaguirre1992] (20)."""
+    """``[dw x] + [w x]^2`` (3, 3): the matrix U of [Izaguirre1992] eq. (20)."""
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(
@@ -108,12 +108,13 @@ def body_motions(robot: Robot, q: Array, dq: Array, ddq: Array, gravity: Array |
 
 def _next_motion(body: Body, before: BodyMotion, q: Any, dq: Any, ddq: Any) -> BodyMotion:
     turn, arm, u = joint_rotation(body, q), lever(body, q), body.axis
-    w = turn.T @ (body.R_parent_joint.T @ before.angular_velocity)  # (18)
-    dw = turn.T @ (body.R_parent_joint.T @ before.angular_acceleration)  # (19)
+    w = turn.T @ (body.R_parent_joint.T @ before.angular_velocity)
+    dw = turn.T @ (body.R_parent_joint.T @ before.angular_acceleration)
     if not body.prismatic:
-        dw = dw + u * ddq + cross(w, u * dq)
-        w = w + u * dq
-    field = spin(w, dw)  # (20)
+        dw = dw + u * ddq + cross(w, u * dq)  # [Izaguirre1992] eq. (19)
+        w = w + u * dq  # [Izaguirre1992] eq. (18)
+    field = spin(w, dw)
+    # [Izaguirre1992] eq. (20), the lever split at the joint axis
     a = turn.T @ (body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)) + (field @ u) * arm.along
     if body.prismatic:
         a = a + u * ddq + cross(w, u * (2.0 * dq))

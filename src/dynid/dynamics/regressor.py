@@ -1,8 +1,8 @@
 """Torque and momentum as matrices times parameters.
 
 The twists of all joints that carry a body are brought forward into the body's frame; the rows of the regressor are
-then their products with the body's own wrench matrix: ``Y_ij = J_ij^T A_j`` (the transpose of [Atkeson1986] eqs. 15-17,
-and cheaper).
+then their products with the body's own wrench matrix: ``Y_ij = J_ij^T A_j``. [Atkeson1986] eqs. (15)-(17) carry the
+matrices ``A_j`` backwards instead, which gives the same rows and costs more.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def _project(robot: Robot, twists: list[dict[int, tuple[Array, Array]]], wrenche
     Y: Any = np.full((robot.dof, 10 * robot.dof + extra), 0.0, dtype=object)
     for j, (twist, wrench) in enumerate(zip(twists, wrenches, strict=True)):
         for i, (linear, angular) in twist.items():
+            # [Atkeson1986] eqs. (15), (17)
             Y[i, 10 * j : 10 * j + 10] = np.concatenate([linear, angular]) @ wrench
     return np.asarray(Y)
 

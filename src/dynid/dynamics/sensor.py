@@ -1,4 +1,4 @@
-"""The wrench that a force and torque sensor on the robot measures of the body beyond it ([Atkeson1986] eqs. 1-9)."""
+"""The wrench that a force and torque sensor measures of the body beyond it ([Atkeson1986] eqs. (1)-(8))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Force and moment of one rigid body, linear in its ten parameters ([Atkeson1986] eq. 8).
+"""Force and moment of one rigid body, linear in its ten parameters ([Atkeson1986] eqs. (4), (7), (8)).
 
 Parameters in the order ``XX XY XZ YY YZ ZZ MX MY MZ M``, about the origin of the body frame; wrench rows: force, then
 moment about the same origin, both in the body frame.
@@ -16,13 +16,13 @@ __all__ = ["body_momentum_regressor", "body_wrench", "body_wrench_regressor", "t
 
 
 def tensor_times(v: Array) -> Array:
-    """Matrix (3, 6) with ``tensor_times(v) @ (XX, XY, XZ, YY, YZ, ZZ) == J @ v`` ([Atkeson1986] eq. 6)."""
+    """Matrix (3, 6) with ``tensor_times(v) @ (XX, XY, XZ, YY, YZ, ZZ) == J @ v`` (``[. v]``, [Atkeson1986] eq. (8))."""
     x, y, z = v
     return np.array([[x, y, z, 0.0, 0.0, 0.0], [0.0, x, 0.0, y, z, 0.0], [0.0, 0.0, x, 0.0, y, z]])
 
 
 def _euler_columns(w: Array, dw: Array, spin: Array) -> Array:
-    """``J dw + w x J w`` as (3, 6) on XX XY XZ YY YZ ZZ ([Lin1995] eqs. 26-28), sharing the entries of `spin`."""
+    """``J dw + w x J w`` as (3, 6) on XX XY XZ YY YZ ZZ ([Lin1995] eqs. (26)-(28)), sharing the entries of `spin`."""
     square, xy, xz, yz = w * w, w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(
         [
@@ -42,8 +42,8 @@ def body_wrench_regressor(w: Array, dw: Array, a: Array, spin: Array) -> Array:
         a: (3,) acceleration of the origin minus gravity [m/s^2].
         spin: (3, 3) ``[dw x] + [w x]^2``.
     """
-    force = np.hstack([np.zeros((3, 6)), spin, a[:, None]])
-    moment = np.hstack([_euler_columns(w, dw, spin), -skew(a), np.zeros((3, 1))])
+    force = np.hstack([np.zeros((3, 6)), spin, a[:, None]])  # [Atkeson1986] eq. (4)
+    moment = np.hstack([_euler_columns(w, dw, spin), -skew(a), np.zeros((3, 1))])  # [Atkeson1986] eq. (7)
     return np.vstack([force, moment])
 
 
@@ -54,17 +54,17 @@ def body_wrench(theta: Array, w: Array, dw: Array, a: Array, spin: Array) -> tup
     """
     xx, xy, xz, yy, yz, zz = theta[:6]
     h, m = theta[6:9], theta[9]
-    force = a * m + spin @ h
+    force = a * m + spin @ h  # [Izaguirre1992] eq. (21)
     square = w * w  # not from the diagonal of spin, which need not be computed in full
     x, y, z = _principal_moment(xx, yy, zz, w, dw, spin)
-    moment = np.array(
+    moment = np.array(  # [Izaguirre1992] eq. (22)
         [
             x - xy * spin[2, 0] + xz * spin[1, 0] + yz * (square[1] - square[2]),
             y + xy * spin[2, 1] + xz * (square[2] - square[0]) - yz * spin[0, 1],
             z + xy * (square[0] - square[1]) - xz * spin[1, 2] + yz * spin[0, 2],
         ]
     )
-    return force, moment + cross(h, a)
+    return force, moment + cross(h, a)  # the third term of [Izaguirre1992] eq. (24)
 
 
 def _principal_moment(xx: Any, yy: Any, zz: Any, w: Array, dw: Array, spin: Array) -> tuple[Any, Any, Any]:

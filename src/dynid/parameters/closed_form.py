@@ -1,8 +1,8 @@
 """Base parameters in closed form, from the geometry alone ([GautierKhalil1990]).
 
 One sweep from the last link to the first moves onto the link before what the joint between cannot tell apart: of a
-revolute joint ``YY MZ M`` (15), of a prismatic one the whole tensor (16), and between the joints r and s some first
-moments more (19), (20). The conditions are the complete ones (see `dynid.parameters.chain`); coefficients are
+revolute joint ``YY MZ M`` (eq. 15), of a prismatic one the whole tensor (eq. 16), and between the joints r and s some
+first moments more (eqs. 19, 20). The conditions are the complete ones (see `dynid.parameters.chain`); coefficients are
 polynomials in the robot's own geometric symbols. Rotor inertias are put where they cannot be told from link parameters
 before the sweep begins.
 """
@@ -51,7 +51,7 @@ def closed_form(
             parameter = layout[layout.index(name)]
             target = models[name] if name in models else links[parameter.number - 1][_position(parameter.symbol)]
             _add(target, {rotor: _ONE}, coefficient)
-    for j in reversed(range(len(links))):
+    for j in reversed(range(len(links))):  # [GautierKhalil1990] section V, steps 2 and 3
         before = links[j - 1] if j else [{} for _ in range(10)]
         _regroup(chain, table[j], j, links[j], before)
     kept = {f"{INERTIAL_SYMBOLS[k]}{j + 1}": links[j][k] for j in range(len(links)) for k in _kept(chain, j)}
@@ -100,7 +100,7 @@ def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: l
 
 
 def _regroup_revolute(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
-    """Equation (15)."""
+    """Regroup ``YY MZ M`` of a revolute joint: [GautierKhalil1990] eq. (15)."""
     d, r, c, s = row.d, row.r, row.cos_alpha, row.sin_alpha
     yy, mz, m = dict(link[YY]), dict(link[MZ]), dict(link[M])
     _add(link[XX], yy, -1.0)
@@ -125,13 +125,13 @@ _ZERO = Polynomial()
 
 
 def _rotation(row: DHSymbols) -> list[list[Polynomial]]:
-    """Orientation of frame j in frame j - 1 (A7, transposed)."""
+    """Orientation of frame j in frame j - 1: the transpose of [GautierKhalil1990] eq. (A7)."""
     ca, sa, ct, st = row.cos_alpha, row.sin_alpha, row.cos_theta, row.sin_theta
     return [[ct, -st, _ZERO], [ca * st, ca * ct, -sa], [sa * st, sa * ct, ca]]
 
 
 def _move_tensor(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
-    """Equations (16), (17): a prismatic joint does not turn, so both links share the tensor."""
+    """A prismatic joint does not turn, so both links share the tensor: [GautierKhalil1990] eqs. (16), (17)."""
     A = _rotation(row)
     for i in range(3):
         for k in range(i, 3):
@@ -141,7 +141,10 @@ def _move_tensor(row: DHSymbols, link: list[Linear], before: list[Linear]) -> No
 
 
 def _move_first_moments(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
-    """Equations (19), (20) for any twist: ``MX MY`` of a link that slides along r's axis, carried over at r_j = 0."""
+    """Move ``MX MY`` of a link that slides along r's axis, at r_j = 0.
+
+    [GautierKhalil1990] eqs. (19) and (20) are the twists of 0 and 90 degrees; here any twist will do.
+    """
     A, d = _rotation(row), row.d
     for a, source in ((0, link[MX]), (1, link[MY])):
         x, y, z = A[0][a], A[1][a], A[2][a]

@@ -22,14 +22,14 @@ _SYMMETRIC[range(6), _UPPER[0], _UPPER[1]] = _SYMMETRIC[range(6), _UPPER[1], _UP
 def transport(R: Floats, p: Floats) -> Floats:
     """Matrix (10, 10) from a body's parameters in its frame to those in a frame where it has pose R (3, 3), p (3,).
 
-    The transpose of lambda in [GautierKhalil1990] eq. (A2), for any pose.
+    The transpose of lambda in [GautierKhalil1990] eq. (A2), for any pose instead of a modified DH row.
     """
     P = skew(p)
     H = np.tensordot(R.T, _CROSS, axes=1)  # [h x] of the turned unit first moments
     S = np.zeros((10, 10))
-    S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *_UPPER].T
-    S[:6, 6:9] = -(P @ H + H @ P)[:, *_UPPER].T
-    S[:6, 9] = -(P @ P)[_UPPER]
+    S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *_UPPER].T  # [GautierKhalil1990] eq. (A3)
+    S[:6, 6:9] = -(P @ H + H @ P)[:, *_UPPER].T  # [GautierKhalil1990] eq. (A4)
+    S[:6, 9] = -(P @ P)[_UPPER]  # [GautierKhalil1990] eq. (A5)
     S[6:9, 6:9], S[6:9, 9], S[9, 9] = R, p, 1.0
     return S
 
@@ -42,7 +42,14 @@ def kinetic_row(twist: Floats) -> Floats:
 def mixed_kinetic_matrix(twist: Floats) -> Floats:
     """Matrix (10, 6) that gives, for a second twist, the part of the energy row that is bilinear in the two."""
     x, y, z = twist[:3]
-    about = [[x, 0, 0], [y, x, 0], [z, 0, x], [0, y, 0], [0, z, y], [0, 0, z]]  # ([Atkeson1986] eq. 6), transposed
+    about = [
+        [x, 0, 0],
+        [y, x, 0],
+        [z, 0, x],
+        [0, y, 0],
+        [0, z, y],
+        [0, 0, z],
+    ]  # ``[. w]`` of [Atkeson1986] eq. (8), transposed
     W, V = skew(twist[:3]), skew(twist[3:])
     matrix = np.zeros((10, 6))
     matrix[:6, :3] = about

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
-"""The ten parameters of a body about its frame's origin ([GautierKhalil1990] eq. 1)."""
+"""The ten parameters of a body about its frame's origin ([GautierKhalil1990] eq. (1))."""
 
 INERTIAL_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 

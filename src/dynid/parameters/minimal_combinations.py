@@ -120,6 +120,7 @@ def _composite(chain: Chain, j: int, beyond: _Composite | None, size: int) -> _C
     T = row.T_previous_joint
     R = T[:3, :3]
     mass = own.mass + beyond.mass
+    # the constant parts of [Lin1995] eqs. (8), (9); s is that of eq. (4)
     if not row.sigma:  # only what is symmetric about joint j + 1 is constant in frame j
         s, z = T[:3, 3], R[:, 2]
         arm = np.outer(z, beyond.k[2])
@@ -129,7 +130,8 @@ def _composite(chain: Chain, j: int, beyond: _Composite | None, size: int) -> _C
     else:  # the slide leaves everything but the lever along its own axis
         s = np.array([row.d, 0.0, 0.0])
         arm, kernel = R @ beyond.k, beyond.U
-    k = own.k + arm + np.outer(s, beyond.mass)
+    k = own.k + arm + np.outer(s, beyond.mass)  # [Lin1995] eq. (10)
+    # [Lin1995] eq. (12) for a revolute, eq. (14) for a prismatic joint j + 1
     U = own.U + np.einsum("ia,abp,kb->ikp", R, kernel, R) + _shift(s, arm, beyond.mass)
     return _Composite(mass, k, U)
 
@@ -149,7 +151,7 @@ def _shift(s: Floats, arm: Floats, mass: Floats) -> Floats:
 
 
 def _chosen(chain: Chain, j: int, body: _Composite) -> dict[str, Floats]:
-    """The combinations of link j that act: theorem 2, items 1 to 5."""
+    """The combinations of link j that act: [Lin1995] theorem 2, items 1) to 5)."""
     U, k = body.U, body.k
     if not chain.rows[j].sigma:
         if j < chain.s:  # 1)

@@ -110,7 +110,7 @@ def numeric_row_space(
         count = robot.parameter_vector.size // 2 + 20
         states = random_states(robot, count, locked=locked, static=static, seed=seed)
     free = [j for j in range(robot.dof) if j not in (locked or {})]
-    Y = sampled_regressor(robot, states)[:, free, :]
+    Y = sampled_regressor(robot, states)[:, free, :]  # [Izaguirre1992] eqs. (25), (26)
     return row_space(Y.reshape(-1, Y.shape[2]), tolerance)
 
 
@@ -129,7 +129,7 @@ def explains_torques(robot: Robot, space: RowSpace, tolerance: float = 1e-6) -> 
 
 
 def keep_order(robot: Robot) -> list[int]:
-    """Columns in the order in which to keep them, so that groupings come out as in [GautierKhalil1990] eqs. 15, 16.
+    """Columns in the order in which to keep them, so that groupings come out as in [GautierKhalil1990] eqs. (15), (16).
 
     Of a link that turns, the second moment and the mass terms across its own axis are kept and ``YY MZ M`` (for an
     axis along z) go to the link before; of a link that slides, mass and first moments are kept and the tensor goes to

@@ -2,7 +2,7 @@
 
 A set of parameters acts on the torques only through the row space of the regressor. Every method of this package ends
 in such a space; what differs is how it is found. From the space, columns are kept one after another in a given order
-as long as they are independent of those before ([Izaguirre1992] section 6.1, eqs. 27-29); all other columns are
+as long as they are independent of those before ([Izaguirre1992] section 6.1, eqs. (27)-(29)); all other columns are
 combinations of the kept ones.
 """
 
@@ -86,6 +86,7 @@ def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int
     """
     columns = tuple(sorted(_independent(space.basis, order, space.rank)))
     kept = list(columns)
+    # every other column as a combination of the kept ones: [Izaguirre1992] eqs. (27)-(29)
     grouping = np.linalg.solve(space.basis[:, kept], space.basis) if kept else np.zeros((0, space.basis.shape[1]))
     # scaled coefficients are of order one, so what is far below is rounding
     grouping[np.abs(grouping) < 1e-9 * max(1.0, float(np.abs(grouping).max(initial=0.0)))] = 0.0

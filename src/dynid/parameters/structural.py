@@ -1,20 +1,19 @@
-"""A robot in its own units of length and time, so that "small" means the same for a gripper and for a crane.
-
-Base parameters of any tree without sampling: a recursion over the span of attainable energies.
+"""Base parameters of any tree without sampling: a recursion over the span of attainable energies.
 
 The energy of the robot is ``sum_j delta_j . h_j(q, dq)``; a change delta of the parameters is invisible exactly when
 that sum is constant. The row h_j (10,) of body j follows from its parent's, ``h_j = S_j(q_j)^T h_p + dq_j mixed(u_j,
-t_j) + dq_j^2 K(u_j)`` ([GautierKhalil1990] eqs. 9-13), where S_j is a polynomial in q_j (prismatic) or a trigonometric
-one (revolute): ``S_j = sum_m phi_m(q_j) S_jm``, phi_0 = 1. So the *span* of all attainable h_j and of all attainable
-twists t_j follows joint by joint, and seen from the last joint backwards delta is invisible exactly when, with
-``delta'_j = delta_j + sum_children S_c0 delta'_c``,
+t_j) + dq_j^2 K(u_j)`` ([GautierKhalil1990] eqs. (9)-(13)), where S_j is a polynomial in q_j (prismatic joint) or a
+trigonometric one (revolute joint): ``S_j = sum_m phi_m(q_j) S_jm``, phi_0 = 1. So the *span* of all attainable h_j and
+of all attainable twists t_j follows joint by joint, and seen from the last joint backwards delta is invisible exactly
+when, with ``delta'_j = delta_j + sum_children S_c0 delta'_c``,
 
 - ``delta'_j . S_jm^T h = 0`` for m > 0 and all attainable h of the parent (nothing may depend on q_j),
 - ``delta'_j . mixed(u_j, t) = 0`` for all attainable t, and ``delta'_j . K(u_j) = 0`` (nothing may depend on dq_j).
 
 These conditions are the rows that span what can be known. Rotor inertias, offsets and couplings enter the same
 conditions. The idea of propagating spans instead of samples is that of the recursive parameter nullspace algorithm
-(Wensing, Niemeyer, Slotine).
+(Wensing, Niemeyer, Slotine). The robot is expressed in its own units of length and time, so that "small" means the same
+for a gripper and for a crane.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ def attainable(robot: Robot, *, locked: Mapping[int, float] | None = None, stati
 
 
 def _base(robot: Robot, locked: Mapping[int, float], static: bool) -> Attainable:
-    energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])  # (A10), (A12)
+    energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])  # [GautierKhalil1990] eqs. (A10), (A12)
     rates = np.zeros((0, robot.dof)) if static else np.eye(robot.dof)[[j for j in range(robot.dof) if j not in locked]]
     return Attainable(energy[None, :], np.hstack([np.zeros((len(rates), 6)), rates]))
 
@@ -153,11 +152,13 @@ def _next(body: Body, j: int, parent: Attainable, held: float | None, static: bo
     """One step outwards."""
     energy_maps = [_harmonics(body, held)[0]] if held is not None else _energy_maps(body)
     twist_maps = [_twist_matrix(body, held)] if held is not None else _twist_maps(body)
+    # [GautierKhalil1990] eqs. (9), (10)
     energies = [_mapped_points(parent.energy, S.T, constant=m == 0) for m, S in enumerate(energy_maps)]
     twists = [_mapped_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(twist_maps)]
     moved = np.vstack(twists)
     if held is None and not static:
         u = _unit_twist(body)
+        # what the joint's own speed adds: [GautierKhalil1990] eqs. (A8), (A9)
         rows = np.vstack([moved[:, :6] @ mixed_kinetic_matrix(u).T, kinetic_row(u)])
         energies.append(np.hstack([rows, np.zeros((len(rows), 1))]))
         moved = moved.copy()

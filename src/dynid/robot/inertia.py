@@ -53,7 +53,8 @@ class Inertia:
     def from_com(cls, mass: float, com: ArrayLike, about_com: ArrayLike) -> Self:
         """Build from mass [kg], centre of mass (3,) [m] and tensor about the centre of mass (3, 3) [kg m^2]."""
         c = np.asarray(com, dtype=float)
-        return cls(mass=mass, first_moment=mass * c, about_origin=np.asarray(about_com) - mass * skew(c) @ skew(c))
+        about_origin = np.asarray(about_com) - mass * skew(c) @ skew(c)  # [Atkeson1986] eq. (6)
+        return cls(mass=mass, first_moment=mass * c, about_origin=about_origin)
 
     @classmethod
     def from_vector(cls, theta: ArrayLike) -> Self:
@@ -76,7 +77,7 @@ class Inertia:
     def about_com(self) -> NDArray[np.float64]:
         """Inertia tensor about the centre of mass, link axes (3, 3) [kg m^2]."""
         c = skew(self.com)
-        return self.about_origin + self.mass * c @ c
+        return self.about_origin + self.mass * c @ c  # [Atkeson1986] eq. (6)
 
     @property
     def pseudo(self) -> NDArray[np.float64]:
@@ -89,7 +90,7 @@ class Inertia:
     def is_physical(self) -> bool:
         """Whether a real body can have these numbers (pseudo-inertia positive semidefinite within rounding)."""
         eigenvalues = np.linalg.eigvalsh(self.pseudo)
-        return bool(eigenvalues[0] >= -1e-12 * max(abs(eigenvalues[-1]), 1e-300))
+        return bool(eigenvalues[0] >= -_SEMIDEFINITE * max(abs(eigenvalues[-1]), 1e-300))
 
     def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:
         """The same body described in another frame; ``T_new_old`` (4, 4) maps old to new coordinates."""
@@ -109,7 +110,10 @@ class Inertia:
         return Inertia.from_vector(self.vector - other.vector)
 
 
-_ROUNDING = 1e-14  # sums of parameters, as a robot rebuilt from its parameter vector has them, differ by this much
+_ROUNDING = 1e-14
+"""Relative difference of sums of parameters, as a robot rebuilt from its parameter vector has them."""
+_SEMIDEFINITE = 1e-12
+"""Part of the largest eigenvalue that a smallest one may be below zero by rounding alone (convention)."""
 
 
 def centre_of_mass(inertia: Inertia, link: str) -> NDArray[np.float64]:
