@@ -1,7 +1,8 @@
-"""Control that proves the model: tables and a picture, `python examples/controller/experiments.py [folder]`.
+"""Control experiments with an identified model: `python examples/controller/experiments.py [folder]`.
 
-A PUMA 560 with rotors and friction is identified from a noisy simulated log; then controllers that know the identified
-model, a model 20 percent wrong, or nothing follow the same fast move, with encoders and drives as they are.
+A PUMA 560 with rotors and friction is identified from a noisy simulated log. Then controllers with the identified
+model, with a model whose parameters are wrong by 20 percent, and without a model follow the same fast motion, with
+realistic encoders and drives. The script writes docs/control.md and docs/control.svg.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from dynid.studies.control.two_rate import bandwidths, two_rate_study
 START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 STROKE = np.array([1.2, 0.9, -1.0, 1.5, 0.8, -1.2])
 FLAWS = Imperfections(encoder_step=2 * np.pi / 2**16, torque_noise=0.002)
-AGE_S = 0.5e-3  # of velocities that are differences of encoder counts at 1 kHz
+AGE_S = 0.5e-3  # age of velocities that are differences of encoder counts at 1 kHz
 GAINS = {"kp": [2000.0, 2000.0, 800.0, 20.0, 20.0, 20.0], "kd": [200.0, 200.0, 80.0, 2.0, 2.0, 2.0]}
 
 
@@ -43,9 +44,9 @@ def true_robot() -> dynid.Robot:
     return arm
 
 
-def identified(robot: dynid.Robot) -> dynid.Robot:
-    """What identification makes of ten seconds of noisy measurements."""
-    plan = dynid.design_excitation(  # ended by its effort, never by the clock: every machine finds the same motion
+def identify(robot: dynid.Robot) -> dynid.Robot:
+    """Identify the robot from ten seconds of noisy measurements."""
+    plan = dynid.design_excitation(  # bounded by effort and not by time, so that every machine finds the same motion
         robot,
         dynid.MotionLimits.from_robot(robot, scale=0.8),
         period_s=10.0,
@@ -59,18 +60,18 @@ def identified(robot: dynid.Robot) -> dynid.Robot:
     return dynid.identify(robot, dynid.process(log), dynid.Recipe.bare()).identified
 
 
-def aware(model: dynid.Robot, move: dynid.Trajectory) -> ComputedTorque:
-    """Computed torque that knows how old its velocities are."""
+def compensate_age(model: dynid.Robot, move: dynid.Trajectory) -> ComputedTorque:
+    """Computed torque that compensates the age of its velocities."""
     return ComputedTorque(model, move, velocity_age_s=AGE_S)
 
 
 def trackings(robot: dynid.Robot, model: dynid.Robot, move: dynid.Trajectory) -> dict[str, Tracking]:
-    """The same move under five controllers."""
+    """Simulate the same motion under five controllers."""
     wrong = with_wrong_parameters(robot, 0.2)
     nothing = robot.with_parameters(1e-9 * robot.parameter_vector)
     controllers = {
-        "computed torque, identified": aware(model, move),
-        "computed torque, 20 % wrong": aware(wrong, move),
+        "computed torque, identified": compensate_age(model, move),
+        "computed torque, 20 % wrong": compensate_age(wrong, move),
         "feed-forward + PD, identified": FeedForward(model, move, **GAINS),
         "feed-forward + PD, 20 % wrong": FeedForward(wrong, move, **GAINS),
         "PD alone": FeedForward(nothing, move, **GAINS),
@@ -79,10 +80,10 @@ def trackings(robot: dynid.Robot, model: dynid.Robot, move: dynid.Trajectory) ->
 
 
 def gains(robot: dynid.Robot, model: dynid.Robot, move: dynid.Trajectory, flaws: Imperfections) -> list[float]:
-    """How many times better computed torque follows with the model than with each of six, all 20 % wrong."""
+    """Factors by which the tracking error is smaller than with six models whose parameters are wrong by 20 %."""
 
     def error(known: dynid.Robot) -> float:
-        law = aware(known, move) if flaws.encoder_step else ComputedTorque(known, move)
+        law = compensate_age(known, move) if flaws.encoder_step else ComputedTorque(known, move)
         return float(np.linalg.norm(track(robot, law, move, imperfections=flaws).rms))
 
     right = error(model)
@@ -90,7 +91,7 @@ def gains(robot: dynid.Robot, model: dynid.Robot, move: dynid.Trajectory, flaws:
 
 
 def picture(runs: dict[str, Tracking]) -> str:
-    """Errors of the first three joints over time, as SVG."""
+    """Draw the errors of the first three joints over time as SVG."""
     charts = []
     for joint in range(3):
         for kind in ("computed torque", "feed-forward"):
@@ -106,7 +107,7 @@ def picture(runs: dict[str, Tracking]) -> str:
 def main(folder: Path) -> None:
     """Run everything, write control.md and control.svg."""
     robot = true_robot()
-    model = identified(robot)
+    model = identify(robot)
     move = dynid.minimum_jerk(START, START + STROKE, duration_s=0.8)
     jerky = BangCoastBang.within(START, START + STROKE, velocity=np.full(6, 2.5), acceleration=np.full(6, 20.0))
     runs = trackings(robot, model, move)
@@ -118,15 +119,17 @@ def main(folder: Path) -> None:
     (folder / "control.svg").write_text(picture(runs))
     text = f"""# Control with an identified model
 
-Written by `make control`: a simulated PUMA 560 with rotors and viscous friction, encoders of 16 bits, drives with 0.2 %
-noise, control at 1 kHz. The model was identified from ten seconds of a noisy log. The move takes all six joints through
-about 60 degrees in 0.8 s.
+This page is written by `make control`. The robot is a simulated PUMA 560 with rotors and viscous friction, 16-bit
+encoders, drives with 0.2 % noise, and control at 1 kHz. Its model was identified from ten seconds of a noisy log. The
+motion takes all six joints through about 60 degrees in 0.8 s.
 
-Computed torque with the identified model follows {min(ideal):.0f} to {max(ideal):.0f} times better than with parameters
-20 % wrong (six draws of their signs) with ideal sensors and drives, and {min(flawed):.0f} to {max(flawed):.0f} times
-with these, where the true model itself reaches {min(limit):.0f} to {max(limit):.0f}. Velocities are differences of
-encoder counts, half a period old, which the controller knows (`velocity_age_s`).
-Released under gravity compensation by the identified model, the arm moves {drift:.1e} rad in one second.
+With ideal sensors and drives, computed torque with the identified model has
+{min(ideal):.0f} to {max(ideal):.0f} times smaller errors than with parameters that are wrong by 20 % (six draws
+of random signs). With these sensors and drives the factor is
+{min(flawed):.0f} to {max(flawed):.0f}; with the true model it is {min(limit):.0f} to {max(limit):.0f}.
+Velocities are differences of encoder counts and therefore half a period old;
+the controller compensates this (`velocity_age_s`).
+Released under gravity compensation with the identified model, the arm moves {drift:.1e} rad in one second.
 
 ![errors over time](control.svg)
 
@@ -134,18 +137,18 @@ Released under gravity compensation by the identified model, the arm moves {drif
 
 {tracking_table(runs).to_markdown()}
 
-## Robustness: computed torque against the error of all parameters ([Atkeson1986] section 4.2.2)
+## Robustness: errors of computed torque over the error of all parameters ([Atkeson1986] section 4.2.2)
 
-{robustness(robot, move, controller=aware, imperfections=FLAWS).to_markdown()}
+{robustness(robot, move, controller=compensate_age, imperfections=FLAWS).to_markdown()}
 
-The row of 0 % is what encoders, drives and the control period leave with the true model: one run, the others are
-medians of three wrong models.
+The row of 0 % shows the errors with the true model, caused by encoders, drives and the control period. It is one run;
+the other rows are medians of three wrong models.
 
-## Two rates: torque error against the background period ([Izaguirre1992] section 3)
+## Two rates: torque error over the background period ([Izaguirre1992] section 3)
 
 {two_rate_study(robot, move).to_table().to_markdown()}
 
-What must be computed how often, when the same way is done with accelerations that jump (bang, coast, bang):
+Bandwidths of the signals, if the same motion has discontinuous accelerations (bang, coast, bang):
 
 {bandwidths(robot, jerky).to_markdown()}
 """

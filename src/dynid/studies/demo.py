@@ -1,4 +1,4 @@
-"""The whole job on a built-in arm with planted truth, from what can be known to the proof, the load and the C code."""
+"""The whole workflow on a simulated arm with known truth: base parameters, motion, log, fit, load, C code."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ Tell = Callable[[str], None]
 RATE_HZ = 500.0
 """Sampling rate of the simulated logs [Hz]; a convention, usual for robot loggers."""
 ENCODER_STEP = 2e-6
-"""Resolution of the simulated encoders [rad]."""
+"""Resolution of the simulated encoders [rad]; a convention, about 21 bits per turn."""
 TORQUE_NOISE = 0.2
-"""Standard deviation of the simulated torque sensors [N m]."""
+"""Standard deviation of the simulated torque sensors [N m]; a convention."""
 TORQUE_DELAY_S = 10e-3
-"""By how much torques are stamped late."""
+"""Delay of the simulated torques [s]; a convention, of the size that real loggers have."""
 OBJECT = Inertia.from_com(1.5, [0.02, -0.01, 0.08], np.diag([4e-3, 5e-3, 3e-3]))
-"""What the arm takes into its hand, in the frame of its last link."""
+"""The object in the gripper, in the frame of the last link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DemoResult:
-    """What the demonstration ended with."""
+    """Results of the demonstration."""
 
     truth: Robot
     fit: Identification
     check: Validation
     study: LoadStudy
-    """The object in the hand."""
+    """The load study of the object in the gripper."""
     code: str
-    """What became of the C code, in words."""
+    """Result of compiling the C code, as text."""
     files: tuple[Path, ...]
     """Models, C code, picture."""
     report: Path
@@ -72,17 +72,17 @@ class DemoResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the identified robot proved itself."""
+        """Whether the validation passed."""
         return self.check.passed
 
     def coverage(self) -> float:
-        """Share of base parameters whose 95 % interval holds the planted value."""
+        """Share of base parameters whose 95 % interval contains the true value."""
         interval = self.fit.estimate.interval()
         planted = self.fit.base.project(self.truth.parameter_vector)
         return float(np.mean((interval[:, 0] <= planted) & (planted <= interval[:, 1])))
 
     def table(self, rows: int = 12) -> Table:
-        """Planted against found, for the base parameters of the largest signal, and for the load."""
+        """Table of true and identified values: the best known base parameters, and the load."""
         estimate, load = self.fit.estimate, self.study.load
         planted = self.fit.base.project(self.truth.parameter_vector)
         interval = estimate.interval()
@@ -99,30 +99,30 @@ class DemoResult:
         ]
         what = [("mass of the load", OBJECT.mass, load.mass, load.mass_stderr, "kg")]
         com = zip("xyz", OBJECT.com, load.com, load.com_stderr, strict=True)
-        what += [(f"its centre, {axis}", float(p), float(f), float(s), "m") for axis, p, f, s in com]
+        what += [(f"centre of mass of the load, {axis}", float(p), float(f), float(s), "m") for axis, p, f, s in com]
         cells += [(name, p, f, f - 1.96 * s, f + 1.96 * s, unit) for name, p, f, s, unit in what]
-        return Table.of(["parameter", "planted", "found", "95 % from", "to", "unit"], cells)
+        return Table.of(["parameter", "true", "identified", "95 % from", "to", "unit"], cells)
 
     def text(self) -> str:
-        """The closing page."""
+        """Summary as text."""
         count = len(self.fit.estimate.names)
         return "\n".join(
             [
                 self.table().to_text(),
                 "",
-                f"The {min(12, count)} best known of {count} base parameters, and the load. "
-                f"95 % intervals hold the planted value for {100 * self.coverage():.0f} % of all base parameters.",
+                f"The table shows the {min(12, count)} best known of {count} base parameters, and the load. "
+                f"The 95 % intervals contain the true value for {100 * self.coverage():.0f} % of all base parameters.",
                 f"Validation on another motion: {self.check.verdict}.",
                 f"C code: {self.code}.",
-                f"Written: {', '.join(str(path) for path in self.files)}",
+                f"Files: {', '.join(str(path) for path in self.files)}",
                 f"Report to open in a browser: {self.report}",
-                f"{self.seconds:.1f} s from nothing to the identified robot.",
+                f"The demonstration took {self.seconds:.1f} s.",
             ]
         )
 
 
 def plant_truth(seed: int = 0) -> tuple[Robot, Robot]:
-    """The robot as it is, with friction and unknown masses, and the robot as its data sheet has it."""
+    """Make the true robot, with friction and other masses, and the robot of the data sheet."""
     rng = np.random.default_rng(seed)
     sheet = panda().with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
     theta = sheet.parameter_vector.copy()
@@ -133,19 +133,19 @@ def plant_truth(seed: int = 0) -> tuple[Robot, Robot]:
 
 
 def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
-    """Run the whole job.
+    """Run the whole workflow.
 
     Args:
-        folder: Where results are written; made if missing.
+        folder: Output folder; made if it is missing.
         tell: Called with one line before each stage.
-        seed: Of everything random.
+        seed: Seed of all random numbers.
     """
     start = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     truth, sheet = plant_truth(seed)
     tell(f"robot: {sheet!r}, with rotor inertia, friction and offset in every joint")
     base = base_parameters(sheet)
-    tell(f"what can be known: {base.rank} combinations of {len(base.layout)} parameters")
+    tell(f"base parameters: {base.rank} combinations of {len(base.layout)} standard parameters")
     limits = MotionLimits.from_robot(sheet, scale=0.8)
     plan = design_excitation(
         sheet,
@@ -166,19 +166,19 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
         goal=DesignGoal(observation=JointTorques.of(sheet, base=base)),
         settings=SearchSettings(time_limit_s=4.0),
     )
-    first = _measured(truth, plan.trajectory, seed)
-    delay = _gate(sheet, first, tell)  # of the robot's logger, so one for all runs
+    first = _simulate_log(truth, plan.trajectory, seed)
+    delay = _gate(sheet, first, tell)  # a property of the logger, equal for all runs
     run = process(first, effort_delay_s=delay)
-    held_out = process(_measured(truth, other.trajectory, seed + 1), effort_delay_s=delay)
+    held_out = process(_simulate_log(truth, other.trajectory, seed + 1), effort_delay_s=delay)
     fit = identify(sheet, run, Recipe.bare(), base=base)
     tell(f"identified from {run.samples} samples: training error {fit.training_error[-1]:.2f} %")
     check = validate(fit, held_out)
-    tell(f"predicted {held_out.samples} samples of a motion it has not seen: error {check.relative_error:.2f} %")
+    tell(f"validated on {held_out.samples} samples of a held-out motion: error {check.relative_error:.2f} %")
     holding = truth.with_body("object", parent=truth.bodies[-1].joint.child, inertia=OBJECT)
-    loaded = process(_measured(holding, plan.trajectory, seed + 2), effort_delay_s=delay)
+    loaded = process(_simulate_log(holding, plan.trajectory, seed + 2), effort_delay_s=delay)
     study = study_payload(sheet, loaded=loaded, unloaded=run)
-    tell(f"in the hand, by joint torques: {study.load.mass:.3f} kg (planted {OBJECT.mass} kg)")
-    files, code = _written(fit, held_out, folder)
+    tell(f"load identified from joint torques: {study.load.mass:.3f} kg (true value {OBJECT.mass} kg)")
+    files, code = _write_files(fit, held_out, folder)
     tell(f"C code {code}")
     report = write_report(fit, folder / "report.html", check, held_out, extra=[LoadBox(study)], force=True)
     seconds = time.perf_counter() - start
@@ -187,7 +187,7 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
     )
 
 
-def _measured(truth: Robot, trajectory: Trajectory, seed: int) -> Recording:
+def _simulate_log(truth: Robot, trajectory: Trajectory, seed: int) -> Recording:
     return simulate_experiment(
         truth,
         trajectory,
@@ -201,28 +201,28 @@ def _measured(truth: Robot, trajectory: Trajectory, seed: int) -> Recording:
 
 
 def _gate(robot: Robot, recording: Recording, tell: Tell) -> float:
-    """What the gate says of a log; gives by how much torques are late [s]."""
+    """Check a log; returns the delay of the torques [s]."""
     gate = check_recording(recording, robot)
     late = [finding.evidence["delay [s]"] for finding in gate.about("unsynchronised")]
-    said = f"usable, torques {1e3 * late[0]:.1f} ms late" if gate.ok and late else str(gate)
-    tell(f"simulated run of {len(recording.time)} samples with noise, through the gate: {said}")
+    said = f"usable, torques delayed by {1e3 * late[0]:.1f} ms" if gate.ok and late else str(gate)
+    tell(f"simulated log of {len(recording.time)} samples with noise, quality checks: {said}")
     return late[0] if late else 0.0
 
 
-def _written(fit: Identification, held_out: Experiment, folder: Path) -> tuple[tuple[Path, ...], str]:
-    """Models, picture and C code of the identified robot, and what became of the code."""
+def _write_files(fit: Identification, held_out: Experiment, folder: Path) -> tuple[tuple[Path, ...], str]:
+    """Write models, picture and C code of the identified robot; returns the paths and the result of compiling."""
     urdf, mjcf, picture = (folder / name for name in ("panda_identified.urdf", "panda_identified.xml", "torques.svg"))
     write_urdf(fit.identified, urdf, force=True)
     write_mjcf(fit.identified, mjcf, force=True)
     write_atomically(picture, torque_picture(fit, held_out, joints=4), force=True)
     package = generate_c(fit.identified, functions=("inverse_dynamics", "gravity"))
     code = package.write(folder / "code", force=True)
-    return (urdf, mjcf, picture, code), _compiled(package)
+    return (urdf, mjcf, picture, code), _compile(package)
 
 
-def _compiled(package: CPackage) -> str:
+def _compile(package: CPackage) -> str:
     try:
         worst = max(package.check(200).values())
     except ExportError as error:
-        return f"written, not compiled: {error.reason}"
+        return f"written but not compiled: {error.reason}"
     return f"compiled and compared with Python on 200 states: largest error {worst:.0e}"

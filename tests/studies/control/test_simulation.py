@@ -159,7 +159,7 @@ WRONG = {
     "kp": lambda arm: ComputedTorque(arm, MOVE, kp=np.nan),
     "kd has the shape": lambda arm: FeedForward(arm, MOVE, kp=1.0, kd=[1.0, 2.0]),
     "damping": lambda arm: GravityCompensation(arm, [1.0, 2.0]),
-    "3 joints, the model 6": lambda arm: OpenLoopTorque(arm, minimum_jerk(np.zeros(3), np.ones(3), duration_s=0.1)),
+    "3 joints, but the model": lambda arm: OpenLoopTorque(arm, minimum_jerk(np.zeros(3), np.ones(3), duration_s=0.1)),
     "seeds": lambda arm: robustness(arm, MOVE, seeds=0),
     "shares": lambda arm: robustness(arm, MOVE, shares=()),
     "share is nan": lambda arm: with_wrong_parameters(arm, np.nan),

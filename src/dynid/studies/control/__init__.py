@@ -1,1 +1,1 @@
-"""Simulated control with an identified model."""
+"""Simulated robots under controllers that use an identified model."""

@@ -1,7 +1,7 @@
 """Bang-coast-bang: constant acceleration, constant velocity, constant deceleration.
 
-Smooth moves are the better ones for identification ([Atkeson1986] section 3); this move only serves for comparison:
-docs/control.md shows how its jumping accelerations spread over frequencies.
+Smooth motions are better for identification ([Atkeson1986] section 3). This one serves only for comparison:
+docs/control.md shows the bandwidth of its discontinuous accelerations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BangCoastBang(Trajectory):
     def within(
         cls, q_start: ArrayLike, q_end: ArrayLike, *, velocity: ArrayLike, acceleration: ArrayLike
     ) -> BangCoastBang:
-        """The fastest move whose joints all keep their limits (n,) or scalar; the joints move in proportion."""
+        """Make the fastest motion within the limits (n,) or scalar; all joints move in proportion."""
         start, end = np.array(q_start, dtype=float), np.array(q_end, dtype=float)
         step = np.abs(end - start)
         if not step.max(initial=0.0) > 0.0:

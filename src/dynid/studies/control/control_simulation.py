@@ -1,4 +1,4 @@
-"""A robot under a controller: sampled, quantised, noisy, limited, with its energy kept in balance."""
+"""Simulation of a robot under a sampled controller, with encoders, noise, torque limits and an energy balance."""
 
 from __future__ import annotations
 
@@ -20,39 +20,38 @@ __all__ = ["Controller", "Imperfections", "Simulation", "simulate"]
 Floats = NDArray[np.float64]
 
 LOST = 0.01
-"""Share of the energy turned over that an integrator may lose before the user is warned."""
+"""Share of the energy turnover that the integrator may lose before a warning; a convention."""
 ROUNDING = 1e-9
-"""Share of the energy itself that is rounding."""
+"""Share of the energy that is taken as rounding; a convention, far above 1e-16 per step."""
 
 
 class Controller(Protocol):
-    """What decides on the torques."""
+    """Anything that computes torques from measurements."""
 
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
-        """Torques (n,) [N m or N] from the time [s] and the measured positions and velocities (n,)."""
+        """Compute torques (n,) [N m or N] from the time [s] and the measured positions and velocities (n,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imperfections:
-    """What separates drives and sensors from perfect ones."""
+    """Imperfections of drives and sensors."""
 
     encoder_step: float = 0.0
-    """Resolution of the encoders at the joint [rad or m]; velocities are then differences of positions."""
+    """Resolution of the encoders at the joint [rad or m]; 0 for exact positions. Velocities are then differences."""
     torque_noise: float = 0.0
-    """Standard deviation of the drives' torque (current noise), as a share of each joint's torque limit, which must be
-    finite then."""
+    """Standard deviation of the drive torque, as a share of each joint's torque limit, which must be finite."""
     limit_torque: bool = True
-    """Whether torques end at the robot's effort limits."""
+    """Whether the effort limits of the robot bound the torques."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no size."""
+        """Refuse negative and non-finite values."""
         as_number("encoder_step", self.encoder_step, least=0.0)
         as_number("torque_noise", self.torque_noise, least=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulation:
-    """What happened, at the N + 1 control instants."""
+    """State of the robot at the N + 1 control instants."""
 
     time: Floats
     """(N + 1,) [s]"""
@@ -61,7 +60,7 @@ class Simulation:
     dq: Floats
     """(N + 1, n) true velocities"""
     torque: Floats
-    """(N, n) torques that acted from each instant to the next [N m or N]"""
+    """(N, n) torque that acts from each instant to the next [N m or N]"""
     energy: Floats
     """(N + 1,) kinetic energy, rotors included, and potential energy [J]"""
     kinetic: Floats
@@ -71,12 +70,12 @@ class Simulation:
 
     @property
     def turnover(self) -> float:
-        """Energy [J] that came and went: what an energy error is to be measured against."""
+        """Scale for the energy error [J]: range of the energy plus the largest work and kinetic energy."""
         return float(np.ptp(self.energy) + np.abs(self.work).max() + np.abs(self.kinetic).max())
 
     @property
     def energy_error(self) -> float:
-        """Largest difference [J] between the energy gained and the work done: what the integrator has lost."""
+        """Largest difference between the change of energy and the work [J]: the error of the integrator."""
         return float(np.abs(self.energy - self.energy[0] - self.work).max())
 
 
@@ -92,32 +91,32 @@ def simulate(
     imperfections: Imperfections | None = None,
     seed: int = 0,
 ) -> Simulation:
-    """Let a robot move under a controller.
+    """Simulate a robot under a controller.
 
     Args:
         robot: The true robot (fixed Runge-Kutta steps), or a plant with another integrator.
-        controller: Called once per control period; its torque is held until the next.
+        controller: Called once per control period; its torque is held until the next call.
         duration: Length of the simulation [s].
         q0: (n,) positions at the start [rad or m].
-        dq0: (n,) velocities at the start; at rest by default.
-        rate_hz: Control rate.
+        dq0: (n,) velocities at the start; zero by default.
+        rate_hz: Control rate [Hz].
         substeps: Integrator steps per control period.
-        imperfections: Of drives and sensors; perfect ones by default.
-        seed: Of the noise.
+        imperfections: Imperfections of drives and sensors; none by default.
+        seed: Seed of the noise.
     """
     plant = RungeKuttaPlant(robot) if isinstance(robot, Robot) else robot
     arm, flaws, n = plant.robot, imperfections or Imperfections(), plant.robot.dof
     rate_hz, substeps = as_number("rate_hz", rate_hz, above=0.0), as_whole("substeps", substeps, least=1)
     steps = round(as_number("duration", duration, least=0.0) * rate_hz)
     if steps < 1:
-        raise ArgumentError("the simulation has no steps", remedy="Give a duration of a control period at least.")
+        raise ArgumentError("the simulation has no steps", remedy="Give a duration of at least one control period.")
     drives = _Drives(arm, flaws, np.random.default_rng(seed))
     states, torques = np.zeros((steps + 1, 2 * n + 1)), np.zeros((steps, n))
     states[0, :n] = as_row("q0", q0, n)
     states[0, n : 2 * n] = 0.0 if dq0 is None else as_row("dq0", dq0, n)
-    before = _measured(states[0, :n], flaws)
+    before = _measure(states[0, :n], flaws)
     for k in range(steps):
-        q = _measured(states[k, :n], flaws)
+        q = _measure(states[k, :n], flaws)
         dq = (q - before) * rate_hz if flaws.encoder_step else states[k, n : 2 * n]
         before = q
         torques[k] = drives.apply(as_row("the controller's torque", controller.torque(k / rate_hz, q, dq), n))
@@ -126,44 +125,44 @@ def simulate(
             state = plant.advance(state, torques[k], 1.0 / (rate_hz * substeps))
         if not np.isfinite(state).all():
             raise ArgumentError(
-                f"the robot runs away after {k / rate_hz:.3f} s", remedy="Lower the gains or raise the rate."
+                f"the simulation diverges after {k / rate_hz:.3f} s", remedy="Lower the gains or raise the rate."
             )
         states[k + 1] = state
-    run = _finished(arm, states, torques, rate_hz)
+    run = _collect(arm, states, torques, rate_hz)
     if run.energy_error > LOST * run.turnover + ROUNDING * float(np.abs(run.energy).max()):
         warnings.warn(
-            f"the integrator has lost {run.energy_error:.2g} J of {run.turnover:.2g} J: raise rate_hz or substeps",
+            f"the energy error is {run.energy_error:.2g} J of {run.turnover:.2g} J: raise rate_hz or substeps",
             stacklevel=2,
         )
     return run
 
 
 class _Drives:
-    """From commanded to acting torques."""
+    """Drives: commanded torques become noisy and limited."""
 
     def __init__(self, robot: Robot, flaws: Imperfections, rng: np.random.Generator) -> None:
         self._limits = np.array([joint.limits.effort for joint in robot.moving_joints])
         endless = [j.name for j in robot.moving_joints if not np.isfinite(j.limits.effort)]
         if flaws.torque_noise and endless:
             raise ArgumentError(
-                f"torque_noise is a share of the torque limit, and joint '{endless[0]}' has none",
-                remedy="Give the robot effort limits, or leave torque_noise out.",
+                f"torque_noise is a share of the torque limit, but joint '{endless[0]}' has no limit",
+                remedy="Give the robot effort limits, or omit torque_noise.",
             )
         self._noise = flaws.torque_noise * self._limits if flaws.torque_noise else np.zeros(robot.dof)
         self._limited = flaws.limit_torque
         self._rng = rng
 
     def apply(self, torque: Floats) -> Floats:
-        """Torque that acts (n,)."""
+        """Torque (n,) that the drives produce [N m or N]."""
         acting = torque + self._noise * self._rng.normal(size=torque.shape) if self._noise.any() else torque
         return np.clip(acting, -self._limits, self._limits) if self._limited else acting
 
 
-def _measured(q: Floats, flaws: Imperfections) -> Floats:
+def _measure(q: Floats, flaws: Imperfections) -> Floats:
     return np.round(q / flaws.encoder_step) * flaws.encoder_step if flaws.encoder_step else q.copy()
 
 
-def _finished(robot: Robot, states: Floats, torques: Floats, rate_hz: float) -> Simulation:
+def _collect(robot: Robot, states: Floats, torques: Floats, rate_hz: float) -> Simulation:
     n = robot.dof
     q, dq = states[:, :n].copy(), states[:, n : 2 * n].copy()
     kinetic = 0.5 * np.einsum("ni,nij,nj->n", dq, inertia_matrix(robot, q), dq)

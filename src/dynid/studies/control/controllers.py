@@ -22,7 +22,7 @@ __all__ = ["ComputedTorque", "FeedForward", "GravityCompensation", "OpenLoopTorq
 Floats = NDArray[np.float64]
 
 BLOCK = 256
-"""How many control periods of a trajectory are evaluated at once."""
+"""Control periods of a trajectory that are evaluated at once; a convention, many at once are much cheaper."""
 
 
 class _Follower:
@@ -32,23 +32,23 @@ class _Follower:
         joints = len(trajectory.evaluate(0.0)[0])
         if joints != model.dof:
             raise ArgumentError(
-                f"the trajectory has {joints} joints, the model {model.dof}",
-                remedy="Give a trajectory of this model's joints.",
+                f"the trajectory has {joints} joints, but the model has {model.dof}",
+                remedy="Pass a trajectory for the joints of this model.",
             )
         self.model, self.trajectory = model, trajectory
         self._block: dict[float, tuple[Floats, Floats, Floats]] = {}
         self._last = 0.0
 
     def reference(self, time: float) -> tuple[Floats, Floats, Floats]:
-        """Positions, velocities, accelerations (n,) wanted at a time [s]; at rest once the motion is over."""
-        if time not in self._block:  # times come at a fixed rate: look ahead, many at once are much cheaper
+        """Reference positions, velocities and accelerations (n,) at a time [s]; at rest after the end of the motion."""
+        if time not in self._block:  # calls come at a fixed rate: evaluate the next ones at once
             step = time - self._last if 0.0 < time - self._last < 0.1 else 1e-3
             ticks = round(time / step) + np.arange(1, BLOCK)
-            self._block = dict(self._evaluated(np.concatenate([[time], ticks * step, ticks / round(1.0 / step)])))
+            self._block = dict(self._evaluate(np.concatenate([[time], ticks * step, ticks / round(1.0 / step)])))
         self._last = time
         return self._block[time]
 
-    def _evaluated(self, times: Floats) -> Iterator[tuple[float, tuple[Floats, Floats, Floats]]]:
+    def _evaluate(self, times: Floats) -> Iterator[tuple[float, tuple[Floats, Floats, Floats]]]:
         q, dq, ddq = self.trajectory.evaluate(np.minimum(times, self.trajectory.duration))
         over = times > self.trajectory.duration
         dq[over], ddq[over] = 0.0, 0.0
@@ -64,15 +64,15 @@ class _Follower:
 
 
 class GravityCompensation:
-    """Holds the arm against gravity and damps its motion; the arm can be moved by hand."""
+    """Balances gravity and damps the motion, so that the arm can be moved by hand."""
 
     def __init__(self, model: Robot, damping: ArrayLike = 0.0) -> None:
-        """Compensate with a model and a damping (n,) [N m s/rad or N s/m]."""
+        """Use a model and a damping (n,) [N m s/rad or N s/m]."""
         self._gravity = compile_single(kernel(model, "gravity_torque").tape)
         self._damping = as_row("damping", damping, model.dof, same=True, least=0.0)
 
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
-        """Torques (n,)."""
+        """Compute torques (n,) [N m or N]."""
         return np.asarray(self._gravity(q) - self._damping * dq)
 
 
@@ -91,12 +91,12 @@ class ComputedTorque(_Follower):
         """Follow a trajectory.
 
         Args:
-            model: What the controller knows of the robot.
-            trajectory: What is wanted.
-            kp: Gain of the position's error [1/s^2], the same for every joint.
-            kd: Gain of the velocity's error [1/s].
-            velocity_age_s: How old measured velocities are [s]: half a control period where they are differences of
-                positions; they are brought up to now by the wanted acceleration.
+            model: The controller's model of the robot.
+            trajectory: The reference motion.
+            kp: Gain of the position error [1/s^2], equal for all joints.
+            kd: Gain of the velocity error [1/s].
+            velocity_age_s: Age of the measured velocities [s]: half a control period if they are differences of
+                positions. The reference acceleration extrapolates them to the present.
         """
         super().__init__(model, trajectory)
         self.kp, self.kd = as_number("kp", kp, least=0.0), as_number("kd", kd, least=0.0)
@@ -106,40 +106,40 @@ class ComputedTorque(_Follower):
     def _law(self) -> Any:
         model, theta, shape = self.model, self.model.parameter_vector, (self.model.dof,)
 
-        def law(q: Any, dq: Any, dq_wanted: Any, ddq: Any) -> Any:
-            # dry friction follows the wanted velocity: the measured one changes sign with the encoder's noise
-            return rigid_body_torque(model, theta, q, dq, ddq) + term_torque(model, theta, q, dq_wanted, ddq)
+        def law(q: Any, dq: Any, dq_reference: Any, ddq: Any) -> Any:
+            # dry friction follows the reference velocity, because encoder noise changes the sign of the measured one
+            return rigid_body_torque(model, theta, q, dq, ddq) + term_torque(model, theta, q, dq_reference, ddq)
 
-        return compile_single(record(law, q=shape, dq=shape, dq_wanted=shape, ddq=shape))
+        return compile_single(record(law, q=shape, dq=shape, dq_reference=shape, ddq=shape))
 
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
-        """Torques (n,)."""
-        q_wanted, dq_wanted, ddq = self.reference(time)
+        """Compute torques (n,) [N m or N]."""
+        q_reference, dq_reference, ddq = self.reference(time)
         dq = dq + self.velocity_age_s * ddq
-        corrected = ddq + self.kd * (dq_wanted - dq) + self.kp * (q_wanted - q)
-        return np.asarray(self._law(q, np.ascontiguousarray(dq), dq_wanted, corrected))
+        corrected = ddq + self.kd * (dq_reference - dq) + self.kp * (q_reference - q)
+        return np.asarray(self._law(q, np.ascontiguousarray(dq), dq_reference, corrected))
 
 
 class FeedForward(_Follower):
-    """The model's torque along the trajectory, and a PD controller for what remains."""
+    """The model's torque along the trajectory plus a PD controller for the remaining error."""
 
     def __init__(self, model: Robot, trajectory: Trajectory, *, kp: ArrayLike, kd: ArrayLike) -> None:
-        """Follow with gains (n,): ``kp`` [N m/rad or N/m], ``kd`` [N m s/rad or N s/m]."""
+        """Use gains (n,): ``kp`` [N m/rad or N/m], ``kd`` [N m s/rad or N s/m]."""
         super().__init__(model, trajectory)
         n = model.dof
         self.kp, self.kd = as_row("kp", kp, n, same=True, least=0.0), as_row("kd", kd, n, same=True, least=0.0)
 
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
-        """Torques (n,)."""
-        q_wanted, dq_wanted, ddq = self.reference(time)
-        feed_forward = self._feed_forward(q_wanted, dq_wanted, ddq)
-        return np.asarray(feed_forward + self.kd * (dq_wanted - dq) + self.kp * (q_wanted - q))
+        """Compute torques (n,) [N m or N]."""
+        q_reference, dq_reference, ddq = self.reference(time)
+        feed_forward = self._feed_forward(q_reference, dq_reference, ddq)
+        return np.asarray(feed_forward + self.kd * (dq_reference - dq) + self.kp * (q_reference - q))
 
 
 class OpenLoopTorque(_Follower):
     """The model's torque along the trajectory and nothing else ([Izaguirre1992] section 7.2).
 
-    With on-line gravity compensation the gravity torque is that of the measured positions: "an elementary form of
+    With on-line gravity compensation, the gravity torque is computed at the measured positions: "an elementary form of
     feedback".
     """
 
@@ -149,7 +149,7 @@ class OpenLoopTorque(_Follower):
         self.online_gravity = online_gravity
 
     def torque(self, time: float, q: Floats, dq: Floats) -> Floats:
-        """Torques (n,)."""
-        q_wanted, dq_wanted, ddq = self.reference(time)
-        torque = self._feed_forward(q_wanted, dq_wanted, ddq)
-        return np.asarray(torque + self._gravity(q) - self._gravity(q_wanted) if self.online_gravity else torque)
+        """Compute torques (n,) [N m or N]."""
+        q_reference, dq_reference, ddq = self.reference(time)
+        torque = self._feed_forward(q_reference, dq_reference, ddq)
+        return np.asarray(torque + self._gravity(q) - self._gravity(q_reference) if self.online_gravity else torque)

@@ -1,4 +1,4 @@
-"""Control experiments: how well a robot follows when its controller has a good or a bad model."""
+"""Control experiments: tracking errors of controllers with good and bad models."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tracking:
-    """How a trajectory was followed."""
+    """Result of following a trajectory."""
 
     simulation: Simulation
     error: Floats
-    """(N + 1, n) wanted minus true positions [rad or m]"""
+    """(N + 1, n) reference minus true positions [rad or m]"""
     stroke: Floats
-    """(n,) how far each joint was to move [rad or m]"""
+    """(n,) range of each joint's reference [rad or m]"""
 
     @property
     def rms(self) -> Floats:
@@ -44,7 +44,7 @@ class Tracking:
 
     @property
     def relative(self) -> Floats:
-        """(n,) largest error as a share of the stroke; zero for joints that were to stand still."""
+        """(n,) largest error as a share of the stroke; zero for joints whose reference stands still."""
         return np.divide(self.largest, self.stroke, out=np.zeros_like(self.stroke), where=self.stroke > 1e-9)
 
 
@@ -57,15 +57,15 @@ def track(
     imperfections: Imperfections | None = None,
     seed: int = 0,
 ) -> Tracking:
-    """Let a robot follow a trajectory, starting on it.
+    """Simulate a robot that follows a trajectory and starts on it.
 
     Args:
         robot: The true robot.
-        controller: With its own model.
-        trajectory: What is wanted.
-        rate_hz: Control rate.
-        imperfections: Of drives and sensors.
-        seed: Of the noise.
+        controller: The controller, with its own model.
+        trajectory: The reference motion.
+        rate_hz: Control rate [Hz].
+        imperfections: Imperfections of drives and sensors; none by default.
+        seed: Seed of the noise.
     """
     q0, dq0, _ = trajectory.evaluate(0.0)
     run = simulate(
@@ -78,28 +78,28 @@ def track(
         imperfections=imperfections,
         seed=seed,
     )
-    wanted = trajectory.evaluate(np.minimum(run.time, trajectory.duration))[0]
-    return Tracking(simulation=run, error=wanted - run.q, stroke=np.asarray(np.ptp(wanted, axis=0)))
+    reference = trajectory.evaluate(np.minimum(run.time, trajectory.duration))[0]
+    return Tracking(simulation=run, error=reference - run.q, stroke=np.asarray(np.ptp(reference, axis=0)))
 
 
 def hold_still(
     robot: Robot | Plant, model: Robot, q: ArrayLike, *, duration: float = 1.0, damping: float = 0.0
 ) -> float:
-    """How far [rad or m] a robot drifts when it is released under gravity compensation.
+    """Simulate a robot that is released under gravity compensation; returns its largest drift [rad or m].
 
     Args:
         robot: The true robot.
-        model: What the controller knows.
-        q: (n,) where it is released, at rest.
-        duration: For how long [s].
-        damping: Added by the controller [N m s/rad or N s/m].
+        model: The controller's model of the robot.
+        q: (n,) positions at which it is released at rest [rad or m].
+        duration: Length of the simulation [s].
+        damping: Damping by the controller [N m s/rad or N s/m].
     """
     run = simulate(robot, GravityCompensation(model, damping), duration=duration, q0=q)
     return float(np.abs(run.q - run.q[0]).max())
 
 
 def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
-    """The robot with every parameter off by ``share`` of itself, up or down at random."""
+    """Change every parameter by the relative error ``share``, with random sign."""
     as_number("share", share)
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], robot.parameter_vector.size)
     return robot.with_parameters(robot.parameter_vector * (1.0 + share * signs))
@@ -114,15 +114,15 @@ def robustness(
     seeds: int = 3,
     imperfections: Imperfections | None = None,
 ) -> Table:
-    """Tracking error against the error of the model's parameters ([Atkeson1986] section 4.2.2).
+    """Measure the tracking error over the error of the model parameters ([Atkeson1986] section 4.2.2).
 
     Args:
         robot: The true robot.
-        trajectory: What is wanted.
-        shares: Relative errors of all parameters, signs at random.
-        controller: Made from a model and the trajectory.
+        trajectory: The reference motion.
+        shares: Relative errors of all parameters; their signs are random.
+        controller: Makes a controller from a model and the trajectory.
         seeds: Number of wrong models per share; the median is reported.
-        imperfections: Of drives and sensors.
+        imperfections: Imperfections of drives and sensors; none by default.
     """
     plant, seeds = RungeKuttaPlant(robot), as_whole("seeds", seeds, least=1)
     if not len(shares):
@@ -144,7 +144,7 @@ def robustness(
 
 
 def tracking_table(runs: Mapping[str, Tracking]) -> Table:
-    """Errors of several experiments, joint by joint."""
+    """Make a table of the errors of several experiments, joint by joint."""
     rows = [
         (name, j + 1, float(run.rms[j]), float(run.largest[j]), 100.0 * float(run.relative[j]))
         for name, run in runs.items()

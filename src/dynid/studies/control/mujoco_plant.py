@@ -1,4 +1,4 @@
-"""The simulated robot moved by MuJoCo's dynamics (extra ``sim``), as an independent alternative."""
+"""A simulated robot whose accelerations come from MuJoCo (extra ``sim``), as an independent check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError, EstimationError, ExportError
 from dynid.robot.formats.mjcf.write import mjcf_text
-from dynid.studies.control.plant import Plant, runge_kutta, smoothed
+from dynid.studies.control.plant import Plant, runge_kutta, smooth_signs
 from dynid.tape import compile_single, record
 
 __all__ = ["MujocoPlant"]
@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 class MujocoPlant(Plant):
     """MuJoCo computes the accelerations of links and rotors; friction and offsets are those of the terms.
 
-    Steps are those of `RungeKuttaPlant`, with friction in every stage: MuJoCo's own steps would hold it for a whole
-    step, which a light joint does not survive.
+    Steps are those of `RungeKuttaPlant`, with friction in every stage: MuJoCo would hold friction constant over a
+    step, which makes the simulation of light joints unstable.
     """
 
     @cached_property
@@ -37,14 +37,14 @@ class MujocoPlant(Plant):
             ) from error
         rotors = np.asarray(motor_inertia_matrix(self.robot, self.robot.parameter_vector), dtype=float)
         if np.any(rotors - np.diag(np.diag(rotors))):
-            raise ArgumentError("MuJoCo has no rotors that couple joints", remedy="Use RungeKuttaPlant.")
+            raise ArgumentError("MuJoCo cannot model rotors that couple joints", remedy="Use RungeKuttaPlant.")
         try:
             model = mujoco.MjModel.from_xml_string(mjcf_text(self.robot.with_terms()))
         except (ExportError, ValueError) as error:
             reason = error.reason if isinstance(error, ExportError) else str(error)
             raise ArgumentError(
-                f"MuJoCo cannot move robot '{self.robot.name}', it needs every body's mass and inertia: {reason}",
-                remedy="Use RungeKuttaPlant or AdaptivePlant: they need only what acts on the torques.",
+                f"MuJoCo needs the mass and inertia of every body of robot '{self.robot.name}': {reason}",
+                remedy="Use RungeKuttaPlant or AdaptivePlant: they need only the identifiable parameters.",
             ) from error
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
         model.dof_armature[:] = np.diag(rotors)
@@ -55,7 +55,7 @@ class MujocoPlant(Plant):
         robot, shape = self.robot, (self.robot.dof,)
         rest, theta = np.zeros(robot.dof), robot.parameter_vector
         tape = record(lambda q, dq: term_torque(robot, theta, q, dq, rest), q=shape, dq=shape)
-        return compile_single(smoothed(tape, self.friction_speed))
+        return compile_single(smooth_signs(tape, self.friction_speed))
 
     def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
         mujoco, model, data = self._simulation
@@ -77,5 +77,7 @@ class MujocoPlant(Plant):
         finally:
             mujoco.set_mju_user_warning(before)
         if warnings:
-            raise EstimationError(f"MuJoCo cannot go on: {warnings[0]}", remedy="Use RungeKuttaPlant to see why.")
+            raise EstimationError(
+                f"MuJoCo stopped: {warnings[0]}", remedy="Simulate with RungeKuttaPlant to find the cause."
+            )
         return state

@@ -1,4 +1,4 @@
-"""The equations a simulated robot moves by, recorded once and compiled for single states."""
+"""Simulated robots: equations of motion, recorded once and compiled for single states, with two integrators."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
 from dynid.terms.smoothing import gradual_sign
 
-__all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "runge_kutta", "smoothed"]
+__all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "runge_kutta", "smooth_signs"]
 
 Floats = NDArray[np.float64]
 
 STABLE = 1.5
-"""Step times decay rate that the fourth-order method takes with accuracy; beyond 2.78 it is unstable."""
+"""Largest product of step and decay rate; the classical fourth-order method is unstable beyond 2.785, and half of that
+is accurate."""
 
 
 def motion_tape(robot: Robot) -> Tape:
-    """``(state, torque) -> rate``: state and rate (2 n + 1,) are positions, velocities and work done."""
+    """Record ``(state, torque) -> rate``: the state (2 n + 1,) holds positions, velocities and the work."""
     n = robot.dof
 
     def rate(state: Any, torque: Any) -> Any:
@@ -49,13 +50,13 @@ def _rate(robot: Robot, state: Any, torque: Any) -> Any:
     return np.concatenate([dq, ddq, np.array([acting @ dq])])
 
 
-def smoothed(tape: Tape, speed: float) -> Tape:
-    """The same program with every ``sign(x)`` replaced by ``tanh(x / speed)``, which an integrator can follow."""
+def smooth_signs(tape: Tape, speed: float) -> Tape:
+    """Replace every ``sign(x)`` of a program by ``tanh(x / speed)``, which an integrator can follow."""
     return replace_signs(tape, lambda v, _: gradual_sign(v, speed))
 
 
 def runge_kutta(rate: Callable[[Any], Any], state: Any, h: Any) -> Any:
-    """The state after a step of fourth order of length ``h``; scalar-agnostic."""
+    """Advance a state by one step of length ``h`` of the classical fourth-order method; scalar-agnostic."""
     k1 = rate(state)
     k2 = rate(state + k1 * (0.5 * h))
     k3 = rate(state + k2 * (0.5 * h))
@@ -64,31 +65,31 @@ def runge_kutta(rate: Callable[[Any], Any], state: Any, h: Any) -> Any:
 
 
 class Plant(ABC):
-    """A robot that moves under torques held for a while."""
+    """A robot that moves under piecewise constant torques."""
 
     def __init__(self, robot: Robot, *, friction_speed: float = 0.05) -> None:
-        """Make the robot ready to move.
+        """Prepare the simulation.
 
         Args:
-            robot: With the true parameter values.
-            friction_speed: Below about this speed [rad/s or m/s] dry friction fades to zero; smaller values make
-                for smaller steps, because friction then stops a light joint within microseconds.
+            robot: The robot with its true parameter values.
+            friction_speed: Speed below which dry friction decreases to zero [rad/s or m/s]. Smaller values need smaller
+                steps, because friction then stops a light joint within microseconds.
         """
         self.robot = robot
         self.friction_speed = as_number("friction_speed", friction_speed, above=0.0)
 
     @abstractmethod
     def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
-        """State (2 n + 1,) after ``duration`` [s] under a constant torque (n,) [N m or N]."""
+        """Advance the state (2 n + 1,) by ``duration`` [s] under a constant torque (n,) [N m or N]."""
 
     def steps(self, duration: float) -> list[float]:
-        """Equal steps [s] that make up ``duration``, short enough for a method of fourth order to follow friction."""
+        """Divide ``duration`` into equal steps [s] that are short enough to follow friction."""
         parts = max(1, int(np.ceil(duration * self._friction_rate / STABLE)))
         return [duration / parts] * parts
 
     @cached_property
     def _friction_rate(self) -> float:
-        """Fastest rate [1/s] at which dry friction stops a joint: what bounds the step of an explicit integrator."""
+        """Fastest rate at which dry friction stops a joint [1/s]; it bounds the step of an explicit integrator."""
         robot, theta, rest = self.robot, self.robot.parameter_vector, np.zeros(self.robot.dof)
         pushes = [np.asarray(term_torque(robot, theta, rest, rest + v, rest), dtype=float) for v in (1.0, -1.0)]
         slope = np.abs(pushes[0] - pushes[1]) / (2.0 * self.friction_speed)
@@ -97,14 +98,14 @@ class Plant(ABC):
             mobility = np.linalg.inv(inertia_matrix(robot, q))
         except np.linalg.LinAlgError as error:
             raise ArgumentError(
-                f"robot '{robot.name}' has a joint that moves no inertia, so its motion is not defined",
-                remedy="Give its links mass, or its joints a RotorInertia.",
+                f"robot '{robot.name}' has a joint that moves nothing with inertia, so its motion is not defined",
+                remedy="Give its links a mass, or its joints a RotorInertia.",
             ) from error
         return float(np.abs(np.linalg.eigvals(mobility * slope)).max())
 
 
 class RungeKuttaPlant(Plant):
-    """Fixed steps of fourth order: the whole step is one compiled program."""
+    """A plant with fixed fourth-order steps; a whole step is one compiled program."""
 
     @cached_property
     def _step(self) -> Any:
@@ -114,7 +115,7 @@ class RungeKuttaPlant(Plant):
             return runge_kutta(lambda now: _rate(robot, now, torque), state, duration[0])
 
         tape = record(step, state=(2 * n + 1,), torque=(n,), duration=(1,))
-        return compile_single(smoothed(tape, self.friction_speed))
+        return compile_single(smooth_signs(tape, self.friction_speed))
 
     def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
         for step in self.steps(duration):
@@ -123,14 +124,14 @@ class RungeKuttaPlant(Plant):
 
 
 class AdaptivePlant(Plant):
-    """Steps of variable size, chosen by error control (scipy's DOP853)."""
+    """A plant with steps of variable size, chosen by error control (SciPy's DOP853)."""
 
     tolerance = 1e-10
-    """Of each step, relative and absolute."""
+    """Relative and absolute tolerance of each step; a convention, far below the sensors' resolution."""
 
     @cached_property
     def _derivative(self) -> Any:
-        return compile_single(smoothed(motion_tape(self.robot), self.friction_speed))
+        return compile_single(smooth_signs(motion_tape(self.robot), self.friction_speed))
 
     def advance(self, state: Floats, torque: Floats, duration: float) -> Floats:
         derivative = self._derivative
@@ -143,6 +144,6 @@ class AdaptivePlant(Plant):
             atol=self.tolerance,
         )
         if not solution.success:
-            raise EstimationError(f"the simulation cannot go on: {solution.message}")
+            raise EstimationError(f"the simulation stopped: {solution.message}")
         final: Floats = solution.y[:, -1].copy()
         return final

@@ -1,7 +1,7 @@
-"""What it costs to compute inertias and velocity torques seldom ([Izaguirre1992] section 3).
+"""Torque error of the two-rate structure ([Izaguirre1992] section 3).
 
-The synchronous task multiplies the latest inertias by the accelerations of now; inertias, gravity and velocity torques
-come from background tasks and are old. The error this makes depends on how fast they change, that is, on bandwidths.
+The synchronous task multiplies the latest inertias by the present accelerations; inertias, gravity and velocity torques
+come from background tasks and are one or two periods old. The error depends on how fast they change.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class TwoRateStudy:
     """Torque error of the two-rate structure for several background periods."""
 
     periods: Floats
-    """(k,) [s]"""
+    """(k,) background periods [s]"""
     rms: Floats
     """(k, n) root mean square torque error [N m or N]"""
     largest: Floats
     """(k, n) largest torque error [N m or N]"""
     largest_torque: Floats
-    """(n,) over the trajectory [N m or N]"""
+    """(n,) largest torque over the trajectory [N m or N]"""
 
     def to_table(self) -> Table:
-        """Worst joint's errors as shares of its largest torque."""
+        """Errors of the worst joint as shares of its largest torque."""
         scale = np.where(self.largest_torque > 0.0, self.largest_torque, 1.0)
         rows = [
             (1000.0 * float(T), 100.0 * float((rms / scale).max()), 100.0 * float((largest / scale).max()))
@@ -55,13 +55,13 @@ def two_rate_study(
     *,
     rate_hz: float = 1000.0,
 ) -> TwoRateStudy:
-    """Simulate the scheduler: each background result belongs to the state when it was begun, one period earlier.
+    """Simulate the scheduler: a background result belongs to the state at which its computation started.
 
     Args:
-        robot: With its parameter values.
+        robot: The robot with its parameter values.
         trajectory: The motion.
-        periods: Background periods [s]; a result is used from the end of its period to the end of the next.
-        rate_hz: Rate of the synchronous task.
+        periods: Background periods [s]; a result is in use from the end of its period to the end of the next one.
+        rate_hz: Rate of the synchronous task [Hz].
     """
     periods = [as_number("a background period", period, above=0.0) for period in periods]
     if not periods:
@@ -74,6 +74,7 @@ def two_rate_study(
         finished = np.floor(time / period + 1e-9) - 1.0  # number of the last background cycle that is complete
         begun = np.maximum(finished, 0.0) * period
         q_old, dq_old, _ = trajectory.evaluate(begun)
+        # [Izaguirre1992] eq. (1) with D_ij, D_i and velocity torques of the earlier state
         torque = np.einsum("nij,nj->ni", inertia_matrix(robot, q_old), ddq) + gravity_torque(robot, q_old)
         torque += velocity_torque(robot, q_old, dq_old) + _friction(robot, q_old, dq_old)
         error = torque - exact
@@ -95,15 +96,16 @@ def _friction(robot: Robot, q: Floats, dq: Floats) -> Floats:
 
 
 def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0, share: float = 0.95) -> Table:
-    """Frequency below which ``share`` of each signal's power lies: what must be computed how often.
+    """Find the frequency below which ``share`` of each signal's power lies: how often it must be computed.
 
-    Positions, velocities and everything that depends on them alone stay below accelerations; that justifies two rates.
+    Positions, velocities and everything that depends only on them have lower bandwidths than accelerations, which
+    justifies two rates.
 
     Args:
-        robot: With its parameter values.
+        robot: The robot with its parameter values.
         trajectory: The motion.
-        rate_hz: Sampling rate of the analysis.
-        share: Of the power, the mean taken out.
+        rate_hz: Sampling rate of the analysis [Hz].
+        share: Share of the power after removal of the mean.
     """
     if as_number("share", share, above=0.0) >= 1.0:
         raise ArgumentError(f"share is {share}", remedy="Give a share between 0 and 1.")
@@ -123,7 +125,7 @@ def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0,
 
 
 def _bandwidth(values: Floats, rate_hz: float, share: float) -> float:
-    """Of all columns (N, c) together, each weighted by its own power."""
+    """Bandwidth of all columns (N, c) together, each scaled to unit power [Hz]."""
     varying = values - values.mean(axis=0)
     size = np.sqrt(np.mean(varying**2, axis=0))
     varying = varying[:, size > 1e-9 * max(float(np.abs(values).max()), 1e-300)]

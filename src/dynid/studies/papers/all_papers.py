@@ -1,4 +1,4 @@
-"""The papers by name, and the one function that reproduces them."""
+"""The papers by name, and the function that reproduces them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dynid.studies.papers.reproduction import Part, Reproduction
 __all__ = ["REPRODUCTIONS", "Paper", "Progress", "documentation", "reproduce"]
 
 Progress = Callable[[int, int, str], None]
-"""Called before each part with the parts done, the parts in all and the title of the next."""
+"""Called before each part with the number of finished parts, the number of all parts and the title of the next one."""
 Maker = Callable[[bool], Part]
-"""Makes a part; told whether to do it with reduced effort."""
+"""Makes a part; the argument says whether to reduce the effort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ def reproduce(
     *,
     quick: bool = False,
 ) -> Reproduction:
-    """Regenerate a paper's tables and figures, or all five papers', and write them into a folder.
+    """Reproduce the tables and figures of one paper or of all five, and write them into a folder.
 
     Args:
         name: A key of `REPRODUCTIONS`, or ``all``.
-        folder: Where to write; None for nowhere.
-        progress: Told what is being done.
-        quick: Fewer random draws and optimiser steps, for a first look and for tests.
+        folder: Output folder; None writes nothing.
+        progress: Called before each part.
+        quick: Whether to use fewer random draws and optimiser steps, for a first look and for tests.
 
     Raises:
         ArgumentError: There is no such paper.
@@ -73,12 +73,12 @@ def reproduce(
 
 
 def documentation(reproduction: Reproduction) -> str:
-    """The text of ``docs/papers.md``: every comparison with its verdict, without the long tables and figures."""
+    """Write the text of ``docs/papers.md``: every comparison with its verdict, without long tables and figures."""
     lean = tuple(replace(part, tables=(), figures=(), listings=()) for part in reproduction.parts)
     head, _, rest = replace(reproduction, parts=lean).to_markdown().partition("\n")
     origin = (
-        "This page is written by `dynid.studies.papers.documentation` from `dynid reproduce all`; do not edit it by "
-        "hand. Numbers printed in the papers are in `src/dynid/studies/papers/data/` with their sources; everything "
-        "else is computed."
+        "This page is written by `dynid.studies.papers.documentation` from `dynid reproduce all`; do not edit it. Each "
+        "row compares a number or statement of a paper with our result and gives a verdict. The printed numbers are in "
+        "`src/dynid/studies/papers/data/` with their sources; everything else is computed."
     )
     return f"{head}\n\n{origin}\n{rest}"
