@@ -1,4 +1,4 @@
-"""What would explain the log better: a flipped sign, exchanged joints, another gravity, another unit.
+"""Hypotheses about faults that would explain the log better: a flipped sign, exchanged joints, another gravity or unit.
 
 Explanations are proposed with their evidence and never applied.
 """
@@ -18,23 +18,27 @@ from dynid.robot.model import Robot
 __all__ = ["check_hypotheses"]
 
 UNEXPLAINED = 0.25
-"""A free fit that leaves more than this, with no better hypothesis, is reported."""
+"""Relative residual of the free fit above which a log is reported, if no hypothesis is better; tuned on the fault
+campaigns of docs/evidence.md (tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
 DRIVEN = -0.05
-"""Friction that puts more power than this into a joint, relative to its torque and speed, is none ..."""
+"""Power that friction puts into a joint, relative to its torque and speed, from which on it cannot be friction ..."""
 DRIVEN_SIGMAS = 5.0
-"""... if it is so many standard errors from doing nothing."""
+"""... if it exceeds its standard error by this factor. Both tuned on the fault campaigns of docs/evidence.md
+(tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
 ROUGH = 200
-"""So many samples are enough to tell good hypotheses from bad ones ..."""
+"""Number of samples that separate good hypotheses from bad ones ..."""
 FINALISTS = 6
-"""... of which so many are judged on all samples."""
+"""... and number of the best hypotheses that are then judged on all samples (convention)."""
 BETTER = 0.6
-"""A hypothesis that reduces the product of both residuals below this share is sure."""
+"""A hypothesis that reduces the product of both residuals below this share is certain; tuned on the fault campaigns of
+docs/evidence.md (tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
 GAIN = 0.1
-"""A hypothesis must gain so much log-likelihood a sample ..."""
+"""Smallest gain of log-likelihood per sample of a hypothesis that is worth a warning ..."""
 SIGMAS = 2.5
-"""... and so many times what its gain varies between parts of the log, to be worth a warning."""
+"""... and smallest ratio of this gain to its scatter between parts of the log. Both tuned on the fault campaigns of
+docs/evidence.md (tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
 PARTS = 10
-"""Parts of the log that are held against each other."""
+"""Number of parts of the log whose gains are compared (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +51,7 @@ class _Hypothesis:
 
 
 def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Look for what explains the log much better than the robot's equations as they are, and for friction that drives.
+    """Look for hypotheses that explain the log much better than the robot's equations, and for friction that drives.
 
     How large a residual is says little: exchanged wrist joints may leave less of the torque than noise does elsewhere.
     A hypothesis that is wrong makes it larger, whatever it was.
@@ -71,10 +75,10 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 
 def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
-    """The hypothesis under which the log is most likely, if it is clearly more so than under none."""
+    """The hypothesis under which the log is most likely, if it is clearly more likely than under no hypothesis."""
     rough, step = [], max(3, samples.q.shape[0] // ROUGH)
     for hypothesis in _hypotheses(robot, samples):
-        rough.append((float(block_losses(robot, hypothesis.samples.thinned(step), 1).sum()), hypothesis))
+        rough.append((float(block_losses(robot, hypothesis.samples.thin_out(step), 1).sum()), hypothesis))
     judged = []
     for _, hypothesis in sorted(rough, key=lambda item: item[0])[:FINALISTS]:
         judged.append((block_losses(robot, hypothesis.samples, PARTS), hypothesis))
@@ -104,7 +108,7 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
 
 
 def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) -> Iterator[Finding]:
-    """Joints on which friction would have to drive: the sign of their torque or motion is wrong."""
+    """Report joints that friction would have to drive: the sign of their torque or motion is wrong."""
     before, error = dissipation(robot, samples)
     for j in np.flatnonzero((before < DRIVEN) & (before < -DRIVEN_SIGMAS * error)).tolist():
         name = robot.joint_names[j]

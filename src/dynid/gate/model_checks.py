@@ -1,4 +1,4 @@
-"""Checks against a robot's model: limits, units, gravity, synchronisation, changes on the way, excitation."""
+"""Checks against a robot's model: limits, units, gravity, synchronisation, changes during the log, excitation."""
 
 from __future__ import annotations
 
@@ -41,23 +41,26 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 COMPENSATED = 0.3
-"""Less than this share of the expected gravity, with a third of it as standard error, counts as compensated."""
+"""Share of the expected gravity below which, at a standard error of a third of it, gravity is compensated
+(convention)."""
 ELSEWHERE_SIGMAS = 4.0
-"""Gravity that is so many standard errors from where it should be points elsewhere."""
+"""Deviation of gravity from its direction, in standard errors, from which on it points elsewhere
+(convention)."""
 SLOW = 0.02
-"""Inertial torques below this share of gravity's say nothing."""
+"""Inertial torques below this share of the gravity torques are not used (convention)."""
 BLOCKS = 20
-"""Parts of a log at whose borders a change is looked for."""
+"""Number of parts of a log; a change is looked for at their borders (convention)."""
 ABOVE_NOISE = 1.25
-"""What is left must exceed the noise by this factor to be anything else."""
+"""Ratio of a residual to the noise above which the residual is more than noise (convention)."""
 DEAD = 5.0
-"""A torque that should be so many times its noise, and is below it, is missing."""
+"""Ratio of the expected torque to its noise above which a torque below the noise is missing (convention)."""
 CHANGED = 0.75
-"""Two sets of parameters, before and after, must leave less than this share of what two sets leave that take turns."""
+"""Largest residual of two sets of parameters, before and after an instant, as a share of the residual of two sets that
+alternate (convention)."""
 
 
 def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
-    """Positions and torques beyond 1.5 times the robot's limits: the wrong unit, or the wrong joint."""
+    """Report positions beyond 1.5 times the robot's limits: the unit or the joint is wrong."""
     for j, joint in enumerate(robot.moving_joints):
         limits, q = joint.limits, recording.q[:, j]
         reach = max(abs(limits.lower), abs(limits.upper))
@@ -78,7 +81,7 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
 
 
 def check_noise(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Joints whose torque is hardly more than noise, which no other check may judge by."""
+    """Report joints whose torque is hardly more than noise; no other check uses them."""
     expected = own_torque(robot, samples).std(axis=0) if has_prior(robot) else np.zeros(robot.dof)
     for j in np.flatnonzero(samples.used & (samples.trust == 0.0) & (samples.noise > 0.0)).tolist():
         dead = bool(expected[j] > DEAD * samples.noise[j])
@@ -87,7 +90,7 @@ def check_noise(robot: Robot, samples: Samples) -> Iterator[Finding]:
             severity="warning" if dead else "note",
             where="effort",
             joint=robot.joint_names[j],
-            message="its torque is below its noise" + (", though that of the model's masses is not" if dead else ""),
+            message="the torque is below its noise" + (", though that of the model's masses is not" if dead else ""),
             evidence={
                 "spread [N m or N]": float(samples.effort[:, j].std()),
                 "noise": float(samples.noise[j]),
@@ -114,8 +117,8 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     error = float(np.max(stderr)) / max(strength, 1e-12)
     alike = inertial > 0.0 and along > 0.0 and abs(np.log(inertial / along)) < 1.0
     one_factor = error < 0.15 * max(1.0, abs(along)) and alike and across < 0.35 * along and not 0.25 < along < 4.0
-    # a counterbalance takes from gravity, and little but a unit makes gravity and inertia both wrong the same way;
-    # without inertia there is but one factor, and gravity may be compensated
+    # a counterbalance reduces gravity only; nearly nothing but a wrong unit scales gravity and inertia alike;
+    # without inertial torques there is only one factor, and gravity may be compensated
     both = along > 3.0 * error and abs(np.log(max(inertial, 1e-300) / along)) < 2.0
     both_large = both and min(along - 3.0 * error, inertial) > 4.0
     both_small = both and not np.isclose(inertial, along, rtol=1e-6) and max(along + 3.0 * error, inertial) < 0.25
@@ -131,7 +134,7 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
 
 
 def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Does the gravity that the robot's masses find in the torques point elsewhere, for certain?"""
+    """Report gravity that surely points elsewhere, as estimated from the torques and the robot's masses."""
     estimate = _fit_gravity(robot, samples) if has_prior(robot) else None
     strength = float(np.linalg.norm(robot.gravity))
     if estimate is None or not strength:
@@ -152,7 +155,7 @@ def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]
 
 
 def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Is there, for certain, next to no gravity in torques that are otherwise the robot's?"""
+    """Report torques that surely hold next to no gravity but are otherwise those of the robot."""
     estimate = _fit_gravity(robot, samples) if has_prior(robot) else None
     strength = float(np.linalg.norm(robot.gravity))
     if estimate is None or not strength:
@@ -176,9 +179,9 @@ def _likely_unit(factor: float) -> str:
 
 
 def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats] | None:
-    """Gravity vector and factor of the inertial torque that fit best without friction, and errors of the former.
+    """Gravity vector and factor of the inertial torque that fit best, friction removed, and the errors of the vector.
 
-    Where the robot moves too slowly for inertial torques, their factor is taken to be gravity's.
+    Where the robot moves too slowly for inertial torques, their factor is assumed to be that of gravity.
     """
     parts = np.concatenate([gravity_torques(robot, samples), inertial_torque(robot, samples)[None]])
     rows, torque, bases = [], [], friction_bases(robot, samples)
@@ -202,38 +205,38 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
 
 
 def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
-    """Are torques stamped late or early? The experiment's torques should be unfiltered."""
+    """Report torques that are delayed or early. The experiment's torques should be unfiltered."""
     try:
         delay, other = model_delay(robot, experiment, max_delay_s=max_delay_s)
     except DataError:
         return
-    told = delay if delay.likely else other
+    likely = delay if delay.likely else other
     if delay.likely or (other.likely and other.matters):
         verb = "are" if delay.sure else "seem to be"
-        remedy = f"Process with effort_delay_s={told.seconds:.6f}; on the command line --delay {told.seconds:.6f}."
+        remedy = f"Process with effort_delay_s={likely.seconds:.6f}; on the command line --delay {likely.seconds:.6f}."
         if not delay.likely:
             doubt = f"Doubtful: {1e3 * delay.seconds:.4g} ms if dry friction follows reversals otherwise, as it may."
-            remedy = f"{doubt} Compare held-out errors with and without --delay {told.seconds:.6f}."
+            remedy = f"{doubt} Compare held-out errors with and without --delay {likely.seconds:.6f}."
         yield Finding(
             code="unsynchronised",
             severity="warning" if delay.clear else "note",
             where="effort",
-            message=f"torques {verb} stamped {1e3 * told.seconds:.4g} ms late",
+            message=f"torques {verb} delayed by {1e3 * likely.seconds:.4g} ms",
             evidence={
-                "delay [s]": told.seconds,
-                "standard error [s]": told.stderr_s,
-                "residual before": told.residual_before,
-                "after": told.residual_after,
+                "delay [s]": likely.seconds,
+                "standard error [s]": likely.stderr_s,
+                "residual before": likely.residual_before,
+                "after": likely.residual_after,
             },
             remedy=remedy,
         )
 
 
 def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Does one set of parameters hold for the whole log, or was there contact or a change of load on the way?
+    """Report a log that one set of parameters does not explain: there was contact, or the load changed.
 
-    Two sets always fit better than one. So two sets that hold before and after an instant are held against two sets
-    that take turns, block by block: these overfit as much, and see nothing of a change.
+    Two sets of parameters always fit better than one. So two sets that hold before and after an instant are compared
+    with two sets that alternate, block by block: these overfit as much and do not benefit from a change.
     """
     if samples.q.shape[0] < 300:
         return
@@ -254,7 +257,7 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 
 def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Which parameters that the robot's motion can reveal does this motion not reveal?"""
+    """Report parameters that other motions of the robot would reveal and this motion does not."""
     from scipy.linalg import qr
 
     model = with_friction(robot)
@@ -283,7 +286,7 @@ def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 
 def _wide_motion(robot: Robot, rows: int = 200) -> tuple[Floats, Floats, Floats]:
-    """Random states about as wide as a good excitation: half a turn, 1 rad/s, 3 rad/s^2."""
+    """Random states about as wide as those of a good excitation: half a turn, 1 rad/s, 3 rad/s^2 (convention)."""
     rng = np.random.default_rng(0)
     q, dq, ddq = rng.uniform(-1.0, 1.0, size=(3, rows, robot.dof)) * np.array([np.pi / 2, 1.0, 3.0])[:, None, None]
     return q, dq, ddq

@@ -1,4 +1,4 @@
-"""The delay of the torques by a robot's own equations: surer than functions of the motion that suit any robot."""
+"""The delay of the torques, estimated with a robot's own equations; processing/delay.py does it without a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["model_delay", "resolve_delay"]
 Floats = NDArray[np.float64]
 
 LAGS_S = (0.02, 0.05, 0.1)
-"""Times in which dry friction may follow a change of direction [s]; convention, about those of presliding in gears."""
+"""Times in which dry friction may follow a change of direction [s] (convention)."""
 
 
 def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
@@ -32,7 +32,7 @@ def resolve_delay(recording: Recording, options: Processing, robot: Robot | None
     Args:
         recording: The log.
         options: With ``effort_delay_s="auto"``; any others are returned as they are.
-        robot: Robot whose equations tell the delay; without it, functions of the motion that suit any robot.
+        robot: Robot whose equations are used; without it, functions of the motion that suit any robot.
     """
     if options.effort_delay_s != "auto" or recording.isolated:
         return options, ""
@@ -47,8 +47,8 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     Dry friction that follows a reversal slowly looks like a delayed torque.
 
     Returns:
-        The delay under the friction that explains the torque better, at once or following with a lag (of `LAGS_S` the
-        best), and the delay under the other one. Without a robot, twice that of `estimate_delay`.
+        The delay with the kind of dry friction that explains the torque better (without a lag, or with the best of
+        `LAGS_S`), and the delay with the other kind. Without a robot, both are that of `estimate_delay`.
     """
     if robot is None:
         return (estimate_delay(experiment, max_delay_s=max_delay_s),) * 2
@@ -69,7 +69,7 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
 
 
 def _extended(Q: Floats, column: Floats) -> Floats:
-    """Orthonormal columns and one more, unless they span it already."""
+    """Orthonormal columns that span the given ones and one more."""
     new, size = unexplained_part(unexplained_part(column, Q), Q), float(np.linalg.norm(column))
     length = float(np.linalg.norm(new))
     return np.column_stack([Q, new / length]) if length > 1e-9 * size else Q

@@ -93,7 +93,7 @@ def check_and_process(
             chain = Chain.start(recording, by_default, progress=lambda share, note: report(0.3 + 0.3 * share, note))
             motion = chain.experiment(filter_effort=True)
     except DataError as error:
-        if not any(f.code == "backward-time" and f.severity == "error" for f in findings):  # which says it already
+        if not any(f.code == "backward-time" and f.severity == "error" for f in findings):  # which reports it already
             findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings), None
     findings.extend(_left_out(recording, motion))
@@ -125,7 +125,7 @@ def _unusable(error: DataError) -> Finding:
 
 
 def _left_out(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
-    """What processing had to leave out."""
+    """Report samples that processing left out because joints stand still."""
     resting = experiment.dropped.get(Dropped.AT_REST, 0)
     if resting:
         seconds = resting / experiment.rate_hz / recording.q.shape[1]
@@ -156,7 +156,7 @@ def _against_model(
 
 
 def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
-    """Samples against the robot's equations; with the experiment also the time between torques and motion."""
+    """Check samples against the robot's equations; with an experiment, also the delay between torques and motion."""
     yield from check_noise(robot, samples)
     if not samples.trust.any():
         return

@@ -1,9 +1,9 @@
-"""How well a robot's equations explain an experiment, asked many times over: for every hypothesis about the log.
+"""Quick fits of a robot's equations to an experiment, one for every hypothesis about the log.
 
-Two yardsticks. *Free*: all parameters are fitted, so only the structure of the equations is used, and that friction
-brakes. *Prior*: the robot's own masses are believed within reason and only rotor inertia, friction and offset of each
-joint are fitted, which also sees signs and units that a free fit absorbs. Both come as relative rms residual and as
-log-likelihood.
+There are two kinds of fits. *Free*: all parameters are fitted, so only the structure of the equations is used, and that
+friction brakes. *Prior*: the robot's own masses are believed within reason and only rotor inertia, friction and offset
+of each joint are fitted, which also reveals signs and units that a free fit absorbs. Both give a relative rms residual
+and a log-likelihood.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MOST_ROWS = 600
-"""Samples a quick fit looks at."""
+"""Number of samples of a quick fit (convention)."""
 POWER_BLOCKS = 10
-"""Parts of a log that the jackknife of the friction's power leaves out one by one."""
+"""Number of parts of a log that the jackknife of the friction's power leaves out one by one (convention)."""
 FINEST = 1e-3
-"""Relative residuals of a joint below this one count as none: so far processing itself goes astray."""
+"""Smallest relative residual of a joint that counts (convention: about the error of processing itself)."""
 _DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -61,14 +61,14 @@ class Samples:
     sign: Floats
     """(M, n) sign of the velocities, smoothed as the torques are."""
     used: NDArray[np.bool_]
-    """(n,) joints whose torque takes part."""
+    """(n,) joints whose torque is used."""
     gravity: Floats
     """(3,) [m/s^2]"""
     noise: Floats = field(default_factory=lambda: np.zeros(1))
-    """(n,) or (1,) standard deviation of the noise in the torques, as far as it is known [N m or N]."""
+    """(n,) or (1,) standard deviation of the noise in the torques, zero where it is unknown [N m or N]."""
 
     def __post_init__(self) -> None:
-        """One noise per joint."""
+        """Store one noise level per joint."""
         object.__setattr__(self, "noise", np.broadcast_to(self.noise, self.used.shape))
 
     @classmethod
@@ -98,14 +98,14 @@ class Samples:
 
     @property
     def trust(self) -> Floats:
-        """(n,) how much each joint's torque has to say, 0 to 1: nothing where noise makes up half of its power."""
+        """(n,) weight of each joint's torque, 0 to 1: zero where noise makes up half of its power."""
         spread = self.effort.std(axis=0)
         share = np.where(spread > 0.0, self.noise / np.maximum(spread, 1e-300), 1.0)
         return np.where(self.used, np.clip(1.0 - 2.0 * share**2, 0.0, 1.0), 0.0)
 
     @property
     def weight(self) -> Floats:
-        """(n,) one over the spread of each joint's torque, less where much of it is noise; 0 where it takes no part."""
+        """(n,) one over the spread of each joint's torque, less where much of it is noise; 0 where it is unused."""
         return np.asarray(np.sqrt(self.trust) / np.maximum(self.effort.std(axis=0), 1e-300))
 
     @property
@@ -113,47 +113,47 @@ class Samples:
         """The relative rms residual that noise alone leaves."""
         return float(np.sqrt(np.sum((self.weight * self.noise) ** 2) / max(float(self.trust.sum()), 1e-300)))
 
-    def thinned(self, step: int) -> Samples:
-        """Every so-many-th sample."""
+    def thin_out(self, step: int) -> Samples:
+        """Every step-th sample."""
         parts = {
             name: np.ascontiguousarray(getattr(self, name)[::step]) for name in ("q", "dq", "ddq", "effort", "sign")
         }
         return replace(self, **parts)
 
     def with_torque_sign(self, joint: int) -> Samples:
-        """The torque of one joint turned round."""
+        """The samples with the sign of one joint's torque reversed."""
         effort = self.effort.copy()
         effort[:, joint] *= -1.0
         return replace(self, effort=effort)
 
     def with_position_sign(self, joint: int) -> Samples:
-        """The motion of one joint turned round."""
+        """The samples with the sign of one joint's motion reversed."""
         sign = np.where(np.arange(self.q.shape[1]) == joint, -1.0, 1.0)
         return replace(self, q=self.q * sign, dq=self.dq * sign, ddq=self.ddq * sign, sign=self.sign * sign)
 
     def with_joints_turned(self, joint: int) -> Samples:
-        """Motion and torque of one joint turned round."""
+        """The samples with the signs of one joint's motion and torque reversed."""
         return self.with_position_sign(joint).with_torque_sign(joint)
 
     def with_offset(self, joint: int, angle: float) -> Samples:
-        """The position of one joint moved by an angle [rad]."""
+        """The samples with the position of one joint shifted by an angle [rad]."""
         q = self.q.copy()
         q[:, joint] += angle
         return replace(self, q=q)
 
     def with_torques_swapped(self, first: int, second: int) -> Samples:
-        """The torques of two joints exchanged."""
+        """The samples with the torques of two joints exchanged."""
         order = _exchange(self.q.shape[1], first, second)
         return replace(self, effort=self.effort[:, order], used=self.used[order], noise=self.noise[order])
 
     def with_joints_swapped(self, first: int, second: int) -> Samples:
-        """All columns of two joints exchanged."""
+        """The samples with all columns of two joints exchanged."""
         order = _exchange(self.q.shape[1], first, second)
         motion = {name: np.ascontiguousarray(getattr(self, name)[:, order]) for name in ("q", "dq", "ddq", "sign")}
         return replace(self, **motion, effort=self.effort[:, order], used=self.used[order], noise=self.noise[order])
 
     def with_motion_scaled(self, factor: float) -> Samples:
-        """Positions and their derivatives multiplied by a factor."""
+        """The samples with positions and their derivatives multiplied by a factor."""
         return replace(self, q=self.q * factor, dq=self.dq * factor, ddq=self.ddq * factor)
 
 
@@ -177,14 +177,14 @@ def with_friction(robot: Robot, gravity: tuple[float, ...] | None = None) -> Rob
 
 @lru_cache(maxsize=64)
 def _plain(robot: Robot, gravity: tuple[float, ...]) -> Robot:
-    """The robot's own masses only, under a gravity; kept, for dozens of hypotheses ask for the same few."""
+    """The robot with nothing but its own masses, under a given gravity; cached, because many hypotheses share a few."""
     return replace(robot, couplings=()).with_terms().with_gravity(gravity)
 
 
 def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:
     """The regressor (M, n, p) of `with_friction` with its dry friction columns replaced by smoothed signs (M, n).
 
-    Torque is filtered, and a filtered step is no step: where a joint turns, the plain column would not match it.
+    Torque is filtered, which smooths steps: at a reversal the plain column would not match it.
     """
     joints = sign.shape[1]
     usual = [term.dependence for term in usual_terms()]
@@ -212,7 +212,7 @@ def own_torque(robot: Robot, samples: Samples) -> Floats:
 def friction_bases(robot: Robot, samples: Samples) -> Floats:
     """(n, M, k) rotor inertia, viscous, dry friction and offset of each joint, orthonormal; zeros where dependent.
 
-    Joints that the robot's file couples have those of the shared motor too.
+    Joints that the robot model couples also have the columns of the shared motor.
     """
     columns = np.stack([samples.ddq.T, samples.dq.T, samples.sign.T, np.ones_like(samples.dq.T)], axis=2)
     for coupling in robot.couplings:
@@ -226,17 +226,17 @@ def friction_bases(robot: Robot, samples: Samples) -> Floats:
 
 
 def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
-    """Free and prior relative residual of samples; the latter is 1 for a robot whose masses are placeholders."""
+    """Relative residuals of the free fit and of the prior fit; the latter is 1 if the masses are placeholders."""
     return free_residual(robot, samples), prior_residual(robot, samples) if has_prior(robot) else 1.0
 
 
 def free_residual(robot: Robot, samples: Samples) -> float:
-    """Relative rms residual with all parameters of `with_friction(robot)` fitted, no joint driven by its friction."""
+    """Relative rms residual with all parameters of `with_friction(robot)` fitted so that friction drives no joint."""
     return _relative(float(np.sum(_free_rest(robot, samples) ** 2)), samples)
 
 
 def _free_rest(robot: Robot, samples: Samples) -> Floats:
-    """What the free fit leaves of the weighted torques (M, u); joints count by what a first fit leaves of them."""
+    """Residual (M, u) of the weighted torques in the free fit; a first fit gives the weights of the joints."""
     rows, tau = _free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
@@ -254,7 +254,7 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
 
 
 def _brakes(samples: Samples, scale: Floats, seen: NDArray[np.bool_]) -> Floats:
-    """(n', p') power that a unit of each scaled parameter that is seen takes from each joint that counts."""
+    """(n', p') power that a unit of each visible, scaled parameter takes from each joint in use."""
     joints = samples.q.shape[1]
     power = np.zeros((joints, scale.size))
     for j in range(joints):
@@ -265,9 +265,9 @@ def _brakes(samples: Samples, scale: Floats, seen: NDArray[np.bool_]) -> Floats:
 
 
 def _solve_braking(products: Floats, brakes: Floats) -> Floats:
-    """Least squares from cross products (p + 1, p + 1) under friction that drives no joint: where it would, it rests.
+    """Least squares from cross products (p + 1, p + 1) with friction that drives no joint: where it would, it is zero.
 
-    Free friction explains a flipped torque by driving the joint, which none does.
+    Unconstrained friction would explain a flipped torque by driving the joint, which no friction does.
     """
     G, b = products[:-1, :-1], products[:-1, -1]
     resting = np.zeros(len(brakes), dtype=bool)
@@ -280,11 +280,11 @@ def _solve_braking(products: Floats, brakes: Floats) -> Floats:
 
 
 def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
-    """(n,) power that friction takes from each joint by the free fit, over rms torque times rms speed, and its error.
+    """(n,) power that friction takes from each joint in the free fit, over rms torque times rms speed, and its error.
 
-    Friction brakes. A joint on which it drives has the sign of its torque or of its motion the wrong way round. The
-    standard error (n,) is that of the jackknife over blocks of time, which sees noise correlated in time, and whatever
-    else the equations do not explain. Both are 0 for joints that take no part.
+    Friction brakes. A joint that it drives has the wrong sign of its torque or of its motion. The standard error (n,)
+    is that of the jackknife over blocks of time, which includes noise correlated in time and everything else that the
+    equations do not explain. Both are 0 for joints that are not used.
     """
     joints, count = samples.q.shape[1], samples.q.shape[0]
     rows, tau = _free_rows(robot, samples)
@@ -309,7 +309,7 @@ def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
 
 
 def _relative(squares: float, samples: Samples) -> float:
-    """Root of a sum of weighted squares over that of the torques."""
+    """Root of a sum of weighted squares relative to the sum of the weighted squares of the torques."""
     return float(np.sqrt(squares / max(samples.q.shape[0] * float(samples.trust.sum()), 1e-300)))
 
 
@@ -322,14 +322,14 @@ def _free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
 
 
 def _solve(G: Floats, b: Floats) -> Floats:
-    """A short solution of singular normal equations, damped so little that what the fit leaves does not show it."""
+    """A short solution of singular normal equations; the damping is too small to change the residual."""
     return np.asarray(np.linalg.solve(G + 1e-9 * max(float(np.trace(G)), 1e-300) * np.eye(len(G)), b))
 
 
 def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float, list[Floats]]:
     """Relative residual of the free fit, and per block of time the cross products (p + 1, p + 1) with the torque.
 
-    Each joint's equations are weighted by what the fit leaves of them, so that a joint of little noise counts for more.
+    Each joint's equations are weighted by their residual, so that a joint with little noise counts for more.
     """
     rows, tau = _free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
@@ -346,7 +346,7 @@ def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float
 
 
 def rest_of_fit(parts: list[Floats]) -> float:
-    """Sum of squares that a free fit to blocks of `normal_equations` leaves."""
+    """Residual sum of squares of a free fit to blocks of `normal_equations`."""
     total = np.sum(parts, axis=0)
     G, b, square = total[:-1, :-1], total[:-1, -1], total[-1, -1]
     return max(float(square - b @ _solve(G, b)), 1e-12 * float(square))
@@ -359,17 +359,17 @@ def prior_residual(robot: Robot, samples: Samples) -> float:
 
 
 def _prior_rest(robot: Robot, samples: Samples) -> Floats:
-    """What the fit with the robot's own masses leaves of the weighted torques (M, u)."""
+    """Residual (M, u) of the weighted torques in the fit with the robot's own masses."""
     difference = ((samples.effort - own_torque(robot, samples)) * samples.weight).T[samples.used, :, None]
     Q = friction_bases(robot, samples)[samples.used]
     return np.asarray((difference - Q @ (Q.swapaxes(1, 2) @ difference))[:, :, 0].T)
 
 
 def block_losses(robot: Robot, samples: Samples, blocks: int) -> Floats:
-    """(2, blocks) minus the log-likelihood of each part of time by the free fit and by the prior one.
+    """(2, blocks) negative log-likelihood of each block of time in the free fit and in the prior fit.
 
-    Every joint has the noise that its fit leaves. So a joint that is explained well counts as much as one that is not,
-    where a sum of squares sees little but the worst. Zeros by a prior of placeholders.
+    The noise of a joint is its residual. So a joint that is explained well counts as much as one that is not, whereas a
+    sum of squares is dominated by the worst joint. The prior row is zero if the masses are placeholders.
     """
     free = _losses(_free_rest(robot, samples), samples, blocks)
     prior = _losses(_prior_rest(robot, samples), samples, blocks) if has_prior(robot) else np.zeros(blocks)
@@ -377,7 +377,7 @@ def block_losses(robot: Robot, samples: Samples, blocks: int) -> Floats:
 
 
 def _losses(rest: Floats, samples: Samples, blocks: int) -> Floats:
-    """(blocks,) minus the log-likelihood of what a fit leaves (M, u)."""
+    """(blocks,) negative log-likelihood of a residual (M, u)."""
     variance = np.maximum(np.mean(rest**2, axis=0), FINEST**2)
     losses = 0.5 * (rest**2 / variance + np.log(variance)) @ samples.trust[samples.used]
     return np.asarray(np.add.reduceat(losses, np.linspace(0, len(losses), blocks + 1).astype(int)[:-1]))

@@ -19,11 +19,11 @@ Floats = NDArray[np.float64]
 
 DEGREES = 180.0 / np.pi
 STUCK = 20
-"""Equal positions in a row after which velocities are asked whether the joint stands still."""
+"""Number of equal positions in a row after which the velocities tell whether the joint stands still (convention)."""
 
 
 def check_clock(recording: Recording) -> Iterator[Finding]:
-    """Order, repetitions, gaps, jitter and unit of the time stamps."""
+    """Check order, repetitions, gaps, jitter and unit of the time stamps."""
     for name in ("time", "effort_time", "wrench_time"):
         stamps = getattr(recording, name)
         if stamps is None:
@@ -81,7 +81,7 @@ def _coverage(kept: Floats, stamps: Floats) -> float:
 
 
 def check_signals(recording: Recording) -> Iterator[Finding]:
-    """Every channel and joint by itself."""
+    """Check every channel of every joint by itself."""
     if recording.effort is None:
         yield Finding(
             code="missing",
@@ -93,7 +93,7 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
     for channel, values in _channels(recording).items():
         names = recording.joint_names if channel != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")
         for j, name in enumerate(names):
-            # rows that are no neighbours have no spikes
+            # isolated rows are not neighbours, so they have no spikes
             longest = None if recording.isolated else longest_spike(recording.time)
             yield from _check_column(channel, name, values[:, j], longest)
     _, jumps = unwrap_angles(np.where(np.isfinite(recording.q), recording.q, 0.0))
@@ -211,7 +211,7 @@ def _check_torque(joint: str, y: Floats) -> Iterator[Finding]:
 
 
 def check_velocities(recording: Recording) -> Iterator[Finding]:
-    """Do measured velocities agree with the positions: unit, sign, order of the joints?"""
+    """Report measured velocities that disagree with the positions: unit, sign, order of the joints."""
     if recording.dq is None or recording.isolated or recording.time.size < 50:
         return
     ok = np.isfinite(recording.time)
@@ -225,7 +225,7 @@ def check_velocities(recording: Recording) -> Iterator[Finding]:
     step = time[window:] - time[:-window]
     good = (step > 0.0) & (step < 3.0 * np.median(step))
     if np.count_nonzero(good) < 20:
-        return  # the clock is broken, which `check_clock` says
+        return  # the clock is broken, which `check_clock` reports
     step = np.where(good, step, 1.0)
     mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
     measured = ((mean[window:-1] - mean[: -window - 1]) / window)[good]
@@ -235,7 +235,7 @@ def check_velocities(recording: Recording) -> Iterator[Finding]:
 
 
 def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
-    """Positions that stop at one value while their velocities go on: the encoder, not the joint, stands still."""
+    """Report positions that stop at one value while their velocities go on: the encoder stands still, not the joint."""
     steps = np.clip(np.diff(time), 0.0, None)
     for j, name in enumerate(names):
         y, v = q[:, j], dq[:, j]

@@ -1,7 +1,7 @@
-"""The quality gate for logs larger than memory: what `check_recording` looks for, in the one pass that processes them.
+"""The quality gate for logs larger than memory: the checks of `check_recording` in the one pass that processes them.
 
-The first piece is checked like a whole log. Of the others, counts of faults are kept, and some averaged samples, spread
-over the whole log, on which the robot's equations are judged at the end.
+The first piece is checked like a whole log. For the other pieces, faults are counted and some averaged samples are
+kept. The robot's equations are checked at the end on these samples, which are spread over the whole log.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ __all__ = ["StreamCheck"]
 Floats = NDArray[np.float64]
 
 PICKS = 48
-"""Samples taken of a piece."""
+"""Number of samples taken from a piece (convention)."""
 MOST_PICKS = 3000
-"""Samples kept; beyond, every second one goes."""
+"""Largest number of samples kept; beyond it, every second one is dropped (convention)."""
 FIRST_ROWS = 20_000
-"""Rows of the first piece that are checked like a whole log."""
+"""Number of rows of the first piece that are checked like a whole log (convention)."""
 THIN = 64
-"""Every how-many-th row tells the range of a joint."""
+"""Every THIN-th row is used for the range of a joint (convention)."""
 _OF_ALL = ("frozen", "low-excitation", "rest", "unexplained", "change", "noise")
-"""Findings about the log as a whole, which its beginning cannot give."""
+"""Codes of findings about the log as a whole, which its beginning cannot give."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """What torques went through to become samples: the low-pass, if any, and the mean over neighbours."""
+class _Filtering:
+    """The filters between torques and samples: the low-pass, if any, and the mean over neighbours."""
 
     smoothing: Smoothing | None
     cutoff_hz: float | None
@@ -59,14 +59,14 @@ class _Way:
 
 
 class StreamCheck:
-    """Hand it to `process_stream`; when the stream is exhausted, ask for its `report`."""
+    """The quality gate of a stream: pass it to `process_stream`; when the stream is exhausted, call `report`."""
 
     def __init__(self, robot: Robot | None = None) -> None:
-        """A check without a model, or against a robot."""
+        """Check against a robot, or without a model."""
         self._robot = robot
         self._first: Future[QualityReport] | None = None
         self._beginning: Recording | None = None
-        self._way: _Way | None = None
+        self._filtering: _Filtering | None = None
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._rows = 0
         self._last_s: float | None = None
@@ -78,9 +78,9 @@ class StreamCheck:
         self._pieces = 0
 
     def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
-        """Look at the next raw piece; `suspect` where cleaning it found spikes or clipped torques."""
+        """See the next raw piece; `suspect` if cleaning it found spikes or clipped torques."""
         if self._first is None:
-            beside = ThreadPoolExecutor(1, "dynid StreamCheck")  # takes a second, and nothing waits for it
+            beside = ThreadPoolExecutor(1, "dynid StreamCheck")  # takes about a second; the stream goes on meanwhile
             self._beginning = piece.rows(slice(FIRST_ROWS))
             self._first = beside.submit(check_recording, self._beginning, self._robot)
             beside.shutdown(wait=False)
@@ -109,7 +109,7 @@ class StreamCheck:
         if self._pieces % self._every:
             return
         half = 0 if cutoff_hz is None else int(0.125 * experiment.rate_hz / cutoff_hz)
-        self._way = _Way(experiment.smoothing, cutoff_hz, experiment.rate_hz, 2 * half + 1)
+        self._filtering = _Filtering(experiment.smoothing, cutoff_hz, experiment.rate_hz, 2 * half + 1)
         if experiment.samples <= 2 * half:
             return
         middles = np.linspace(half, experiment.samples - 1 - half, PICKS).astype(int)
@@ -123,7 +123,7 @@ class StreamCheck:
             self._picked, self._every = self._picked[::2], 2 * self._every
 
     def report(self) -> QualityReport:
-        """What was found in all that was seen."""
+        """All findings of the stream."""
         if self._first is None:
             raise DataError("no piece of the log was seen", remedy="Exhaust the stream before asking for the report.")
         first = self._first.result()
@@ -193,11 +193,11 @@ class StreamCheck:
         )
 
     def _noise(self) -> Floats:
-        """(n,) or (1,) standard deviation of the noise in the samples; zero where the log's beginning does not tell."""
-        if self._beginning is None or self._way is None:
+        """(n,) or (1,) standard deviation of the noise in the samples; zero if the beginning is too short."""
+        if self._beginning is None or self._filtering is None:
             return np.zeros(1)
         try:
             measured = process(self._beginning, cutoff_hz=None, rest=None)
         except DataError:
             return np.zeros(1)
-        return noise_through(measured, self._way.cutoff_hz, self._way.gain)
+        return noise_through(measured, self._filtering.cutoff_hz, self._filtering.gain)

@@ -1,4 +1,4 @@
-"""How much of a torque is noise: what lies above the band of the motion is none of the robot's doing."""
+"""The noise of the torques, estimated from frequencies above the band of the motion."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["filtered_noise", "noise_through"]
 Floats = NDArray[np.float64]
 
 ABOVE = (1.5, 4.0)
-"""The noise is read off between these multiples of the low-pass's cutoff; further up a drive has often filtered it."""
+"""Multiples of the low-pass's cutoff between which the noise is measured (convention: at higher frequencies drives
+often filter it)."""
 FEWEST = 64
-"""Samples below which a spectrum tells nothing."""
+"""Smallest number of samples for a spectrum (convention)."""
 
 
 def filtered_noise(experiment: Experiment, smoothing: Smoothing | None) -> Floats:
@@ -26,7 +27,7 @@ def filtered_noise(experiment: Experiment, smoothing: Smoothing | None) -> Float
 
     Args:
         experiment: With torques as measured.
-        smoothing: The low-pass; None where torques go through none.
+        smoothing: The low-pass; None if the torques go through none.
     """
     if smoothing is None:
         return noise_through(experiment, None, np.ones_like)
@@ -38,11 +39,11 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
 
     Args:
         experiment: With torques as measured.
-        cutoff_hz: Where the band of the motion ends [Hz]; None where that is not known.
-        gain: That of the filter at each frequency [Hz].
+        cutoff_hz: Upper end of the band of the motion [Hz]; None if it is unknown.
+        gain: Gain of the filter at each frequency [Hz].
 
-    Its density is taken to be the same within the band of the motion as just above it. Dry friction reaches there
-    too, with less than a tenth of its size, which does not matter where the question is whether noise prevails.
+    The density of the noise is assumed to be the same within the band of the motion as just above it. Dry friction
+    reaches there too, with less than a tenth of its size, which does not matter when noise prevails.
     """
     part = known_stretches(experiment)
     part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))

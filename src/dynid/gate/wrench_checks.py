@@ -1,4 +1,4 @@
-"""Does the zero of a force sensor wander while a log is taken? Strain gauges that warm up do that."""
+"""Drift of a force sensor's zero during a log, as strain gauges show it while they warm up."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["check_drift"]
 Floats = NDArray[np.float64]
 
 MOST_ROWS = 3000
-"""Samples that are looked at."""
+"""Largest number of samples that are used (convention)."""
 SURE = 3.0
-"""Drift over its standard error."""
+"""Smallest ratio of a drift to its standard error that is reported ..."""
 NOTEWORTHY = 0.02
-"""... and over the channel's range."""
+"""... and smallest ratio to the range of the channel. Both are conventions."""
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
 
 
 def check_drift(robot: Robot, experiment: Experiment) -> Iterator[Finding]:
-    """Fit each channel with all that a load of any mass, at any place and turned anyhow, may do, and a line in time.
+    """Report channels whose zero drifts: a line in time remains after a fit of every possible load.
 
     Whatever the sensor's pose, a channel is a linear combination of the sixty entries of the wrench regressor of the
-    last link, so that nothing need be known of sensor or load.
+    last link, so that neither the sensor nor the load need be known.
     """
     if experiment.wrench is None:
         return
@@ -49,7 +49,7 @@ def check_drift(robot: Robot, experiment: Experiment) -> Iterator[Finding]:
     left = wrench - known @ (known.T @ wrench)
     drift = line @ left / (line @ line)
     residual = left - np.outer(line, drift)
-    stderr = np.sqrt(residual.var(axis=0) / (line @ line) * _correlation(residual))
+    stderr = np.sqrt(residual.var(axis=0) / (line @ line) * _autocorrelation_factor(residual))
     span = np.ptp(wrench, axis=0)
     for k in np.flatnonzero((np.abs(drift) > SURE * stderr) & (np.abs(drift) > NOTEWORTHY * span)).tolist():
         yield Finding(
@@ -63,8 +63,8 @@ def check_drift(robot: Robot, experiment: Experiment) -> Iterator[Finding]:
         )
 
 
-def _correlation(residual: Floats) -> Floats:
-    """(6,) samples per independent one, from the correlation between neighbours."""
+def _autocorrelation_factor(residual: Floats) -> Floats:
+    """(6,) autocorrelation factor of each channel, from the correlation between neighbours."""
     power = np.maximum((residual**2).sum(axis=0), 1e-300)
     rho = np.clip((residual[1:] * residual[:-1]).sum(axis=0) / power, 0.0, 0.999)
     return np.asarray((1.0 + rho) / (1.0 - rho))

@@ -1,4 +1,4 @@
-"""How late torques are stamped, to a fraction of a sampling period.
+"""The delay of the torques against the motion, to a fraction of a sampling period.
 
 Whatever the parameters, torque is a linear combination of known functions of the motion. The delay is the shift at
 which such a combination explains the torque best: the combination is projected out for every trial shift, so that no
@@ -33,17 +33,17 @@ Floats = NDArray[np.float64]
 _Cost = Callable[[float], float]
 
 MOST_ROWS = 3000
-"""Samples the shift is judged on."""
+"""Largest number of samples that are used (convention)."""
 BLOCKS = 10
-"""Parts of time whose scatter tells how sure the shift is."""
+"""Number of blocks of time for the standard error by the jackknife (convention)."""
 STEPS = (25, 100)
-"""Shifts tried either way, at least and at most: a sampling period may be too coarse or needlessly fine."""
+"""Smallest and largest number of shifts tried in either direction (convention: one per sampling period in between)."""
 FEWEST_ROWS = 50
-"""Samples that a gap-free stretch must have, and that must be judged."""
+"""Smallest number of samples of a stretch, and of a joint (convention)."""
 WORTH = 0.97
-"""What leaves less than this share unexplained is worth having."""
+"""Share of the residual below which an explanation is worthwhile (convention)."""
 LIGHT = 0.05
-"""Cutoff over sampling rate of the low-pass for torques that went through none."""
+"""Cutoff over sampling rate of the light low-pass for unfiltered torques (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +51,19 @@ class Delay:
     """A delay with its uncertainty."""
 
     seconds: float
-    """How late torques are stamped, relative to positions [s]."""
+    """Delay of the torques behind the positions [s]."""
     stderr_s: float
     """Standard error [s]."""
     residual_before: float
     """Unexplained share of the torque (rms) without a shift."""
     residual_after: float
-    """... with this shift."""
+    """Unexplained share of the torque (rms) with the delay removed."""
     period_s: float
     """Sampling period [s]."""
 
     @property
     def likely(self) -> bool:
-        """Whether the delay is probably not zero: worth a word, not a change."""
+        """Whether the delay is probably not zero: worth reporting, not worth changing the data."""
         return self._beyond(3.0)
 
     @property
@@ -76,21 +76,21 @@ class Delay:
 
     @property
     def matters(self) -> bool:
-        """Whether shifting removes something worth removing."""
+        """Whether removing the delay clearly reduces the unexplained share."""
         return self.residual_after < WORTH * self.residual_before
 
     @property
     def clear(self) -> bool:
-        """Whether it is surely not zero, and matters."""
+        """Whether the delay is surely not zero, and matters."""
         return self.sure and self.matters
 
     def explains_better_than(self, other: Delay) -> bool:
-        """Whether clearly less is left unexplained, each at its best shift."""
+        """Whether this delay leaves clearly less unexplained than another one."""
         return self.residual_after < WORTH * other.residual_after
 
 
 def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats]:
-    """For every joint, functions of the motion (M, m) that about span its torque when no model is known."""
+    """For every joint, functions of the motion (M, m) that approximately span its torque without a model."""
     q, dq, ddq = experiment.q[rows], experiment.dq[rows], experiment.ddq[rows]
     shared = np.hstack([np.ones((rows.size, 1)), ddq, np.sin(q), np.cos(q)])
     tilt = np.cumsum(q, axis=1)
@@ -100,13 +100,13 @@ def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats
 
 
 def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None, *, max_delay_s: float = 0.1) -> Delay:
-    """Estimate how late the torques of an experiment are stamped.
+    """Estimate the delay of the torques of an experiment.
 
     Args:
         experiment: Processed with ``effort_delay_s=0``; of its `timed_samples` those valid for a joint are used.
         bases: For every joint the functions (M, m) that span its torque at their `delay_rows`: the rows of a
             regressor; a model-free set by default.
-        max_delay_s: Largest delay looked for, either way [s].
+        max_delay_s: Largest delay that is tried, in either direction [s].
 
     Raises:
         DataError: The experiment is too short.
@@ -118,15 +118,15 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
 
 @dataclass(frozen=True, eq=False)
 class DelayTrials:
-    """The torques of an experiment at every trial shift, and what functions of the motion leave of them."""
+    """The torques of an experiment at every trial shift, and the best shift for given functions of the motion."""
 
     part: Experiment
     rows: NDArray[np.int64]
-    """(M,) those that are judged."""
+    """(M,) rows that are used."""
     valid: NDArray[np.bool_]
-    """(M, n) whether a joint's equation counts there."""
+    """(M, n) whether a joint's equation counts in these rows."""
     joints: list[int]
-    """The k joints that are judged."""
+    """The k joints that are used."""
     steps: Floats
     """(S,) shifts [s]."""
     moved: list[Floats]
@@ -181,15 +181,15 @@ class DelayTrials:
 
 
 def unexplained_part(y: Floats, Q: Floats) -> Floats:
-    """What orthonormal columns do not span."""
+    """The part of y that orthonormal columns Q do not span."""
     return np.asarray(y - Q @ (Q.T @ y))
 
 
 def _scatter(costs: Floats, steps: Floats) -> float:
     """Standard error of where a sum of costs (S, k) is lowest, by the jackknife over its k terms.
 
-    Terms that go by time, or by joint, differ in all that the functions of the motion do not explain; so this error
-    holds for a poor model, too. Infinite where a lowest point lies at the end of what was searched.
+    The terms (blocks of time, or joints) differ in everything that the functions of the motion do not explain, so this
+    error also holds for a poor model. It is infinite if a lowest point lies at the end of the searched range.
     """
     whole = costs.sum(axis=1)
     places = [_lowest(steps, whole - term) for term in costs.T] if costs.shape[1] > 1 else [0.0]
@@ -206,11 +206,11 @@ def _lowest(steps: Floats, cost: Floats) -> float:
 
 
 def timed_samples(experiment: Experiment) -> Experiment:
-    """The samples that tell the time: all `known_stretches` but short ones.
+    """The samples from which a delay is estimated: all `known_stretches` except short ones.
 
-    Torques that went through no low-pass go through a light one. Dry friction turns sharply and tells the time best, so
-    a strong filter would waste it; but values interpolated between noisy samples scatter less than the samples, and
-    without any filter a shift by half a period would win.
+    Unfiltered torques go through a light low-pass. Dry friction changes sharply and reveals a delay best, so a strong
+    filter would waste it; but values interpolated between noisy samples scatter less than the samples, so without any
+    filter a shift by half a period would win.
     """
     part = known_stretches(experiment)
     part = part.rows(np.flatnonzero(np.bincount(part.segment)[part.segment] >= FEWEST_ROWS))
@@ -222,7 +222,7 @@ def timed_samples(experiment: Experiment) -> Experiment:
 
 
 def known_stretches(experiment: Experiment) -> Experiment:
-    """The samples with all torques known; its segments are the gap-free stretches of them."""
+    """The samples at which all torques are known; the segments are their gap-free stretches."""
     known = np.asarray(np.isfinite(experiment.effort).all(axis=1))
     borders = (np.diff(experiment.segment) != 0) | (known[1:] != known[:-1])
     stretch = np.cumsum(np.concatenate([[0], borders])[: known.size])
@@ -230,14 +230,14 @@ def known_stretches(experiment: Experiment) -> Experiment:
 
 
 def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:
-    """The samples of `timed_samples` that the shift is judged on: a shifted torque is known, too."""
+    """The rows of `timed_samples` that are used: those at which the shifted torques are known, too."""
     margin = int(np.ceil(max_delay_s * part.rate_hz)) + 2
     inner = np.flatnonzero(np.minimum(*_from_edges(part.segment)) >= margin)
     return inner[:: max(1, -(-inner.size // MOST_ROWS))]
 
 
 def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many samples of its segment lie before each sample (N,), and how many after."""
+    """Number of samples of its segment before each sample (N,), and after it."""
     _, first, inverse, count = np.unique(segment, return_index=True, return_inverse=True, return_counts=True)
     before = np.arange(segment.size) - first[inverse]
     return before, count[inverse] - 1 - before

@@ -15,26 +15,26 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LONGEST_SPIKE = 3
-"""A spike lasts at most this many samples ..."""
+"""Longest spike in samples ..."""
 LONGEST_SPIKE_S = 0.012
-"""... and this long [s]: at a low rate three samples may be a true movement."""
+"""... and in time [s]: at a low rate three samples may be a true motion. Both are conventions."""
 SPIKE_SIGMAS = 12.0
-"""How far a spike stands out, in units of the sample-to-sample scatter."""
+"""Smallest height of a spike in units of the sample-to-sample scatter ..."""
 SPIKE_OF_RANGE = 0.05
-"""... and as a share of the signal's range; smaller ones do no harm after filtering."""
+"""... and as a share of the signal's range; smaller spikes do no harm after filtering. Both are conventions."""
 SURVEY = 2_000
-"""Samples from which range and scatter of a channel are taken; more would hardly change them."""
+"""Number of samples that give the range and the scatter of a channel (convention: more would hardly change them)."""
 BLOCK = 8192
-"""Rows looked at in one go, so that they stay in the cache."""
+"""Number of rows that are handled together (convention: they stay in the cache)."""
 FOLD = 16
-"""Rows side by side in a reduction over rows, for its inner loop to be long."""
+"""Number of rows side by side in a reduction over rows (convention: its inner loop is then long)."""
 PLATEAU = 4
-"""Samples in a row at the same extreme value that count as clipping."""
+"""Number of equal extreme samples in a row that count as clipping (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """How far the columns of a signal reach, in one pass; NaN where a column holds one."""
+    """Smallest and largest values and steps of the columns of a signal; NaN where a column holds NaN."""
 
     low: Floats
     """(k,) smallest values"""
@@ -45,12 +45,12 @@ class Extent:
 
     @property
     def finite(self) -> bool:
-        """Whether all numbers of the signal are finite, and so are the steps between them."""
+        """Whether all numbers of the signal and the steps between them are finite."""
         return bool(np.isfinite(self.step).all() and np.isfinite(self.high - self.low).all())
 
     @classmethod
     def of(cls, x: Floats) -> Extent:
-        """Of a signal (N, k)."""
+        """The extent of a signal (N, k)."""
         rows = np.ascontiguousarray(x)
         quick = extent(rows)
         if quick is not None:
@@ -81,7 +81,7 @@ def _fold(function: np.ufunc, x: Floats) -> Floats:
 
 
 def longest_spike(time: Floats) -> int:
-    """How many samples a spike may last at the rate of these stamps (N,) [s]."""
+    """Largest number of samples of a spike at the rate of time stamps (N,) [s]."""
     first = time[:SURVEY]
     steps = np.abs(np.diff(first[np.isfinite(first)]))
     period = float(np.median(steps)) if steps.size else 0.0
@@ -96,7 +96,7 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | Non
     Args:
         x: The signal.
         longest: Most samples a spike lasts.
-        extent: That of x, where it is known.
+        extent: Extent of x, where it is known.
     """
     bad = np.zeros(x.shape, dtype=bool)
     reach = extent or Extent.of(x)
@@ -108,7 +108,7 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | Non
             if y.size < 2 * LONGEST_SPIKE + 2:
                 continue
             middle, far, threshold = (row[0] for row in _yardsticks(y[:, None])) if common is None else common[:, k]
-            # most columns show nothing, which their extent tells without a look at every sample
+            # most columns have no spike, which their extent shows without a search through every sample
             if not max(reach.high[k] - middle, middle - reach.low[k]) <= far:
                 bad[present, k] |= np.abs(y - middle) > far
             if not reach.step[k] <= threshold:
@@ -165,12 +165,15 @@ def saturated_samples(x: Floats, extent: Extent | None = None) -> Mask:
 
     Args:
         x: The signal.
-        extent: That of x, where it is known.
+        extent: Extent of x, where it is known.
     """
     found = np.zeros(x.shape, dtype=bool)
     reach = extent or Extent.of(x)
     if reach.finite:
-        slack, some = 1e-9 * (reach.high - reach.low), np.ascontiguousarray(x[::PLATEAU].T)  # of every plateau a sample
+        slack, some = (
+            1e-9 * (reach.high - reach.low),
+            np.ascontiguousarray(x[::PLATEAU].T),
+        )  # one sample of every plateau
         ends = (some >= (reach.high - slack)[:, None], some <= (reach.low + slack)[:, None])
         suspects = np.flatnonzero(np.max([np.count_nonzero(end, axis=1) for end in ends], axis=0) >= 2)
     else:
@@ -193,7 +196,7 @@ def _saturated_column(x: Floats) -> Mask:
         at = np.abs(y - extreme) <= 1e-9 * span
         runs = run_lengths(at)
         plateau = at & (runs >= PLATEAU)
-        # one plateau alone may be the motion's own turning point in a coarse signal
+        # a single plateau may be a turning point of the motion in a coarse signal
         if np.count_nonzero(plateau) >= 2 * PLATEAU:
             found[present] |= plateau
     return found
@@ -213,13 +216,13 @@ def unwrap_angles(
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Undo jumps by whole turns: q (N, n) continued, and (n,) how many jumps were undone.
 
-    Only jumps within 0.5 rad of a whole turn are; anything else is left for the spike test. Without any jump the result
-    is q itself.
+    Only jumps within 0.5 rad of a whole turn are undone; all others are left for the spike test. Without any jump the
+    result is q itself.
 
     Args:
         q: The positions.
-        turn: What a whole turn is.
-        extent: That of q, where it is known.
+        turn: A whole turn, in the unit of q.
+        extent: Extent of q, where it is known.
     """
     if (extent or Extent.of(q)).step.max(initial=0.0) <= 0.5 * turn:
         return q, np.zeros(q.shape[1], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Averaging of repeated periods: what repeats is signal, what does not is noise, and its size is measured."""
+"""Averaging of repeated periods: what repeats is signal; the scatter between periods measures the noise."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PeriodAverage:
-    """One period, averaged, and the scatter of single periods about it."""
+    """The average of several periods, and the scatter of single periods about it."""
 
     experiment: Experiment
-    """One period."""
+    """The average period."""
     periods: int
-    """How many were averaged."""
+    """Number of periods that were averaged."""
     position_std: Floats
     """(n,) standard deviation of a single filtered position sample between periods [rad or m]."""
     effort_std: Floats
-    """(n,) ... of a single filtered torque sample [N m or N]; divide by sqrt(periods) for the average."""
+    """(n,) standard deviation of a single filtered torque sample between periods [N m or N]; divide it by sqrt(periods)
+    for the average."""
 
 
 def average_periods(experiment: Experiment, period_s: float) -> PeriodAverage:

@@ -1,4 +1,4 @@
-"""Rest: where a joint stands still, dry friction is anything between its two limits and the torque says nothing."""
+"""Standstill of joints: dry friction is then anywhere between its two limits, so the torque is not informative."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ __all__ = ["Rest"]
 Floats = NDArray[np.float64]
 
 SPAN = 20.0
-"""A joint that travels further than this many standard deviations of its noise moves."""
+"""Travel of a joint, in standard deviations of its noise, above which it moves (convention)."""
 SHORTEST = 64
-"""Samples from which a spectrum tells motion from noise."""
+"""Smallest number of samples for a spectrum that separates motion from noise (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """When a joint counts as resting."""
+    """Rule by which a joint counts as resting."""
 
     velocity: float | None = None
-    """Speed below which it does [rad/s or m/s]; by default 1 % of the joint's 99th percentile, at least 0.001."""
+    """Speed below which a joint rests [rad/s or m/s]; by default 1 % of the 99th percentile of its speed, at least
+    0.001."""
     min_s: float = 0.5
     """Shortest rest that is left out [s]; a mere change of direction is not a rest."""
 
     def thresholds(self, dq: Floats, measured: Sequence[Floats], rate_hz: float) -> Floats:
-        """(n,) speed limit of every joint; infinite for one that does not move above its noise.
+        """(n,) speed below which each joint rests; infinite for a joint that does not move above its noise.
 
         Args:
             dq: (N, n) velocities.
             measured: Gap-free stretches (N_i, n) of positions before any filter.
-            rate_hz: Their sampling rate.
+            rate_hz: Sampling rate of both [Hz].
         """
         if self.velocity is not None:
             return np.full(dq.shape[1], self.velocity)
@@ -53,7 +54,7 @@ class Rest:
 
 
 def _may_rest(dq: Floats, thresholds: Floats, step: int) -> NDArray[np.bool_]:
-    """(n,) whether a joint is slow at two neighbours among every step-th row, as a rest of three steps makes it."""
+    """(n,) whether a joint is slow at two consecutive rows of every step-th one, as in any rest of three steps."""
     slow = np.abs(dq[::step]) < thresholds
     return np.asarray((slow[1:] & slow[:-1] if step > 1 else slow).any(axis=0))
 
