@@ -335,7 +335,7 @@ def test_late_torques_are_moved_back(desk: Path) -> None:
         assert "--delay 0.0" in said
         for delay in ("0", "0.02", "auto"):
             checked = ["check", "late.csv", "--map", "map.toml", "--robot", "arm.urdf", "--delay", delay]
-            assert ("ms late" in CliRunner().invoke(main, checked).output) == (delay == "0")
+            assert ("delayed by" in CliRunner().invoke(main, checked).output) == (delay == "0")
             made = CliRunner().invoke(main, identify("late.csv", "--delay", delay, out=f"late{delay}"))
             assert made.exit_code == 0, made.output
             found = json.loads((desk / f"late{delay}" / "result.json").read_text())
