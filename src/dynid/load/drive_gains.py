@@ -206,14 +206,12 @@ def identify_drive_gains(
 
 def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[float, float]:
     """Gain of one joint and its standard deviation; the arm's base parameters are estimated with it."""
-    assert problem.unloaded is not None
     alone = np.eye(problem.robot.dof)[joint]
     k = len(problem.prior)
     known = np.eye(k + 10, k + 1)
     known[k:, k] = load
-    parts = [(problem.unloaded, False), (problem.loaded, True)]
-    factors = [information.weight(alone) for information, _ in parts]
-    designs = [problem.design(is_loaded) @ known for _, is_loaded in parts]
+    factors = [information.weight(alone) for information, _ in problem.parts]
+    designs = [problem.design(is_loaded) @ known for _, is_loaded in problem.parts]
     rows = np.vstack([f.R @ problem.base.grouping @ design for f, design in zip(factors, designs, strict=True)])
     target = np.concatenate([factor.z for factor in factors])
     values, covariance, undetermined = solve_minimum_norm(rows, target, RESOLUTION)

@@ -157,6 +157,12 @@ class PayloadProblem:
         T = self.robot.link_body(self.link)[1]
         return transport(T[:3, :3], T[:3, 3])
 
+    @property
+    def parts(self) -> tuple[tuple[Information, bool], ...]:
+        """Reduced equations, and whether they are of loaded runs: unloaded ones first, if there are any."""
+        loaded = (self.loaded, True)
+        return (loaded,) if self.unloaded is None else ((self.unloaded, False), loaded)
+
     def design(self, is_loaded: bool) -> Floats:
         """(p, k + 10) maps the unknowns to the robot's parameters in runs with or without the load.
 
@@ -178,20 +184,18 @@ class PayloadProblem:
         k = len(self.prior)
         rows = [np.diag(np.append(self.prior, np.zeros(10)))[:k]]
         target = [np.zeros(k)]
-        for information, is_loaded in ((self.unloaded, False), (self.loaded, True)):
-            if information is not None:
-                factor = information.weight(weights)
-                rows.append(factor.R @ self.base.grouping @ self.design(is_loaded))
-                target.append(factor.z - factor.R @ (self.base.grouping @ self.known))
+        for information, is_loaded in self.parts:
+            factor = information.weight(weights)
+            rows.append(factor.R @ self.base.grouping @ self.design(is_loaded))
+            target.append(factor.z - factor.R @ (self.base.grouping @ self.known))
         return np.vstack(rows), np.concatenate(target)
 
     def residual_squares(self, values: Floats) -> Floats:
         """(n,) sum of squared residuals of each joint at a solution of `equations`."""
         total = np.zeros(self.robot.dof)
-        for information, is_loaded in ((self.unloaded, False), (self.loaded, True)):
-            if information is not None:
-                beta = self.base.grouping @ (self.known + self.design(is_loaded) @ values)
-                total += information.per_joint_residual(beta).sum(axis=0)
+        for information, is_loaded in self.parts:
+            beta = self.base.grouping @ (self.known + self.design(is_loaded) @ values)
+            total += information.per_joint_residual(beta).sum(axis=0)
         return total
 
     def unexplained_share(self, values: Floats) -> float:
@@ -204,8 +208,8 @@ class PayloadProblem:
     @property
     def samples(self) -> Floats:
         """(n,) number of equations of each joint."""
-        before = 0 if self.unloaded is None else self.unloaded.samples.sum(axis=0)
-        return np.asarray(self.loaded.samples.sum(axis=0) + before, dtype=float)
+        counts = [information.samples.sum(axis=0) for information, _ in self.parts]
+        return np.asarray(np.sum(counts, axis=0), dtype=float)
 
     def noise_gram(self, values: Floats, covariance: Floats, std: Floats) -> Floats:
         """(k + 10, k + 10) sum of the spectral grams of all runs, for noise that is correlated in time."""

@@ -263,8 +263,8 @@ def _hypotheses(data: WrenchData, frame: str, given: Sensing, late: _Hypothesis 
 
 def _turn(data: WrenchData, from_base: bool) -> WrenchData:
     """The equations with the measured wrench turned from base axes to frame axes, or back."""
-    assert data.R_frame_base is not None
-    turn = data.R_frame_base if from_base else np.swapaxes(data.R_frame_base, 1, 2)
+    R_frame_base, _ = data.orientation()
+    turn = R_frame_base if from_base else np.swapaxes(R_frame_base, 1, 2)
     halves = [(turn @ part[..., None])[..., 0] for part in (data.wrench[:, :3], data.wrench[:, 3:])]
     return replace(data, wrench=np.concatenate(halves, axis=1))
 
@@ -317,7 +317,7 @@ def _delay_step(data: WrenchData, sensing: Sensing) -> tuple[float, float]:
     seen, sides = data, sensor_columns(data, sensing)
     if sensing.find_orientation or sensing.find_gravity:
         pose, _, _ = solve_with_pose(data, sensing, orientation=sensing.find_orientation, gravity=sensing.find_gravity)
-        seen = data.under_gravity(pose.gravity) if pose.tilted and pose.gravity is not None else data
+        seen = data.under_gravity(pose.gravity) if pose.tilted else data
         turn = np.asarray(np.kron(np.eye(2), pose.R_frame_sensor.T), dtype=float)
         seen = replace(seen, matrix=pose.sign * (turn @ seen.matrix))
     values = solve_weighted(np.concatenate([seen.matrix, *sides], axis=2), data.wrench).values

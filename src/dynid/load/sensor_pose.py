@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.load.load_solver import LinearSolution, solve_weighted
 from dynid.load.wrench_equations import WrenchData, acceleration_columns
 
@@ -57,8 +57,8 @@ class SensorPose:
 
     R_frame_sensor: Floats
     """(3, 3) sensor axes in the frame"""
-    gravity: Floats | None
-    """(3,) base axes [m/s^2]"""
+    gravity: Floats
+    """(3,) base axes [m/s^2]; zero where it is neither known nor estimated"""
     sign: float
     """1, or -1 where the sensor reports the wrench on the robot"""
     turned: bool
@@ -102,7 +102,7 @@ def _search(pose: SensorPose, data: WrenchData, sensing: SensorUnknowns) -> tupl
     sides = sensor_columns(data, sensing)
     first = 10 + 6 * len(sides)
     for _ in range(STEPS):
-        seen = data.under_gravity(pose.gravity) if pose.tilted and pose.gravity is not None else data
+        seen = data.under_gravity(pose.gravity) if pose.tilted else data
         turn = np.asarray(np.kron(np.eye(2), pose.R_frame_sensor.T), dtype=float)
         W = pose.sign * (turn @ seen.matrix)
         if values is None:
@@ -120,15 +120,15 @@ def _guess(data: WrenchData, bias: bool, orientation: bool, gravity: bool) -> Se
     """A start for the search, from forces alone."""
     if not gravity:
         R, sign = _guess_orientation(data, bias)
-        return SensorPose(R_frame_sensor=R, gravity=data.gravity, sign=sign, turned=True, tilted=False)
-    if data.R_frame_base is None or data.gravity is None:
-        raise ArgumentError("the equations lack the orientation of the frame", remedy="Give poses, or a robot.")
-    if not np.any(data.gravity):
+        known = np.zeros(3) if data.gravity is None else data.gravity
+        return SensorPose(R_frame_sensor=R, gravity=known, sign=sign, turned=True, tilted=False)
+    R_frame_base, model = data.orientation()
+    if not np.any(model):
         raise IdentifiabilityError("the model has no gravity whose direction could be found", remedy="Give it gravity.")
     if not orientation:
-        g = _guess_gravity(data, data.R_frame_base, data.gravity, bias)
+        g = _guess_gravity(data, R_frame_base, model, bias)
         return SensorPose(R_frame_sensor=np.eye(3), gravity=g, sign=1.0, turned=False, tilted=True)
-    R, g, sign = _guess_both(data, data.R_frame_base, data.gravity, bias)
+    R, g, sign = _guess_both(data, R_frame_base, model, bias)
     return SensorPose(R_frame_sensor=R, gravity=g, sign=sign, turned=True, tilted=True)
 
 
@@ -198,9 +198,8 @@ def _pose_columns(pose: SensorPose, data: WrenchData, W: Floats, phi: Floats, tu
             np.concatenate([np.stack([np.cross(p, e) for e in np.eye(3)], axis=2) for p in _halves(predicted)], axis=1)
         )
     if pose.tilted:
-        assert data.R_frame_base is not None
-        assert pose.gravity is not None
-        changes = [-(data.R_frame_base @ tangent) for tangent in _tangents(pose.gravity).T]
+        R_frame_base, _ = data.orientation()
+        changes = [-(R_frame_base @ tangent) for tangent in _tangents(pose.gravity).T]
         wrenches = [acceleration_columns(change) @ phi for change in changes]
         columns.append(pose.sign * (turn @ np.stack(wrenches, axis=2)))
     return columns
@@ -215,7 +214,6 @@ def _step(pose: SensorPose, step: Floats) -> SensorPose:
     if pose.turned:
         R = R @ Rotation.from_rotvec(_limited(step[:3])).as_matrix()
     if pose.tilted:
-        assert g is not None
         moved = g + _tangents(g) @ _limited(step[-2:])
         g = moved * np.linalg.norm(g) / np.linalg.norm(moved)
     return SensorPose(R_frame_sensor=R, gravity=g, sign=pose.sign, turned=pose.turned, tilted=pose.tilted)
@@ -235,7 +233,6 @@ def _spreads(pose: SensorPose, solution: LinearSolution) -> tuple[Floats, Floats
         turn = np.where(open_ones[:3], np.inf, np.sqrt(np.diag(covariance)[:3]))
     tilt = np.zeros(3)
     if pose.tilted:
-        assert pose.gravity is not None
         T = _tangents(pose.gravity)
         tilt = np.full(3, np.inf) if open_ones[-2:].any() else np.sqrt(np.diag(T @ covariance[-2:, -2:] @ T.T))
     return turn, tilt

@@ -60,11 +60,16 @@ class WrenchData:
 
     def under_gravity(self, gravity: ArrayLike) -> WrenchData:
         """The same motion under another gravity (3,), base axes [m/s^2]."""
+        R_frame_base, old = self.orientation()
+        new = np.asarray(gravity, dtype=float)
+        change = -(R_frame_base @ (new - old))  # of acceleration minus gravity, frame axes
+        return replace(self, matrix=self.matrix + acceleration_columns(change), gravity=new)
+
+    def orientation(self) -> tuple[Floats, Floats]:
+        """`R_frame_base` (N, 3, 3) and `gravity` (3,); refused where they are unknown."""
         if self.R_frame_base is None or self.gravity is None:
             raise ArgumentError("the equations lack the orientation of the frame", remedy="Give poses, or a robot.")
-        new = np.asarray(gravity, dtype=float)
-        change = -(self.R_frame_base @ (new - self.gravity))  # of acceleration minus gravity, frame axes
-        return replace(self, matrix=self.matrix + acceleration_columns(change), gravity=new)
+        return self.R_frame_base, self.gravity
 
     def thin(self, samples: int) -> WrenchData:
         """At most `samples` of the equations, evenly spread."""
@@ -166,10 +171,10 @@ def robot_equations(
             remedy=f"Forms are {', '.join(FORMS)}; interval_s is positive.",
         )
     rest = np.zeros_like(run.q)
-    turned = frame_axes(robot, frame, run.q) if with_axes or axes == "base" else None
+    turned = frame_axes(robot, frame, run.q) if with_axes else None
     wrench = run.wrench
     if axes == "base":
-        assert turned is not None
+        turned = frame_axes(robot, frame, run.q) if turned is None else turned
         wrench = np.concatenate([(turned @ part[..., None])[..., 0] for part in (wrench[:, :3], wrench[:, 3:])], axis=1)
     if form == "integral":
         whole = WrenchData(np.zeros((run.samples, 6, 10)), wrench, run.time, turned, robot.gravity)

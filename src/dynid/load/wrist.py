@@ -301,10 +301,9 @@ def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
         if pose.sign < 0:
             found.append(_REACTION)
     if sensing.find_gravity:
-        assert pose.gravity is not None
-        assert data.gravity is not None
-        sine = np.linalg.norm(np.cross(pose.gravity, data.gravity))
-        angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ data.gravity)))
+        _, model = data.orientation()
+        sine = np.linalg.norm(np.cross(pose.gravity, model))
+        angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ model)))
         found.append(_tilted_gravity(angle))
         extras |= {"gravity": pose.gravity, "gravity_stderr": tilt}
     return replace(load, findings=tuple(found), extras=extras)
