@@ -53,6 +53,16 @@ def test_causal(term: Term) -> None:
         np.testing.assert_allclose(term.column(RobotTorques(ROBOT), whole)[joint][:150], column, atol=1e-12)
 
 
+@pytest.mark.parametrize("term", TERMS, ids=lambda t: t.name)
+def test_a_term_says_which_joints_it_acts_on(term: Term) -> None:
+    assert set(term.column(RobotTorques(ROBOT), motion(50))) == set(term.acts_on(ROBOT.joint_names))
+
+
+def test_units_of_terms_on_a_sliding_joint() -> None:
+    equations = build_equations(ROBOT, planted_run(ROBOT, samples=200), terms=[AngleHarmonic(joint=j) for j in (1, 2)])
+    assert equations.units[-2:] == ("N m", "N"), "the third joint slides"
+
+
 def test_hysteresis_is_the_stop_operator() -> None:
     q = motion().q[:, 0]
     state = [0.0]

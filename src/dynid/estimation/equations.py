@@ -22,6 +22,7 @@ from dynid.estimation.rows import reduce_rows, torque_of_terms
 from dynid.information import Information, Method, reduce_samples
 from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.layout import term_unit
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
@@ -79,7 +80,8 @@ class Factors:
     @property
     def units(self) -> tuple[str, ...]:
         """(b + k,) SI units."""
-        return (*self.base.units, *(term.unit for term in self.terms))
+        names = self.robot.joint_names
+        return (*self.base.units, *(term_unit(self.robot, term, term.acts_on(names)) for term in self.terms))
 
     @property
     def grouping(self) -> Floats:

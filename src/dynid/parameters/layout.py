@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
-from dynid.terms.base import Dependence
+from dynid.terms.base import Dependence, Term
 
 __all__ = [
     "INERTIAL_KINDS",
@@ -22,6 +22,7 @@ __all__ = [
     "ParameterKind",
     "ParameterLayout",
     "parameter_layout",
+    "term_unit",
 ]
 
 INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
@@ -123,10 +124,14 @@ def parameter_layout(robot: Robot) -> ParameterLayout:
     ]
     for placed in robot.terms:
         term, number = placed.term, placed.number
-        unit = term.unit_for(prismatic=all(robot.bodies[j].prismatic for j in placed.joints))
-        name = f"{term.prefix}{number}"
+        unit, name = term_unit(robot, term, placed.joints), f"{term.prefix}{number}"
         rows.append(Parameter(name, unit, placed.owner, "term", number, term.prefix, term.dependence))
     return ParameterLayout(_unique(rows))
+
+
+def term_unit(robot: Robot, term: Term, joints: Sequence[int]) -> str:
+    """Unit of a term's parameter where it acts on joints of these indices."""
+    return term.unit_for(prismatic=all(robot.bodies[j].prismatic for j in joints))
 
 
 def _unique(rows: list[Parameter]) -> tuple[Parameter, ...]:

@@ -194,7 +194,7 @@ class Robot:
         """Every term of the robot, one per parameter: joint after joint, then coupling after coupling."""
         of_joints = [PlacedTerm(t, (j,), joint.name) for j, joint in enumerate(self.moving_joints) for t in joint.terms]
         of_motors = [
-            PlacedTerm(term, tuple(self._coordinate(name) for name in coupling.ratios), "+".join(coupling.ratios))
+            PlacedTerm(term, term.acts_on(self.joint_names), "+".join(coupling.ratios))
             for coupling in self.couplings
             for term in coupling.terms
         ]

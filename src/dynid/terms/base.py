@@ -183,6 +183,10 @@ class Term(ABC):
         return self
 
     @abstractmethod
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        """Indices of the joints the term acts on, of a robot with these moving joints."""
+
+    @abstractmethod
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         """Torque per unit of the parameter along a stretch: joint index -> (N,), for the joints the term acts on."""
 
@@ -239,12 +243,15 @@ class JointTerm(Term, ABC):
         """The same term on another joint."""
         return self if self.joint == joint else replace(self, joint=joint)
 
-    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
         if self.joint is None:
             raise ArgumentError(
                 f"{self!r} names no joint", remedy=f"Give its index, such as {type(self).__name__}(joint=0)."
             )
-        j = self.joint
+        return (self.joint,)
+
+    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
+        (j,) = self.acts_on(links.joint_names)
         return {j: self.along(motion.q[:, j], motion.dq[:, j], motion.ddq[:, j], motion.rate_hz)}
 
     @abstractmethod

@@ -39,9 +39,11 @@ class CoupledTerm(RecordableTerm, ABC):
     def name(self) -> str:
         return f"{self.symbol}@{'+'.join(self.ratios)}"
 
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(joint_names.index(name) for name in self.ratios)
+
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        joints = [links.joint_names.index(name) for name in self.ratios]
-        return self.rows(joints, motion.q.T, motion.dq.T, motion.ddq.T)
+        return self.rows(self.acts_on(links.joint_names), motion.q.T, motion.dq.T, motion.ddq.T)
 
     @property
     def speeds(self) -> tuple[float, ...]:
@@ -169,6 +171,9 @@ class MotorFriction(Term):
     @property
     def has_memory(self) -> bool:
         return self.friction.has_memory
+
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(joint for joint, _ in self.ratios)
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         q, dq, ddq = (

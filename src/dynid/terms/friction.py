@@ -86,7 +86,7 @@ class Stribeck(StateTerm, ScaledTerm):
     symbol: ClassVar[str] = "FS"
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
-        return np.tanh(STRIBECK_STEP * dq / self.scale) * np.exp(-((dq / self.scale) ** 2))
+        return gradual_sign(STRIBECK_STEP * dq, self.scale) * np.exp(-((dq / self.scale) ** 2))
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:

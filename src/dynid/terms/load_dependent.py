@@ -39,6 +39,9 @@ class LoadFriction(Term):
     def name(self) -> str:
         return f"{self.friction.name}*T"
 
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        return self.friction.acts_on(joint_names)
+
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         load = np.abs(links.torque(self.reference, motion))
         return {j: load[:, j] * column for j, column in self.friction.column(links, motion).items()}
@@ -70,6 +73,9 @@ class BaseTilt(Term):
 
     def unit_for(self, *, prismatic: bool) -> str:
         return self.base_unit
+
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(range(len(joint_names)))
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         turned = np.cross(horizontal_axes(links.gravity)[self.axis], links.gravity)
@@ -107,6 +113,9 @@ class CrossTalk(Term):
     def name(self) -> str:
         return f"XT{self.joint + 1}_{self.source + 1}"
 
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        return (self.joint,)
+
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         return {self.joint: links.torque(self.reference, motion)[:, self.source]}
 
@@ -134,6 +143,9 @@ class DriveGain(Term):
     def name(self) -> str:
         return f"KG{self.joint + 1}"
 
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        return (self.joint,)
+
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         return {self.joint: links.torque(self.reference, motion)[:, self.joint]}
 
@@ -156,6 +168,9 @@ class SensorCurvature(Term):
     @property
     def name(self) -> str:
         return f"NL{self.joint + 1}"
+
+    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
+        return (self.joint,)
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         torque = links.torque(self.reference, motion)[:, self.joint]

@@ -38,6 +38,6 @@ def polynomial_sign(v: Any, speed: float) -> Any:
     return s * (square * (square * 0.375 - 1.25) + 1.875)
 
 
-def gradual_sign(v: Any, speed: float) -> Any:
+def gradual_sign(v: Any, speed: Any) -> Any:
     """``tanh(v / speed)``; arrays or recorded scalars alike."""
     return np.tanh(v / speed)

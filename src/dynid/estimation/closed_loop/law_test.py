@@ -37,6 +37,7 @@ from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
 from dynid.loop.sensitivity import compile_law_slopes
+from dynid.terms.smoothing import gradual_sign
 
 __all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_summary", "followed_shares"]
 
@@ -108,7 +109,7 @@ class LawResidual:
             return np.concatenate([z.real, z.imag])
 
         q, dq, ddq = self.commanded
-        turning = np.tanh(dq / (TURNING * np.maximum(np.abs(dq).max(axis=0), 1e-12)))
+        turning = gradual_sign(dq, TURNING * np.maximum(np.abs(dq).max(axis=0), 1e-12))
         own = (q, dq, ddq, turning, np.sin(q), np.cos(q))
         signals = np.concatenate([np.ones((N, 1)), *own], axis=1)
         whole, shapes = real(signals), []
