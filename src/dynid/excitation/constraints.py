@@ -1,4 +1,4 @@
-"""All limits of a robot as constraints, how far a motion stays from them, and which limits nobody stated.
+"""All limits of a robot as constraints, how far a motion stays from them, and which limits are not stated.
 
 `build_constraints` turns every finite limit of a `MotionLimits` into a `Constraint`; `measure_margins` compares a
 motion with them; `find_unchecked_limits` lists what the motion was not measured against.
@@ -182,7 +182,7 @@ def _workspace(robot: Robot, workspace: Workspace) -> list[Constraint]:
     point = T[:3, :3] @ workspace.point + T[:3, 3]
     if body < 0:
         raise ArgumentError(
-            f"link '{workspace.link}' does not move: its workspace would say nothing", remedy="Name the tool's link."
+            f"link '{workspace.link}' does not move: its workspace limits nothing", remedy="Name the tool's link."
         )
 
     def position(q: Any) -> Any:

@@ -85,7 +85,7 @@ def _mesh(document: XmlDocument, shape: Element, folder: Path | None) -> Floats:
     name = document.required(shape, "filename")
     if folder is None:
         raise ArgumentError(
-            f"the body of '{document.root.name}' is made of meshes", remedy="Say in which folder they are: meshes=..."
+            f"the body of '{document.root.name}' is made of meshes", remedy="Name their folder: meshes=..."
         )
     inside = name.split("://", 1)[-1].lstrip("/")
     parts = Path(inside).parts
