@@ -138,7 +138,7 @@ def test_fast_joints_leave_the_reach_of_the_sines(lanes: int) -> None:
     loop = Loop(law=PD(20.0, 2.0), reference=motion(robot, 0.6, 50.0), dq0=start, friction_speed=0.1)
     equations, theta = Arm(robot, None, loop.friction_speed), robot.parameter_vector
     first, second = (
-        LoopSimulator(equations, loop, lanes=lanes, substeps=1, backend=backend).run(theta, trace=True)
+        LoopSimulator(equations, loop, lanes=lanes, substeps=1, backend=backend).trace(theta)
         for backend in ("auto", "numpy")
     )
     turns = np.diff(second.state[0, :, :6], axis=0)

@@ -156,7 +156,9 @@ class MotionLimits:
         if not np.all(self.lower <= self.upper):
             raise ArgumentError("a lower position limit exceeds the upper one")
         if not 0.0 <= self.clearance < np.inf:
-            raise ArgumentError(f"the clearance must be a distance [m], not {self.clearance}", remedy="Use 0.02, for example.")
+            raise ArgumentError(
+                f"the clearance must be a distance [m], not {self.clearance}", remedy="Use 0.02, for example."
+            )
 
     @classmethod
     def from_robot(

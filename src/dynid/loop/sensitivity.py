@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.loop.arm import Arm, law_slopes
-from dynid.loop.integrator.rollout import Runs
+from dynid.loop.integrator.rollout import TracedRuns
 from dynid.loop.integrator.variation import Linearisation, Variation, pad_width
 from dynid.loop.simulator import LoopSimulator
 from dynid.tape import Program, Tape, compile_tape
@@ -66,7 +66,7 @@ def differentiate_loop(
     Raises:
         EstimationError: The robot runs away.
     """
-    runs = simulator.run(parameters, ticks=ticks, trace=True)
+    runs = simulator.trace(parameters, ticks=ticks)
     n, b = simulator.loop.dof, len(simulator.arm.columns)
     S = np.zeros((2 * n + runs.memory.shape[2], pad_width(b)))
     slopes = _vary(simulator, runs, parameters, S, every, backend)[:, :, :b]
@@ -91,7 +91,7 @@ def differentiate_start(
     Raises:
         EstimationError: The robot runs away.
     """
-    runs = simulator.run(parameters, ticks=ticks, trace=True)
+    runs = simulator.trace(parameters, ticks=ticks)
     n = simulator.loop.dof
     size = 2 * n + runs.memory.shape[2]
     S = np.eye(size, pad_width(size))
@@ -101,7 +101,7 @@ def differentiate_start(
 
 def _vary(
     simulator: LoopSimulator,
-    runs: Runs,
+    runs: TracedRuns,
     parameters: Floats,
     S: Floats,
     every: int,
@@ -134,7 +134,7 @@ def _vary(
 
 def _linearised(
     simulator: LoopSimulator,
-    runs: Runs,
+    runs: TracedRuns,
     parameters: Floats,
     ticks: slice,
     steps: NDArray[np.int64],
@@ -144,7 +144,6 @@ def _linearised(
     state, memory = runs.state[0, ticks], runs.memory[0, ticks]
     samples = np.concatenate([x[ticks] for x in (reference.q, reference.dq, reference.ddq)], axis=1)
     laws = compile_law_slopes(simulator.law, n, backend)(state, memory, samples)
-    assert runs.stages is not None
     stages = runs.stages[0, steps[ticks.start] : steps[ticks.stop]]
     q, dq, ddq = (
         np.ascontiguousarray(stages[:, :, which, part].reshape(-1, n))

@@ -12,7 +12,7 @@ from dynid.checks import as_whole
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
 from dynid.loop.arm import Arm, control_tape, drop_unread_samples
-from dynid.loop.integrator.rollout import Rollout, Runs
+from dynid.loop.integrator.rollout import Rollout, Runs, Timing, TracedRuns
 from dynid.loop.integrator.runge_kutta import RK4, Scheme
 from dynid.loop.loop import Loop
 from dynid.loop.pace import FrictionPace, choose_friction_speed
@@ -109,7 +109,6 @@ class LoopSimulator:
         *,
         every: int = 1,
         ticks: int | None = None,
-        trace: bool = False,
         position_noise: ArrayLike | None = None,
         torque_noise: ArrayLike | None = None,
     ) -> Runs:
@@ -119,7 +118,6 @@ class LoopSimulator:
             parameters: (b,) or (L, b) values of the arm's input parameters.
             every: Control periods per logged instant.
             ticks: Control periods to simulate; all by default.
-            trace: Keep every stage of every step, for derivatives.
             position_noise: (M, n) added to what the law measures [rad or m].
             torque_noise: (M, n) added to the torque [N m or N].
 
@@ -136,16 +134,34 @@ class LoopSimulator:
             self.loop.start_memory,
             np.asarray(parameters, dtype=float),
             samples,
-            period=self.loop.period_s,
-            ticks=len(self.loop.reference.q) if ticks is None else ticks,
-            every=as_whole("every", every, least=1),
-            substeps=self.substeps,
-            trace=trace,
+            self._timing(ticks, as_whole("every", every, least=1)),
         )
-        return self._check_bounded(runs)
+        self._check_bounded(runs)
+        return runs
+
+    def trace(self, parameters: ArrayLike, *, ticks: int | None = None) -> TracedRuns:
+        """Follow the whole reference and keep every stage of every step, for derivatives; arguments as for `run`.
+
+        Raises:
+            EstimationError: The simulated robot is unstable.
+        """
+        runs = _compiled(self._system, self._lanes, self._backend).trace(
+            self.loop.start,
+            self.loop.start_memory,
+            np.asarray(parameters, dtype=float),
+            self._samples(),
+            self._timing(ticks, 1),
+        )
+        self._check_bounded(runs)
+        return runs
+
+    def _timing(self, ticks: int | None, every: int) -> Timing:
+        """The ticks of a run; all of the reference by default."""
+        count = len(self.loop.reference.q) if ticks is None else ticks
+        return Timing(period=self.loop.period_s, ticks=count, every=every, substeps=self.substeps)
 
     def resume(self, parameters: ArrayLike, state: Floats, memory: Floats, wanted: Floats, *, every: int = 1) -> Runs:
-        """Go on from a state along a further piece of the reference.
+        """Continue from a state along a further piece of the reference.
 
         Args:
             parameters: (b,) values of the arm's input parameters.
@@ -162,12 +178,10 @@ class LoopSimulator:
             memory,
             np.asarray(parameters, dtype=float),
             wanted[:, self._columns],
-            period=self.loop.period_s,
-            ticks=len(wanted),
-            every=every,
-            substeps=self.substeps,
+            self._timing(len(wanted), every),
         )
-        return self._check_bounded(runs)
+        self._check_bounded(runs)
+        return runs
 
     def run_near(self, parameters: ArrayLike, near: Runs | None, *, every: int, ticks: int) -> Runs:
         """One run in pieces that are computed side by side, for parameters near those of an earlier run.
@@ -197,17 +211,13 @@ class LoopSimulator:
             near.memory[0, starts],
             np.asarray(parameters, dtype=float),
             self._samples(int(starts[-1] + length) * every),
-            period=self.loop.period_s,
-            ticks=length * every,
-            every=every,
-            substeps=self.substeps,
+            self._timing(length * every, every),
             offsets=starts * every,
             into=starts,
         )
         line = {name: getattr(runs, name)[:, :records] for name in ("state", "held", "rate", "memory")}
-        return replace(
-            self._check_bounded(runs), **line, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:]
-        )
+        self._check_bounded(runs)
+        return replace(runs, **line, last_state=runs.last_state[-1:], last_memory=runs.last_memory[-1:])
 
     def reference_run(self, every: int) -> Runs | None:
         """The reference in the form of a run, for `run_near`; None if the law has memory, whose values are unknown."""
@@ -251,15 +261,14 @@ class LoopSimulator:
             noise[:] = 0.0 if values is None else values
         return np.concatenate([reference.q, reference.dq, reference.ddq, *noises], axis=1)
 
-    def _check_bounded(self, runs: Runs) -> Runs:
-        """The runs, refused if the robot ends beyond `FAR` or at no finite state."""
+    def _check_bounded(self, runs: Runs) -> None:
+        """Refuse runs that end beyond `FAR` or at no finite state."""
         positions, everything = runs.last_state[:, : self.loop.dof], float(runs.last_state.sum())
         if not (np.isfinite(everything) and float(np.abs(positions).max()) < FAR):
             raise EstimationError(
                 "the simulated robot runs away",
                 remedy="Check the gains, or raise Loop.substeps; the parameters may be no possible robot.",
             )
-        return runs
 
 
 class _System:

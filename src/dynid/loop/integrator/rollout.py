@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from dynid.loop.integrator.runge_kutta import RK4, Positions, Scheme, split_rate
 from dynid.tape.program import Backend, compile_tape, compiles
 from dynid.tape.tape import Tape
 
-__all__ = ["Rollout", "Runs"]
+__all__ = ["Rollout", "Runs", "Timing", "TracedRuns"]
 
 Floats = npt.NDArray[np.float64]
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
@@ -48,8 +49,52 @@ class Runs:
     """(L, m) memory of the law after the last tick."""
     step_counts: npt.NDArray[np.int64]
     """(ticks,) number of steps of every tick."""
-    stages: Floats | None = None
-    """(L, sum of step_counts, stages, 2, s) the trace: state and rate at every stage; None without a trace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TracedRuns(Runs):
+    """Runs with their trace, for derivatives."""
+
+    stages: Floats
+    """(L, sum of step_counts, stages, 2, s) state and rate at every stage of every step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The ticks of a run."""
+
+    period: float
+    """Time from tick to tick [s]."""
+    ticks: int
+    """Number of ticks."""
+    every: int = 1
+    """Ticks per record; the first tick is recorded."""
+    substeps: int = 1
+    """Largest number of steps per tick."""
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return -(-self.ticks // self.every)
+
+
+class _Buffers(NamedTuple):
+    """The arrays that the compiled loop reads and writes; ``[element][lane]`` where a run has one vector."""
+
+    x: Floats
+    """(s, L) states: the first on entry, the last on return."""
+    z: Floats
+    """(m, L) memory of the law: the first on entry, the last on return."""
+    p: Floats
+    """(p, L) parameters."""
+    samples: Floats
+    """(M, r) rows for the law."""
+    rows: npt.NDArray[np.int64]
+    """(2, L) row of the samples, and row of the records, at the first tick."""
+    records: Floats
+    """(rows, record) the records of all lanes."""
+    step_counts: npt.NDArray[np.int64]
+    """(ticks,) number of steps of every tick."""
 
 
 class Rollout:
@@ -112,14 +157,10 @@ class Rollout:
         memory: Floats,
         parameters: Floats,
         samples: Floats,
+        timing: Timing,
         *,
-        period: float,
-        ticks: int,
-        every: int = 1,
-        substeps: int = 1,
         offsets: npt.ArrayLike = 0,
         into: npt.ArrayLike | None = None,
-        trace: bool = False,
     ) -> Runs:
         """Run as many runs as there are lanes.
 
@@ -128,21 +169,40 @@ class Rollout:
             memory: (L, m) or (m,) memory of the law at the first tick.
             parameters: (L, p) or (p,) parameters of the rate.
             samples: (M, r) rows for the law.
-            period: Time from tick to tick [s].
-            ticks: Number of ticks.
-            every: Ticks per record; the first tick is recorded.
-            substeps: Largest number of steps per tick.
+            timing: The ticks, records and steps.
             offsets: (L,) or () row of the samples at the first tick.
             into: (L,) ascending rows of the first records in one common table: where runs overlap, the end of a run
                 replaces the beginning of the next. By default each run has a table of its own.
-            trace: Whether states and rates of every stage are kept.
         """
-        rows, count = np.empty((2, self.lanes), dtype=np.int64), -(-ticks // every)
-        rows[0], rows[1] = offsets, count * np.arange(self.lanes) if into is None else into
+        rows = np.empty((2, self.lanes), dtype=np.int64)
+        rows[0], rows[1] = offsets, timing.records * np.arange(self.lanes) if into is None else into
+        buffers = self._buffers(state, memory, parameters, samples, rows, timing)
+        self._execute(buffers, timing)
+        return Runs(**self._columns(buffers, self.lanes if into is None else 1))
+
+    def trace(self, state: Floats, memory: Floats, parameters: Floats, samples: Floats, timing: Timing) -> TracedRuns:
+        """Run as many runs as there are lanes and keep states and rates of every stage; arguments as for `run`."""
+        rows = np.stack([np.zeros(self.lanes, dtype=np.int64), timing.records * np.arange(self.lanes)])
+        buffers = self._buffers(state, memory, parameters, samples, rows, timing)
+        shape = (timing.ticks * timing.substeps, self.scheme.stages, 2, self.sizes.state, self.lanes)
+        stages = np.zeros(shape)
+        self._execute(buffers, timing, stages)
+        stages = stages[: buffers.step_counts.sum()].transpose(4, 0, 1, 2, 3)
+        return TracedRuns(**self._columns(buffers, self.lanes), stages=stages)
+
+    def _buffers(
+        self,
+        state: Floats,
+        memory: Floats,
+        parameters: Floats,
+        samples: Floats,
+        rows: npt.NDArray[np.int64],
+        timing: Timing,
+    ) -> _Buffers:
         first, last = min(rows[0].tolist()), max(rows[0].tolist())
-        if ticks < 1 or every < 1 or substeps < 1 or first < 0 or last + ticks > len(samples):
+        if min(timing.ticks, timing.every, timing.substeps) < 1 or first < 0 or last + timing.ticks > len(samples):
             raise ArgumentError(
-                f"{ticks} ticks from row {last} of {len(samples)} samples, {substeps} steps each",
+                f"{timing.ticks} ticks from row {last} of {len(samples)} samples, {timing.substeps} steps each",
                 remedy="Give as many samples as ticks, and one step or more.",
             )
         x, z, p = (np.empty((k, self.lanes)) for k in (self.sizes.state, self.sizes.memory, self.parameters))
@@ -150,19 +210,18 @@ class Rollout:
         given = np.ascontiguousarray(samples, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] != self.sizes.sample:
             raise ArgumentError(f"samples have shape {given.shape}, expected (M, {self.sizes.sample})")
-        records = np.empty((int(rows[1, -1]) + count, self.sizes.record))
-        shape = (ticks * substeps, self.scheme.stages, 2, self.sizes.state, self.lanes)
-        stages = np.zeros(shape) if trace else None
-        step_counts = np.empty(ticks, dtype=np.int64)
-        if self.backend == "llvm":
-            steps, counts = self._steps(period, substeps), np.array([ticks, every, substeps])
-            arrays = (x, z, p, given, rows, counts, steps, records, step_counts)
-            self._entry(*map(self._address, arrays), None if stages is None else self._address(stages))
-        else:
-            self._interpret(x, z, p, given, rows, records, step_counts, stages, (every, substeps), period)
-        return self._results(
-            records.reshape(self.lanes if into is None else 1, -1, self.sizes.record), x, z, step_counts, stages
-        )
+        records = np.empty((int(rows[1, -1]) + timing.records, self.sizes.record))
+        return _Buffers(x, z, p, given, rows, records, np.empty(timing.ticks, dtype=np.int64))
+
+    def _execute(self, buffers: _Buffers, timing: Timing, stages: Floats | None = None) -> None:
+        """Run the loop by machine code or NumPy; results go into the buffers, and the trace into ``stages``."""
+        if self.backend == "numpy":
+            self._interpret(buffers, timing, stages)
+            return
+        counts = np.array([timing.ticks, timing.every, timing.substeps])
+        inputs = (buffers.x, buffers.z, buffers.p, buffers.samples, buffers.rows, counts)
+        arrays = (*inputs, self._steps(timing.period, timing.substeps), buffers.records, buffers.step_counts)
+        self._entry(*map(self._address, arrays), None if stages is None else self._address(stages))
 
     def _steps(self, period: float, most: int) -> Floats:
         """Nodes and weights of the steps, repeated for every lane; kept for the next run."""
@@ -170,50 +229,40 @@ class Rollout:
             self._last_steps = (period, most), np.repeat(self.scheme.table(period, most), self.lanes)
         return self._last_steps[1]
 
-    def _results(
-        self, table: Floats, x: Floats, z: Floats, step_counts: npt.NDArray[np.int64], stages: Floats | None
-    ) -> Runs:
+    def _columns(self, buffers: _Buffers, tables: int) -> dict[str, Any]:
+        """The fields of `Runs`, as views of the records."""
         s, u = self.sizes.state, self.sizes.held
-        return Runs(
-            state=table[:, :, :s],
-            held=table[:, :, s : s + u],
-            rate=table[:, :, s + u : 2 * s + u],
-            memory=table[:, :, 2 * s + u :],
-            last_state=x.T,
-            last_memory=z.T,
-            step_counts=step_counts,
-            stages=None if stages is None else stages[: step_counts.sum()].transpose(4, 0, 1, 2, 3),
-        )
+        table = buffers.records.reshape(tables, -1, self.sizes.record)
+        return {
+            "state": table[:, :, :s],
+            "held": table[:, :, s : s + u],
+            "rate": table[:, :, s + u : 2 * s + u],
+            "memory": table[:, :, 2 * s + u :],
+            "last_state": buffers.x.T,
+            "last_memory": buffers.z.T,
+            "step_counts": buffers.step_counts,
+        }
 
-    def _interpret(
-        self,
-        x: Floats,
-        z: Floats,
-        p: Floats,
-        samples: Floats,
-        rows: npt.NDArray[np.int64],
-        records: Floats,
-        step_counts: npt.NDArray[np.int64],
-        stages: Floats | None,
-        counts: tuple[int, int],
-        period: float,
-    ) -> None:
+    def _interpret(self, buffers: _Buffers, timing: Timing, stages: Floats | None) -> None:
         """Run the same loop tick by tick with NumPy."""
-        (every, most), done, positions = counts, 0, Positions.of(self._rate)
+        done, positions = 0, Positions.of(self._rate)
         places, repeated = list(positions.places), self.scheme.repeated
         control, rate = compile_tape(self._control, "numpy"), compile_tape(self._rate, "numpy")
         pace = compile_tape(self._pace, "numpy") if self._pace else None
-        state, memory, parameters = x.T.copy(), z.T.copy(), p.T.copy()
-        for k in range(len(step_counts)):
-            decided = control(state, memory, samples[rows[0] + k])
+        state, memory, parameters = buffers.x.T.copy(), buffers.z.T.copy(), buffers.p.T.copy()
+        rows, most = buffers.rows, timing.substeps
+        for k in range(timing.ticks):
+            decided = control(state, memory, buffers.samples[rows[0] + k])
             held = decided["held"]
             rates = rate(state, held, parameters)
-            if k % every == 0:
-                records[rows[1] + k // every] = np.concatenate((state, held, rates, memory), axis=1)
+            if k % timing.every == 0:
+                record = np.concatenate((state, held, rates, memory), axis=1)
+                buffers.records[rows[1] + k // timing.every] = record
             memory = decided["memory"]
-            step_counts[k] = most if pace is None else np.clip(np.ceil(pace(state, rates).max()), 1, most)
-            h = period / step_counts[k]
-            for _ in range(step_counts[k]):
+            count = most if pace is None else int(np.clip(np.ceil(pace(state, rates).max()), 1, most))
+            buffers.step_counts[k] = count
+            h = timing.period / count
+            for _ in range(count):
                 start, here, rates = state, state, np.zeros_like(state)
                 for i, (node, weight) in enumerate(zip(self.scheme.nodes, self.scheme.weights, strict=True)):
                     before, here = here, positions.moved(start, node * h, rates)
@@ -224,4 +273,4 @@ class Rollout:
                     if stages is not None:
                         stages[done, i] = here.T, rates.T
                 done += 1
-        x[:], z[:] = state.T, memory.T
+        buffers.x[:], buffers.z[:] = state.T, memory.T
