@@ -19,7 +19,7 @@ from dynid.files import write_atomically
 from dynid.robot import zoo
 from dynid.studies.compare.compared_methods import method
 from dynid.studies.compare.condition import Condition, conditions
-from dynid.studies.compare.study import Outcome, Trials, run_trials, summarised
+from dynid.studies.compare.study import Outcome, Trials, run_trials, summarise
 from dynid.studies.compare.trial import Setting, planted_robot
 from dynid.tables import Table
 
@@ -101,7 +101,7 @@ def measured(question: Question, runs: int, jobs: int) -> dict[str, Any]:
     for place, seed in sorted(done):
         if all((other, seed) in done for other in found):
             found[place].append(done[place, seed])
-    return summarised(setting, question.conditions, methods, found).to_json()
+    return summarise(setting, question.conditions, methods, found).to_json()
 
 
 def section(question: Question, study: dict[str, Any]) -> str:

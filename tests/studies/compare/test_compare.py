@@ -110,7 +110,7 @@ def test_names_and_conditions_are_checked() -> None:
         method("magic")
     with pytest.raises(ArgumentError):
         Condition(rate_hz=0.0)
-    with pytest.raises(ArgumentError, match="whole part"):
+    with pytest.raises(ArgumentError, match="not a multiple"):
         make_trial(setting(), Condition(rate_hz=333.0), 0)
 
 

@@ -1,4 +1,4 @@
-"""``python -m dynid.studies.benchmark [--json FILE]``: the table of ratios."""
+"""``python -m dynid.studies.benchmark [--json FILE]``: print the table of speed ratios."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from pathlib import Path
 
 def main() -> None:
     """Measure, print, and write."""
-    parser = argparse.ArgumentParser(prog="dynid.studies.benchmark", description="Our kernels beside those of others.")
+    parser = argparse.ArgumentParser(
+        prog="dynid.studies.benchmark", description="Compare the speed of our kernels with other libraries."
+    )
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
-    parser.add_argument("--samples", type=float, default=1e6, help="samples of the log that is reduced to R")
-    parser.add_argument("--few", type=int, default=1000, help="samples for peers that take microseconds for each")
-    parser.add_argument("--repeats", type=int, default=7, help="of each measurement; the fastest counts")
-    parser.add_argument("--robots", nargs="+", default=["puma560", "panda"], help="names in the zoo")
+    parser.add_argument("--samples", type=float, default=1e6, help="number of samples of the log that is reduced to R")
+    parser.add_argument("--few", type=int, default=1000, help="number of samples for slow peers")
+    parser.add_argument("--repeats", type=int, default=7, help="repeats of each measurement; the fastest counts")
+    parser.add_argument("--robots", nargs="+", default=["puma560", "panda"], help="names of built-in robots")
     options = parser.parse_args()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"  # one core for everyone; read when the libraries are loaded, so before they are
+        os.environ[name] = "1"  # one core for all; the libraries read it when they are loaded
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
     from dynid.robot import zoo

@@ -1,4 +1,4 @@
-"""What is measured, on what, and how."""
+"""Workloads, robots and clock of the benchmark."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ Workload = Literal[
     "first use",
     "first use, from cache",
 ]
-"""Seconds per sample, per call, or altogether for the first use."""
+"""Seconds are per sample, per call, or in total for the first use."""
 
 
 class NotInstalled(Exception):  # noqa: N818 (not an error, a finding)
-    """A peer cannot run here; the message says what is missing."""
+    """A peer cannot run here; the message names the missing package."""
 
 
 def load(module: str, package: str) -> Any:
-    """A peer's module.
+    """Import the module of a peer.
 
     Args:
-        module: What to import.
-        package: What to install for it.
+        module: Name of the module.
+        package: Name of the package that provides it.
     """
     try:
         return import_module(module)
@@ -56,12 +56,12 @@ def load(module: str, package: str) -> Any:
 
 
 class Peer(Protocol):
-    """One way to compute the workloads."""
+    """A library that can compute workloads."""
 
     name: str
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds of each workload it has an answer for."""
+        """Measure the seconds of each supported workload."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Case:
     robot: Robot
     """Without terms."""
     samples: int
-    """Of the log that is reduced to R."""
+    """Number of samples of the log that is reduced to R."""
     few: int
-    """Samples for peers that take microseconds for each."""
+    """Number of samples for slow peers."""
     repeats: int
-    """Of each measurement; the fastest counts."""
+    """Repeats of each measurement; the fastest counts."""
 
     def __post_init__(self) -> None:
         """Take the terms away: peers have none of ours."""
@@ -115,12 +115,12 @@ class Case:
         return [q, dq, ddq]
 
     def best(self, function: Callable[[], object], count: int = 1) -> float:
-        """Seconds of processor time for one of ``count`` things that a function does."""
+        """Measure the processor time of a function, divided by ``count`` [s]."""
         return best_time(function, self.repeats) / count
 
 
 def best_time(function: Callable[[], object], repeats: int) -> float:
-    """The least processor time of this thread that a function took [s]; other processes hardly disturb it."""
+    """Measure the smallest processor time that a function takes in this thread [s], undisturbed by other processes."""
     function()
     times = []
     for _ in range(repeats):

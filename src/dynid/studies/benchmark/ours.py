@@ -1,4 +1,4 @@
-"""dynid's own kernels."""
+"""Measurements of dynid's kernels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Ours:
     name = "dynid"
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds of every workload."""
+        """Measure the seconds of every workload."""
         return {
             **self._regressors(case),
             **self._reductions(case),
@@ -54,7 +54,7 @@ class Ours:
         states = case.states(samples)
         out = np.zeros((samples, case.robot.dof, 10 * case.robot.dof))
         return {
-            "regressor streamed": _streamed(case, full.tape, case.states(min(2400, samples))),
+            "regressor streamed": _measure_streamed(case, full.tape, case.states(min(2400, samples))),
             "regressor dense": case.best(lambda: full(*states, out=out), samples),
         }
 
@@ -86,19 +86,19 @@ class Ours:
         }
 
     def _gradients(self, case: Case) -> dict[Workload, float]:
-        """Both in blocks: what the first leaves in the cache the second takes, one such block per 16 samples."""
+        """Measure both kernels in blocks, with results that stay in the cache."""
         tape = case.base_regressor
         samples = min(2400, case.samples)
         states = case.states(samples)
         blocks = -(-samples // STORE_BLOCK)
         cotangents = np.random.default_rng(2).normal(size=(blocks, tape.output("output").size, STORE_BLOCK))
         return {
-            "base regressor": _streamed(case, tape, states),
-            "base regressor VJP": _streamed(case, vjp(tape, "output"), [*states, cotangents], ("cotangent",)),
+            "base regressor": _measure_streamed(case, tape, states),
+            "base regressor VJP": _measure_streamed(case, vjp(tape, "output"), [*states, cotangents], ("cotangent",)),
         }
 
     def _first_use(self, case: Case) -> dict[Workload, float]:
-        """In processes of their own, with a cache of their own: empty, then filled."""
+        """Measure in separate processes with their own cache: first empty, then filled."""
         script = _FIRST_USE.format(robot=case.robot.name)
         first: list[float] = []
         cached: list[float] = []
@@ -113,8 +113,8 @@ class Ours:
         return {"first use": min(first), "first use, from cache": min(cached)}
 
 
-def _streamed(case: Case, tape: Tape, states: list[Floats], tiled: Sequence[str] = ()) -> float:
-    """Seconds per sample of a kernel whose results stay in the cache."""
+def _measure_streamed(case: Case, tape: Tape, states: list[Floats], tiled: Sequence[str] = ()) -> float:
+    """Measure the seconds per sample of a kernel whose results stay in the cache."""
     blocks = BlockKernel(tape, STORE_BLOCK, tiled=tiled)
     work, block = blocks.new_work(), blocks.new_block()
     return case.best(lambda: blocks.run(states, 0, len(states[0]), work, block), len(states[0]))

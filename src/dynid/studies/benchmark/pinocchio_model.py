@@ -33,5 +33,5 @@ def _joint(pin: Any, axis: Any, prismatic: bool) -> Any:
     kind = "P" if prismatic else "R"
     for letter, unit in zip("XYZ", np.eye(3), strict=True):
         if np.array_equal(axis, unit):
-            return getattr(pin, f"StateTerm{kind}{letter}")()
-    return getattr(pin, f"StateTerm{'Prismatic' if prismatic else 'Revolute'}Unaligned")(np.array(axis))
+            return getattr(pin, f"JointModel{kind}{letter}")()
+    return getattr(pin, f"JointModel{'Prismatic' if prismatic else 'Revolute'}Unaligned")(np.array(axis))

@@ -1,4 +1,4 @@
-"""All of them on all cases, and the table of ratios."""
+"""All peers on all cases, and the table of speed ratios."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ TARGETS: dict[tuple[Workload, str], float] = {
     ("inverse dynamics, one call", PinocchioPython.name): 4.0,
     ("base regressor VJP", Casadi.name): 40.0,
 }
-"""At least so many times as fast as the peer."""
+"""Targets: smallest ratio of the peer's time to ours; chosen when the kernels were designed."""
 
 LIMITS: dict[Workload, float] = {"first use": 0.3, "first use, from cache": 0.03}
-"""At most so many seconds."""
+"""Targets: largest time [s]."""
 
 VJP_RATIO = 2.6
-"""The gradient of the base regressor costs at most so many times the base regressor."""
+"""Target: largest ratio of the time of the gradient to that of the base regressor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class Row:
     robot: str
     workload: str
     ours_s: float
-    """Seconds per sample, per call, or altogether for the first use."""
+    """Seconds per sample, per call, or in total for the first use."""
     peer: str
     peer_s: float | None
-    """None where the peer is not installed."""
+    """None if the peer is not installed."""
     ratio: float | None
-    """How many times as long the peer takes."""
+    """Time of the peer divided by ours."""
     target: str
     met: bool | None
-    """None where there is no target or no peer."""
+    """None if there is no target or no peer."""
 
 
 def compare(case: Case, peers: Sequence[Callable[[], Peer]] = PEERS) -> list[Row]:
@@ -94,7 +94,7 @@ def _absent(case: Case, ours: dict[Workload, float], peer: Peer, workload: Workl
 
 
 def _alone(case: Case, ours: dict[Workload, float]) -> list[Row]:
-    """What is held against a number of our own."""
+    """Rows that compare our time with a fixed target."""
     name = case.robot.name
     rows = [
         Row(name, workload, ours[workload], "", None, None, f"at most {limit:g} s", ours[workload] <= limit)
@@ -114,11 +114,11 @@ LABELS: dict[str, str] = {
     "base regressor": "base regressor (its non-zero elements, ours in blocks)",
     "base regressor VJP": "base regressor VJP (of its non-zero elements, ours in blocks)",
 }
-"""What people should know of a workload."""
+"""Longer names of workloads for the table."""
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """For people."""
+    """Make the table for people."""
     header = ("robot", "workload", "dynid [us]", "peer", "peer [us]", "times as fast", "target", "met")
     cells = [
         (
@@ -137,7 +137,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def document(rows: Sequence[Row]) -> dict[str, Any]:
-    """For other programs: the rows, and where they were measured."""
+    """Return the rows and a description of the machine as plain data."""
     return {
         "machine": platform.machine(),
         "system": platform.platform(),

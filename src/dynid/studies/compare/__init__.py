@@ -1,1 +1,1 @@
-"""All estimators held against each other on simulated loops of known truth."""
+"""Comparison of all estimators on simulated control loops with known truth."""

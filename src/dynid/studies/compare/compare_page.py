@@ -1,4 +1,4 @@
-"""A finished comparison as a table, as a page and as pictures."""
+"""Tables, pages and pictures of a finished comparison."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ FIGURES: tuple[tuple[str, Callable[[Summary], float]], ...] = (
     ("time over least squares", lambda s: s.relative_time),
 )
 AXES = (
-    ("position_std", "log10 noise of positions"),
-    ("torque_std", "log10 noise of torques"),
-    ("rate_hz", "log10 rate [Hz]"),
-    ("quantisation", "log10 steps of the encoders"),
-    ("gain_error", "error of the law's gains"),
-    ("start_error", "error of the start"),
+    ("position_std", "log10 of the position noise [rad or m]", True),
+    ("torque_std", "log10 of the torque noise [share]", True),
+    ("rate_hz", "log10 of the rate [Hz]", True),
+    ("quantisation", "log10 of the encoder resolution [rad or m]", True),
+    ("gain_error", "relative error of the controller gains", False),
+    ("start_error", "relative error of the initial parameters", False),
 )
-"""What conditions may differ in, and the axis that it is drawn along."""
+"""Field of a condition, label of its axis, and whether the axis is logarithmic."""
 SHOWN = 1e9
-"""Larger figures are not drawn: the robot found runs away."""
+"""Larger figures are not drawn, because the simulation of the identified robot diverges; a convention."""
 
 
 def comparison_table(study: Study, conditions: Sequence[Condition] | None = None) -> Table:
-    """One row per condition and method."""
+    """Make a table with one row per condition and method."""
     rows: list[tuple[Cell, ...]] = []
     for condition in conditions or study.conditions:
         for name in study.methods:
@@ -82,10 +82,10 @@ def _whole(value: float) -> int | None:
 
 
 def _remark(s: Summary) -> str:
-    parts = [f"refused {s.refused} of {s.runs}"] if s.refused else []
+    parts = [f"no estimate in {s.refused} of {s.runs}"] if s.refused else []
     if s.refused < s.runs and not np.isfinite(s.position_error):
-        parts.append("runs away")
-    return ", ".join([*parts, *([f"doubts the law in {s.warned}"] if s.warned else [])])
+        parts.append("simulation diverges")
+    return ", ".join([*parts, *([f"doubts the control law in {s.warned}"] if s.warned else [])])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,14 +94,15 @@ class _Overview(Section):
 
     @property
     def title(self) -> str:
-        return "What was compared"
+        return "Methods and data"
 
     def blocks(self) -> Sequence[Block]:
         study = self.study
         text = (
-            f"{study.robot}, {study.parameters} base parameters, {study.runs} logs of {study.duration_s:g} s per "
-            "condition; medians over the logs. Times are over that of ordinary least squares on the same log, both "
-            "without compilation. Bias is the largest mean error of a parameter over its stated standard deviation."
+            f"The robot {study.robot} has {study.parameters} base parameters. Each condition has {study.runs} logs of "
+            f"{study.duration_s:g} s; the figures are medians over the logs. Times are relative to that of ordinary "
+            "least squares on the same log, both without compilation. The bias is the largest mean error of a "
+            "parameter, divided by its stated standard deviation."
         )
         return [Text(text), Bullets(tuple((name, method(name).title) for name in study.methods))]
 
@@ -112,13 +113,15 @@ class _Results(Section):
 
     @property
     def title(self) -> str:
-        return "Figures"
+        return "Results"
 
     def blocks(self) -> Sequence[Block]:
         table = comparison_table(self.study)
         said = [(f"{s.method}, {s.condition.label}", _remark(s) + (f": {s.reason}" if s.reason else ""))
                 for s in self.study.summaries if _remark(s)]  # fmt: skip
-        rows = tuple(row[:-1] for row in table.rows)  # remarks stand below, with their reasons: the table is wide
+        rows = tuple(
+            row[:-1] for row in table.rows
+        )  # remarks are listed below with their reasons, because the table is wide
         return [Rows(table.header[:-1], rows), *([Heading("Remarks"), Bullets(tuple(said))] if said else [])]
 
 
@@ -128,7 +131,7 @@ class _Curves(Section):
 
     @property
     def title(self) -> str:
-        return "What the figures depend on"
+        return "Dependence on the conditions"
 
     def blocks(self) -> Sequence[Block]:
         found: list[Block] = []
@@ -139,12 +142,12 @@ class _Curves(Section):
 
 
 def study_page(study: Study) -> Page:
-    """The comparison as one page."""
+    """Make the page of the comparison."""
     return Page.of(f"Estimators compared: {study.robot}", [_Overview(study), _Results(study), _Curves(study)])
 
 
 def study_pictures(study: Study) -> str:
-    """The curves as one SVG picture; empty where only one condition was tried."""
+    """Draw the curves as one SVG picture; empty if there is only one condition."""
     later = _dashed(study)
     charts = [
         Chart(label, tuple(Line.of(name, x, y, dashed=name in later) for name, y in lines), axis, "log10")
@@ -154,12 +157,12 @@ def study_pictures(study: Study) -> str:
 
 
 def _dashed(study: Study) -> tuple[str, ...]:
-    """Methods whose colour another one has already; their curves are dashed."""
+    """Methods that share their colour with an earlier one; their curves are dashed."""
     return study.methods[len(PALETTE) :]
 
 
 def _series(study: Study, field: str, logarithmic: bool) -> list[list[Condition]]:
-    """Conditions that differ in one thing only, at least two each, in its order."""
+    """Groups of at least two conditions that differ only in one field, sorted by it."""
     groups: dict[Condition, list[Condition]] = {}
     for condition in study.conditions:
         if getattr(condition, field) > 0.0 or not logarithmic:
@@ -168,18 +171,17 @@ def _series(study: Study, field: str, logarithmic: bool) -> list[list[Condition]
 
 
 Curves = list[tuple[str, str, list[float], list[tuple[str, list[float]]]]]
-"""Axis, title, places, and one curve per method; it may be empty, so that a method keeps its colour."""
+"""Label of the axis, title, x values, and one curve per method; empty curves keep the colours of the others."""
 
 
 def _curves(study: Study) -> Curves:
-    """For everything that conditions differ in, and for each figure of merit, its curves."""
+    """Curves of each figure of merit over each field in which conditions differ."""
     found: Curves = []
-    for field, axis in AXES:
-        logarithmic = axis.startswith("log10")
+    for field, axis, logarithmic in AXES:
         for series in _series(study, field, logarithmic):
             places = [float(getattr(condition, field)) for condition in series]
             x = [float(np.log10(place)) for place in places] if logarithmic else places
-            shared = [part for part in series[0].label.split(", ") if all(part in c.label.split(", ") for c in series)]
+            shared = [part for part in series[0].parts if all(part in c.parts for c in series)]
             for title, figure in FIGURES:
                 lines = []
                 for name in study.methods:

@@ -1,8 +1,8 @@
 """The estimators that can be compared, by short names.
 
-All get the same log. A name ending in ``+f`` works on positions low-passed where their spectrum suggests; the others on
-positions as measured. Total least squares, likelihood and Kalman filters are told the noise levels of the sensors, and
-the methods of the loop are told the control law, as a user would who knows his machine.
+All of them get the same log. A name that ends in ``+f`` uses positions that are low-pass filtered at the cutoff that
+their spectrum suggests; the others use positions as measured. Total least squares, likelihood and Kalman filters get
+the noise levels of the sensors, and closed-loop methods get the control law, like users who know their machine.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from dynid.studies.compare.trial import Trial
 __all__ = ["DEFAULT", "Method", "method", "names"]
 
 FILTERED = "+f"
-"""Ending of the names of methods that work on low-passed positions."""
+"""Suffix of methods that use low-pass filtered positions."""
 LEAST_POSITION_STD = 1e-6
-"""What Kalman filters take for the positions' noise where there is none: the sampled model is no better [rad or m]."""
+"""Smallest position noise that Kalman filters assume [rad or m]; a convention, about the error of the sampled model."""
 DEFAULT = ("ols", "wls", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie", "ekf")
-"""What is compared unless something else is asked for."""
+"""Methods that are compared by default."""
 
 
 def _kalman(kind: str, *, square_root: bool) -> Callable[[Trial], Estimator]:
@@ -57,7 +57,7 @@ def _ml(trial: Trial) -> Estimator:
 
 
 def _imported(module: str, name: str, **options: Any) -> Callable[[Trial], Estimator]:
-    """An estimator of the loop, loaded when it is asked for."""
+    """Make a closed-loop estimator; its module is imported when it is needed."""
 
     def make(trial: Trial) -> Estimator:
         estimator: Estimator = getattr(import_module(f"dynid.estimation.closed_loop.{module}"), name)(**options)
@@ -88,36 +88,39 @@ _MAKERS: dict[str, tuple[str, Callable[[Trial], Estimator]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A named way from a trial to an estimate."""
+    """A named method that makes an estimate from a trial."""
 
     name: str
     title: str
     filtered: bool
-    """Whether it works on low-passed positions."""
+    """Whether it uses low-pass filtered positions."""
 
     def data(self, trial: Trial) -> Experiment:
-        """The form of the log that it works on."""
+        """The form of the log that it uses."""
         return trial.filtered if self.filtered else trial.raw
 
     def solve(self, trial: Trial) -> Estimate:
-        """Reduce the log and estimate."""
+        """Build the equations and solve them."""
         _, make = _MAKERS[self.name.removesuffix(FILTERED)]
         return make(trial).solve(build_equations(trial.robot, self.data(trial), base=trial.base))
 
 
 def method(name: str) -> Method:
-    """The method of a short name.
+    """Find the method with a short name.
 
     Raises:
-        ArgumentError: There is none; the error lists them.
+        ArgumentError: The name is unknown; the error lists all names.
     """
     plain = name.removesuffix(FILTERED)
     if plain not in _MAKERS:
-        raise ArgumentError(f"there is no method '{name}'", remedy=f"Choose among {', '.join(names())}, each also +f.")
-    title = _MAKERS[plain][0] + (", positions low-passed" if name != plain else "")
+        raise ArgumentError(
+            f"there is no method '{name}'",
+            remedy=f"Choose one of {', '.join(names())}; append +f for filtered positions.",
+        )
+    title = _MAKERS[plain][0] + (", positions low-pass filtered" if name != plain else "")
     return Method(name, title, name != plain)
 
 
 def names() -> tuple[str, ...]:
-    """All short names, without their low-passed forms."""
+    """All short names, without the filtered forms."""
     return tuple(_MAKERS)

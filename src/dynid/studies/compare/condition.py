@@ -1,4 +1,4 @@
-"""Under which conditions estimators are compared."""
+"""Conditions under which estimators are compared."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _BOUNDS = {
     "gain_error": ("--gains", -1.0, False),
     "start_error": ("--start", 0.0, True),
 }
-"""Field -> its option on the command line, its bound below, and whether the bound itself is allowed."""
+"""For each field: its option on the command line, its lower bound, and whether the bound itself is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """What the measurement spoils, and what the estimator is told wrongly."""
+    """Errors of the measurement, and errors of the information that the estimator gets."""
 
     position_std: float = 1e-4
-    """White noise of the positions, seen by the controller too [rad or m]"""
+    """Standard deviation of the white position noise, which the controller sees too [rad or m]"""
     torque_std: float = 0.02
-    """White noise of the measured torques, as a share of each joint's rms torque"""
+    """Standard deviation of the white torque noise, as a share of each joint's rms torque"""
     rate_hz: float = 100.0
-    """Of the log [Hz]"""
+    """Sampling rate of the log [Hz]"""
     quantisation: float = 0.0
-    """Step of the encoders [rad or m]"""
+    """Resolution of the encoders [rad or m]; 0 for exact positions"""
     gain_error: float = 0.0
-    """Relative error of the controller gains that estimators are told"""
+    """Relative error of the controller gains that the estimators get"""
     start_error: float = 0.1
-    """Relative error, up or down at random, of the parameters that estimators start from"""
+    """Relative error of the initial parameters of the estimators, with random sign"""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Refuse values outside the bounds."""
         for entry in fields(self):
             value, (option, least, closed) = getattr(self, entry.name), _BOUNDS[entry.name]
             if not (least < value < np.inf or (closed and value == least)):
@@ -53,12 +53,20 @@ class Condition:
 
     @property
     def known_position_std(self) -> float:
-        """Standard deviation of the positions' noise, steps of the encoder included [rad or m]."""
+        """Standard deviation of the position error, including the resolution of the encoders [rad or m].
+
+        A rounding error is uniform over one step, so its variance is the square of the step over 12.
+        """
         return float(np.hypot(self.position_std, self.quantisation / np.sqrt(12.0)))
 
     @property
     def label(self) -> str:
-        """What differs from the default, in short words."""
+        """Short description."""
+        return ", ".join(self.parts)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Noise and rate, and everything that differs from the default."""
         parts = [f"{self.position_std:g} rad", f"{self.rate_hz:g} Hz"]
         if self.torque_std != Condition().torque_std:
             parts.append(f"torque noise {100 * self.torque_std:g} %")
@@ -68,7 +76,7 @@ class Condition:
             parts.append(f"gains {100 * self.gain_error:+g} %")
         if self.start_error != Condition().start_error:
             parts.append(f"start {100 * self.start_error:g} % off")
-        return ", ".join(parts)
+        return tuple(parts)
 
 
 def conditions(
@@ -80,7 +88,7 @@ def conditions(
     gain_error: Sequence[float] = (0.0,),
     start_error: Sequence[float] = (0.1,),
 ) -> tuple[Condition, ...]:
-    """All combinations, each once."""
+    """Make all combinations of the given values, each once."""
     found = (
         Condition(position_std=a, torque_std=b, rate_hz=c, quantisation=d, gain_error=e, start_error=f)
         for c, b, d, e, f, a in product(rate_hz, torque_std, quantisation, gain_error, start_error, position_std)

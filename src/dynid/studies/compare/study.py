@@ -1,4 +1,4 @@
-"""Many trials under many conditions, and what they say of each method."""
+"""Trials of all methods under all conditions, and summaries of them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from dynid.studies.compare.compared_methods import Method, method
 from dynid.studies.compare.condition import Condition
 from dynid.studies.compare.trial import Setting, Trial, check_length, make_trial
 
-__all__ = ["Outcome", "Study", "Summary", "Trials", "run_study", "run_trials", "summarised"]
+__all__ = ["Outcome", "Study", "Summary", "Trials", "run_study", "run_trials", "summarise"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
-"""Called with how many trials are done, how many there are, and the last one's condition."""
+"""Called with the number of finished trials, the number of all trials, and the condition of the last one."""
 Trials = dict[int, list[tuple["Outcome", ...]]]
-"""For each condition's number the outcomes of its trials: one per method, and ordinary least squares once more."""
+"""Outcomes of the trials by the index of the condition: one per method, then ordinary least squares once more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +34,7 @@ class Outcome:
 
     method: str
     refused: str = ""
-    """Why there is no estimate; empty where there is one."""
+    """Why there is no estimate; empty if there is one."""
     error: float = np.inf
     """Relative error of the base parameters [%]"""
     deviations: tuple[float, ...] = ()
@@ -42,9 +42,9 @@ class Outcome:
     torque_error: float = np.inf
     """Relative torque error on another motion [%]"""
     position_error: float = np.inf
-    """Root mean square position error on another motion, robots in their loops [rad or m]"""
+    """Root mean square position error of the simulated loop on another motion [rad or m]"""
     seconds: float = 0.0
-    """Processor time of this process"""
+    """Processor time [s]"""
     iterations: float = np.nan
     simulations: float = np.nan
     warned: bool = False
@@ -64,19 +64,19 @@ class Summary:
     bias: float
     """Largest mean error of a parameter over its stated standard deviation"""
     coverage: float
-    """Share of 95 % intervals that hold the truth [%]"""
+    """Share of 95 % intervals that contain the truth [%]"""
     torque_error: float
     """Median [%]"""
     position_error: float
     """Median [rad or m]"""
     relative_time: float
-    """Median of the time over that of ordinary least squares on the same log"""
+    """Median time, relative to ordinary least squares on the same log"""
     iterations: float
     simulations: float
     warned: int
     """Runs in which the estimate doubts the control law"""
     reason: str
-    """Why it refused, the first time."""
+    """Reason of the first run without an estimate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,7 +96,7 @@ class Study:
         return next(s for s in self.summaries if s.condition == condition and s.method == name)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "robot": self.robot,
             "parameters": self.parameters,
@@ -121,18 +121,18 @@ def run_study(
 
     Args:
         setting: The robot and its motion.
-        conditions: Under which conditions.
+        conditions: Conditions of the logs.
         methods: Short names; see `dynid.studies.compare.compared_methods`.
-        runs: Logs per condition, which differ in their noise and in the parameters to start from.
-        seed: Of the first log; the others count on.
-        jobs: Processes that share the trials.
+        runs: Logs per condition, with different noise and initial parameters.
+        seed: Seed of the first log; each further log adds one.
+        jobs: Number of processes.
         tell: Called after each trial.
     """
     chosen = tuple(method(name) for name in dict.fromkeys(methods))
     if runs < 1 or jobs < 1 or not chosen or not conditions:
-        raise ArgumentError("a comparison needs methods, conditions, runs and jobs, one at least of each")
+        raise ArgumentError("a comparison needs at least one method, condition, run and job")
     if seed < 0:
-        raise ArgumentError(f"seed is {seed}", remedy="Give zero or more.")
+        raise ArgumentError(f"seed is {seed}", remedy="Give zero or a positive number.")
     for condition in conditions:
         check_length(setting, condition)
     tasks = [(place, seed + run) for place in range(len(conditions)) for run in range(runs)]
@@ -142,11 +142,11 @@ def run_study(
         found[place].append(outcomes)
         if tell is not None:
             tell(done, len(tasks), conditions[place].label)
-    return summarised(setting, conditions, chosen, found)
+    return summarise(setting, conditions, chosen, found)
 
 
-def summarised(setting: Setting, conditions: Sequence[Condition], methods: Sequence[Method], found: Trials) -> Study:
-    """What trials say of methods, as many of each condition as there are."""
+def summarise(setting: Setting, conditions: Sequence[Condition], methods: Sequence[Method], found: Trials) -> Study:
+    """Summarise the trials of each condition and method."""
     summaries = [
         _summary(condition, entry.name, [outcomes[k] for outcomes in found[place]], [o[-1] for o in found[place]])
         for place, condition in enumerate(conditions)
@@ -170,14 +170,14 @@ def run_trials(
     tasks: Sequence[tuple[int, int]],
     jobs: int,
 ) -> Iterator[tuple[int, int, tuple[Outcome, ...]]]:
-    """(condition, seed, outcomes) of every trial, in the order of the tasks only if one process does all.
+    """Run trials; yields (index of the condition, seed, outcomes). With several processes the order may change.
 
     Args:
         setting: The robot and its motion.
-        conditions: Of which each task names one by its number.
-        methods: All are tried on every log.
-        tasks: Number of the condition, and seed.
-        jobs: Processes that share the trials.
+        conditions: The conditions that the tasks refer to.
+        methods: Methods, each tried on every log.
+        tasks: Index of the condition, and seed.
+        jobs: Number of processes.
     """
     if jobs == 1:
         for place, seed in tasks:
@@ -185,14 +185,16 @@ def run_trials(
         return
     work = [(setting, conditions[place], methods, place, seed) for place, seed in tasks]
     try:
-        with Pool(jobs, initializer=_deaf) as pool:  # leaving it ends the processes, an interrupt too
+        with Pool(
+            jobs, initializer=_ignore_interrupts
+        ) as pool:  # leaving the block ends the processes, also after an interrupt
             yield from pool.imap_unordered(_placed, work)
     except OSError as error:
         raise ExportError(f"the processes cannot be started: {error}", remedy="Use --jobs 1.") from error
 
 
-def _deaf() -> None:
-    """Leave interrupts to the process that hands out the work."""
+def _ignore_interrupts() -> None:
+    """Leave interrupts to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -204,11 +206,11 @@ def _placed(
 
 
 _WARM: set[tuple[str, str, float]] = set()
-"""(method, robot, rate) that have run once in this process: what is compiled is compiled."""
+"""(method, robot, rate) that have run once in this process, so that their kernels are compiled."""
 
 
 def run_trial(setting: Setting, condition: Condition, methods: tuple[Method, ...], seed: int) -> tuple[Outcome, ...]:
-    """All methods on one log; ordinary least squares once more at the end, as the unit of time."""
+    """Run all methods on one log, and ordinary least squares once more as the unit of time."""
     trial = make_trial(setting, condition, seed)
     outcomes = []
     for entry in (*methods, method("ols")):
@@ -226,10 +228,10 @@ def _outcome(entry: Method, trial: Trial) -> Outcome:
         estimate = entry.solve(trial)
     except (DynidError, np.linalg.LinAlgError) as error:
         return Outcome(method=entry.name, refused=str(error), seconds=time.process_time() - started)
-    return _judged(entry, trial, estimate, time.process_time() - started)
+    return _judge(entry, trial, estimate, time.process_time() - started)
 
 
-def _judged(entry: Method, trial: Trial, estimate: Estimate, seconds: float) -> Outcome:
+def _judge(entry: Method, trial: Trial, estimate: Estimate, seconds: float) -> Outcome:
     difference = estimate.values - trial.truth
     size = float(np.linalg.norm(trial.truth))
     return Outcome(

@@ -1,4 +1,4 @@
-"""One simulated log: the true robot in its loop, measured as badly as wanted, and another motion to predict."""
+"""A trial: one simulated log of the true robot in its control loop, and another motion to predict."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ __all__ = ["Setting", "Trial", "check_length", "make_trial", "planted_robot"]
 
 Floats = NDArray[np.float64]
 CONTROL_HZ = 2000.0
-"""Control rate where the log is not faster."""
+"""Control rate, unless the log is faster [Hz]; a convention."""
 FRICTION_SPEED = 0.05
-"""Below it dry friction fades out and rows do not count [rad/s or m/s]."""
+"""Speed below which dry friction is smoothed and samples do not count [rad/s or m/s]; a convention."""
 MOST_INSTANTS = 1_000_000
-"""Control instants of a log, at most: beyond, a study would fill the memory before it says anything."""
+"""Largest number of control instants of a log; a convention that bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What all trials have in common."""
+    """Settings that all trials share."""
 
     robot: Robot
     """With its true parameters, terms included."""
     duration_s: float = 10.0
     """Length of a log [s]"""
     amplitude: float = 0.8
-    """About the largest excursion of the joints [rad or m]"""
+    """Approximate largest excursion of the joints [rad or m]"""
     bandwidth_hz: float = 3.0
-    """Of each joint's position loop [Hz]"""
+    """Bandwidth of each joint's position loop [Hz]"""
     motion: int = 1
-    """Seed of the commanded motion; the one to predict has the next"""
+    """Seed of the commanded motion; the motion to predict has the next seed"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """A log with its truth."""
+    """A log with the true parameters."""
 
     condition: Condition
     robot: Robot
-    """As estimators get it, with parameters to start from."""
+    """The robot that estimators get, with initial parameters."""
     base: BaseParameters
     truth: Floats
     """(b,) true base parameters"""
@@ -66,13 +66,13 @@ class Trial:
     filtered: Experiment
     """The same rows, positions low-passed at the cutoff that their spectrum suggests"""
     torque_std: tuple[float, ...]
-    """(n,) of the torque sensors' noise [N m or N]"""
+    """(n,) standard deviation of the torque noise [N m or N]"""
     other: LoopSimulation
     """The true robot on another motion, without noise"""
     other_loop: Loop
 
     def torque_error(self, beta: Floats) -> float:
-        """Relative torque error on the other motion [%]; dry friction exact, rows near rest left out."""
+        """Relative torque error on the other motion [%], without samples near rest."""
         theta = np.zeros(len(self.base.layout))
         theta[list(self.base.columns)] = beta
         states = (np.ascontiguousarray(x) for x in (self.other.q, self.other.dq, self.other.ddq))
@@ -82,9 +82,9 @@ class Trial:
         return float(100.0 * np.linalg.norm(rest) / np.linalg.norm(self.other.torque * counts))
 
     def position_error(self, beta: Floats) -> float:
-        """Root mean square difference of positions [rad or m] when the robot found follows the other motion.
+        """Root mean square position error of the identified robot in the loop on the other motion [rad or m].
 
-        Infinite where it runs away.
+        Infinite if the simulation diverges.
         """
         arm = Arm(self.robot, self.base.columns, self.other_loop.friction_speeds)
         try:
@@ -95,7 +95,7 @@ class Trial:
 
 
 def planted_robot(robot: Robot) -> Robot:
-    """A robot with rotor inertia, friction and offset in every joint, its own values kept where it has some."""
+    """Add rotor inertia, friction and offset to every joint; existing values are kept."""
     usual = (RotorInertia(0.1), Viscous(0.5), Coulomb(0.4), Offset(0.1))
     for joint in robot.moving_joints:
         own = {type(term): term for term in joint.terms if term.value}
@@ -105,12 +105,12 @@ def planted_robot(robot: Robot) -> Robot:
 
 
 def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
-    """Simulate, spoil, process.
+    """Simulate a log, add noise, and process it.
 
     Args:
         setting: The robot and its motion.
-        condition: How badly it is measured.
-        seed: Of everything random but the motion.
+        condition: Errors of the measurement.
+        seed: Seed of all random numbers except the motion.
     """
     check_length(setting, condition)
     robot, n = setting.robot, setting.robot.dof
@@ -124,7 +124,7 @@ def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
     except EstimationError as error:
         raise EstimationError(
             f"under {condition.label}: {error.reason}",
-            remedy="Lower --amplitude or --noise: the true robot itself cannot follow such a motion.",
+            remedy="Lower --amplitude or --noise: even the true robot cannot follow such a motion.",
         ) from error
     torque_std = condition.torque_std * np.sqrt(np.mean(sim.torque**2, axis=0))
     measured = sim.q + noise[::every][: len(sim.q)]
@@ -141,7 +141,7 @@ def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
     assert isinstance(law, PD)
     factor = 1.0 + condition.gain_error
     told = replace(loops[0], law=PD(kp=np.asarray(law.kp) * factor, kd=np.asarray(law.kd) * factor))
-    raw, filtered = _processed(robot, recording, told)
+    raw, filtered = _process_log(robot, recording, told)
     signs = rng.choice([-1.0, 1.0], robot.parameter_vector.size)
     start = robot.with_parameters(
         robot.parameter_vector * (1.0 + condition.start_error * signs * rng.random(signs.size))
@@ -164,7 +164,7 @@ def check_length(setting: Setting, condition: Condition) -> None:
     """Refuse logs at rates that do not fit the control rate, or of too many control instants.
 
     Raises:
-        ArgumentError: It is so; the message names the options.
+        ArgumentError: The rate or the length is not possible; the message names the options.
     """
     instants = _rates(condition.rate_hz)[1] * setting.duration_s
     if instants > MOST_INSTANTS:
@@ -181,7 +181,8 @@ def _rates(rate_hz: float) -> tuple[int, float]:
     every = round(CONTROL_HZ / rate_hz)
     if abs(every * rate_hz - CONTROL_HZ) > 1e-6 * CONTROL_HZ:
         raise ArgumentError(
-            f"{rate_hz:g} Hz is no whole part of the control rate of {CONTROL_HZ:g} Hz", remedy="Take 50, 100, 250 Hz."
+            f"the control rate of {CONTROL_HZ:g} Hz is not a multiple of {rate_hz:g} Hz",
+            remedy="Use 50, 100 or 250 Hz.",
         )
     return every, CONTROL_HZ
 
@@ -193,8 +194,8 @@ def _loop(setting: Setting, control_hz: float, motion: int) -> Loop:
     return Loop(law=law, reference=reference, friction_speed=FRICTION_SPEED)
 
 
-def _processed(robot: Robot, recording: Recording, loop: Loop) -> tuple[Experiment, Experiment]:
-    """The log without and with a low-pass; the same rows count, which the low-passed velocities decide."""
+def _process_log(robot: Robot, recording: Recording, loop: Loop) -> tuple[Experiment, Experiment]:
+    """Process the log without and with a low-pass filter; the filtered velocities decide which samples count."""
     try:
         smooth = process(recording, rest=None)
         rough = process(recording, cutoff_hz=None, rest=None)
@@ -208,7 +209,7 @@ def _processed(robot: Robot, recording: Recording, loop: Loop) -> tuple[Experime
 
 
 def _away_from_rest(robot: Robot, dq: Floats) -> NDArray[np.bool_]:
-    """(N, n) whether a joint, and every motor coupled to it, is faster than where dry friction fades."""
+    """(N, n) whether a joint and every motor coupled to it are faster than `FRICTION_SPEED`."""
     moving = np.abs(dq) > FRICTION_SPEED
     for coupling in robot.couplings:
         joints = [robot.joint_names.index(name) for name in coupling.ratios]
@@ -218,7 +219,7 @@ def _away_from_rest(robot: Robot, dq: Floats) -> NDArray[np.bool_]:
 
 
 class _Key:
-    """A setting and rates, hashable by what matters."""
+    """A setting and rates, hashable for the cache."""
 
     def __init__(self, setting: Setting, control_hz: float, every: int) -> None:
         self.setting, self.control_hz, self.every = setting, control_hz, every
