@@ -56,7 +56,7 @@ MAX_MAP_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Clock:
-    """Where time comes from."""
+    """The source of the time stamps."""
 
     column: str | None = None
     file: str | None = None
@@ -69,14 +69,14 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Signal:
-    """Where one quantity comes from and what turns it into SI units on the joint side."""
+    """The source of one quantity, and its conversion into SI units on the joint side."""
 
     columns: tuple[str, ...]
     """Names or patterns: ``{0..5}`` counts, ``{joint}`` runs over the joints, ``*`` stands for anything unique."""
     file: str | None = None
     """Key under ``[files]``."""
     unit: tuple[str, ...] = ()
-    """One, or one per column; empty where the format declares it."""
+    """One unit, or one per column; empty where the format declares it."""
     sign: Floats | None = None
     """(k,) or scalar array of +1 and -1."""
     gear: Floats | None = None
@@ -85,17 +85,17 @@ class Signal:
     """(n,) added on the joint side, in `offset_unit`."""
     offset_unit: str | None = None
     time: str | None = None
-    """Time column of its own."""
+    """Column with the time of this quantity, where it has a clock of its own."""
     width: int | None = None
-    """One number per line: numbers per sample; 0 takes the robot's joints."""
+    """Numbers per sample of a log with one number per line; 0 for the number of the robot's joints."""
     transpose: bool = False
     """Whether samples run along the second axis."""
     rated: Floats | None = None
-    """(k,) what 100 % stands for, in SI units."""
+    """(k,) value of 100 %, in SI units."""
     torque_constant: Floats | None = None
     """Current only: (n,) motor torque per current [N m/A]; the effort is computed from it."""
     optional: bool = False
-    """Whether the log may lack it."""
+    """Whether the log may lack this quantity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,7 +104,7 @@ class ChannelMap:
 
     name: str = ""
     source: str = "the channel map"
-    """What errors call it: its file, or whether it is a profile."""
+    """Name of the map in errors: its file or its profile."""
     joints: tuple[str, ...] = ()
     """The log's names of the joints, in the robot's order."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class ChannelMap:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ChannelMap:
-        """Build it from parsed TOML.
+        """Build a channel map from parsed TOML.
 
         Raises:
             DataError: For unknown keys, wrong types or unknown units, with the place in the map.
@@ -186,7 +186,7 @@ def read_profile(name: str) -> ChannelMap:
 
 
 def _known_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
-    """Refuse keys nobody reads: a mistyped `sgin` must not pass silently."""
+    """Refuse unknown keys: a mistyped `sgin` must not pass silently."""
     unknown = [key for key in data if key not in known]
     if unknown:
         raise DataError(f"unknown key '{unknown[0]}'", place=where, remedy=f"Known keys: {', '.join(sorted(known))}.")

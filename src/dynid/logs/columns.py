@@ -33,8 +33,8 @@ def pick(
     """Find a signal's columns.
 
     Args:
-        signal: What to find.
-        quantity: Its name, for messages.
+        signal: The signal whose columns are wanted.
+        quantity: Name of the quantity, for messages.
         tables: The run's tables by file key.
         joints: The log's joint names; empty takes those found.
         prefer: The table to look into first, where the signal names no file.

@@ -1,4 +1,4 @@
-"""The channel map at work: columns of tables become the fields of a `Recording`."""
+"""From tables to a `Recording`: a channel map picks the columns and converts them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Converter:
     def __init__(
         self, channel_map: ChannelMap, tables: Mapping[str, Table], robot: Robot | None, first_row: int = 0
     ) -> None:
-        """Prepare; tables that go on where others ended begin at `first_row` of the run."""
+        """Prepare the conversion; a later piece of a run begins at its row `first_row`."""
         self._first_row = first_row
         self._map = channel_map
         self._tables = tables
@@ -52,9 +52,7 @@ class Converter:
         picked = self._pick_all()
         for quantity, item in picked.items():
             self._check_one_clock(quantity, item)
-        with np.errstate(
-            all="ignore"
-        ):  # infinities and NaN of the log stay what they are, for the quality gate to find
+        with np.errstate(all="ignore"):  # infinities and NaN of the log are kept, so that the quality gate finds them
             values = {quantity: self._values(quantity, item) for quantity, item in picked.items()}
             times = {quantity: self._time(quantity, item, len(values[quantity])) for quantity, item in picked.items()}
             self._check_widths(values)
@@ -171,7 +169,7 @@ class Converter:
             remedy = "Give one unit, or one for every column."
             raise DataError(f"{len(names)} units for {width} columns", place=f"[{quantity}] unit", remedy=remedy)
         units = [parse_unit(name, quantity) for name in names]
-        if signal.gear is None:  # a motor turns whatever its joint does
+        if signal.gear is None:  # a motor turns even if its joint slides
             self._check_dimensions(quantity, units)
         return units
 
@@ -298,7 +296,7 @@ class Converter:
         return np.asarray(table.columns[column] + (table.epoch_ns - self._epoch_ns) * 1e-9, dtype=np.float64)
 
     def _constant_rate(self, rows: int) -> Floats:
-        """Times of a log without any."""
+        """Times of a log without a time column."""
         clock = self._map.clock
         if clock.sample_time is None or clock.unit is None:
             raise DataError(
@@ -353,14 +351,14 @@ class Converter:
                 )
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
-        """Say what was done to a quantity."""
+        """Note how a quantity was converted."""
         steps = [f"unit {' '.join(dict.fromkeys(signal.unit)) or units[0].si} to {units[0].si}"]
         steps += [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
         if len(steps) > 1 or any(unit.factor != 1.0 for unit in units):
             self._notes.append(f"{quantity}: converted ({', '.join(steps)})")
 
     def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:
-        """The columns nobody asked for."""
+        """A note on the columns that the map does not use."""
         used = {name.split("[")[0] for item in picked.values() for name in item.names}
         used |= {name for item in picked.values() for name in item.names} | {str(self._map.clock.column)}
         clocks = {clock for table in self._tables.values() for clock in table.clocks.values()}
@@ -370,7 +368,7 @@ class Converter:
 
 
 def _turned(signal: Signal | None) -> str:
-    """What to change where rows and columns seem exchanged."""
+    """Remedy for a log whose rows and columns seem exchanged."""
     if signal is not None and signal.transpose:
         return "Take transpose out, which is for samples along the second axis"
     return "Set transpose = true where samples run along the second axis"

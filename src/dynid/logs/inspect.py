@@ -1,4 +1,4 @@
-"""Looking into an unknown log: a proposed channel map, with the reason for every guess in it.
+"""A proposed channel map for an unknown log, with the reason for every guess.
 
 Nothing here is applied by itself. The proposal is text for a person to check, save and pass as `channel_map`.
 """
@@ -29,11 +29,11 @@ class Guess:
     section: str
     """The quantity."""
     text: str
-    """What was guessed."""
+    """The guess."""
     reason: str
-    """Why."""
+    """Reason for the guess."""
     certain: bool
-    """Whether the log itself says so."""
+    """Whether the log itself declares it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Proposal:
     columns: tuple[str, ...]
     """Every column of the log, with size and range."""
     notes: tuple[str, ...]
-    """What the readers had to say."""
+    """Remarks of the readers."""
 
     def __str__(self) -> str:
         """The proposal as text for a terminal."""
@@ -65,7 +65,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Role:
-    """How a quantity is recognised."""
+    """Rules that recognise a quantity."""
 
     words: str
     """Regular expression for the name without its number and unit."""
@@ -110,7 +110,7 @@ def inspect_log(path: str | Path | Sequence[str | Path], *, progress: Progress |
 
     Args:
         path: The file, the folder of a ROS 2 bag, or the files of one run.
-        progress: Told the share that was read, and the name of the file.
+        progress: Called with the finished share (0 to 1) and the name of the file.
 
     Raises:
         LogReadError: If a file cannot be read at all.

@@ -25,9 +25,9 @@ __all__ = ["Progress", "log_digest", "matching_profiles", "parts_of", "read_reco
 
 Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]
-"""Told the share that is done, 0 to 1, and a word on it."""
+"""Called with the finished share (0 to 1) and a short description of the current step."""
 ROWS = 122_880
-"""Rows of a piece: long against the memory of any filter, small against that of the machine."""
+"""Rows of a piece (convention): long against the memory of any filter, small against the memory of the machine."""
 
 
 def read_recording(
@@ -48,7 +48,8 @@ def read_recording(
         channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
         profile: Name of a ready map instead (`profile_names`).
         strict: Refuse a damaged file instead of keeping what can be verified.
-        progress: Told the share that is done, also within a large file, and a word on it.
+        progress: Called with the finished share (0 to 1), also within a large file, and a short description of the
+            current step.
 
     Returns:
         The log in SI units on the joint side. `Recording.findings` lists what was lost of a damaged
@@ -86,13 +87,13 @@ def read_stream(
     Other formats are read whole and handed on in pieces. No digest is made of the source.
 
     Args:
-        path: As for `read_recording`; so are robot, channel_map, profile and strict.
-        robot: See there.
-        channel_map: See there.
-        profile: See there.
-        strict: See there.
+        path: As in `read_recording`.
+        robot: As in `read_recording`.
+        channel_map: As in `read_recording`.
+        profile: As in `read_recording`.
+        strict: As in `read_recording`.
         rows: Rows of a piece.
-        progress: Told the share of the file that was handed on, where its number of rows is known.
+        progress: Called with the share of the file that was returned (0 to 1), and the number of rows.
 
     Raises:
         LogReadError: If a file cannot be read.
@@ -134,7 +135,7 @@ def _convert(
         fields = Converter(chosen, tables, robot, first_row).fields()
         for array in fields.values():
             if isinstance(array, np.ndarray):
-                sealed(array)  # nobody else has it
+                sealed(array)  # nothing else refers to it
         return Recording(**fields, source=source)
     except DataError as error:
         place = f"{error.place} of {chosen.source}" if error.place else None  # the converter names places of the map
@@ -157,7 +158,7 @@ def read_tables(files: Mapping[str, Path], options: Options, progress: Progress 
 
 
 class _Within:
-    """One file's part in the progress of all; steps too small to be seen are not handed on."""
+    """Progress of one file as a part of all files; tiny steps are not reported."""
 
     def __init__(self, progress: Progress, name: str, start: float, share: float) -> None:
         self._progress, self._name, self._start, self._share = progress, name, start, share
@@ -165,14 +166,14 @@ class _Within:
         progress(start, name)
 
     def __call__(self, share: float) -> None:
-        """So much of the file was read."""
+        """Report the share of the file that has been read."""
         if share - self._last >= 0.002:
             self._last = share
             self._progress(self._start + self._share * share, self._name)
 
 
 def _size(file: Path) -> int:
-    """Bytes of a log; zero where only the reader will say what is wrong with it."""
+    """Bytes of a log; zero if it cannot be opened, which the reader reports later."""
     try:
         return sum(part.stat().st_size for part in parts_of(file))
     except (OSError, ValueError, LogReadError):

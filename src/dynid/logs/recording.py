@@ -1,4 +1,4 @@
-"""A raw log: what was measured, with names, units and the digest of its file. `process` turns it into an Experiment."""
+"""A raw log: the measured signals with names, units and the digest of its file; `process` makes an Experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 def frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
-    """A read-only array of the values: themselves where nobody can change them any more, a copy otherwise."""
+    """A read-only array of the values; a copy unless the values are read-only already."""
     array = np.asarray(values)
     owner: object = array
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
@@ -29,7 +29,7 @@ def frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
 
 
 def sealed(x: NDArray[Any]) -> NDArray[Any]:
-    """An array of the caller's own making, never to be changed again; `Recording` and `Experiment` need not copy it."""
+    """Make a new array read-only for good, so that `Recording` and `Experiment` need not copy it."""
     owner: object = x
     while isinstance(owner, np.ndarray):
         owner.setflags(write=False)
@@ -38,7 +38,7 @@ def sealed(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def all_finite(x: Floats) -> bool:
-    """Whether all numbers are finite; a sum of squares tells at once unless it overflows."""
+    """Whether all numbers are finite; a finite sum of squares shows it in one pass."""
     flat = x.ravel(order="K")
     with np.errstate(all="ignore"):
         return bool(np.isfinite(flat @ flat)) or bool(np.isfinite(flat).all())

@@ -19,9 +19,9 @@ class Unit:
 
     dimension: str
     factor: float
-    """One of it in SI units."""
+    """Value of one such unit in SI units."""
     si: str
-    """The SI unit it becomes."""
+    """The SI unit that it is converted to."""
 
 
 _TABLE: dict[tuple[str, str], dict[str, float]] = {

@@ -1,4 +1,4 @@
-"""Which cutoff gives the best accelerations: the smallest predicted sum of lost signal and passed noise.
+"""The cutoff with the best accelerations: the smallest predicted sum of lost signal and passed noise.
 
 The spectrum of the positions is split into signal and noise. Torque is finite, so the acceleration spectrum of a true
 motion falls; above the last valley of that spectrum there is only noise (encoder steps, jitter, vibration), and the
@@ -23,18 +23,19 @@ __all__ = ["LONGEST", "CutoffChoice", "choose_cutoff", "shows_motion"]
 Floats = NDArray[np.float64]
 
 LONGEST = 2**18
-"""Samples of the longest stretch that are looked at."""
+"""Largest number of samples of the longest stretch that are used (convention)."""
 CLEAR = 16.0
 """A band holds signal when its mean exceeds the noise floor by this many standard deviations of such a mean;
 neighbouring Fourier bins are correlated, and one chance peak at a high frequency would outweigh all signal."""
 CLEAR_THIRD = 6.0
-"""Likewise for thirds of an octave, of which there are few; the window makes about two bins vary as one."""
+"""The same number for thirds of an octave, of which there are few (convention; the window correlates about two
+bins)."""
 RISE = 3.0
-"""Coming from above, the acceleration spectrum must rise this much from its valley to show a motion."""
+"""Ratio by which the acceleration spectrum must rise below its valley to show a motion (convention)."""
 SLACK = 1.01
-"""Among cutoffs predicted equally good within this factor the lowest is taken ..."""
+"""Ratio of predicted errors within which the lowest cutoff is chosen ..."""
 NEAR = 1.3
-"""... down to the best one over this: a loss that no cutoff mends would make all of them look alike."""
+"""... but at most this factor below the best cutoff. Both are conventions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,9 +47,9 @@ class CutoffChoice:
     relative_error: float
     """Predicted rms acceleration error over rms acceleration, all joints that move."""
     bias: float
-    """Part of it that is lost signal."""
+    """Part of the relative error that is lost signal."""
     noise: float
-    """Part of it that is passed noise."""
+    """Part of the relative error that is passed noise."""
     signal_noise: Floats
     """(n,) standard deviation of the noise in the motion's band, as of white noise [rad, m, or per s]."""
 
@@ -164,8 +165,8 @@ def _floor(power: Floats, frequency: Floats) -> Floats:
 def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Floats:
     """Signal power per bin (b, n): a band's excess over the noise, or that of its third of an octave, where clear.
 
-    A motion that is not band-limited goes on below the noise of single bands. Each is too narrow to show it, and what
-    is lost of it would be missed in the sum; all unclear bands of a third of an octave together see much deeper.
+    A motion that is not band-limited continues below the noise of single bands. Each band is too narrow to show it; all
+    unclear bands of a third of an octave together reveal it.
     """
     clear = mean > noise * (1.0 + CLEAR / np.sqrt(bins[:, None]))
     starts = _thirds(frequency)
@@ -181,7 +182,7 @@ def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Flo
 
 
 def _thirds(frequency: Floats) -> NDArray[np.int64]:
-    """Where thirds of an octave begin."""
+    """Indices at which thirds of an octave begin."""
     return np.flatnonzero(np.diff(np.floor(3.0 * np.log2(frequency / frequency[0])), prepend=-1))
 
 

@@ -48,10 +48,10 @@ class Motion(NamedTuple):
 
 
 class Differentiation(ABC):
-    """How accelerations are obtained."""
+    """A way to compute velocities and accelerations."""
 
     source: ClassVar[str] = "q"
-    """Which measured signal is differentiated: q (twice) or dq (once)."""
+    """The measured signal that is differentiated: q (twice) or dq (once)."""
     tunable: ClassVar[bool] = True
     """Whether a cutoff can be chosen by its effect on the accelerations."""
 
@@ -76,10 +76,10 @@ class Differentiation(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How a motion was made from what was measured, so that a simulated one can be treated alike."""
+    """How a motion was computed from measured signals, so that a simulated motion can be treated alike."""
 
     smoothing: Smoothing
-    """At the rate of the log, before samples were thinned out."""
+    """The smoothing at the rate of the log, before samples were thinned out."""
     differentiation: Differentiation
 
     def motion(self, q: Floats, dq: Floats) -> Motion:
@@ -210,7 +210,7 @@ class SavitzkyGolay(Differentiation):
     def gain(self, frequency_hz: Floats, smoothing: Smoothing) -> Floats:
         relative = np.asarray(frequency_hz) / smoothing.rate_hz
         response = symmetric_gain(self._weights(smoothing, 2), relative)
-        # below a hundredth of the cutoff the quotient of two tiny numbers says nothing; the gain there is one
+        # below a hundredth of the cutoff the gain is one; the quotient of two tiny numbers would be noise
         flat = 0.01 * smoothing.required_cutoff("Savitzky-Golay") / smoothing.rate_hz
         return np.where(relative > flat, -response / (2.0 * np.pi * np.maximum(relative, flat)) ** 2, 1.0)
 

@@ -101,8 +101,9 @@ class LowPass(ABC):
 def _butterworth_sections(order: int, share: float) -> Floats:
     """Second-order sections (m, 6), as SciPy writes them, of a low-pass with its cutoff at a share of the rate.
 
-    Written out because importing SciPy's signal package takes a second. The analogue poles, on the left half of a
-    circle, go through the bilinear transform; each section passes a constant as it is; the least damped one comes last.
+    Written out because importing SciPy's signal package takes 0.85 s (docs/decisions.md). The analogue poles, on the
+    left half of a circle, go through the bilinear transform; each section passes a constant as it is; the least damped
+    one comes last.
     """
     angles = np.pi * (2 * np.arange((order + 1) // 2) + 1) / (2 * order)
     analogue = np.tan(np.pi * share) * (-np.sin(angles) + 1j * np.cos(angles))
@@ -115,7 +116,7 @@ def _butterworth_sections(order: int, share: float) -> Floats:
 
 
 def _steady_state(sections: Floats) -> Floats:
-    """State (m, 2) of sections that have seen ones for ever, each of which passes a constant as it is."""
+    """Steady state (m, 2) of sections with unit gain at zero frequency and a constant input of one."""
     late = sections[:, 2] - sections[:, 5]
     return np.stack([sections[:, 1] - sections[:, 4] + late, late], axis=1)
 
@@ -147,7 +148,7 @@ class Butterworth(LowPass):
     """Order of each of the two passes."""
 
     def __post_init__(self) -> None:
-        """Refuse orders that make no filter."""
+        """Refuse orders outside 1 to 12."""
         if not 1 <= self.order <= 12:
             raise ArgumentError(f"a Butterworth filter of order {self.order}", remedy="Choose an order from 1 to 12.")
 
@@ -156,7 +157,7 @@ class Butterworth(LowPass):
         sections = _butterworth_sections(self.order, cutoff_hz / rate_hz)
         window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
         before, after = continuation(x, window - 1, window)
-        # beyond the cubics once more, turned about their ends, for the recursion to settle
+        # the cubics are continued once more, reflected about their ends, so that the recursion can settle
         head = np.concatenate([2.0 * before[:1] - np.flip(np.concatenate([before[1:], x[:1]]), axis=0), before])
         tail = np.concatenate([after, 2.0 * after[-1:] - np.flip(np.concatenate([x[-1:], after[:-1]]), axis=0)])
         return _there_and_back(sections, head, x, tail)
@@ -202,12 +203,12 @@ class Fir(LowPass):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothing:
-    """How strongly, and with which filter, signals are smoothed."""
+    """Filter and strength of a smoothing."""
 
     rate_hz: float
     """Sampling rate [Hz]."""
     cutoff_hz: float | None
-    """Where the gain has fallen to one half [Hz]; None for no smoothing at all."""
+    """Frequency at which the gain is one half [Hz]; None for no smoothing."""
     low_pass: LowPass
     accuracy: float = 1e-3
     """Relative accuracy that transients at the ends may spoil."""
@@ -228,7 +229,7 @@ class Smoothing:
         return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
 
     def required_cutoff(self, what: str) -> float:
-        """The cutoff, or an error that names who needs it."""
+        """The cutoff; without one, an error names the method that needs it."""
         if self.cutoff_hz is None:
             raise ArgumentError(f"{what} needs a cutoff", remedy="Give cutoff_hz a number or 'auto'.")
         return self.cutoff_hz
@@ -243,12 +244,12 @@ class Decimation:
     """
 
     factor: int
-    """Every how-many-th sample is kept."""
+    """Every factor-th sample is kept."""
     attenuation_db: float = 60.0
-    """Attenuation of what would alias [dB]."""
+    """Attenuation of frequencies that would alias [dB]."""
 
     def __post_init__(self) -> None:
-        """Refuse factors that thin nothing."""
+        """Refuse factors below 1."""
         if self.factor < 1:
             raise ArgumentError(f"a decimation factor of {self.factor}", remedy="Choose a whole number from 1 up.")
 

@@ -1,7 +1,8 @@
 """The inner loops of processing as machine code: a cascade of second-order sections, central differences, extents.
 
 All take rows of all joints side by side, as logs have them: one vector per row for the recursion, flat memory for the
-others. Without llvmlite, or for very many joints, callers use their own plain code, which computes the same.
+others. Without llvmlite, or for very many joints, callers use SciPy or NumPy code, which computes the same numbers.
+docs/decisions.md has the measurement against both.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ __all__ = ["Cascade", "cascade", "differences", "extent"]
 Floats = NDArray[np.float64]
 
 MOST_JOINTS = 16
-"""Columns of a row that still fit into registers."""
+"""Largest number of columns whose rows fit into registers (convention)."""
 LANES = 8
-"""Numbers of one round of the differences."""
+"""Numbers per round of the differences (convention: the width of a vector register, or a multiple of it)."""
 
 
 class Cascade:

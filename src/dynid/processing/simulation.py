@@ -1,6 +1,6 @@
 """Recordings of robots whose parameters are known: for tests, rehearsals and demonstrations.
 
-The torques are those of the robot's own parameters and terms along a motion; then measurement spoils both.
+The torques are those of the robot's own parameters and terms along a motion; noise, delay and jitter are added.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Noise:
 
 
 NO_NOISE = Noise()
-"""Perfect sensors."""
+"""Noise of perfect sensors."""
 
 
 def simulate_experiment(
@@ -69,12 +69,12 @@ def simulate_experiment(
         duration_s: Length of the recording [s]; needed with a function, the motion's own otherwise.
         noise: White noise of positions, velocities and torques.
         quantisation: Step of the position encoders [rad or m]; one number, or one per joint.
-        delay_s: How late torques are stamped [s].
+        delay_s: Delay of the torques [s].
         jitter_s: Standard deviation of the sampling instants about the regular ones [s]; the stamps tell the truth.
         dropouts: Share of rows that are lost, at random.
         with_velocity: Whether velocities are in the log.
         friction: Terms that take the place of the robot's own, on every joint; its own by default.
-        seed: Of all random numbers; the same seed gives the same recording.
+        seed: Seed of all random numbers; the same seed gives the same recording.
     """
     robot = robot.with_terms(*friction) if friction else robot
     _check_numbers(robot.dof, rate_hz, duration_s, noise, quantisation, delay_s, jitter_s, dropouts, seed)
@@ -117,7 +117,7 @@ def _check_numbers(
     dropouts: float,
     seed: int,
 ) -> None:
-    """Refuse what no measurement can be."""
+    """Refuse settings that no measurement can have."""
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ArgumentError(f"a seed of {seed!r}", remedy="Give a whole number from zero up.")
     check_number("rate_hz", rate_hz, "a rate above zero [Hz]")
@@ -173,7 +173,7 @@ _MOTIONS = "Give a Trajectory, a function of time, or positions, velocities and 
 
 
 def _length(wanted_s: float | None, whole_s: float) -> float:
-    """How much of a motion is recorded [s]."""
+    """Length of the part of a motion that is recorded [s]."""
     if wanted_s is not None and wanted_s > whole_s * (1.0 + 1e-9):
         raise ArgumentError(
             f"the motion ends after {whole_s:g} s, before duration_s {wanted_s:g}",
@@ -192,7 +192,7 @@ def sum_of_sines(
         period_s: Period [s].
         harmonics: Number of harmonics of the period.
         amplitude: About the largest excursion [rad or m]; one number, or one per joint.
-        seed: Of the random coefficients.
+        seed: Seed of the random coefficients.
     """
     rng = np.random.default_rng(seed)
     w = 2.0 * np.pi / period_s * np.arange(1, harmonics + 1)

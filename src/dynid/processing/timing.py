@@ -35,11 +35,11 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 GAP_PERIODS = 3.0
-"""A step longer than this many sampling periods is a gap."""
+"""Number of sampling periods above which a step is a gap (convention)."""
 REPEATED = 0.05
-"""Stamps closer than this share of a period count as repeated."""
+"""Share of a sampling period below which two stamps count as one (convention)."""
 UNORDERED_SHARE = 0.01
-"""Beyond this share of backward steps a clock is refused."""
+"""Share of backward steps above which a clock is refused (convention)."""
 
 
 CLOCK_FAULTS = {
@@ -49,7 +49,7 @@ CLOCK_FAULTS = {
     "backward-time": "backward jump",
     "gap": "gap",
 }
-"""Codes of what can be wrong with time stamps, and how people call it."""
+"""Codes of the faults of time stamps, with their names for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,7 +156,7 @@ def _refuse_disorder(steps: Floats, repair: bool) -> None:
     if backward > UNORDERED_SHARE * steps.size and not repair:
         raise DataError(
             f"{backward} of {steps.size} time steps run backwards",
-            remedy="Check which column is time; sort the rows by it, or pass repair_time=True to process.",
+            remedy="Check which column is time; sort the rows by it, or process with Cleaning(repair_time=True).",
         )
 
 
@@ -193,12 +193,12 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
         time: (M,) increasing stamps of the samples [s].
         values: (M, k) samples; NaN where missing.
         grid: (N,) instants wanted [s].
-        max_gap_s: Interpolate across no longer a step than this [s].
+        max_gap_s: Longest step that is interpolated across [s].
 
     Returns:
         (N, k) values and (N, k) whether each is supported by samples no further apart than the longest step; where
-        it is not, values are continued linearly, or constantly beyond the ends, for a filter to pass over. On the
-        grid already, they are the given ones.
+        it is not, values are continued linearly, or constantly beyond the ends, so that a filter can pass over. Values
+        that are on the grid already are returned unchanged.
     """
     same = _same_instants(time, grid)
     if same and all_finite(values):
@@ -240,17 +240,17 @@ def _cubic(time: Floats, values: Floats, grid: Floats) -> Floats:
 
 
 WINDOW = 9
-"""Steps over which the ordinary step of the motion is taken, as their median."""
+"""Number of steps whose median is the ordinary step of the motion (convention)."""
 MOVING = 0.05
-"""Steps shorter than this part of the long ones say nothing about the clock."""
+"""Share of the long steps below which a step is not used for the clock (convention)."""
 WHOLE = 0.15
-"""Largest distance of an advance from a whole number."""
+"""Largest distance of an advance from a whole number (convention)."""
 SHARE = 0.95
-"""Smallest share of the advances that must be whole numbers."""
+"""Smallest share of the advances that must be whole numbers (convention)."""
 FEWEST = 3
-"""Rows repeated in motion below which a log counts as not relayed."""
+"""Number of rows repeated during motion below which a log counts as not relayed (convention)."""
 MOST_LOST = 100.0
-"""Periods of the source to a row, on average, above which positions are absurd."""
+"""Mean number of source periods per row above which the positions are absurd (convention)."""
 DELAY_SPREAD = 2.0
 """Largest spread of the relay's delay, in periods of the source: one for waiting, one for jitter. Where it comes out
 larger, samples were miscounted."""
@@ -258,12 +258,12 @@ larger, samples were miscounted."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceClock:
-    """When the robot was where the rows of a log say."""
+    """The clock of the robot behind a relay."""
 
     time: Floats
-    """(N,) of every row [s]; the same for rows that repeat one another"""
+    """(N,) time of every row [s]; the same for rows that repeat one another."""
     fresh: NDArray[np.bool_]
-    """(N,) whether the row is not a repetition of the one before"""
+    """(N,) whether the row is not a repetition of the row before."""
     period_s: float
     """Sampling period of the source [s]."""
 
@@ -285,7 +285,7 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     whole = np.abs(advance[told] - np.round(advance[told])) < WHOLE
     if np.count_nonzero(repeated) < FEWEST or whole.mean() < SHARE:
         return None
-    count = np.where(repeated, 0.0, np.maximum(np.round(advance), 1.0))  # NaN where the motion does not tell
+    count = np.where(repeated, 0.0, np.maximum(np.round(advance), 1.0))  # NaN where the robot hardly moves
     period = float(intervals[told].sum() / count[told].sum())
     index = np.concatenate([[0.0], np.cumsum(np.where(told, count, intervals / period))])
     if index[-1] > MOST_LOST * len(q):
@@ -298,7 +298,7 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
 
 
 def _repetitions(q: Floats) -> NDArray[np.int64]:
-    """Rows whose next row is the same; one joint after the other, as most logs show none."""
+    """Rows whose next row is the same; joint after joint, because most logs have none."""
     rows = np.flatnonzero(q[1:, 0] == q[:-1, 0]) if q.size else np.zeros(0, dtype=np.int64)
     for column in q.T[1:]:
         rows = rows[column[rows + 1] == column[rows]]
@@ -319,7 +319,7 @@ def _advances(steps: Floats) -> Floats:
 
 
 def on_source_clock(recording: Recording) -> tuple[Recording, str]:
-    """The recording with fresh rows only, stamped by the robot's own clock, and a note; itself where not relayed."""
+    """The recording without repeated rows on the robot's own clock, and a note; unchanged if it was not relayed."""
     if recording.effort_time is not None or recording.wrench_time is not None or recording.isolated:
         return recording, ""
     clock = source_clock(recording.time, recording.q)

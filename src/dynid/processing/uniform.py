@@ -1,4 +1,4 @@
-"""A recording brought to one uniform clock, faults taken out and counted, nothing filtered yet."""
+"""A recording on one uniform clock: faults are removed and counted, nothing is filtered yet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaning:
-    """What is taken out of a recording, and when it is refused."""
+    """Which faults are removed from a recording, and when it is refused."""
 
     spikes: bool = True
     """Drop absurd values and spikes of up to three samples."""
@@ -42,16 +42,16 @@ class Cleaning:
     max_gap_s: float | None = None
     """Longest step within a stretch [s]; three sampling periods by default."""
     relayed: bool = True
-    """Where rows repeat because a relay passed them on, drop them and read the robot's own clock off the motion."""
+    """Drop rows that a relay repeated, and read the robot's own clock off the motion."""
     repair_time: bool = False
     """Sort all stamps, also of a clock that runs backwards more than 1 % of the time."""
     most_missing: float = 0.05
-    """Refuse a joint of which a larger share of the samples is not finite."""
+    """Largest share of a joint's samples that may be not finite (convention)."""
     most_saturated: float = 0.20
-    """Refuse a joint whose torque is clipped for a larger share of the samples."""
+    """Largest share of a joint's torques that may be clipped (convention)."""
 
     def __post_init__(self) -> None:
-        """Refuse a gap that is no time."""
+        """Refuse a gap that is not a time above zero."""
         check_number("max_gap_s", self.max_gap_s, "a time above zero [s], or None")
 
 
@@ -77,14 +77,14 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UniformRecording:
-    """Stretches at one rate, with what was found on the way."""
+    """Stretches at one rate, with the faults that were removed."""
 
     stretches: tuple[Stretch, ...]
     rate_hz: float
     dropped: dict[Dropped, int]
     """Reason -> joint samples left out."""
     notes: tuple[str, ...]
-    """What was done, in words."""
+    """Steps of the recipe, in words."""
 
 
 def make_uniform(
@@ -100,11 +100,11 @@ def make_uniform(
 
     Args:
         recording: The raw log.
-        cleaning: What to take out.
-        effort_delay_s: How late torques are stamped [s]; they are moved back by it.
+        cleaning: Which faults to remove.
+        effort_delay_s: Delay of the torques [s]; they are moved back by it.
         with_velocity: Whether measured velocities are needed, so that rows without them are useless.
         period_s: Sampling period [s] where known, as in a stream of chunks.
-        origin_s: An instant of the uniform clock [s], likewise.
+        origin_s: An instant of the uniform clock [s] where known, as in a stream of chunks.
     """
     dropped: Counter[Dropped] = Counter()
     notes: list[str] = []
@@ -184,7 +184,7 @@ def _usable_positions(
             good = ~marked.any(axis=1)
             dropped[Dropped.POSITION_SPIKE] += joints * int(np.count_nonzero(~good))
             finite[rows] = good
-            if cleaning.unwrap:  # a spike may have looked like turns
+            if cleaning.unwrap:  # a spike can look like a jump by whole turns
                 clean = clean.copy()
                 clean[good] = unwrap_angles(used[good])[0]
     if isinstance(rows, slice):

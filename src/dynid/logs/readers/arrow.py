@@ -22,7 +22,7 @@ def read(path: Path, options: Options) -> Table:
 
 
 def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
-    """The same, so many rows at a time: Parquet by row groups, Arrow by record batches."""
+    """Read a given number of rows at a time: Parquet by row groups, Arrow by record batches."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -45,7 +45,7 @@ def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
 
 
 def _bundles(sizes: list[int], rows: int) -> list[list[int]]:
-    """Consecutive row groups that make at most so many rows together: a piece across their border would be copied."""
+    """Consecutive row groups of at most `rows` rows together; a piece across their border would be copied."""
     bundles: list[list[int]] = []
     filled = rows
     for number, size in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""Finding out how a text file separates its fields, writes its decimals and names its columns; or refusing to guess."""
+"""Detection of how a text file separates fields, writes decimals and names columns; ambiguous files are refused."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["BLANK", "Dialect", "is_number", "sniff"]
 BLANK = " "
 """Stands for any run of spaces and tabs."""
 SAMPLE_LINES = 50
-"""Rows looked at to choose a dialect."""
+"""Number of rows that are used to choose a dialect (convention)."""
 HEADER_LINES = 100
-"""Lines before which the numbers must begin."""
+"""Number of lines within which the numbers must begin (convention)."""
 _CANDIDATES = tuple((delimiter, decimal) for delimiter in (",", ";", "\t", "|", BLANK) for decimal in (".", ","))
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 _COMMENT = re.compile(r"\s*(?:#|%|//)\s*")
@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"\s*(?:#|%|//)\s*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How the fields of a text file stand in it."""
+    """Layout of the fields of a text file."""
 
     delimiter: str
     """One character; `BLANK` for any run of spaces and tabs."""

@@ -1,4 +1,4 @@
-"""ROS 1 bags (format 2.0), read as a stream: a bag that was never closed and has no index is read all the same."""
+"""ROS 1 bags (format 2.0), read as a stream: a bag that was never closed and has no index is read as well."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["read"]
 
 MAGIC = b"#ROSBAG V2.0\n"
 MAX_RECORD = 2**30
-"""Largest record [bytes]."""
+"""Largest record [bytes] (convention)."""
 _MESSAGE, _CHUNK, _CONNECTION = 0x02, 0x05, 0x07
 Fields = dict[bytes, bytes]
 
@@ -68,16 +68,16 @@ class _Bag:
         self.collector = MessageCollector()
 
     def take(self, fields: Fields, body: bytes) -> None:
-        """One record."""
+        """Take one record."""
         self._take(fields, body, unpack)
 
     def take_beginning(self, fields: Fields, body: bytes) -> None:
-        """The whole records at the beginning of a chunk that was cut off."""
+        """Take the whole records at the beginning of a chunk that was cut off."""
         try:
             if fields.get(b"op") == bytes([_CHUNK]):
                 self._take(fields, body, unpack_beginning)
         except (LogReadError, struct.error, OSError, ValueError, RuntimeError, EOFError):
-            return  # where exactly it was cut decides which
+            return  # which error depends on where the file was cut
 
     def _take(self, fields: Fields, body: bytes, open_chunk: Callable[[str, bytes, int], bytes]) -> None:
         opcode = fields.get(b"op", b"\0")[0]

@@ -16,11 +16,12 @@ from dynid.logs.readers.ros_messages import MessageCollector
 __all__ = ["read"]
 
 MAX_MESSAGE = 64 * 2**20
-"""Largest message [bytes]."""
+"""Largest message [bytes] (convention)."""
 BASE_SECONDS = 8.0
-"""Time for the queries of a small bag [s]."""
+"""Time for the queries of a small bag [s] (convention)."""
 BYTES_PER_SECOND = 1e6
-"""Rate below which a query is given up: a hostile schema can make one that never ends."""
+"""Reading rate below which a query is given up [bytes/s] (convention: a hostile schema can make one that never
+ends)."""
 
 
 def read(path: Path, options: Options) -> Table:
@@ -62,7 +63,7 @@ def _topics(database: sqlite3.Connection, collector: MessageCollector) -> Iterat
 def _collect(
     database: sqlite3.Connection, wanted: dict[int, str], collector: MessageCollector, tell: Callable[[int], None]
 ) -> None:
-    """Hand over the messages in file order, and tell of how many bytes they were."""
+    """Collect the messages in file order, and report the number of bytes."""
     done = 0
     for number, received, data in database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY id"):
         if number in wanted:

@@ -32,18 +32,18 @@ from dynid.logs.readers.registry import pieces_in_process
 __all__ = ["SafeChild", "main"]
 
 BASE_MEMORY = 1000 * 2**20
-"""Address space the child may use for a small file, interpreter and libraries included [bytes]."""
+"""Address space of the child for a small file, interpreter and libraries included [bytes] (convention)."""
 MEMORY_PER_BYTE = 16
-"""Further address space per byte of the file."""
+"""Further address space per byte of the file (convention)."""
 BASE_SECONDS = 10.0
-"""Time at work for a small file [s]."""
+"""Processor time for a small file [s] (convention)."""
 PATIENCE = 6.0
-"""How much longer a busy machine may take for it, where the child can limit its time at work itself."""
+"""Ratio of wall time to processor time that a busy machine may need (convention)."""
 BYTES_PER_SECOND = 5e6
-"""Rate below which a larger file is given up."""
+"""Reading rate below which a larger file is given up [bytes/s] (convention)."""
 MAX_HEADER = 64 * 2**20
 SHARED = 32 * 2**20
-"""Memory that both processes see [bytes]."""
+"""Memory shared by both processes [bytes] (convention)."""
 _LIMITED = find_spec("resource") is not None
 """Whether a process can limit its own memory and time at work."""
 _OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
@@ -92,7 +92,7 @@ class SafeChild:
         return next(iter([*self.pieces(name, path, options, 0)]))
 
     def pieces(self, name: str, path: Path, options: Options, rows: int) -> Iterator[Table]:
-        """The same, so many rows at a time; the whole file for 0 rows."""
+        """Read as `read` does, a given number of rows at a time; the whole file for 0 rows."""
         size = path.stat().st_size
         seconds = BASE_SECONDS + size / BYTES_PER_SECOND
         limits = {"size": size, "seconds": seconds, "rows": rows}
@@ -114,7 +114,7 @@ class SafeChild:
                     words = {name: tuple(header["table"][name]) for name in _WORDS}
                     yield Table(columns=columns, **{**header["table"], **words})
         finally:
-            if not complete:  # what the child still has to say must not answer the next question
+            if not complete:  # a late answer of the child must not be taken for the next one
                 self.close()
 
     def _start(self) -> subprocess.Popen[bytes]:

@@ -30,9 +30,9 @@ from dynid.logs.readers.dialect import BLANK, Dialect, is_number, sniff
 __all__ = ["parse_rows", "read"]
 
 HEAD_BYTES = 2**18
-"""Bytes looked at to choose a dialect; header and some rows must fit."""
+"""Bytes that are used to choose a dialect (convention: a header and some rows must fit)."""
 TAIL_BYTES = 2**16
-"""Step in which zero bytes at the end are looked for."""
+"""Bytes per step of the search for zeros at the end (convention)."""
 _QUOTED = re.compile(rb'"[+-]?[.,\d][\d.,eE+-]*"')
 """A number in quotation marks, as writers put them around decimal commas."""
 
@@ -127,9 +127,9 @@ def _offset(head: bytes, line: int) -> int:
 
 
 BLOCK_BYTES = 2**21
-"""Text handed to one thread at a time [bytes]."""
+"""Text that one thread parses at a time [bytes] (convention)."""
 MAX_LINE = 2**24
-"""Longest line [bytes]."""
+"""Longest line [bytes] (convention)."""
 _DONE, _CONVERT, _BAD, _SHORT = range(4)
 
 
@@ -140,8 +140,8 @@ def parse_rows(stream: IO[bytes], begin: int, end: int, dialect: Dialect, option
         stream: The file.
         begin: Offset of the first row [bytes].
         end: Offset behind the last byte of text.
-        dialect: How fields stand in a row.
-        options: Whether a last line that was cut off is refused, and who is told of the progress.
+        dialect: Layout of the fields.
+        options: Whether a last line that was cut off is refused, and the function that receives the progress.
 
     Returns:
         (columns, N) numbers, NaN where a field is empty, and whether a cut last line was left out.
