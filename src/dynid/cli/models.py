@@ -94,7 +94,7 @@ def check(
     sys.exit(0 if result.ok else 1)
 
 
-@verb("dynid base puma560 --format markdown", "dynid base arm.urdf --joint-models --json")
+@verb("dynid base puma560 --format markdown", "dynid base arm.urdf --usual-terms --json")
 @robot_argument
 @click.option("--method", type=click.Choice(["auto", "closed-form", "minimal-combinations", "numeric", "structural"]),
               default="auto", show_default=True, help="How the base parameters are found.")  # fmt: skip
@@ -103,7 +103,7 @@ def check(
 @click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
 @click.option("--static", is_flag=True, help="The robot only stands still.")
 @click.option(
-    "--joint-models", is_flag=True, help="Add rotor inertia, viscous and Coulomb friction and offset per joint."
+    "--usual-terms", is_flag=True, help="Give every joint rotor inertia, viscous and Coulomb friction and an offset."
 )
 @click.option("--counts", is_flag=True, help="Also print what inverse dynamics costs in base parameters.")
 def base(
@@ -113,7 +113,7 @@ def base(
     as_json: bool,
     locked: tuple[str, ...],
     static: bool,
-    joint_models: bool,
+    usual_terms: bool,
     counts: bool,
 ) -> None:
     """Show which parameters can be known, and in which combinations."""
@@ -123,7 +123,7 @@ def base(
     style = "json" if as_json else style
     if counts and style != "text":
         raise errors.ArgumentError("--counts is for people", remedy="Use it with --format text.")
-    model = with_usual_terms(robot) if joint_models else robot
+    model = with_usual_terms(robot) if usual_terms else robot
     chosen: Any = None if method == "auto" else method
     result = base_parameters(model, method=chosen, locked=locked, static=static)
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
