@@ -39,6 +39,7 @@ LAYERS = [
     ["load"],
     ["export"],
     ["report"],
+    ["runs"],
     ["studies"],
     ["__init__"],
     ["cli"],

@@ -78,6 +78,15 @@ CODES: Mapping[str, str] = MappingProxyType(
         "slow-motion": "No joint comes near its speed limit, so inertia hardly shows beside friction and noise.",
         "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",
         "unjudged-torque": "Torques were judged without some masses, or not at all, because the masses are zero.",
+        # recipes and run folders, from links/ and runs/
+        "assumed-limits": "The robot file lacks limits, and usual ones are assumed.",
+        "assumed-shape": "The robot file lacks collision geometry, and joint origins stand for the bodies.",
+        "continued": "An interrupted run continues where it stopped.",
+        "estimated-delay": "A delay was estimated and is taken into account.",
+        "in-pieces": "Logs are read piece by piece, so terms are not selected.",
+        "no-selection": "Terms are not selected, because the estimator cannot have them.",
+        "other-plan": "An earlier plan of another robot, period or number of harmonics is the start of a search.",
+        "unused-setting": "A setting has no effect beside the others.",
         # control laws, from estimation/closed_loop/
         "assumed-law": "The control law is unknown; computed torque was assumed.",
         "assumed-motion": "The commanded motion is unknown; the measured motion was assumed.",

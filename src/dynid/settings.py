@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from dynid.errors import ArgumentError
 from dynid.files import write_atomically
@@ -26,6 +26,9 @@ class TomlSettings:
 
     __slots__ = ()
 
+    file_keys: ClassVar[tuple[str, ...]] = ()
+    """Fields that name files or folders. In a settings file a path may also be relative to that file's folder."""
+
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read settings from a TOML file; keys that it leaves out keep their defaults.
@@ -36,9 +39,14 @@ class TomlSettings:
         try:
             content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise ArgumentError(f"the file cannot be read: {error.strerror}", path=path) from error
+            remedy = "Check the name and the permissions."
+            raise ArgumentError(f"the file cannot be read: {error.strerror}", path=path, remedy=remedy) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ArgumentError(f"the file is not TOML: {error}", path=path) from error
+        beside = Path(path).parent
+        for key in (key for key in cls.file_keys if isinstance(content.get(key), str)):
+            if not Path(content[key]).exists() and (beside / content[key]).exists():
+                content[key] = str(beside / content[key])
         return cls().with_values(content, path=path)
 
     def write(self, path: str | Path, *, force: bool = False) -> Path:
@@ -90,19 +98,31 @@ class TomlSettings:
                 error.reason, path=path or error.path, place=error.place, remedy=error.remedy
             ) from error
 
-    def with_words(self, words: Iterable[str]) -> Self:
+    def with_words(self, words: Iterable[str], **values: Any) -> Self:
         """The same settings with values from words such as ``cutoff_hz=10``, ``delay_s=auto`` or ``springs=joint2``.
+
+        Args:
+            words: One ``key=value`` each.
+            **values: Further values; a text is read as in a word, and None changes nothing.
 
         Raises:
             ArgumentError: A word has no ``=``, a key is unknown, or a value is of a wrong type or out of range.
         """
-        values: dict[str, Any] = {}
+        hints, changed = _hints(type(self)), {}
         for word in words:
             key, equals, text = word.partition("=")
             if not equals:
                 raise ArgumentError(f"'{word}' is not KEY=VALUE", remedy="Write for example cutoff_hz=10.")
-            values[key.strip()] = _value_of(text.strip(), _hints(type(self)).get(key.strip(), str))
-        return self.with_values(values)
+            changed[key.strip()] = _value_of(text.strip(), hints.get(key.strip(), str))
+        for key, value in values.items():
+            if value is not None:
+                changed[key] = _value_of(value, hints[key]) if isinstance(value, str) else value
+        return self.with_values(changed)
+
+    def input_files(self) -> list[Path]:
+        """The files and folders that the settings name."""
+        named = [getattr(self, key) for key in self.file_keys]
+        return [Path(name).absolute() for name in named if name is not None and Path(name).exists()]
 
 
 def _hints(kind: type) -> dict[str, Any]:

@@ -39,15 +39,23 @@ from dynid.tables import Table
 
 FINGERS = ("--hold", "panda_finger_joint1", "--hold", "panda_finger_joint2")
 COMMANDS = {
-    "tx40": ("DATA/tx40/tx40_mdh_modified.urdf", "DATA/tx40", "--hold-out", "every:3:0.75", "--dead-band", "0.02"),
-    "panda_gaz": ("DATA/panda_gaz/panda.urdf", "DATA/panda_gaz", *FINGERS, "--hold-out", "40%", "--max-gap", "0.02"),
+    "tx40": ("DATA/tx40/tx40_mdh_modified.urdf", "DATA/tx40", "--hold-out", "every:3:0.75", "--set", "dead_band=0.02"),
+    "panda_gaz": (
+        "DATA/panda_gaz/panda.urdf",
+        "DATA/panda_gaz",
+        *FINGERS,
+        "--hold-out",
+        "40%",
+        "--set",
+        "max_gap_s=0.02",
+    ),
     "panda_unisa": ("DATA/panda_unisa/panda.urdf", "DATA/panda_unisa", *FINGERS, "--hold-out", "40%"),
     "ur10_unisa": ("DATA/ur10_unisa/ur10_robot.urdf", "DATA/ur10_unisa", "--hold-out", "40%"),
     "kuka_kr300": (
         *("robots/kuka_kr300.xml", "DATA/kuka_kr300/rec_FF_A.mat", "DATA/kuka_kr300/rec_FF_B.mat"),
-        *("--validate", "DATA/kuka_kr300/rec_FF_C.mat", "--spring", "joint2"),
+        *("--validate", "DATA/kuka_kr300/rec_FF_C.mat", "--set", "springs=joint2"),
     ),
-    "yumi_ft": ("robots/yumi.xml", "DATA/yumi_ft/gravitylog.mat", "--hold-out", "40%", "--dead-band", "0.01"),
+    "yumi_ft": ("robots/yumi.xml", "DATA/yumi_ft/gravitylog.mat", "--hold-out", "40%", "--set", "dead_band=0.01"),
 }
 """Of every data set: the robot, the logs, what is kept aside and what is left out."""
 
@@ -139,8 +147,16 @@ def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
 
 def words(data: DataSet, cutoff: float | None) -> list[str]:
     """The command for a data set at an evaluation cutoff, without its output folder."""
-    band = [] if cutoff is None else ["--band", f"{cutoff:g}", "--trim", f"{data.trim_s:g}"]
-    return ["identify", *COMMANDS[data.name], "--map", f"channel_maps/{data.name}.toml", *band, "--judge-rest"]
+    band = [] if cutoff is None else ["--set", f"band_hz={cutoff:g}", "--set", f"trim_s={data.trim_s:g}"]
+    return [
+        "identify",
+        *COMMANDS[data.name],
+        "--map",
+        f"channel_maps/{data.name}.toml",
+        *band,
+        "--set",
+        "judge_rest=true",
+    ]
 
 
 def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], float]:
@@ -148,7 +164,7 @@ def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], f
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
         given = [str(DATA / word[5:]) if word.startswith("DATA/") else word for word in arguments]
-        done = CliRunner().invoke(dynid_command, [*given, "--out", folder, "--limit", "100", "--force"])
+        done = CliRunner().invoke(dynid_command, [*given, "--out", folder, "--set", "limit_percent=100", "--force"])
         assert done.exit_code <= 1, done.output
         seconds = time.process_time() - started
         saved = dynid.read_result(folder)

@@ -19,7 +19,7 @@ from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.plan_files import write_coefficients
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 
-QUICK = ["--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1"]
+QUICK = ["--period", "5", "--set", "harmonics=2", "--set", "rate_hz=50", "--time-limit", "1"]
 WHOLE = [*QUICK, "--time-limit", "60"]
 """To the end of a `brief` search: equal seeds then give equal designs."""
 JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="{at}"/>
@@ -88,9 +88,9 @@ def corner_heights(urdf: Path, q: np.ndarray) -> np.ndarray:
 
 
 def test_every_limit_that_is_asked_for_is_kept(beams: Path, tmp_path: Path) -> None:
-    limits = ["--acceleration", "3,4,5", "--jerk", "40", "--torque-margin", "0.6", "--floor", "0.1",
-              "--tool-speed", "0.6", "--box=:,-0.5:0.5,:0.8"]  # fmt: skip
-    text = good(beams, *QUICK, *limits, "--clearance", "0.01", "--out", tmp_path / "plan")
+    limits = ["--acceleration", "3,4,5", "--set", "jerk=40", "--set", "torque_margin=0.6", "--floor", "0.1",
+              "--set", "tool_speed=0.6", "--set", "box=:,-0.5:0.5,:0.8"]  # fmt: skip
+    text = good(beams, *QUICK, *limits, "--set", "clearance=0.01", "--out", tmp_path / "plan")
     assert "Checked: position, velocity, acceleration, jerk, torque, workspace, tool speed, floor or wall" in text
     assert "acceleration" not in text.partition("Not checked: ")[2].partition(".")[0]
     rows = motion(tmp_path / "plan")
@@ -138,7 +138,7 @@ def test_the_floor_without_geometry_is_for_joint_origins_and_says_so(tmp_path: P
 
 @pytest.mark.usefixtures("brief")
 def test_predictions_state_noise_rate_and_units(beams: Path, tmp_path: Path) -> None:
-    loud = good(beams, *WHOLE, "--noise", "2", "--record-rate", "25", "--out", tmp_path / "loud")
+    loud = good(beams, *WHOLE, "--set", "noise=2", "--set", "record_rate_hz=25", "--out", tmp_path / "loud")
     assert "torque noise of 2 N m (N where a joint slides), independent from sample to sample at 25 Hz" in loud
     assert re.search(r"kg m\^2 +\d+ +[0-9.]+", loud)
     calm = good(beams, *WHOLE, "--json", "--out", tmp_path / "calm")
@@ -151,7 +151,18 @@ def test_predictions_state_noise_rate_and_units(beams: Path, tmp_path: Path) -> 
 
 
 def test_a_slow_motion_is_a_caution(beams: Path, tmp_path: Path) -> None:
-    words = ["--period", "1e6", "--harmonics", "2", "--rate", "1e-4", "--time-limit", "1", "--out", tmp_path / "plan"]
+    words = [
+        "--period",
+        "1e6",
+        "--set",
+        "harmonics=2",
+        "--set",
+        "rate_hz=1e-4",
+        "--time-limit",
+        "1",
+        "--out",
+        tmp_path / "plan",
+    ]
     assert "caution: the motion is slow" in good(beams, *words)
 
 
@@ -183,32 +194,45 @@ def test_force_leaves_no_script_of_another_robot(beams: Path, tmp_path: Path) ->
 def test_plans_of_another_period_or_robot_are_told_of(beams: Path, tmp_path: Path) -> None:
     good(beams, *QUICK, "--out", tmp_path / "plan")
     plan = tmp_path / "plan" / "plan.json"
-    text = good(beams, *QUICK, "--period", "8", "--harmonics", "3", "--from", plan, "--out", tmp_path / "longer")
+    text = good(
+        beams,
+        *QUICK,
+        "--period",
+        "8",
+        "--set",
+        "harmonics=3",
+        "--set",
+        f"start_from={plan}",
+        "--out",
+        tmp_path / "longer",
+    )
     assert "the path of 5 s and 2 harmonics is run in 8 s with 3" in text
     assert motion(tmp_path / "longer")[-1, 0] == pytest.approx(12.0, abs=0.02)
-    other = run("ur10", *QUICK, "--from", plan, "--out", tmp_path / "other")
+    other = run("ur10", *QUICK, "--set", f"start_from={plan}", "--out", tmp_path / "other")
     assert other.exit_code == 2
     assert "a plan for other joints: a, b, c" in other.output
     assert not (tmp_path / "other").exists()
     renamed = tmp_path / "renamed.urdf"
     renamed.write_text(beams.read_text().replace('name="beams"', 'name="planks"'))
-    assert "a plan of 'beams' is taken as a start" in good(renamed, *QUICK, "--from", plan, "--out", tmp_path / "r")
+    assert "a plan of 'beams' is the start" in good(
+        renamed, *QUICK, "--set", f"start_from={plan}", "--out", tmp_path / "r"
+    )
 
 
 WRONG = {
-    "negative seed": (["--seed", "-1"], "--seed"),
-    "few samples": (["--rate", "0.01"], "a rate of 0.01 Hz does not fit this motion"),
-    "many samples": (["--rate", "1e9"], "a rate of 1e+09 Hz does not fit this motion"),
-    "word for a number": (["--acceleration", "fast"], "--acceleration: 'fast'"),
-    "too few numbers": (["--jerk", "1,2"], "one for each of the 3 joints"),
-    "no noise": (["--noise", "0"], "--noise: '0'"),
-    "flat box": (["--box", "1:0,:,:"], "a box needs"),
-    "half a box": (["--box", "1,2"], "--box: three ranges"),
-    "no such link": (["--tool", "hand", "--tool-speed", "1"], "Links: base, link0"),
-    "tool without limit": (["--tool", "link2"], "limits nothing"),
-    "tool that stands": (["--tool", "base", "--tool-speed", "1"], "does not move"),
+    "negative seed": (["--set", "seed=-1"], "seed is -1"),
+    "few samples": (["--set", "rate_hz=0.01"], "a rate of 0.01 Hz does not fit this motion"),
+    "many samples": (["--set", "rate_hz=1e9"], "a rate of 1e+09 Hz does not fit this motion"),
+    "word for a number": (["--acceleration", "fast"], "'fast'"),
+    "too few numbers": (["--set", "jerk=1,2"], "one for each of the 3 joints"),
+    "no noise": (["--set", "noise=0"], "noise: [0.0]"),
+    "flat box": (["--set", "box=1:0,:,:"], "a box needs"),
+    "half a box": (["--set", "box=1,2"], "box: three ranges"),
+    "no such link": (["--set", "tool=hand", "--set", "tool_speed=1"], "The links are: base, link0"),
+    "tool without limit": (["--set", "tool=link2"], "limits nothing"),
+    "tool that stands": (["--set", "tool=base", "--set", "tool_speed=1"], "does not move"),
     "floor above all": (["--floor", "5"], "beyond 'z >= 5 m'"),
-    "no plan": (["--from", __file__], "no plan of a motion"),
+    "no plan": (["--set", f"start_from={__file__}"], "no plan of a motion"),
 }
 
 
@@ -229,16 +253,16 @@ def test_a_robot_without_moving_joint(tmp_path: Path) -> None:
 
 
 def test_clearance_needs_geometry(tmp_path: Path) -> None:
-    result = run("ur10", *QUICK, "--clearance", "0.01", "--out", tmp_path / "new")
+    result = run("ur10", *QUICK, "--set", "clearance=0.01", "--out", tmp_path / "new")
     assert result.exit_code == 2
-    assert "--clearance: the robot was not read from a URDF" in result.output
+    assert "clearance: the robot was not read from a URDF" in result.output
 
 
 def test_a_mimic_joint_is_held_by_an_option(tmp_path: Path) -> None:
     finger = arm(tmp_path / "finger.urdf", more='<mimic joint="a"/>')
     result = run(finger, *QUICK, "--out", tmp_path / "new")
     assert result.exit_code == 3
-    assert "Hold the joint: --hold c." in result.output
+    assert "Hold the joint: --hold c, or" in result.output
     assert "read_urdf" not in result.output
     good(finger, *QUICK, "--hold", "c", "--out", tmp_path / "new")
 
@@ -247,9 +271,7 @@ def test_the_assumed_range_is_the_used_one(tmp_path: Path, beams: Path) -> None:
     endless = tmp_path / "endless.urdf"
     endless.write_text(beams.read_text().replace('lower="-2" upper="2"', 'lower="-1e9" upper="1e9"'))
     text = good(endless, *QUICK, "--out", tmp_path / "plan")
-    assert (
-        "for want of finite position limits: -180 to 180 deg for a, b, c, of which 144 deg either way are used" in text
-    )
+    assert "-180 to 180 deg are assumed for a, b, c, of which 144 deg either way are used" in text
     assert np.abs(motion(tmp_path / "plan")[:, 1:4]).max() <= math.radians(144.0)
 
 

@@ -18,6 +18,7 @@ from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
 ROBOT = scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
+SPRING = ("--set", "selection=false", "--set", f"springs={ROBOT.joint_names[0]}")
 MAP = """[time]
 column = "t"
 unit = "s"
@@ -59,24 +60,26 @@ def test_terms_are_selected_and_the_end_is_the_proof(bench: Path) -> None:
     assert any(entry["name"] == "HS1_1" for entry in found["base_parameters"])  # the spring, by itself
     assert found["validation"]["relative_error_percent"] < 3.0
     assert (bench / "res" / "report.html").exists()
-    plain = json.loads(identify(bench, "--hold-out", "30%", "--no-select", "--limit", "99", "--json").stdout)
+    plain = json.loads(
+        identify(bench, "--hold-out", "30%", "--set", "selection=false", "--set", "limit_percent=99", "--json").stdout
+    )
     assert plain["terms"] == []
     assert plain["validation"]["relative_error_percent"] > 2.0 * found["validation"]["relative_error_percent"]
 
 
 def test_a_spring_can_be_told(bench: Path) -> None:
-    options = ("--no-select", "--spring", ROBOT.joint_names[0], "--hold-out", "every:3:1", "--band", "8", "--json")
+    options = (*SPRING, "--hold-out", "every:3:1", "--set", "band_hz=8", "--json")
     result = identify(bench, *options)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     sine = next(entry for entry in found["base_parameters"] if entry["name"] == "HS1_1")
     assert sine["value"] == pytest.approx(3.0, rel=0.1)
     assert found["validation"]["band_hz"] == found["band_hz"] == 8.0
-    assert identify(bench, "--spring", "elbow").exit_code == 2
+    assert identify(bench, "--set", "springs=elbow").exit_code == 2
 
 
 def test_the_identified_robot_comes_as_urdf_and_mjcf(bench: Path) -> None:
-    assert identify(bench, "--no-select").exit_code == 0
+    assert identify(bench, "--set", "selection=false").exit_code == 0
     name = f"{ROBOT.name}_identified"
     one, other = read_urdf(bench / "res" / f"{name}.urdf"), read_mjcf(bench / "res" / f"{name}.xml")
     np.testing.assert_allclose(one.inertial_vector, other.inertial_vector, rtol=1e-9, atol=1e-9)
@@ -84,34 +87,35 @@ def test_the_identified_robot_comes_as_urdf_and_mjcf(bench: Path) -> None:
 
 @pytest.mark.parametrize("estimator", ["energy", "power", "momentum"])
 def test_estimators_of_energy_power_and_momentum(bench: Path, estimator: str) -> None:
-    told = ("--no-select", "--spring", ROBOT.joint_names[0], "--estimator", estimator, "--hold-out", "30%", "--json")
+    told = (*SPRING, "--estimator", estimator, "--hold-out", "30%", "--json")
     result = identify(bench, *told)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["validation"]["relative_error_percent"] < 5.0
-    refused = identify(bench, "--estimator", estimator, "--band", "5")
+    refused = identify(bench, "--estimator", estimator, "--set", "band_hz=5")
     assert refused.exit_code == 2
-    assert "without --band" in refused.output
+    assert "without band_hz" in refused.output
 
 
 def test_two_proofs_or_none_of_a_log_are_refused(bench: Path) -> None:
     twice = identify(bench, "--hold-out", "30%", "--validate", str(bench / "run.csv"))
     assert twice.exit_code == 2
-    assert "--hold-out" in twice.output
+    assert "--validate and --hold-out are mutually exclusive" in twice.output
     assert identify(bench, "--hold-out", "some").exit_code == 2
 
 
 def test_a_large_log_is_read_in_pieces(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynid.cli import reading
+    from dynid.links import log_reader
 
     table = np.genfromtxt(bench / "run.csv", delimiter=",", names=True)
     np.save(bench / "run.npy", table)
     table["tau1"] += 0.01  # another log, so that it may judge
     np.save(bench / "held.npy", table)
     words = ["identify", bench / "arm.urdf", bench / "run.npy", "--map", bench / "map.toml", "--out", bench / "large"]
-    words += ["--force", "--no-check", "--cutoff", "12", "--json", "--validate", bench / "held.npy", "--no-select"]
+    words += ["--force", "--no-check", "--json", "--validate", bench / "held.npy"]
+    words += ["--set", "cutoff_hz=12", "--set", "selection=false"]
     found = []
     for limit in (1e9, 1e-6):
-        monkeypatch.setattr(reading, "LARGE_MB", limit)
+        monkeypatch.setattr(log_reader, "LARGE_MB", limit)
         result = CliRunner().invoke(main, [str(word) for word in words])
         assert result.exit_code == 0, result.output
         found.append(json.loads(result.stdout))
@@ -119,7 +123,7 @@ def test_a_large_log_is_read_in_pieces(bench: Path, monkeypatch: pytest.MonkeyPa
     whole, pieces = ({entry["name"]: entry["value"] for entry in one["base_parameters"]} for one in found)
     assert pieces == pytest.approx(whole, rel=1e-9, abs=1e-9)
     assert (bench / "large" / "report.html").exists()
-    for option in (["--band", "5"], ["--hold-out", "30%"], ["--spring", "joint1"], ["--estimator", "huber"]):
-        refused = identify(bench, "--stream", *option)
+    for option in (["--set", "band_hz=5"], ["--hold-out", "30%"], SPRING, ["--estimator", "huber"]):
+        refused = identify(bench, "--set", "stream=true", *option)
         assert refused.exit_code == 2
         assert "whole log in memory" in refused.output

@@ -106,7 +106,7 @@ def test_the_gripper_is_subtracted_and_the_object_recognised(folder: Path) -> No
                 "--out", folder / "grip")  # fmt: skip
     assert alone.exit_code == 0, alone.output
     result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--sensor", LINK, "--json",
-                 "--tare", folder / "grip" / "load.json", "--library", folder / "library.toml")  # fmt: skip
+                 "--tare", folder / "grip" / "load.json", "--set", f"library={folder / 'library.toml'}")  # fmt: skip
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
     assert abs(said["mass_kg"] - CAN.mass) < 4 * said["mass_stderr_kg"]
@@ -133,14 +133,15 @@ def test_broken_files_are_named_with_a_remedy(
 ) -> None:
     broken = tmp_path / "broken"
     broken.write_text(content)
-    result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--sensor", LINK, option, broken)
+    words = ("--set", f"library={broken}") if option == "--library" else (option, broken)
+    result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--sensor", LINK, *words)
     assert result.exit_code == 3
     assert expected in result.output.replace("\n", " ")
     assert str(broken.name) in result.output.replace("\n", "")
 
 
 def test_options_of_a_sensor_need_a_sensor(folder: Path) -> None:
-    result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--drift")
+    result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--set", "drift=true")
     assert result.exit_code == 2
     assert "--sensor" in result.output
 
@@ -169,20 +170,21 @@ def test_the_link_that_carries_the_load(folder: Path) -> None:
         "--map",
         folder / "torque_map.toml",
     )
-    result = run(*pair, "--link", "tool", "--json")
+    result = run(*pair, "--set", "link=tool", "--json")
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
     assert said["frame"] == "tool"
     assert abs(said["mass_kg"] - CAN.mass) < 4 * said["mass_stderr_kg"]
     np.testing.assert_allclose(said["com_m"], CAN.com, atol=4 * max(said["com_stderr_m"]))
-    still = run(*pair, "--link", ARM_ROBOT.root)
+    still = run(*pair, "--set", f"link={ARM_ROBOT.root}")
     assert (still.exit_code, "does not move" in still.output) == (2, True)
-    unknown = run(*pair, "--link", "toool")
+    unknown = run(*pair, "--set", "link=toool")
     assert unknown.exit_code == 2
     assert "toool" in unknown.output
     assert "tool" in unknown.output.replace("toool", "")
-    both = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--sensor", LINK, "--link", LINK)
-    assert (both.exit_code, "--link" in both.output) == (2, True)
+    both = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--sensor", LINK, "--set",
+               f"link={LINK}")  # fmt: skip
+    assert (both.exit_code, "link is for joint torques" in both.output) == (2, True)
 
 
 def test_what_is_known_of_the_arm_decides_what_is_told(folder: Path) -> None:
@@ -192,8 +194,8 @@ def test_what_is_known_of_the_arm_decides_what_is_told(folder: Path) -> None:
         folder / "held.csv",
         "--map",
         folder / "torque_map.toml",
-        "--link",
-        "tool",
+        "--set",
+        "link=tool",
         "--json",
     )
     limits = run(*one, "--arm", "0.02,0.002", "--out", folder / "limits")
@@ -225,11 +227,11 @@ def test_a_late_wrench_is_named_with_the_option_that_mends_it(folder: Path) -> N
     doubtful = run(*late)
     assert doubtful.exit_code == 1
     assert "the wrench is late by 40" in doubtful.output
-    assert "Try: --delay 0.04" in doubtful.output
-    reversed_sign = run("load", "puma560", folder / "both.csv", *late[3:], "--sign", "-1")
-    assert (reversed_sign.exit_code, "Try: --sign 1." in reversed_sign.output) == (1, True)
+    assert "Try: --set delay_s=0.04" in doubtful.output
+    reversed_sign = run("load", "puma560", folder / "both.csv", *late[3:], "--set", "sign=-1")
+    assert (reversed_sign.exit_code, "Try: --set sign=1." in reversed_sign.output) == (1, True)
     for delay in ("0.04", "auto"):
-        mended = run(*late, "--delay", delay)
+        mended = run(*late, "--set", f"delay_s={delay}")
         assert mended.exit_code == 0, mended.output
         assert "UR: set_target_payload" in mended.output
     assert "40 ms late" in mended.stderr

@@ -51,7 +51,7 @@ def identify(folder: Path, *options: str, channels: str = "full.toml") -> Result
 
 
 def told(bench: Path) -> tuple[str, ...]:
-    return ("--law", str(bench / "law.toml"), "--control-rate", "500")
+    return ("--set", f"law={bench / 'law.toml'}", "--set", "control_rate_hz=500")
 
 
 @pytest.mark.parametrize("estimator", ["iv", "didim"])
@@ -88,8 +88,10 @@ def test_a_law_without_what_it_was_to_follow_is_refused(bench: Path) -> None:
 
 
 def test_a_streamed_log_gives_the_same(bench: Path) -> None:
-    options = ("--estimator", "iv", *told(bench), "--cutoff", "20", "--json")
-    whole, pieces = (json.loads(identify(bench, *options, extra).stdout) for extra in ("--no-stream", "--stream"))
+    options = ("--estimator", "iv", *told(bench), "--set", "cutoff_hz=20", "--json")
+    whole, pieces = (
+        json.loads(identify(bench, *options, "--set", f"stream={word}").stdout) for word in ("false", "true")
+    )
     for one, other in zip(whole["base_parameters"], pieces["base_parameters"], strict=True):
         assert abs(one["value"] - other["value"]) < 1e-3 * one["std"]
 
@@ -97,7 +99,7 @@ def test_a_streamed_log_gives_the_same(bench: Path) -> None:
 @pytest.mark.parametrize("estimator", ["tls", "ml", "clie"])
 def test_the_others_come_to_an_end(bench: Path, estimator: str) -> None:
     law = told(bench) if estimator == "clie" else ()
-    result = identify(bench, "--estimator", estimator, *law, "--no-select", "--hold-out", "30%")
+    result = identify(bench, "--estimator", estimator, *law, "--set", "selection=false", "--hold-out", "30%")
     assert result.exit_code == 0, result.output
     assert "passed" in result.output
 
@@ -105,27 +107,27 @@ def test_the_others_come_to_an_end(bench: Path, estimator: str) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--estimator", "iv", "--law", "other.toml"), "has 3 moving joints"),
-        (("--estimator", "iv", "--law", "none.toml"), "there is no such file"),
-        (("--estimator", "iv", "--band", "5"), "without --band"),
-        (("--estimator", "iv", "--spring", "joint1"), "no springs"),
-        (("--estimator", "iv", "--control-rate", "250"), "no multiple of the log's 100 Hz"),
-        (("--estimator", "clie", "--stream"), "whole log in memory"),
+        (("--estimator", "iv", "--set", "law=other.toml"), "has 3 moving joints"),
+        (("--estimator", "iv", "--set", "law=none.toml"), "none.toml"),
+        (("--estimator", "iv", "--set", "band_hz=5"), "without band_hz"),
+        (("--estimator", "iv", "--set", "springs=joint1"), "no springs"),
+        (("--estimator", "iv", "--set", "control_rate_hz=250"), "no multiple of the log's 100 Hz"),
+        (("--estimator", "clie", "--set", "stream=true"), "whole log in memory"),
         (("--estimator", "cloe"), "learns the size of the torques from the control law alone"),
         (("--estimator", "kalman"), "is not one of"),
     ],
 )
 def test_what_does_not_go_together_is_refused(bench: Path, options: tuple[str, ...], reason: str) -> None:
-    words = [str(bench / word) if word.endswith(".toml") else word for word in options]
+    words = [word.replace("law=", f"law={bench}/") for word in options]
     result = identify(bench, *words)
     assert result.exit_code in (2, 3), result.output
     assert reason in result.output
 
 
 def test_an_unneeded_law_is_said(bench: Path) -> None:
-    result = identify(bench, "--estimator", "wls", "--no-select", *told(bench))
+    result = identify(bench, "--estimator", "wls", "--set", "selection=false", *told(bench))
     assert result.exit_code == 0
-    assert "--law has no effect: --estimator wls simulates no control loop" in result.output
+    assert "law has no effect: the estimator simulates no control loop" in result.output
 
 
 def test_a_hole_in_the_commanded_motion_is_not_splined_over(bench: Path, tmp_path: Path) -> None:
@@ -141,6 +143,8 @@ def test_a_hole_in_the_commanded_motion_is_not_splined_over(bench: Path, tmp_pat
 
 
 def test_an_absurd_control_rate_is_refused_at_once(bench: Path) -> None:
-    result = identify(bench, "--estimator", "didim", "--law", str(bench / "law.toml"), "--control-rate", "1e7")
+    result = identify(
+        bench, "--estimator", "didim", "--set", f"law={bench / 'law.toml'}", "--set", "control_rate_hz=1e7"
+    )
     assert result.exit_code != 0
     assert "no law of a whole arm is that fast" in result.output

@@ -15,13 +15,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
-from dynid.cli.experiment_file import load_experiment, save_experiment
 from dynid.errors import DataError
 from dynid.export.result_file import read_result
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.zoo import cylindrical
+from dynid.runs.experiment_file import load_experiment, save_experiment
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
@@ -72,13 +72,15 @@ def test_a_run_folder_says_how_it_was_made(bench: Path) -> None:
     facts = json.loads((bench / "res" / "run.json").read_text())
     assert facts["finished"]
     assert facts["options"]["estimator"] == "feasible"
-    assert facts["options"]["limit"] == 15.0
+    assert facts["options"]["limit_percent"] == 15.0
     assert {Path(entry["path"]).name for entry in facts["inputs"]} == {"arm.urdf", "run1.csv", "run2.csv", "map.toml"}
     for entry in facts["inputs"]:
         assert entry["sha256"] == hashlib.sha256(Path(entry["path"]).read_bytes()).hexdigest()
     for name, digest in facts["outputs"].items():
         assert digest == hashlib.sha256((bench / "res" / name).read_bytes()).hexdigest()
-    assert {"result.json", "report.html", "report.md", "report.json", "summary.txt"} <= set(facts["outputs"])
+    assert {"result.json", "report.html", "report.md", "report.json", "summary.txt", "recipe.toml"} <= set(
+        facts["outputs"]
+    )
     assert "numpy" in facts["versions"]
     assert "finished, exit code 0" in (bench / "res" / "log.txt").read_text()
     assert not (bench / "res" / "cache").exists()
@@ -161,24 +163,24 @@ def test_a_rerun_gives_the_same_result_and_sees_changed_inputs(bench: Path, tmp_
 
 def test_an_interrupted_run_goes_on_where_it_stopped(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import dynid.links.identify as links
-    import dynid.logs.reading as reading
+    import dynid.links.log_reader as reading
 
-    read, solve, seen = reading.read_recording, links.identify, []
+    read, solve, seen = reading.read_recording, links.identify_experiments, []
 
     def interrupt(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(reading, "read_recording", lambda path, *a, **o: (seen.append(path), read(path, *a, **o))[1])
-    monkeypatch.setattr(links, "identify", interrupt)
+    monkeypatch.setattr(links, "identify_experiments", interrupt)
     assert identify(bench, "broken").exit_code == 130
     assert len(seen) == 2
     assert len(list((bench / "broken" / "cache").iterdir())) == 2
     assert not json.loads((bench / "broken" / "run.json").read_text())["finished"]
     assert "stopped: KeyboardInterrupt" in (bench / "broken" / "log.txt").read_text()
-    monkeypatch.setattr(links, "identify", solve)
+    monkeypatch.setattr(links, "identify_experiments", solve)
     result = identify(bench, "broken")
     assert result.exit_code == 0, result.output
-    assert "going on with the interrupted run" in result.stderr
+    assert "continues" in result.stderr
     assert len(seen) == 2  # nothing was read again
     values = [read_result(bench / name).standard for name in ("res", "broken")]
     assert np.allclose(*values, rtol=1e-6, atol=1e-9)

@@ -170,30 +170,32 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "unknown column": (identify("run1.csv", chart="odd_column"), 3, "Columns like it: q3"),
     "unknown section": (identify("run1.csv", chart="odd_key"), 3, "efort"),
     "wrong joint names": (identify("run1.csv", chart="odd_joints"), 3, "List the log's names"),
-    "unknown profile": (["identify", "arm.urdf", "run1.csv", "--profile", "x", "--out", "new"], 3, "libfranka"),
+    "unknown ready map": (["identify", "arm.urdf", "run1.csv", "--map", "x", "--out", "new"], 3, "libfranka"),
     # options
     "unknown verb": (["identfy"], 2, "Did you mean 'identify'?"),
     "no arguments": (["identify"], 2, "Missing argument"),
     "unknown option": (identify("run1.csv", "--estimater", "wls"), 2, "--estimator"),
     "unknown estimator": (identify("run1.csv", "--estimator", "lsq"), 2, "'wls'"),
-    "no number": (identify("run1.csv", "--limit", "much"), 2, "much"),
-    "negative cutoff": (identify("run1.csv", "--cutoff", "-1"), 2, "--cutoff"),
-    "cutoff beyond half the rate": (identify("run1.csv", "--cutoff", "500"), 2, "half the sampling rate"),
-    "cutoff that is no number": (identify("run1.csv", "--cutoff", "nan"), 2, "not a finite number"),
-    "limit that is no number": (identify("run1.csv", "--limit", "nan"), 2, "not a finite number"),
-    "limit without end": (identify("run1.csv", "--limit", "inf"), 2, "not a finite number"),
-    "delay that is no number": (identify("run1.csv", "--delay", "nan"), 2, "not a finite number"),
-    "delay in words": (identify("run1.csv", "--delay", "some"), 2, "Give seconds, such as 0.012, or auto"),
+    "no number": (identify("run1.csv", "--set", "limit_percent=much"), 2, "much"),
+    "negative cutoff": (identify("run1.csv", "--set", "cutoff_hz=-1"), 2, "cutoff_hz"),
+    "cutoff beyond half the rate": (identify("run1.csv", "--set", "cutoff_hz=500"), 2, "half the sampling rate"),
+    "cutoff that is no number": (identify("run1.csv", "--set", "cutoff_hz=nan"), 2, "a finite number"),
+    "limit that is no number": (identify("run1.csv", "--set", "limit_percent=nan"), 2, "a finite number"),
+    "limit without end": (identify("run1.csv", "--set", "limit_percent=inf"), 2, "a finite number"),
+    "delay that is no number": (identify("run1.csv", "--set", "delay_s=nan"), 2, "a finite number"),
+    "delay in words": (identify("run1.csv", "--set", "delay_s=some"), 2, "a finite number or \"auto\""),
     "search without end": (["excite", "arm.urdf", "--time-limit", "nan", "--out", "new"], 2, "not a finite number"),
     "share that is no number": (["excite", "arm.urdf", "--scale", "nan", "--out", "new"], 2, "not a finite number"),
     "hold nowhere": (["base", "arm.urdf", "--hold", "joint1=nan"], 2, "--hold JOINT=0.02"),
-    "noise that is no number": (["compare", "arm.urdf", "--noise", "nan"], 2, "--noise"),
-    "map and profile": (identify("run1.csv", "--profile", "libfranka"), 2, "not both"),
+    "noise that is no number": (["compare", "arm.urdf", "--noise", "nan"], 2, "noise"),
+    "setting without a value": (identify("run1.csv", "--set", "band_hz"), 2, "cutoff_hz=10"),
+    "unknown setting": (identify("run1.csv", "--set", "bandhz=3"), 2, "Did you mean band_hz?"),
+    "missing recipe": (identify("run1.csv", "--recipe", "none.toml"), 3, "there is no such file"),
     "a log twice": (identify("run1.csv", "run1.csv"), 2, "run1.csv is given twice"),
     "a copy of a log": (identify("run1.csv", "copy.csv"), 2, "copy.csv has the same content as run1.csv"),
     "a proof twice": (["validate", "res", "run2.csv", "run2.csv", *VALIDATE], 2, "run2.csv is given twice"),
-    "own proof": (identify("run1.csv", "--validate", "run1.csv"), 2, "Keep one run aside"),
-    "sign without sensor": (["load", "arm.urdf", "run1.csv", *VALIDATE, "--sign", "-1"], 2, "--sensor"),
+    "own proof": (identify("run1.csv", "--validate", "run1.csv"), 2, "Hold out another run"),
+    "sign without sensor": (["load", "arm.urdf", "run1.csv", *VALIDATE, "--set", "sign=-1"], 2, "--sensor"),
     "sensor and unloaded": (
         ["load", "arm.urdf", "run1.csv", *VALIDATE, "--sensor", "link3", "--unloaded", "run2.csv"], 2, "--unloaded"
     ),
@@ -332,11 +334,11 @@ def test_late_torques_are_moved_back(desk: Path) -> None:
     values = {}
     with inside(desk):
         said = CliRunner().invoke(main, ["check", "late.csv", "--map", "map.toml", "--robot", "arm.urdf"]).output
-        assert "--delay 0.0" in said
+        assert "delay_s=0.0" in said
         for delay in ("0", "0.02", "auto"):
             checked = ["check", "late.csv", "--map", "map.toml", "--robot", "arm.urdf", "--delay", delay]
             assert ("delayed by" in CliRunner().invoke(main, checked).output) == (delay == "0")
-            made = CliRunner().invoke(main, identify("late.csv", "--delay", delay, out=f"late{delay}"))
+            made = CliRunner().invoke(main, identify("late.csv", "--set", f"delay_s={delay}", out=f"late{delay}"))
             assert made.exit_code == 0, made.output
             found = json.loads((desk / f"late{delay}" / "result.json").read_text())
             values[delay] = found["training_error_percent"]["all"]

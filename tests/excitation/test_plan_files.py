@@ -27,8 +27,8 @@ from dynid.robot.model import Robot
 from dynid.robot.zoo import cylindrical, ur10
 
 QUICK = SearchSettings(starts=1, iterations=5, outer=3)
-ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--harmonics", "2", "--rate", "50", "--time-limit", "1",
-             "--velocity", "2"]  # fmt: skip
+ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--set", "harmonics=2", "--set", "rate_hz=50",
+             "--time-limit", "1", "--set", "velocity=2"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -142,12 +142,12 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dynid.excitation.plan_files.write_plan", stop)
+        patch.setattr("dynid.runs.plan_run.write_plan", stop)
         assert CliRunner().invoke(main, [*ARGUMENTS, "--out", str(out)]).exit_code == 130
     before = json.loads((out / "cache" / "best.json").read_text())["coefficients"]
     result = CliRunner().invoke(main, [*ARGUMENTS, "--out", str(out)])
     assert result.exit_code == 0, result.output
-    assert "going on" in result.output
+    assert "continues" in result.output
     contents = json.loads((out / "plan.json").read_text())
     starts = {row[0] for row in contents["history"]["rows"]}
     assert len(starts) == 3  # two random ones and the motion found before
@@ -155,7 +155,9 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not (out / "cache").exists()
     assert not (out / "trajectory.script").exists()  # three joints
     assert "How it moves" in (out / "report.html").read_text()
-    further = CliRunner().invoke(main, [*ARGUMENTS, "--from", str(out / "plan.json"), "--out", str(tmp_path / "next")])
+    further = CliRunner().invoke(
+        main, [*ARGUMENTS, "--set", f"start_from={out / 'plan.json'}", "--out", str(tmp_path / "next")]
+    )
     assert further.exit_code == 0, further.output
     rows = json.loads((tmp_path / "next" / "plan.json").read_text())["history"]["rows"]
     assert rows[0][2] == pytest.approx(contents["value"], rel=0.05)
@@ -165,5 +167,5 @@ def test_a_robot_without_limits_gets_no_motion_of_any_speed(tmp_path: Path) -> N
     bare = CliRunner().invoke(main, ["excite", "gautier_khalil_3r", "--time-limit", "1", "--out", str(tmp_path / "p")])
     assert bare.exit_code == 2
     assert "no velocity limit" in bare.output
-    assert "--velocity" in bare.output
+    assert "velocity=" in bare.output
     assert not (tmp_path / "p").exists()

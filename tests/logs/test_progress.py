@@ -82,22 +82,21 @@ def test_a_callback_that_raises_ends_the_reading(tmp_path: Path) -> None:
 
 
 def test_the_command_line_shows_how_far_a_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynid.cli import logs
+    from dynid.cli import inspect_command
 
     shown: list[float] = []
 
     class Bar:
-        def __init__(self, what: str, total: float | None = None, unit: str = "") -> None:
-            self.total, self.unit = total, unit
+        def __init__(self, task: str) -> None:
+            self.task = task
 
         def __enter__(self):
-            assert self.unit == "MB"
-            return lambda done, note: shown.append(done / self.total)
+            return lambda share, note: shown.append(share)
 
         def __exit__(self, *error: object) -> None:
             return None
 
-    monkeypatch.setattr(logs, "progress", Bar)
+    monkeypatch.setattr(inspect_command, "progress", Bar)
     monkeypatch.setattr(decimals, "BLOCK_BYTES", 2**16)
     CSV.write(tmp_path / "log.csv", LOG)
     result = CliRunner().invoke(main, ["inspect", str(tmp_path / "log.csv")])
@@ -106,7 +105,7 @@ def test_the_command_line_shows_how_far_a_file_is(tmp_path: Path, monkeypatch: p
     assert shown == sorted(shown)
 
 
-@pytest.mark.parametrize("module", ["click", "dynid.cli.identify"])
+@pytest.mark.parametrize("module", ["click", "dynid.cli.identify_command"])
 def test_an_interrupt_while_the_command_line_loads_is_one_line(module: str) -> None:
     program = f"""
 import sys
@@ -121,19 +120,19 @@ runpy.run_module("dynid", run_name="__main__")
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 130
-    assert result.stderr.splitlines() == ["dynid: interrupted. Nothing was begun."]
+    assert result.stderr.splitlines() == ["dynid: interrupted. Nothing was started."]
 
 
 def test_check_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynid.cli import models
+    from dynid.cli import check_command
 
     shown: list[float] = []
 
     @contextlib.contextmanager
-    def bar(what: str, total: float | None = None, unit: str = ""):
-        yield lambda done, note: shown.append(done / total)
+    def bar(task: str):
+        yield lambda share, note: shown.append(share)
 
-    monkeypatch.setattr(models, "progress", bar)
+    monkeypatch.setattr(check_command, "progress", bar)
     monkeypatch.setattr(decimals, "BLOCK_BYTES", 2**16)
     CSV.write(tmp_path / "log.csv", LOG)
     (tmp_path / "map.toml").write_text(inspect_log(tmp_path / "log.csv").toml)

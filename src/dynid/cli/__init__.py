@@ -1,6 +1,6 @@
-"""The command line: one sub-command per verb. The only folder that prints or exits.
+"""The command line: one sub-command per verb, options only. The only folder that prints or exits.
 
-Exit codes are in `dynid.cli.group`. Heavy imports happen inside the verbs, so that ``dynid --help`` is instant.
+Exit codes are in `dynid.cli.group`. Heavy imports happen inside the commands, so that ``dynid --help`` is instant.
 """
 
 from __future__ import annotations
@@ -10,10 +10,22 @@ import sys
 try:
     import click
 
-    from dynid.cli import codegen, compare, excite, identify, loads, logs, models, results, tools
+    from dynid.cli import (
+        base_command,
+        check_command,
+        codegen_command,
+        compare_command,
+        excite_command,
+        identify_command,
+        inspect_command,
+        load_command,
+        run_commands,
+        tool_commands,
+        validate_command,
+    )
     from dynid.cli.group import EXIT_CODES, ErrorGroup
-except KeyboardInterrupt:  # before there is a command that could say so
-    sys.stderr.write("dynid: interrupted. Nothing was begun.\n")
+except KeyboardInterrupt:  # before a command could report it
+    sys.stderr.write("dynid: interrupted. Nothing was started.\n")
     sys.exit(130)
 
 __all__ = ["main"]
@@ -39,22 +51,22 @@ def main() -> None:
 
 
 for command in (
-    models.base,
-    models.check,
-    logs.inspect,
-    excite.excite,
-    identify.identify,
-    logs.validate,
-    loads.load,
-    codegen.codegen,
-    results.report,
-    results.rerun,
-    models.robots,
-    compare.compare,
-    tools.bench,
-    tools.demo,
-    tools.doctor,
-    tools.reproduce,
-    tools.completion,
+    base_command.base,
+    check_command.check,
+    inspect_command.inspect,
+    excite_command.excite,
+    identify_command.identify,
+    validate_command.validate,
+    load_command.load,
+    codegen_command.codegen,
+    run_commands.report,
+    run_commands.rerun,
+    base_command.robots,
+    compare_command.compare,
+    tool_commands.bench,
+    tool_commands.demo,
+    tool_commands.doctor,
+    tool_commands.reproduce,
+    tool_commands.completion,
 ):
     main.add_command(command)

@@ -1,10 +1,9 @@
-"""The top of the command line: every failure becomes one message and the right exit code, never a traceback."""
+"""The group of all commands: every failure becomes one message and an exit code, never a traceback."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import sys
@@ -16,25 +15,22 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from dynid import errors
-from dynid.cli.common import nearest
+from dynid.cli.options import nearest
 
 __all__ = ["EXIT_CODES", "ErrorGroup"]
 
 EXIT_CODES = """\b
 Exit codes:
-  0    good
+  0    success
   1    the verdict failed (held-out error, doubtful load, faulty log, rerun differs)
-  2    wrong usage
+  2    wrong use of options or settings
   3    bad robot description or data
   4    not identifiable from these data
   5    no answer found, or nothing could be written
-  70   a fault of dynid itself
+  70   an internal error of dynid
   130  interrupted"""
 
-INTERRUPTED = "interrupted. What was finished, if anything, is kept; the same command goes on from there."
-
-_HOLD = re.compile(r"read_\w+\(path, locked=\{'([^']*)': 0\.0\}\)")
-"""How a joint is held in Python; the command line has an option for it."""
+INTERRUPTED = "interrupted. What was finished, if anything, is kept; the same command continues from there."
 
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),
@@ -51,7 +47,7 @@ class ErrorGroup(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))  # narrow ones, too
+        extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))  # also narrow ones
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
         with _one_message(()):
@@ -69,23 +65,23 @@ class ErrorGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
-            _never_refuse(stream)
-        with _noted_interrupts() as interrupts, _one_message(interrupts):
+            _escape_letters(stream)
+        with _list_interrupts() as interrupts, _one_message(interrupts):
             try:
                 return super().invoke(ctx)
             finally:
                 sys.stdout.flush()  # so that a full disk or a closed pipe shows here
 
 
-def _never_refuse(stream: TextIO) -> None:
-    """Letters that a locale cannot show are written as escapes."""
+def _escape_letters(stream: TextIO) -> None:
+    """Write letters that a locale cannot show as escapes."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager
-def _noted_interrupts() -> Iterator[list[int]]:
-    """Interrupts so far: one that hits a library while it is loaded comes out as any odd error."""
+def _list_interrupts() -> Iterator[list[int]]:
+    """List the interrupts so far: one that hits a library while it is imported raises an error of any kind."""
     seen: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -108,9 +104,9 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
         yield
     except errors.DynidError as error:
         code = next(code for kind, code in _CODES if isinstance(error, kind))
-        _fail(_HOLD.sub(r"--hold \1", str(error).replace("pass force=True", "add --force")), code)
+        _fail(str(error), code)
     except BrokenPipeError:
-        _write_no_more()  # nobody reads on, and that is no fault
+        _write_no_more()  # nobody reads the output any more, which is no error
         sys.exit(0)
     except KeyboardInterrupt:
         _fail(INTERRUPTED, 130)
@@ -126,7 +122,7 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
             _fail(INTERRUPTED, 130)
         if os.environ.get("DYNID_TRACEBACK"):
             raise
-        _fail(f"a fault of dynid itself: {type(error).__name__}: {error}. Set DYNID_TRACEBACK=1 to see where.", 70)
+        _fail(f"an internal error of dynid: {type(error).__name__}: {error}. Set DYNID_TRACEBACK=1 to see where.", 70)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -213,10 +213,10 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
     likely = delay if delay.likely else other
     if delay.likely or (other.likely and other.matters):
         verb = "are" if delay.sure else "seem to be"
-        remedy = f"Process with effort_delay_s={likely.seconds:.6f}; on the command line --delay {likely.seconds:.6f}."
+        remedy = f"Process with effort_delay_s={likely.seconds:.6f}; in a recipe delay_s={likely.seconds:.6f}."
         if not delay.likely:
             doubt = f"Doubtful: {1e3 * delay.seconds:.4g} ms if dry friction follows reversals otherwise, as it may."
-            remedy = f"{doubt} Compare held-out errors with and without --delay {likely.seconds:.6f}."
+            remedy = f"{doubt} Compare held-out errors with and without delay_s={likely.seconds:.6f}."
         yield Finding(
             code="unsynchronised",
             severity="warning" if delay.clear else "note",

@@ -12,18 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.candidates import standard_candidates
+from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lifted_parameters
 from dynid.estimation.physical.prior import term_signs
+from dynid.estimation.registry import capabilities
 from dynid.estimation.rows import torque_of_terms
 from dynid.estimation.selection import ForwardSelection, Selection
+from dynid.estimation.stream_equations import stream_equations
+from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
-from dynid.links.log_reader import LogReader, Map
+from dynid.links.log_reader import Log, LogReader, Map, is_large
 from dynid.links.recipe import Recipe, add_terms
 from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
@@ -33,7 +37,15 @@ from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.terms.base import Reference, StateTerm, Term
 
-__all__ = ["Data", "Identification", "identify", "identify_experiments", "identify_equations", "prepare_robot"]
+__all__ = [
+    "Data",
+    "Identification",
+    "identify",
+    "identify_experiments",
+    "identify_equations",
+    "identify_logs",
+    "prepare_robot",
+]
 
 Floats = NDArray[np.float64]
 Data = Experiment | Recording | str | Path
@@ -291,14 +303,13 @@ def identify(
     method = estimator or make_estimator(chosen, model, logs, channel_map)
     if logs:
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map)
-        runs = reader.experiments(logs) if chosen.hold_out is None else reader.split(logs)[0]
-    elif chosen.hold_out is not None:
+        return identify_logs(reader, logs, method, base=base, terms=terms, threads=threads)[0]
+    if chosen.hold_out is not None:
         raise ArgumentError(
             "hold_out splits logs before they are processed, and these are processed",
             remedy="Give logs, or split the data with cross_validate.",
         )
-    else:
-        runs = [item for item in given if isinstance(item, Experiment)]
+    runs = [item for item in given if isinstance(item, Experiment)]
     return identify_experiments(model, runs, chosen, method, base=base, terms=terms, threads=threads)
 
 
@@ -312,6 +323,66 @@ def prepare_robot(robot: Robot, recipe: Recipe, channel_map: Map | None = None) 
     """
     model = add_terms(robot, recipe.terms)
     return with_coupled_motors(model, channel_map) if recipe.couplings and channel_map is not None else model
+
+
+def identify_logs(
+    reader: LogReader,
+    logs: Sequence[Log],
+    estimator: Estimator,
+    *,
+    held_out: Sequence[Log] = (),
+    base: BaseParameters | None = None,
+    terms: Sequence[Term] = (),
+    threads: int = 1,
+) -> tuple[Identification, list[Experiment]]:
+    """Identify a robot that has its terms from logs, in memory or piece by piece.
+
+    Args:
+        reader: Reads the logs by its recipe.
+        logs: The logs to identify from.
+        estimator: The estimator.
+        held_out: Logs that are read for the proof, where the recipe does not hold out parts of the first ones.
+        base: As for `identify`.
+        terms: As for `identify`.
+        threads: As for `identify`.
+
+    Returns:
+        The identification, and the held-out experiments.
+    """
+    recipe = reader.recipe
+    for name in ("law", "control_rate_hz"):
+        if getattr(recipe, name) is not None and not isinstance(estimator, InLoop):
+            _notice(reader, "unused-setting", f"{name} has no effect: the estimator simulates no control loop")
+    if recipe.stream is True or (recipe.stream == "auto" and any(is_large(log) for log in logs)):
+        _refuse_in_pieces(recipe, estimator, terms)
+        _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
+        proof = reader.experiments(held_out, judged=True)
+        return identify_equations(stream_equations(reader.robot, reader.streams(logs), base=base), estimator), proof
+    if recipe.hold_out is not None:
+        runs, proof = reader.split(logs)
+    else:
+        runs, proof = reader.experiments(logs), reader.experiments(held_out, judged=True)
+    if recipe.selection is not None and not estimator.accepts_terms:
+        _notice(reader, "no-selection", "terms are not selected: the estimator knows links and joint models only")
+    fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
+    return fit, proof
+
+
+def _notice(reader: LogReader, code: str, message: str) -> None:
+    reader.notice(Finding(code=code, severity="note", where="recipe", message=message))
+
+
+def _refuse_in_pieces(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> None:
+    """Refuse settings that need whole logs in memory."""
+    reasons = {"hold_out": recipe.hold_out, "band_hz": recipe.band_hz, "springs": recipe.springs, "terms": terms}
+    wanted = [name for name, value in reasons.items() if value]
+    kind = type(estimator.estimator) if isinstance(estimator, InLoop) else type(estimator)
+    wanted += [] if capabilities(kind).accepts_streams else [f"estimator {kind.name}"]
+    if wanted:
+        raise ArgumentError(
+            f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",
+            remedy="Leave it out, or set stream = false where the memory is large enough.",
+        )
 
 
 def identify_experiments(

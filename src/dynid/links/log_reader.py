@@ -6,6 +6,7 @@ judged differs from what is fitted: see `process_log`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,9 +17,9 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import file_digest, size_mb
-from dynid.findings import Finding
+from dynid.findings import Finding, QualityReport
 from dynid.gate.model_delay import resolve_delay
-from dynid.gate.quality import check_recording
+from dynid.gate.quality import check_and_process
 from dynid.gate.stream_check import StreamCheck
 from dynid.links.hold_out import mask_training, split_recording
 from dynid.links.recipe import Recipe
@@ -35,13 +36,14 @@ __all__ = [
     "Log",
     "LogReader",
     "Map",
+    "Notice",
     "Progress",
     "choose_processing",
     "is_large",
+    "log_finding",
     "process_log",
     "refuse_copies",
     "split_log",
-    "undo_delay",
 ]
 
 Log = str | Path | Recording
@@ -53,12 +55,23 @@ Progress = Callable[[float, str], None]
 Cache = Callable[[Sequence[str], Callable[[], Experiment]], Experiment]
 """Called with everything an experiment depends on and a function that makes it; returns the experiment."""
 
+Check = Callable[[Recording, Processing, Robot], tuple[QualityReport, Chain | None]]
+"""A gate, called with a recording, its processing and the robot."""
+Notice = Callable[[Finding], None]
+"""Called with a finding that a person should see at once."""
+
 LARGE_MB = 2000.0
 """Size of a log from which on it is read piece by piece [MB] (convention: its arrays would take about 10 GB)."""
 OVERLAP_S = 5.0
 """Time that is filtered twice at the borders of pieces [s] (convention: longer than the memory of every filter)."""
 READ_SHARE, CHECK_SHARE = 0.3, 0.4
 """Shares of reading and of checking in the time that a log takes (convention, for progress bars only)."""
+
+
+def log_finding(finding: Finding) -> None:
+    """Give a finding to Python's logging, as a warning or as information."""
+    logger = logging.getLogger("dynid")
+    logger.log(logging.INFO if finding.severity == "note" else logging.WARNING, "%s", finding)
 
 
 def process_log(
@@ -138,15 +151,6 @@ def _missing_share(recording: Recording) -> float:
     return float(np.isnan(recording.effort).mean(axis=0).max())
 
 
-def undo_delay(recording: Recording, delay_s: float | Literal["auto"], robot: Robot | None) -> Recording:
-    """Move the torques back by their delay, as processing does it, so that the gate sees them in time."""
-    if delay_s == 0.0 or recording.effort is None or recording.isolated:
-        return recording
-    known = resolve_delay(recording, Processing(effort_delay_s=delay_s), robot)[0].delay_s
-    stamps = recording.time if recording.effort_time is None else recording.effort_time
-    return replace(recording, effort_time=stamps - known)
-
-
 def refuse_copies(logs: Sequence[Log], others: Sequence[Log] = (), *, why: str = "", remedy: str = "") -> None:
     """Refuse a log that is given twice: a copy adds no knowledge, but would make intervals smaller than they are.
 
@@ -181,10 +185,12 @@ class LogReader:
     channel_map: Map | None = None
     needs_torques: bool = True
     """Whether a log without joint torques is refused."""
+    check: Check = check_and_process
+    """The gate: checks a recording and processes it on the way."""
     cache: Cache | None = None
     """Where experiments of an interrupted run are kept."""
     progress: Progress | None = None
-    notice: Callable[[Finding], None] | None = None
+    notice: Notice = log_finding
     """Called with every warning of the gate."""
 
     def experiments(self, logs: Sequence[Log], *, judged: bool = False) -> list[Experiment]:
@@ -218,37 +224,51 @@ class LogReader:
         return [_Stream(self, log) for log in logs]
 
     def _read(self, log: Log, steps: _Steps, judged: bool) -> Experiment:
+        """Read, check and process one log."""
+        options = _processing(self.recipe)
+        options = _judging(options, self.recipe) if judged else options
         with locate_errors(log):
-            experiment = process_log(self.recording(log, steps), self.recipe, self.robot, judged=judged)
-        self._refuse_empty(log, experiment)
-        return experiment
+            recording = self._recording(log, steps)
+            options, delay = resolve_delay(recording, options, self.robot)
+            chain = self._pass(log, recording, options, steps)
+            run = process(recording, options) if chain is None else chain.experiment()
+        self._refuse_empty(log, run)
+        return replace(run, recipe=(delay, *run.recipe)) if delay else run
 
     def _read_parts(self, log: Log, steps: _Steps) -> tuple[Experiment, Experiment]:
+        """Read and check one log, and process its training part and its held-out part."""
         with locate_errors(log):
-            pair = split_log(self.recording(log, steps), self.recipe, self.robot)
+            recording = self._recording(log, steps)
+            options = Processing(effort_delay_s=self.recipe.delay_s)
+            self._pass(log, recording, resolve_delay(recording, options, self.robot)[0], steps)
+            pair = split_log(recording, self.recipe, self.robot)
         for part in pair:
             self._refuse_empty(log, part)
         return pair
 
-    def recording(self, log: Log, steps: _Steps) -> Recording:
-        """Read a log and pass it through the gate."""
-        name = _name(log)
+    def _recording(self, log: Log, steps: _Steps) -> Recording:
+        """Read a log."""
         recording = log if isinstance(log, Recording) else read_recording(
             log, self.robot, channel_map=self.channel_map,
-            progress=lambda share, _: steps.tell(log, READ_SHARE * share, f"reading {name}"),
+            progress=lambda share, _: steps.report(log, READ_SHARE * share, "reading"),
         )  # fmt: skip
         if self.needs_torques and recording.effort is None:
             remedy = "Name their columns under [effort] in the channel map, or those of currents under [current]."
             raise DataError("no joint torques are mapped", remedy=remedy)
-        if self.recipe.gate:
-            steps.tell(log, READ_SHARE, f"checking {name}")
-            late = undo_delay(recording, self.recipe.delay_s, self.robot)
-            self.pass_gate(log, check_recording(late, self.robot).findings)
-        steps.tell(log, READ_SHARE + CHECK_SHARE, f"processing {name}")
+        steps.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
         return recording
 
+    def _pass(self, log: Log, recording: Recording, options: Processing, steps: _Steps) -> Chain | None:
+        """Pass a log through the gate, which processes it on the way; None where nothing is processed yet."""
+        if not self.recipe.gate:
+            return None
+        quality, chain = self.check(recording, options, self.robot)
+        self.pass_gate(log, quality.findings)
+        steps.report(log, READ_SHARE + CHECK_SHARE, "processing")
+        return chain
+
     def pass_gate(self, log: Log, findings: Sequence[Finding]) -> None:
-        """Refuse a log with errors among its findings; report the warnings."""
+        """Refuse a log with errors among its findings; report its warnings."""
         wrong = [finding for finding in findings if finding.severity == "error"]
         if wrong:
             first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
@@ -258,7 +278,7 @@ class LogReader:
             )
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
         for finding in findings:
-            if finding.severity == "warning" and self.notice is not None:
+            if finding.severity == "warning":
                 self.notice(replace(finding, where=f"{_name(log)}: {finding.where}"))
 
     def _refuse_empty(self, log: Log, run: Experiment) -> None:
@@ -310,11 +330,11 @@ class _Steps:
         self._parts = {id(log): (a / total, b / total) for log, a, b in zip(logs, starts, sizes, strict=False)}
         self._progress = progress
 
-    def tell(self, log: Log, share: float, note: str) -> None:
-        """Report a share of one log as a share of all."""
+    def report(self, log: Log, share: float, step: str) -> None:
+        """Report the finished share of one log as a share of all."""
         if self._progress is not None:
             start, part = self._parts[id(log)]
-            self._progress(float(start + part * share), note)
+            self._progress(float(start + part * share), f"{step} {_name(log)}")
 
 
 def is_large(log: Log) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
@@ -45,6 +45,8 @@ LONGEST_DELAY_S = 10.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe(TomlSettings):
     """All settings from logs to an identification and its proof."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ("law",)
 
     terms: tuple[str, ...] = USUAL_TERMS
     """Terms that every joint without them gets: "rotor-inertia", "viscous", "coulomb", "offset"."""

@@ -221,8 +221,7 @@ class Chain:
         if not long:
             raise DataError(
                 f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
-                remedy="Raise the cutoff (cutoff_hz, --cutoff), trim less (trim_s, --trim), or allow longer gaps "
-                "(Cleaning.max_gap_s, --max-gap).",
+                remedy="Raise the cutoff (cutoff_hz), trim less (trim_s), or allow longer gaps (max_gap_s).",
             )
         pieces = tuple(_Piece(s, *resolved.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(

@@ -39,7 +39,7 @@ def frame_hint(study: LoadStudy, flange: str | None) -> str:
         return f"The values are in the frame of '{flange}'."
     return (
         f"The values are in the frame of '{study.load.frame}', which is assumed to be the controller's flange. If the "
-        "flange is another link, name it with --flange: a wrong frame shifts the centre of mass."
+        "flange is another link, name it with --set flange=LINK: a wrong frame shifts the centre of mass."
     )
 
 

@@ -115,7 +115,7 @@ def test_names_and_conditions_are_checked() -> None:
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    words = ["compare", "gautier_khalil_3r", "--runs", "1", "--duration", "4", "--methods", "ols,wls+f"]
+    words = ["compare", "gautier_khalil_3r", "--runs", "1", "--set", "duration_s=4", "--methods", "ols,wls+f"]
     result = CliRunner().invoke(main, [*words, "--noise", "1e-4,1e-3", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert "wls+f" in result.output

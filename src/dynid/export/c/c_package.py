@@ -103,7 +103,7 @@ class CPackage:
             raise ExportError(
                 f"the folder already contains {there[0]}",
                 path=target,
-                remedy="Choose another folder, or pass force=True.",
+                remedy="Choose another folder, or overwrite it (--force, force=True).",
             )
         try:
             target.mkdir(parents=True, exist_ok=True)

@@ -167,7 +167,7 @@ def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float])
 
 def _kind(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> JointKind:
     kind = document.required(element, "type")
-    remedy = f"Hold the joint: read_urdf(path, locked={{{element.name!r}: 0.0}})."
+    remedy = f"Hold the joint: --hold {element.name}, or read_urdf(path, locked={{{element.name!r}: 0.0}})."
     if kind in ("floating", "planar"):
         if locked.get(element.name) != 0.0:
             raise document.error(element, f"{kind} joints are not supported", remedy)

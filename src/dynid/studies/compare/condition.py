@@ -15,11 +15,11 @@ __all__ = ["Condition", "conditions"]
 
 _BOUNDS = {
     "position_std": ("--noise", 0.0, True),
-    "torque_std": ("--torque-noise", 0.0, True),
+    "torque_std": ("torque_noise", 0.0, True),
     "rate_hz": ("--rate", 0.0, False),
-    "quantisation": ("--quantisation", 0.0, True),
+    "quantisation": ("quantisation", 0.0, True),
     "gain_error": ("--gains", -1.0, False),
-    "start_error": ("--start", 0.0, True),
+    "start_error": ("start", 0.0, True),
 }
 """For each field: its option on the command line, its lower bound, and whether the bound itself is allowed."""
 

@@ -124,7 +124,7 @@ def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
     except EstimationError as error:
         raise EstimationError(
             f"under {condition.label}: {error.reason}",
-            remedy="Lower --amplitude or --noise: even the true robot cannot follow such a motion.",
+            remedy="Lower amplitude or --noise: even the true robot cannot follow such a motion.",
         ) from error
     torque_std = condition.torque_std * np.sqrt(np.mean(sim.torque**2, axis=0))
     measured = sim.q + noise[::every][: len(sim.q)]
@@ -170,7 +170,7 @@ def check_length(setting: Setting, condition: Condition) -> None:
     if instants > MOST_INSTANTS:
         raise ArgumentError(
             f"{setting.duration_s:g} s at {condition.rate_hz:g} Hz are {instants:.3g} control instants",
-            remedy=f"Lower --rate or --duration: at most {MOST_INSTANTS} in a log.",
+            remedy=f"Lower --rate or duration_s: at most {MOST_INSTANTS} in a log.",
         )
 
 
@@ -200,7 +200,7 @@ def _process_log(robot: Robot, recording: Recording, loop: Loop) -> tuple[Experi
         smooth = process(recording, rest=None)
         rough = process(recording, cutoff_hz=None, rest=None)
     except DataError as error:
-        raise DataError(error.reason, place=recording.source, remedy="Raise --duration or --rate.") from error
+        raise DataError(error.reason, place=recording.source, remedy="Raise duration_s or --rate.") from error
     places = np.searchsorted(rough.time, smooth.time - 0.25 / rough.rate_hz)
     counts = smooth.valid & _away_from_rest(robot, smooth.dq)
     valid = np.zeros_like(rough.valid)

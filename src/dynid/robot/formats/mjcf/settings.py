@@ -289,7 +289,7 @@ def _check_equality(document: XmlDocument, constraint: Element, locked: Mapping[
         remedy = "Cut the loop: remove the constraint; dynid handles serial chains and trees."
         raise document.error(constraint, f"the equality constraint <{constraint.tag[:60]}> is not supported", remedy)
     if first not in locked and constraint.attributes.get("joint2") not in locked:
-        remedy = f"Hold the joint: read_mjcf(path, locked={{{first!r}: 0.0}})."
+        remedy = f"Hold the joint: --hold {first}, or read_mjcf(path, locked={{{first!r}: 0.0}})."
         raise document.error(constraint, f"joint '{first[:60]}' is bound by an equality constraint", remedy)
 
 

@@ -1,4 +1,4 @@
-"""Verbs about dynid itself: demo, doctor, bench, reproduce, completion."""
+"""Commands about dynid itself: demo, doctor, bench, reproduce, completion."""
 
 from __future__ import annotations
 
@@ -8,24 +8,30 @@ from pathlib import Path
 
 import click
 
-from dynid.cli.common import FORCE, JSON, print_json, verb
-from dynid.cli.progress import progress
-from dynid.cli.run_folder import claim_folder
+from dynid.cli.options import FORCE, JSON, command
+from dynid.cli.screen import print_json, progress
 
 __all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
 
 
-@verb("dynid demo", "dynid demo --seed 3 --out out/third")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("out/demo"), show_default=True, help="Folder.")
-@click.option("--seed", default=0, show_default=True, help="Of everything random.")
+@command("dynid demo", "dynid demo --seed 3 --out out/third")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("out/demo"),
+    show_default=True,
+    help="Folder for the results.",
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of all random numbers.")
 @FORCE
 @JSON
 def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
-    """Run the whole job on a built-in arm with planted truth; exit code 1 if the result does not prove itself."""
+    """Run the whole job on a built-in arm of known parameters; exit code 1 if the result fails its proof."""
     from dynid.export.result_file import result_json
+    from dynid.runs.run_folder import claim_folder
     from dynid.studies.demo import run_demo
 
-    claim_folder(out, force=force)
+    claim_folder(out, "demo", force=force or _is_default("out"))
     result = run_demo(out, lambda line: click.echo(f"- {line}", err=as_json), seed=seed)
     if as_json:
         print_json({**result_json(result.fit, result.check), "seconds": result.seconds, "report": str(result.report)})
@@ -35,10 +41,10 @@ def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
     sys.exit(0 if result.passed else 1)
 
 
-@verb("dynid doctor --json")
+@command("dynid doctor --json")
 @JSON
 def doctor(as_json: bool) -> None:
-    """Say what this installation has: versions, compilers, optional packages."""
+    """Show what this installation has: versions, compilers, optional packages."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -67,27 +73,33 @@ def doctor(as_json: bool) -> None:
     click.echo(f"C compiler: {compiler or 'none found (only needed to verify generated code)'}")
 
 
-@verb("dynid bench", "dynid bench --out bench.json")
+@command("dynid bench", "dynid bench --out bench.json")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the rows as JSON to a file.")
 @JSON
 def bench(out: Path | None, as_json: bool) -> None:
-    """Print our speed beside the peers' that are installed, as ratios measured in one run."""
+    """Print the speed of dynid beside that of installed peers, as ratios measured in one run."""
     import subprocess
     import tempfile
 
-    # a process of its own: the number of threads of numerical libraries is fixed when they are loaded
+    # in its own process: the number of threads of numerical libraries is fixed when they are loaded
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "bench.json" if out is None else out
-        command = [sys.executable, "-m", "dynid.studies.benchmark", "--json", str(rows)]
-        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL if as_json else None)
+        words = [sys.executable, "-m", "dynid.studies.benchmark", "--json", str(rows)]
+        done = subprocess.run(words, check=False, stdout=subprocess.DEVNULL if as_json else None)
         if as_json and done.returncode == 0:
             click.echo(rows.read_text(encoding="utf-8"))
     sys.exit(done.returncode)
 
 
-@verb("dynid reproduce gautier1990 --out papers", "dynid reproduce all --quick")
+@command("dynid reproduce gautier1990 --out papers", "dynid reproduce all --quick")
 @click.argument("paper", default="all")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("out/papers"), show_default=True, help="Folder.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("out/papers"),
+    show_default=True,
+    help="Folder for the results.",
+)
 @click.option("--quick", is_flag=True, help="Fewer random draws, for a first look.")
 @FORCE
 @JSON
@@ -98,13 +110,14 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
 
+    from dynid.runs.run_folder import claim_folder
     from dynid.studies.papers.all_papers import REPRODUCTIONS
     from dynid.studies.papers.all_papers import reproduce as regenerate
 
     if paper in (*REPRODUCTIONS, "all"):  # another name is refused below, with those that exist
-        claim_folder(out, force=force, what=paper)
+        claim_folder(out, f"reproduce {paper}", force=force or _is_default("out"))
 
-    with progress("reproducing", 1.0) as advance:
+    with progress("reproducing") as advance:
         result = regenerate(paper, out, lambda done, total, title: advance(done / total, title), quick=quick)
     if as_json:
         print_json({"summary": result.summary().splitlines(), "folder": str(out)})
@@ -113,14 +126,14 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
     click.echo(f"written: {out}")
 
 
-@verb(
+@command(
     "dynid completion bash >> ~/.bashrc",
     "dynid completion zsh >> ~/.zshrc",
     "dynid completion fish > ~/.config/fish/completions/dynid.fish",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script that completes verbs, options, files and built-in robots in a shell."""
+    """Print a script that completes commands, options, files and built-in robots in a shell."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -128,3 +141,9 @@ def completion(shell: str) -> None:
     root = click.get_current_context().find_root().command
     scripted = kind(root, {}, "dynid", "_DYNID_COMPLETE")
     click.echo(scripted.source_template % scripted.source_vars())
+
+
+def _is_default(name: str) -> bool:
+    """Whether an option of the present command has its default value: then the folder is dynid's own."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.DEFAULT

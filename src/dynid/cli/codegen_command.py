@@ -1,4 +1,4 @@
-"""The verb codegen: from a run or a robot to C code."""
+"""dynid codegen: from a run or a robot to C code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynid import errors
-from dynid.cli.common import FORCE, HOLD, JSON, OUT, held_joints, load_robot, print_json, verb
+from dynid.cli.options import FORCE, HOLD, JSON, OUT, command, held_joints, read_robot
+from dynid.cli.screen import print_json
 
 if TYPE_CHECKING:
     from dynid.export.result_file import SavedResult
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["codegen"]
 
 
-@verb(
+@command(
     "dynid codegen result/ --out arm_dynamics",
     "dynid codegen arm.urdf --functions gravity,inverse_dynamics --out arm_dynamics",
     "dynid codegen ur10 --precision float --load --out ur10_dynamics",
@@ -29,18 +30,29 @@ __all__ = ["codegen"]
     "--functions",
     default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
     show_default=True,
-    help="Comma-separated; also forward_dynamics, energy, regressor.",
+    help="Functions to write, comma-separated; forward_dynamics, energy and regressor are others.",
 )
-@click.option("--precision", type=click.Choice(["double", "float"]), default="double", show_default=True)
+@click.option(
+    "--precision",
+    type=click.Choice(["double", "float"]),
+    default="double",
+    show_default=True,
+    help="Type of the numbers in the code.",
+)
 @click.option(
     "--parameters",
     type=click.Choice(["folded", "struct"]),
     default="folded",
     show_default=True,
-    help="Constants in the code, or a struct to change at run time.",
+    help="Parameters as constants in the code, or in a struct that can be changed at run time.",
 )
-@click.option("--load", is_flag=True, help="A load on the last link that can be changed at run time.")
-@click.option("--verify/--no-verify", default=True, help="Compile with the system's compiler and compare.")
+@click.option("--load", is_flag=True, help="Add a load on the last link that can be changed at run time.")
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Compile the code with the system's compiler, and compare it with the model.",
+)
 @FORCE
 @JSON
 def codegen(
@@ -92,7 +104,7 @@ def _source(name: str, hold: tuple[str, ...]) -> Robot | SavedResult:
     path = Path(name)
     folder = path.is_dir() and (name not in zoo.names() or (path / "result.json").exists())
     if not folder and path.suffix.lower() != ".json":
-        return load_robot(name, held_joints(hold))
+        return read_robot(name, held_joints(hold))
     if hold:
         raise errors.ArgumentError(
             "--hold is for robot files, and this is a result", remedy="Hold the joint in dynid identify."

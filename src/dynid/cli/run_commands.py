@@ -1,4 +1,4 @@
-"""Verbs about finished runs: report, rerun."""
+"""dynid report and dynid rerun: show a finished run again, compare two, repeat one."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from typing import Any
 import click
 
 from dynid import errors
-from dynid.cli.common import EXISTING, FORCE, JSON, make_folder, print_json, say_verdict, verb
-from dynid.cli.run_folder import REPORTS, read_run, sha256, versions
+from dynid.cli.options import EXISTING, FORCE, JSON, command
+from dynid.cli.screen import print_json, print_verdict
+from dynid.files import file_digest, make_folder
 
 __all__ = ["report", "rerun"]
 
 TOLERANCE = 1e-6
-"""Relative difference up to which two numbers count as the same."""
+"""Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
 INCIDENTAL = ("sha256", "source", "seconds", "extras")
-"""What differs between equal runs: where files are, and the residuals of solvers."""
+"""Keys of results that differ between equal runs: paths, times, and residuals of solvers."""
 
 
-@verb("dynid report result/", "dynid report monday/ tuesday/ --out compared")
+@command("dynid report result/", "dynid report monday/ tuesday/ --out compared")
 @click.argument("folders", nargs=-1, required=True, type=EXISTING)
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the page; the run's own by default.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report; the run's own by default.")
 @FORCE
 @JSON
 def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: bool) -> None:
-    """Make the report of a run again, or compare two runs of dynid identify on one page.
+    """Write the report of a run again, or compare two runs of dynid identify on one page.
 
-    Writes report.html, report.md and report.json; those of the run's own folder are made anew.
+    Writes report.html, report.md and report.json; those in the run's own folder are overwritten.
     """
     from dynid.report.page import Page
+    from dynid.runs.run_folder import REPORTS, read_run
 
     if len(folders) > 2:
         raise errors.ArgumentError(f"{len(folders)} runs cannot share a page", remedy="Give one run, or two.")
@@ -62,6 +64,7 @@ def _compared(first: Path, second: Path) -> Any:
     from dynid.export.result_file import read_result
     from dynid.report.page import Page
     from dynid.report.run_comparison import Side, comparison_page
+    from dynid.runs.run_folder import read_run
 
     sides = []
     for folder in (first, second):
@@ -73,24 +76,28 @@ def _compared(first: Path, second: Path) -> Any:
     return comparison_page(sides[0], sides[1])
 
 
-@verb("dynid rerun result/", "dynid rerun result/ --out again")
+@command("dynid rerun result/", "dynid rerun result/ --out again")
 @click.argument("folder", type=EXISTING)
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder for the new run; compared and forgotten otherwise."
+    "--out", type=click.Path(path_type=Path), help="Folder for the new run; without it the new run is not kept."
 )
 @FORCE
 @JSON
 def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
-    """Make a run again from its folder, and say whether inputs, versions and result are the same.
+    """Repeat a run from its folder, and compare inputs, versions and result.
 
-    Exit code 0 when the result is the same, 1 when it differs.
+    Exit code 0 if the result is the same, 1 if it differs.
     """
     import tempfile
 
+    from dynid.runs.run_folder import read_run, versions
+
     facts = read_run(Path(folder))
     if not facts["finished"]:
-        remedy = f"Give its own command again, it goes on where it stopped: {facts['command']} --out {folder}"
+        remedy = f"Give its own command again, which continues where it stopped: {facts['command']}"
         raise errors.DataError("the run was interrupted and has no result to compare with", path=folder, remedy=remedy)
+    if facts["arguments"] is None:
+        raise errors.DataError("the run was made by Python, not by a command", path=folder, remedy="Run it in Python.")
     changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
     now = versions()
     moved = [f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old]
@@ -121,7 +128,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
 def _digest(path: str) -> str:
     if not Path(path).exists():
         raise errors.LogReadError("an input of the run is gone", path=path, remedy="Put it back there.")
-    return sha256(Path(path))
+    return file_digest(path)
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -156,9 +163,9 @@ def _tell(found: dict[str, Any], out: Path | None) -> None:
     click.echo(f"inputs: {'changed since: ' + ', '.join(inputs) if inputs else 'unchanged'}")
     click.echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")
     if found["same"]:
-        say_verdict("result: the same", good=True)
+        print_verdict("result: the same", good=True)
     else:
-        say_verdict(f"result: differs in {found['differing_count']} places", good=False)
+        print_verdict(f"result: differs in {found['differing_count']} places", good=False)
         for entry in found["differing"][:5]:
             click.echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
     if out is not None:

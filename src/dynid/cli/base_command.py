@@ -1,0 +1,68 @@
+"""dynid base and dynid robots: which parameters can be known, and the built-in robots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dynid import errors
+from dynid.cli.options import JSON, command, robot_argument
+from dynid.cli.screen import print_json
+
+if TYPE_CHECKING:
+    from dynid.robot.model import Robot
+
+__all__ = ["base", "robots"]
+
+
+@command("dynid robots --json")
+@JSON
+def robots(as_json: bool) -> None:
+    """List the built-in robots."""
+    from dynid.robot import zoo
+
+    if as_json:
+        print_json(list(zoo.names()))
+        return
+    for name in zoo.names():
+        click.echo(f"{name:22s} {zoo.get(name)!r}")
+
+
+@command("dynid base puma560 --format markdown", "dynid base arm.urdf --joint-models --json")
+@robot_argument
+@click.option("--method", type=click.Choice(["auto", "closed-form", "minimal-combinations", "numeric", "structural"]),
+              default="auto", show_default=True, help="Method that finds the base parameters.")  # fmt: skip
+@click.option("--format", "style", type=click.Choice(["text", "markdown", "latex", "json"]), default="text",
+              show_default=True, help="Format of the output.")  # fmt: skip
+@JSON
+@click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
+@click.option("--static", is_flag=True, help="The robot only stands still, in any pose.")
+@click.option("--joint-models", is_flag=True,
+              help="Add rotor inertia, viscous and dry friction and offset to every joint.")  # fmt: skip
+@click.option("--counts", is_flag=True, help="Print the operation count of inverse dynamics, too.")
+def base(
+    robot: Robot,
+    method: str,
+    style: str,
+    as_json: bool,
+    locked: tuple[str, ...],
+    static: bool,
+    joint_models: bool,
+    counts: bool,
+) -> None:
+    """Show which parameters can be known, and in which combinations."""
+    from dynid.links.recipe import add_terms
+    from dynid.parameters.base import base_parameters
+    from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table
+
+    style = "json" if as_json else style
+    if counts and style != "text":
+        raise errors.ArgumentError("--counts prints a text for people", remedy="Use it with --format text.")
+    model = add_terms(robot) if joint_models else robot
+    chosen: Any = None if method == "auto" else method
+    result = base_parameters(model, method=chosen, locked=locked, static=static)
+    render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
+    click.echo(render[style]())
+    if counts:
+        click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}\n\n{counts_table()}")

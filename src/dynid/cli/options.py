@@ -1,0 +1,294 @@
+"""Arguments and options that several commands share: robots, logs, channel maps, recipes, output folders."""
+
+from __future__ import annotations
+
+import functools
+import math
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from dynid import errors
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from dynid.robot.model import Robot
+    from dynid.runs.run_folder import Origin, RunRequest
+    from dynid.settings import TomlSettings
+
+__all__ = [
+    "CHECK",
+    "DELAY",
+    "EXISTING",
+    "FORCE",
+    "HOLD",
+    "JSON",
+    "MAP",
+    "OUT",
+    "POSITIVE",
+    "FiniteRange",
+    "command",
+    "held_joints",
+    "is_robot",
+    "logs_argument",
+    "nearest",
+    "read_recipe",
+    "read_robot",
+    "recipe_options",
+    "robot_argument",
+    "run_request",
+]
+
+Settings = TypeVar("Settings", bound="TomlSettings")
+Function = Callable[..., None]
+
+NOT_SETTINGS = ("out", "force", "as_json", "save_recipe")
+"""Parameters of a command that do not change its result."""
+SIMILAR = 0.7
+"""Similarity from which on a known name is proposed for an unknown one, 0 to 1 (convention)."""
+
+
+class ExistingPath(click.Path):
+    """A path that must exist; a missing one is bad data, and the nearest name is proposed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(value)
+        if not path.exists():
+            folder = path.parent if path.parent.is_dir() else Path()
+            near = nearest(path.name, (entry.name for entry in folder.iterdir()))
+            remedy = f"Is it {folder / near}?" if near else self.remedy()
+            raise errors.LogReadError("there is no such file", path=path, remedy=remedy)
+        return super().convert(value, param, ctx)
+
+    def remedy(self) -> str:
+        """What to do where no similar name exists."""
+        return f"Check the name; the current folder is {Path.cwd()}."
+
+
+class MapPath(ExistingPath):
+    """The file of a channel map, or the name of a ready one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from dynid.logs.channel_map import profile_names
+
+        return value if not Path(value).exists() and value in profile_names() else super().convert(value, param, ctx)
+
+    def remedy(self) -> str:
+        from dynid.logs.channel_map import profile_names
+
+        return f"Give the file of a channel map, or a ready one: {', '.join(profile_names())}."
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most similar to a given one, if any is similar."""
+    import difflib
+
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=SIMILAR)
+    return found[0] if found else None
+
+
+class FiniteRange(click.FloatRange):
+    """A range of finite numbers; NaN would pass any comparison."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        return number if math.isfinite(number) else self.fail(f"{value} is not a finite number.", param, ctx)
+
+
+class Delay(FiniteRange):
+    """A time in seconds, or the word auto."""
+
+    name = "delay"
+
+    def _describe_range(self) -> str:
+        """Nothing: any time is allowed."""
+        return ""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "auto":
+            return value
+        try:
+            float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a time nor auto. Give seconds, such as 0.012, or auto.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+EXISTING = ExistingPath()
+POSITIVE = FiniteRange(min=0.0, min_open=True)
+CHECK = click.option("--check/--no-check", "gate", default=None,
+                     help="Check logs first, and refuse a log with an error (default: --check).")  # fmt: skip
+DELAY = click.option("--delay", type=Delay(), default=0.0, show_default=True, metavar="SECONDS|auto",
+                     help="Delay of the torques behind the positions [s]; auto estimates it from the log.")  # fmt: skip
+FORCE = click.option("--force", is_flag=True, help="Overwrite files in the output folder.")
+HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
+                    help="Fix a joint of the robot file at a position [rad or m], such as a finger; "
+                    "repeatable.")  # fmt: skip
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+MAP = click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME",
+                   help="Channel map of the logs: a TOML file (see dynid inspect), or a ready one: ur_rtde, libfranka, "
+                   "one_number_per_line, joint_state.")  # fmt: skip
+OUT = click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the results.")
+RECIPE = click.option("--recipe", "recipe_file", type=EXISTING, metavar="FILE",
+                      help="Read all settings from a recipe (TOML).")  # fmt: skip
+SAVE_RECIPE = click.option("--save-recipe", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                           help="Write the settings of this command to a recipe (TOML).")  # fmt: skip
+
+
+def command(*examples: str) -> Callable[[Function], click.Command]:
+    """A sub-command whose help ends with examples."""
+    return click.command(epilog="\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples))
+
+
+def logs_argument(function: Function) -> Function:
+    """One or more log files that exist."""
+    return click.argument("logs", nargs=-1, required=True, type=EXISTING)(function)
+
+
+def recipe_options(example: str) -> Callable[[Function], Function]:
+    """The options --recipe, --set and --save-recipe.
+
+    Args:
+        example: A setting for the help of --set.
+    """
+    change = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+                          help=f"Change one setting of the recipe, such as {example}; repeatable.")  # fmt: skip
+    return lambda function: RECIPE(change(SAVE_RECIPE(function)))
+
+
+def read_recipe(kind: type[Settings], **values: Any) -> Settings:
+    """The recipe of the present command: its file, changed by --set and by the options that are settings.
+
+    Args:
+        kind: Type of the recipe.
+        **values: Settings that have an option of their own; None where the option is not used.
+    """
+    params = click.get_current_context().params
+    chosen = kind() if params.get("recipe_file") is None else kind.read(params["recipe_file"])
+    chosen = chosen.with_words(params.get("settings", ()), **values)
+    if params.get("save_recipe") is not None:
+        chosen.write(params["save_recipe"], force=bool(params.get("force")))
+    return chosen
+
+
+def is_robot(name: str) -> bool:
+    """Whether a name is a robot's: a description file by its ending, or a built-in robot."""
+    from dynid.robot import zoo
+    from dynid.robot.formats import is_robot_file
+
+    return is_robot_file(name) or name in zoo.names()
+
+
+def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Built-in robots, and files by the shell's own rules."""
+    from click.shell_completion import CompletionItem
+
+    from dynid.robot import zoo
+
+    names = [CompletionItem(name) for name in zoo.names() if name.startswith(incomplete)]
+    return [*names, CompletionItem(incomplete, type="file")]
+
+
+def robot_argument(function: Function) -> Function:
+    """A robot by file or name, with joints to hold: the command gets the robot itself."""
+
+    @functools.wraps(function)
+    def with_robot(*args: Any, robot: str, hold: tuple[str, ...], **options: Any) -> None:
+        function(*args, robot=read_robot(robot, held_joints(hold)), **options)
+
+    return click.argument("robot", shell_complete=_complete_robot)(HOLD(with_robot))
+
+
+def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
+    """Joint -> position, from the words of ``--hold``."""
+    try:
+        held = {name: float(value or 0.0) for name, _, value in (pair.partition("=") for pair in pairs)}
+        if odd := [name for name, value in held.items() if not math.isfinite(value)]:
+            raise ValueError(f"the position of {odd[0]} is not a finite number")
+        return held
+    except ValueError as error:
+        raise errors.ArgumentError(f"--hold: {error}", remedy="Write --hold JOINT or --hold JOINT=0.02.") from error
+
+
+def read_robot(name: str, held: dict[str, float]) -> Robot:
+    """A robot from a file, by its ending, or from the zoo, by its name."""
+    from dynid.robot import zoo
+    from dynid.robot.formats import FORMATS, format_of, is_robot_file
+    from dynid.robot.formats import read_robot as read_file
+
+    if format_of(name) is None and name in zoo.names():
+        if held:
+            raise errors.ArgumentError("--hold is for robots from files", remedy="Leave it out for built-in robots.")
+        return zoo.get(name)
+    if format_of(name) is None and not is_robot_file(name):
+        endings = ", ".join(ending for row in FORMATS for ending in row.endings)
+        near = nearest(name, zoo.names())
+        raise errors.ArgumentError(
+            f"'{name}' is neither a robot file ({endings}) nor a built-in robot",
+            remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
+        )
+    return read_file(name, locked=held)
+
+
+def run_request(out: Path | None, force: bool, recipe: TomlSettings) -> RunRequest | None:
+    """The run folder of the present command; None without one."""
+    from dynid.runs.run_folder import RunRequest
+
+    return None if out is None else RunRequest(path=out, force=force, origin=_origin(recipe))
+
+
+def _origin(recipe: TomlSettings) -> Origin:
+    """The present command with its settings and its input files."""
+    from dynid.runs.run_folder import Origin
+
+    ctx = click.get_current_context()
+    given = [(p, ctx.params[p.name]) for p in ctx.command.params if p.name in ctx.params and p.name not in NOT_SETTINGS]
+    inputs = [path for _, value in given for path in _paths(value)]
+    place = ["--out", str(ctx.params["out"])]
+    options = {str(p.name): _plain(value) for p, value in given if p.name not in ("settings", "recipe_file")}
+    return Origin(
+        verb=str(ctx.info_name),
+        command=shlex.join(["dynid", str(ctx.info_name), *_arguments(given, str), *place]),
+        arguments=_arguments(given, _absolute),
+        options={**options, **recipe.to_dict()},
+        inputs=[*inputs, *recipe.input_files()],
+    )
+
+
+def _arguments(given: Sequence[tuple[click.Parameter, Any]], text: Callable[[Any], str]) -> list[str]:
+    """The words of the command line that lead to these values; options first, so that many logs can follow."""
+    words: list[str] = []
+    for parameter, value in sorted(given, key=lambda pair: isinstance(pair[0], click.Argument)):
+        values = value if isinstance(value, tuple) else () if value is None else (value,)
+        if isinstance(parameter, click.Argument):
+            words += [text(item) for item in values]
+        elif isinstance(value, bool):
+            words += [parameter.opts[0]] if value else list(parameter.secondary_opts[:1])
+        else:
+            words += [word for item in values for word in (parameter.opts[0], text(item))]
+    return words
+
+
+def _paths(value: Any) -> list[Path]:
+    """The files and folders among the values of a parameter."""
+    values = value if isinstance(value, tuple) else (value,)
+    return [Path(item).absolute() for item in values if isinstance(item, str | Path) and Path(item).exists()]
+
+
+def _absolute(value: Any) -> str:
+    """A value as a word that has the same meaning in another folder; the value of KEY=FILE, too."""
+    text = str(value)
+    key, equals, file = text.partition("=")
+    if isinstance(value, str | Path) and Path(text).exists():
+        return str(Path(text).absolute())
+    return f"{key}={Path(file).absolute()}" if equals and file and Path(file).exists() else text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return _absolute(value) if isinstance(value, str | Path) else value

@@ -1,0 +1,74 @@
+"""dynid validate: judge a saved result on logs that it has not seen."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dynid.cli.options import (
+    CHECK,
+    EXISTING,
+    FORCE,
+    JSON,
+    MAP,
+    POSITIVE,
+    command,
+    logs_argument,
+    read_recipe,
+    recipe_options,
+    run_request,
+)
+from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
+
+__all__ = ["validate"]
+
+
+@command(
+    "dynid validate result/ run9.csv --map map.toml",
+    "dynid validate result/ run9.csv --map map.toml --limit 5 --out proof",
+    "dynid validate result/ run9.csv --map map.toml --recipe result/recipe.toml",
+)
+@click.argument("result", type=EXISTING)
+@logs_argument
+@MAP
+@click.option("--limit", "limit_percent", type=POSITIVE, metavar="PERCENT",
+              help="Largest relative torque error that passes [%]; 15 by default.")  # fmt: skip
+@recipe_options("cutoff_hz=10 or delay_s=0.004")
+@CHECK
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the verdict and a report.")
+@FORCE
+@JSON
+def validate(
+    result: str,
+    logs: tuple[str, ...],
+    channel_map: str | None,
+    limit_percent: float | None,
+    gate: bool | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+    **recipe_words: Any,
+) -> None:
+    """Judge a saved result on logs that it has not seen.
+
+    RESULT is a folder that dynid identify wrote, or its result.json. Exit code 1 if the verdict failed.
+    """
+    from dynid.links.recipe import Recipe
+    from dynid.runs.validation_run import run_validation
+
+    recipe = read_recipe(Recipe, limit_percent=limit_percent, gate=gate)
+    with progress("validating") as advance:
+        verdict = run_validation(
+            result, logs, recipe, channel_map=channel_map, out=run_request(out, force, recipe), progress=advance,
+            notice=show_finding,
+        )  # fmt: skip
+    if as_json:
+        print_json(verdict.to_json())
+    else:
+        print_verdict(verdict.summary(), good=verdict.passed)
+        if out is not None:
+            print_written(out)
+    sys.exit(0 if verdict.passed else 1)

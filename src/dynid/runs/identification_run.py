@@ -1,0 +1,126 @@
+"""Identify a robot from logs and prove the result, in a run folder or without one: what ``dynid identify`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from dynid.errors import ArgumentError
+from dynid.export.description_files import terms_note
+from dynid.export.result_file import write_result
+from dynid.links.estimators import make_estimator
+from dynid.links.identify import Identification, identify_logs, prepare_robot
+from dynid.links.log_reader import Log, LogReader, Map, Notice, Progress, log_finding, refuse_copies
+from dynid.links.recipe import Recipe
+from dynid.links.validation import Validation, validate
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
+from dynid.report.report import identification_page
+from dynid.robot.formats.mjcf.write import write_mjcf
+from dynid.robot.formats.urdf import write_urdf
+from dynid.robot.model import Robot
+from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+
+__all__ = ["IdentificationRun", "run_identification"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IdentificationRun:
+    """An identification with its proof and its folder."""
+
+    fit: Identification
+    """The identified robot."""
+    validation: Validation | None
+    """The verdict on held-out data; None where nothing was held out."""
+    held_out: tuple[Experiment, ...]
+    """The held-out data."""
+    note: str = ""
+    """What the robot files of the folder cannot hold, as a sentence."""
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command: 1 where the verdict failed, otherwise 0."""
+        return 0 if self.validation is None or self.validation.passed else 1
+
+
+def run_identification(
+    robot: Robot,
+    logs: Log | Sequence[Log],
+    recipe: Recipe | None = None,
+    *,
+    held_out: Sequence[Log] = (),
+    channel_map: Map | None = None,
+    out: RunRequest | str | Path | None = None,
+    progress: Progress | None = None,
+    notice: Notice = log_finding,
+) -> IdentificationRun:
+    """Identify a robot from logs by a recipe, judge the result on held-out data, and write a run folder.
+
+    Args:
+        robot: The robot; the recipe adds terms to it.
+        logs: The logs to identify from.
+        recipe: All settings; the defaults of `Recipe` if None.
+        held_out: Logs for the proof; the recipe's hold-out takes parts of the first ones instead.
+        channel_map: Channel map of log files, its file, or the name of a ready one.
+        out: Folder for the result, the identified models and a report; None writes nothing.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+        notice: Called with every finding that a person should see at once.
+
+    Raises:
+        ArgumentError: Settings exclude each other, or a log is given twice.
+        DataError: The gate refuses a log, or a log cannot be used.
+        ExportError: The folder holds other results.
+    """
+    chosen = recipe or Recipe()
+    given = [logs] if isinstance(logs, str | Path | Recording) else list(logs)
+    _refuse_unclear(given, held_out, chosen)
+    model = prepare_robot(robot, chosen, channel_map)
+    estimator = make_estimator(chosen, model, given, channel_map)
+    chosen.spring_terms(model)  # an unknown joint is refused before a folder is made
+    options = {**chosen.to_dict(), "held_out": [str(log) for log in held_out if not isinstance(log, Recording)]}
+    origin = Origin.of_call("run_identification", options, [*given, *held_out, channel_map, *chosen.input_files()])
+    files = ["result.json", "summary.txt", "recipe.toml"]
+    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, files) as run:
+        reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
+                           cache=None if run is None else run.experiment)  # fmt: skip
+        if run is not None:
+            run.report_continuation(notice)
+        fit, proof = identify_logs(reader, given, estimator, held_out=held_out)
+        verdict = validate(fit, proof, limit=chosen.limit_percent, trim_s=chosen.trim_s) if proof else None
+        result = IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof))
+        return result if run is None else _write(run, result, chosen)
+
+
+def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe) -> None:
+    """Refuse two kinds of proof, and a log that is given twice or is its own proof."""
+    if held_out and recipe.hold_out is not None:
+        raise ArgumentError(
+            "--validate and --hold-out are mutually exclusive",
+            remedy="Use one: separate logs, or parts of the logs.",
+        )
+    refuse_copies(held_out)
+    refuse_copies(
+        logs,
+        held_out,
+        why="which is identified from",
+        remedy="Hold out another run, or a part of the run with --hold-out: what was fitted proves nothing.",
+    )
+
+
+def _write(run: RunFolder, result: IdentificationRun, recipe: Recipe) -> IdentificationRun:
+    """Write result, recipe, identified models, summary and report."""
+    fit, verdict = result.fit, result.validation
+    write_result(fit, run.path / "result.json", verdict, force=run.overwrite)
+    run.write("recipe.toml", recipe.to_toml())
+    name = f"{Path(fit.robot.name).name or 'robot'}_identified"
+    write_mjcf(fit.identified, run.path / f"{name}.xml", force=run.overwrite)
+    write_urdf(fit.identified, run.path / f"{name}.urdf", force=run.overwrite)
+    lost = terms_note(fit, run.path)
+    parts = [fit.summary(), verdict.summary() if verdict else "", lost]
+    run.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
+    run.note(lost or "the robot files hold all that was identified")
+    run.write_page(identification_page(fit, verdict, result.held_out, [run.settings()]))
+    run.finish("result.json", result.exit_code)
+    return IdentificationRun(fit=fit, validation=verdict, held_out=result.held_out, note=lost)

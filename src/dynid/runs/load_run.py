@@ -1,0 +1,297 @@
+"""Identify what a robot holds from logs, in a run folder or without one: what ``dynid load`` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from dynid.checks import check_number
+from dynid.errors import ArgumentError
+from dynid.export.payload_dialogs import payload_dialogs
+from dynid.files import file_digest
+from dynid.findings import Finding, QualityReport
+from dynid.links.log_reader import LogReader, Map, Notice, Progress, log_finding, refuse_copies
+from dynid.links.recipe import LONGEST_DELAY_S, Recipe, add_terms
+from dynid.load.load import Load
+from dynid.load.load_files import read_library, read_load, read_load_logs
+from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_payload
+from dynid.load.payload import ArmUncertainty
+from dynid.load.sensor_checks import Proposal, find_wrench_delay
+from dynid.load.wrist import Sensing
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
+from dynid.processing.process import Chain, Processing
+from dynid.report.load_sections import flange_pose, frame_hint
+from dynid.report.report import load_page
+from dynid.robot.formats.urdf import write_urdf
+from dynid.robot.model import Robot
+from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.settings import TomlSettings
+
+__all__ = ["LoadRecipe", "LoadRun", "run_load"]
+
+DELAY_DIGITS = 5
+"""Decimals of a proposed delay in seconds (convention: 0.01 ms, below what a log can tell)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRecipe(TomlSettings):
+    """All settings from logs to a load."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ("tare", "library")
+
+    sensor: str | None = None
+    """Link that carries a force and torque sensor; None uses joint torques."""
+    link: str | None = None
+    """Link that carries the load, for joint torques; None for the last one."""
+    arm: str = "known"
+    """Knowledge of the arm without unloaded logs: "known", "unknown", or "MASS,COM" with the standard deviations of
+    each link's mass (relative) and centre of mass [m]."""
+    sign: Literal[1, -1] = 1
+    """-1 if the sensor reports the wrench on the robot."""
+    axes: Literal["sensor", "base"] = "sensor"
+    """Axes in which the wrench was recorded."""
+    drift: bool = False
+    """Whether a linear drift of the sensor's bias is estimated."""
+    find_orientation: bool = False
+    """Whether the orientation of the sensor on its link is estimated."""
+    find_gravity: bool = False
+    """Whether the direction of gravity is estimated."""
+    form: Literal["differential", "integral", "static"] | None = None
+    """Equations of the sensor: with accelerations, integrated over intervals without them, or gravity alone; None lets
+    the data decide."""
+    delay_s: float | Literal["auto"] = 0.0
+    """Delay of the wrenches (or, without a sensor, of the torques) behind the positions [s]; "auto" estimates it."""
+    cutoff_hz: float | Literal["auto"] | None = "auto"
+    """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
+    dead_band: float = 0.0
+    """Rows of a joint slower than this are left out [rad/s or m/s]."""
+    gate: bool = True
+    """Whether logs are checked first, and refused when the check finds an error."""
+    tare: str | None = None
+    """File load.json of the gripper alone, which is subtracted with its uncertainty."""
+    library: str | None = None
+    """File with known objects (TOML), among which the load is recognised."""
+    flange: str | None = None
+    """Link whose frame the payload dialogs use; None for the frame of the load."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that have no meaning or exclude each other."""
+        delay = "seconds, such as 0.012, or 'auto'"
+        check_number("delay_s", self.delay_s, delay, LONGEST_DELAY_S, zero=True, signed=True, auto=True)
+        check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
+        check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
+        self.arm_knowledge()
+        if self.sensor is None and (self._sensing() != Sensing() or self.form is not None):
+            raise ArgumentError(
+                "find_orientation, find_gravity, drift, axes, form and sign are about a wrist sensor",
+                remedy="Name its link with sensor (--sensor).",
+            )
+        if self.sensor is not None and self.link is not None:
+            raise ArgumentError(
+                "link is for joint torques, and a sensor's link is sensor (--sensor)", remedy="Leave one of them out."
+            )
+        if self.sensor is not None and self.arm != "known":
+            raise ArgumentError(
+                "arm (--arm) is for loads from joint torques; a sensor feels the load alone",
+                remedy="Leave it out, or leave --sensor out.",
+            )
+
+    def arm_knowledge(self) -> ArmUncertainty | Literal["known", "unknown"]:
+        """Knowledge of the arm: a word as it is, two numbers as an `ArmUncertainty`."""
+        if self.arm == "known":
+            return "known"
+        if self.arm == "unknown":
+            return "unknown"
+        try:
+            mass, com = (float(part) for part in self.arm.split(","))
+        except ValueError:
+            raise ArgumentError(
+                f"arm: '{self.arm}' is neither known, unknown nor MASS,COM",
+                remedy="Two standard deviations are written like 0.1,0.01: ten percent and ten millimetres.",
+            ) from None
+        return ArmUncertainty(mass=mass, com=com)
+
+    def _sensing(self) -> Sensing:
+        """Settings of the sensor, without its delay."""
+        return Sensing(
+            sign=self.sign,
+            axes=self.axes,
+            drift=self.drift,
+            find_orientation=self.find_orientation,
+            find_gravity=self.find_gravity,
+        )
+
+    def sensing(self, robot: Robot, held: Sequence[Experiment], notice: Notice) -> Sensing:
+        """Settings of the sensor with the delay of the wrench, given or estimated."""
+        if self.delay_s != "auto":
+            return replace(self._sensing(), delay_s=self.delay_s)
+        found = find_wrench_delay(robot, held, sensor_frame=str(self.sensor), sensing=self._sensing(), form=self.form)
+        message = f"wrenches are {1e3 * found.seconds:.3g} ms late (std {1e3 * found.stderr_s:.2g} ms)"
+        notice(Finding(code="estimated-delay", severity="note", where="wrench", message=message))
+        return replace(self._sensing(), delay_s=found.seconds)
+
+    def check(self, recording: Recording, options: Processing, robot: Robot) -> tuple[QualityReport, Chain | None]:
+        """The gate for the logs of loads; see `check_load_log`."""
+        return check_load_log(recording, robot, options, by_sensor=self.sensor is not None)
+
+    def log_recipe(self) -> Recipe:
+        """How the logs are read; the delay of a wrench is not that of the torques."""
+        return Recipe(
+            cutoff_hz=self.cutoff_hz,
+            dead_band=self.dead_band,
+            delay_s=self.delay_s if self.sensor is None else 0.0,
+            gate=self.gate,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoadRun:
+    """A load with its report."""
+
+    study: LoadStudy
+    """The load, its checks and its verdict."""
+    text: str
+    """Summary, proposals and payload dialogs."""
+    content: dict[str, Any]
+    """What ``load.json`` holds."""
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command: 1 where the result is doubtful, otherwise 0."""
+        return 1 if self.study.verdict == "doubtful" else 0
+
+
+def run_load(
+    robot: Robot,
+    logs: Sequence[str | Path],
+    recipe: LoadRecipe | None = None,
+    *,
+    unloaded: Sequence[str | Path] = (),
+    channel_map: Map | None = None,
+    out: RunRequest | str | Path | None = None,
+    progress: Progress | None = None,
+    notice: Notice = log_finding,
+) -> LoadRun:
+    """Identify what a robot holds, by a wrist sensor or by joint torques.
+
+    Args:
+        robot: The robot; for joint torques it gets rotor inertia, friction and offset in every joint without them.
+        logs: The logs with the load.
+        recipe: All settings; the defaults of `LoadRecipe` if None.
+        unloaded: The logs without the load, for joint torques.
+        channel_map: Channel map of the logs, its file, or the name of a ready one.
+        out: Folder for the load, the robot with it and a report; None writes nothing.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+        notice: Called with every finding that a person should see at once.
+
+    Raises:
+        ArgumentError: Settings exclude each other, or a log is given twice.
+        DataError: The gate refuses a log, or a log cannot be used.
+    """
+    chosen = recipe or LoadRecipe()
+    _refuse_unclear(chosen, logs, unloaded)
+    gripper = None if chosen.tare is None else read_load(chosen.tare)
+    objects = () if chosen.library is None else read_library(chosen.library)
+    inputs = [*logs, *unloaded, channel_map, *chosen.input_files()]
+    origin = Origin.of_call("run_load", chosen.to_dict(), inputs)
+    files = ["load.json", "load.txt", "recipe.toml"]
+    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, files) as run:
+        model = add_terms(robot)
+        reader = LogReader(robot=model, recipe=chosen.log_recipe(), channel_map=channel_map, progress=progress,
+                           needs_torques=chosen.sensor is None, notice=notice, check=chosen.check,
+                           cache=None if run is None else run.experiment)  # fmt: skip
+        held, empty = reader.experiments(logs), reader.experiments(unloaded)
+        study, sensing = _study(chosen, robot, model, held, empty, (gripper, objects), notice)
+        text = "\n".join([study.summary(), *_proposed_settings(study.proposals, sensing)]) + _dialogs(
+            study, chosen, robot
+        )
+        content = study.to_dict() | {"logs": {file_digest(log): Path(log).name for log in logs}}
+        result = LoadRun(study=study, text=text, content=content)
+        if run is not None:
+            _write(run, result, held[0], chosen)
+        return result
+
+
+def _study(
+    recipe: LoadRecipe,
+    robot: Robot,
+    model: Robot,
+    held: Sequence[Experiment],
+    empty: Sequence[Experiment],
+    known: tuple[Load | None, Sequence[Any]],
+    notice: Notice,
+) -> tuple[LoadStudy, Sensing]:
+    """The load by the sensor, or by the joint torques."""
+    gripper, objects = known
+    if recipe.sensor is None:
+        study = study_payload(model, loaded=held, unloaded=empty or None, link=recipe.link, arm=recipe.arm_knowledge(),
+                              tare=gripper, library=objects)  # fmt: skip
+        return study, Sensing()
+    sensing = recipe.sensing(robot, held, notice)
+    study = study_load(robot, held, sensor_frame=recipe.sensor, sensing=sensing, form=recipe.form, tare=gripper,
+                       library=objects)  # fmt: skip
+    return study, sensing
+
+
+def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> str:
+    """What to type into the payload dialogs of controllers; nothing for a doubtful load."""
+    if study.verdict == "doubtful":
+        return ""
+    pose = None if recipe.flange is None else flange_pose(robot, study.load.frame, recipe.flange)
+    dialogs = payload_dialogs(study.load, T_flange_frame=pose)
+    return "\n\n" + "\n".join([frame_hint(study, recipe.flange), *(str(dialog) for dialog in dialogs)])
+
+
+def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[str]:
+    """Settings of the recipe that the proposals come to, where they differ from those given."""
+    better = proposals[-1].sensing if proposals else given
+    settings = {
+        "find_orientation=true": better.find_orientation and not given.find_orientation,
+        "find_gravity=true": better.find_gravity and not given.find_gravity,
+        "drift=true": better.drift and not given.drift,
+        f"axes={better.axes}": better.axes != given.axes,
+        f"sign={better.sign}": better.sign != given.sign,
+        f"delay_s={round(better.delay_s, DELAY_DIGITS):g}": better.delay_s != given.delay_s,
+    }
+    chosen = [f"--set {setting}" for setting, is_needed in settings.items() if is_needed]
+    if better.moment_unit != given.moment_unit:
+        chosen.append('moments in "N mm" under [wrench] in the map')
+    return [f"Try: {', '.join(chosen)}."] if chosen else []
+
+
+def _refuse_unclear(recipe: LoadRecipe, logs: Sequence[str | Path], unloaded: Sequence[str | Path]) -> None:
+    """Refuse unloaded logs where they mean nothing, logs with and without the load at once, and a load as its tare."""
+    if unloaded and recipe.sensor is not None:
+        raise ArgumentError(
+            "--unloaded is for loads from joint torques; a sensor feels the load alone",
+            remedy="Leave it out, or leave --sensor out.",
+        )
+    if unloaded and recipe.arm != "known":
+        raise ArgumentError("with --unloaded the arm's model does not matter", remedy="Leave --arm or --unloaded out.")
+    refuse_copies(unloaded)
+    refuse_copies(logs, unloaded, why="which holds the load", remedy="Give a run of the robot without the load.")
+    held = {file_digest(log): log for log in logs}
+    for digest, name in ({} if recipe.tare is None else read_load_logs(recipe.tare)).items():
+        if digest in held:
+            raise ArgumentError(
+                f"tare {recipe.tare} was identified from {name}, which is {held[digest]}: "
+                "nothing would be left of the load",
+                remedy="Give the load.json of the gripper alone.",
+            )
+
+
+def _write(run: RunFolder, result: LoadRun, held: Experiment, recipe: LoadRecipe) -> None:
+    """Write the load, the recipe, the robot with the load, and the report."""
+    study = result.study
+    run.write("load.txt", result.text + "\n")
+    run.write("load.json", json.dumps(result.content, indent=1) + "\n")
+    run.write("recipe.toml", recipe.to_toml())
+    if study.load.mass > 0.0:
+        write_urdf(study.robot_with_load, run.path / f"{study.robot.name}_with_load.urdf", force=run.overwrite)
+    run.write_page(load_page(study, held, [run.settings()], recipe.flange))
+    run.finish("load.json", result.exit_code)

@@ -1,0 +1,328 @@
+"""Design an exciting motion within limits and write it to a run folder: what ``dynid excite`` does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dynid.checks import check_number
+from dynid.errors import ArgumentError, DescriptionError
+from dynid.excitation.collision.geometry import urdf_hulls
+from dynid.excitation.collision.hulls import Hull
+from dynid.excitation.constraints import build_constraints
+from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
+from dynid.excitation.excitation import Excitation
+from dynid.excitation.limits import Cell, MotionLimits, Workspace
+from dynid.excitation.measured import JointTorques
+from dynid.excitation.plan_files import (
+    PLAN_FILES,
+    check_rate,
+    read_coefficients,
+    read_trajectory,
+    write_coefficients,
+    write_plan,
+)
+from dynid.excitation.search import Step
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.files import make_folder
+from dynid.findings import Finding
+from dynid.links.log_reader import Notice, Progress, log_finding
+from dynid.links.recipe import add_terms
+from dynid.report.report import plan_page
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint
+from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.settings import TomlSettings
+
+__all__ = ["PlanRecipe", "run_design"]
+
+LOWEST_FLOOR_M, HIGHEST_FLOOR_M = -100.0, 100.0
+"""Heights of a floor that are accepted [m] (convention, against a height in millimetres)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRecipe(TomlSettings):
+    """All settings of a motion design."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ("meshes", "start_from")
+
+    period_s: float = 10.0
+    """Period of the motion [s]."""
+    harmonics: int = 5
+    """Number of harmonics."""
+    scale: float = 0.8
+    """Share of the robot's limits that may be used."""
+    velocity: float | None = None
+    """Velocity limit of joints that have none in the file [rad/s or m/s]."""
+    acceleration: tuple[float, ...] = ()
+    """Acceleration limit, one for all joints or one each [rad/s^2 or m/s^2]."""
+    jerk: tuple[float, ...] = ()
+    """Jerk limit, one for all joints or one each [rad/s^3 or m/s^3]."""
+    torque_margin: float | None = None
+    """Share of the effort limits that is left free; None leaves what ``scale`` leaves."""
+    floor: float | None = None
+    """Height below which no body goes: z of the base frame [m]."""
+    box: str | None = None
+    """Box of the base frame that the tool stays in [m]: "-0.5:0.5,:,0:1.2" has no walls in y."""
+    tool: str | None = None
+    """Link of ``box`` and ``tool_speed``; None for the last one."""
+    tool_speed: float | None = None
+    """Speed limit of the tool [m/s]."""
+    clearance: float | None = None
+    """Distance that links keep from each other [m], by the collision geometry of the URDF."""
+    meshes: str | None = None
+    """Folder with the packages that the meshes of the URDF name (STL)."""
+    rate_hz: float = 500.0
+    """Rate of the written trajectory [Hz]."""
+    noise: tuple[float, ...] = (1.0,)
+    """Expected standard deviation of the torques, one for all joints or one each, for the predicted accuracy
+    [N m or N]."""
+    record_rate_hz: float = 100.0
+    """Independent torque samples per second, for the predicted accuracy [Hz]."""
+    speed_coverage: float = 0.0
+    """Share of its speed limit that every joint reaches in both directions, for friction."""
+    time_limit_s: float = 30.0
+    """Time of the search [s]."""
+    seed: int = 0
+    """Seed of the random starts."""
+    processes: int = 1
+    """Number of processes that share the starts."""
+    start_from: str | None = None
+    """File plan.json of an earlier design, which the search starts from."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no motion has."""
+        for name in ("period_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s"):
+            check_number(name, getattr(self, name), "a number above zero")
+        check_number("scale", self.scale, "a share above 0, at most 1", 1.0)
+        check_number("speed_coverage", self.speed_coverage, "a share from 0 to 1", 1.0, zero=True)
+        check_number("clearance", self.clearance, "a distance from zero up [m]", zero=True)
+        if self.torque_margin is not None and not 0.0 <= self.torque_margin < 1.0:
+            raise ArgumentError(f"torque_margin is {self.torque_margin}", remedy="Give a share from 0 to below 1.")
+        if self.floor is not None and not LOWEST_FLOOR_M <= self.floor <= HIGHEST_FLOOR_M:
+            raise ArgumentError(f"floor is {self.floor} m", remedy="Give a height of the base frame [m].")
+        for name, least in (("harmonics", 1), ("seed", 0), ("processes", 1)):
+            if getattr(self, name) < least:
+                raise ArgumentError(f"{name} is {getattr(self, name)}", remedy=f"Give {least} or more.")
+        _corners(self.box)
+
+    def limits(self, robot: Robot, notice: Notice) -> MotionLimits:
+        """The limits that a motion of a robot is held to.
+
+        Raises:
+            ArgumentError: A setting does not fit the robot, or the file has no geometry where it is needed.
+        """
+        limits = MotionLimits.from_robot(
+            robot,
+            scale=self.scale,
+            acceleration=per_joint("acceleration", self.acceleration, robot.dof),
+            jerk=per_joint("jerk", self.jerk, robot.dof) or math.inf,
+        )
+        if self.torque_margin is not None:
+            limits = replace(limits, torque=limits.torque * ((1.0 - self.torque_margin) / self.scale))
+        if self.box is not None or self.tool_speed is not None:
+            limits = limits.with_workspace(self._workspace(robot))
+        elif self.tool is not None:
+            raise ArgumentError("tool alone limits nothing", remedy="Add box or tool_speed.")
+        if self.floor is not None:
+            limits = limits.with_cell(Cell.floor(self.floor, self._floor_bodies(robot, notice)))
+        if self.clearance is not None:
+            limits = limits.with_hulls(*self._hulls(robot), clearance=self.clearance)
+        return limits
+
+    def _workspace(self, robot: Robot) -> Any:
+        link = robot.bodies[-1].members[-1][0] if self.tool is None else self.tool
+        if link not in {known.name for known in robot.links}:
+            names = ", ".join(known.name for known in robot.links)
+            raise ArgumentError(f"tool: there is no link '{link}'", remedy=f"The links are: {names}.")
+        lower, upper = _corners(self.box)
+        return Workspace.box(link, lower, upper, speed=self.tool_speed or math.inf)
+
+    def _hulls(self, robot: Robot) -> tuple[Hull, ...]:
+        try:
+            hulls = urdf_hulls(robot, self.meshes)
+        except ArgumentError as error:
+            remedy = "Give the folder with the packages: --set meshes=FOLDER." if self.meshes is None else error.remedy
+            raise ArgumentError(f"clearance: {error.reason}", remedy=remedy) from error
+        if not hulls:
+            raise ArgumentError(
+                "clearance: the file has no <collision> geometry", remedy="Add it, or leave clearance out."
+            )
+        return hulls
+
+    def _floor_bodies(self, robot: Robot, notice: Notice) -> tuple[Hull, ...]:
+        """The bodies where they are known; otherwise joint origins stand for them, with a notice."""
+        try:
+            hulls, reason = urdf_hulls(robot, self.meshes), "the file has no <collision> geometry"
+        except (ArgumentError, DescriptionError) as error:
+            if self.meshes is not None:
+                raise
+            hulls, reason = (), error.reason
+        if not hulls:
+            _note(notice, "assumed-shape", f"floor: joint origins stand for the bodies: {reason}")
+        return hulls
+
+
+def run_design(
+    robot: Robot,
+    recipe: PlanRecipe | None = None,
+    *,
+    out: RunRequest | str | Path,
+    progress: Progress | None = None,
+    notice: Notice = log_finding,
+) -> tuple[Excitation, list[Path]]:
+    """Design the motion that reveals the parameters best within limits, and write it to a run folder.
+
+    Args:
+        robot: The robot; it gets rotor inertia, friction and offset in every joint without them.
+        recipe: All settings; the defaults of `PlanRecipe` if None.
+        out: Folder for the plan and a report.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+        notice: Called with every finding that a person should see at once.
+
+    Returns:
+        The plan, and the files that hold it.
+
+    Raises:
+        ArgumentError: A setting does not fit the robot.
+        ExcitationError: No motion satisfies the limits.
+    """
+    chosen = recipe or PlanRecipe()
+    model = add_terms(_with_limits(robot, chosen, notice))
+    limits = chosen.limits(model, notice)
+    family = FourierTrajectory.still(model.dof, period_s=chosen.period_s, harmonics=chosen.harmonics)
+    check_rate(family, chosen.rate_hz)
+    levels = per_joint("noise", chosen.noise, model.dof) or [1.0] * model.dof
+    given = None if chosen.start_from is None else _earlier(Path(chosen.start_from), model, family, notice)
+    build_constraints(model, limits)  # impossible limits are refused before a folder is made
+    goal = DesignGoal(
+        observation=JointTorques.of(model, levels), rate_hz=chosen.record_rate_hz, speed_coverage=chosen.speed_coverage
+    )
+    origin = Origin.of_call("run_design", chosen.to_dict(), chosen.input_files())
+    report = progress or (lambda share, note: None)
+    with open_run(RunRequest.of(out), origin, [*PLAN_FILES, "recipe.toml"]) as run:
+        run.report_continuation(notice)
+        best = _Best(run)
+        settings = SearchSettings(
+            family=family,
+            initial=best.read(family) or given,
+            time_limit_s=chosen.time_limit_s,
+            processes=chosen.processes,
+        )
+        plan = design_excitation(
+            model, limits, seed=chosen.seed, goal=goal, settings=settings,
+            progress=lambda step: report(min(step.elapsed_s / chosen.time_limit_s, 1.0), best.keep(step)),
+        )  # fmt: skip
+        files = write_plan(plan, run.path, rate_hz=chosen.rate_hz, force=run.overwrite)
+        run.write("recipe.toml", chosen.to_toml())
+        run.write_page(plan_page(plan, [run.settings()], model))
+        run.finish("plan.json", 0)
+    return plan, [*files, run.path / "report.html"]
+
+
+class _Best:
+    """The best motion so far, kept in the folder so that an interrupted search continues from it."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self.path, self.value = run.path / "cache" / "best.json", math.inf
+        make_folder(self.path.parent)
+        if not run.is_resumed:  # the motion of another run would make this one depend on what was there
+            self.path.unlink(missing_ok=True)
+
+    def read(self, family: FourierTrajectory) -> Any:
+        """The motion that an interrupted run left; None without one."""
+        return read_coefficients(self.path, family)
+
+    def keep(self, step: Step) -> str:
+        """Keep a better motion; returns a short description of the state of the search."""
+        if step.trajectory is not None and step.value < self.value:
+            self.value = step.value
+            write_coefficients(step.trajectory, self.path)
+        return f"start {step.start + 1}, condition {self.value:.1f}"
+
+
+def _earlier(path: Path, robot: Robot, family: FourierTrajectory, notice: Notice) -> FourierTrajectory:
+    """The motion of an earlier plan of the same joints, with a notice if its period or robot differs."""
+    found = read_trajectory(path)
+    if found is None:
+        raise ArgumentError("no plan of a motion", path=path, remedy="Give the plan.json that dynid excite wrote.")
+    trajectory, facts = found
+    if tuple(facts["joint_names"]) != robot.joint_names:
+        raise ArgumentError(
+            f"a plan for other joints: {', '.join(map(str, facts['joint_names']))}; "
+            f"'{robot.name}' has {', '.join(robot.joint_names)}",
+            path=path,
+            remedy="Give a plan of the same robot.",
+        )
+    if facts["robot"] != robot.name:
+        _note(notice, "other-plan", f"start_from: a plan of '{facts['robot']}' is the start for '{robot.name}'")
+    if (trajectory.period_s, trajectory.harmonics) != (family.period_s, family.harmonics):
+        message = (
+            f"start_from: the path of {trajectory.period_s:g} s and {trajectory.harmonics} harmonics is run in "
+            f"{family.period_s:g} s with {family.harmonics}"
+        )
+        _note(notice, "other-plan", message)
+    return trajectory
+
+
+def per_joint(name: str, values: tuple[float, ...], count: int) -> list[float] | None:
+    """Positive numbers, one for each joint, from one for all or one each; None where none is given.
+
+    Raises:
+        ArgumentError: The numbers do not fit.
+    """
+    if not values:
+        return None
+    if len(values) not in (1, count) or not all(math.isfinite(value) and value > 0.0 for value in values):
+        raise ArgumentError(
+            f"{name}: {list(values)} is neither one positive number nor one for each of the {count} joints",
+            remedy=f"Write {name}=5 or {name}={','.join(['5'] * min(count, 7))}.",
+        )
+    return list(values) * (count if len(values) == 1 else 1)
+
+
+def _corners(box: str | None) -> tuple[list[float], list[float]]:
+    """Corners from ``X:X,Y:Y,Z:Z``; a missing number is no wall."""
+    sides = [side.split(":") for side in (":,:,:" if box is None else box).split(",")]
+    try:
+        if [len(side) for side in sides] != [2, 2, 2]:
+            raise ValueError("three ranges are needed")
+        return [float(low or -math.inf) for low, _ in sides], [float(high or math.inf) for _, high in sides]
+    except ValueError as error:
+        raise ArgumentError(f"box: {error}", remedy="Write box=-0.5:0.5,-0.5:0.5,0:1.2.") from error
+
+
+def _with_limits(robot: Robot, recipe: PlanRecipe, notice: Notice) -> Robot:
+    """The robot with a velocity limit on every joint; without one a motion could have any speed.
+
+    Raises:
+        ArgumentError: A limit is missing, and the recipe has none for it.
+    """
+    if not robot.dof:
+        raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Hold fewer joints.")
+    free = [joint for joint in robot.moving_joints if not math.isfinite(joint.limits.velocity)]
+    if free and recipe.velocity is None:
+        raise ArgumentError(
+            f"no velocity limit is known for {', '.join(joint.name for joint in free)}",
+            remedy='Give --set velocity=LIMIT, or write <limit velocity="..."/> into the file.',
+        )
+    turning = [j.name for j in robot.moving_joints if j.kind != "prismatic" and not _has_range(j)]
+    if turning:
+        message = (
+            f"position limits are missing, and -180 to 180 deg are assumed for {', '.join(turning)}, of which "
+            f"{180 * recipe.scale:g} deg either way are used"
+        )
+        _note(notice, "assumed-limits", message)
+    unlimited = {joint.name: replace(joint.limits, velocity=recipe.velocity or math.inf) for joint in free}
+    return robot.with_limits(unlimited)
+
+
+def _has_range(joint: Joint) -> bool:
+    return math.isfinite(joint.limits.lower) and math.isfinite(joint.limits.upper)
+
+
+def _note(notice: Notice, code: str, message: str) -> None:
+    notice(Finding(code=code, severity="note", where="recipe", message=message))

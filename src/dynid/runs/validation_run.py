@@ -1,0 +1,69 @@
+"""Judge a saved result on logs that it has not seen: what ``dynid validate`` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from dynid.errors import ArgumentError
+from dynid.export.result_file import read_result
+from dynid.links.log_reader import LogReader, Map, Notice, Progress, log_finding, refuse_copies
+from dynid.links.recipe import Recipe
+from dynid.links.validation import Validation, validate
+from dynid.logs.reading import log_digest
+from dynid.report.report import identification_page
+from dynid.runs.run_folder import Origin, RunRequest, open_run
+
+__all__ = ["run_validation"]
+
+
+def run_validation(
+    result: str | Path,
+    logs: Sequence[str | Path],
+    recipe: Recipe | None = None,
+    *,
+    channel_map: Map | None = None,
+    out: RunRequest | str | Path | None = None,
+    progress: Progress | None = None,
+    notice: Notice = log_finding,
+) -> Validation:
+    """Compare the torques that a saved result predicts with those of logs that it has not seen.
+
+    Args:
+        result: A folder that `run_identification` wrote, or its ``result.json``.
+        logs: The logs.
+        recipe: Settings of the gate, the processing and the comparison; its band is that of the result if None.
+        channel_map: Channel map of the logs, its file, or the name of a ready one.
+        out: Folder for the verdict and a report; None writes nothing.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+        notice: Called with every finding that a person should see at once.
+
+    Raises:
+        ArgumentError: A log is given twice, or the result was identified from it.
+        DataError: The gate refuses a log, or the result cannot be read.
+    """
+    refuse_copies(logs)
+    saved = read_result(result)
+    fit = saved.identification()
+    used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
+    for log in logs:
+        if (digest := log_digest(log)) in used:
+            raise ArgumentError(
+                f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
+            )
+    given = recipe or Recipe()
+    chosen = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
+    origin = Origin.of_call("run_validation", chosen.to_dict(), [result, *logs, channel_map])
+    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
+        reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
+                           cache=None if run is None else run.experiment)  # fmt: skip
+        runs = reader.experiments(logs, judged=True)
+        verdict = validate(fit, runs, limit=chosen.limit_percent, band_hz=chosen.band_hz, trim_s=chosen.trim_s)
+        if run is not None:
+            run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
+            run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"]))
+            run.finish("validation.json", 0 if verdict.passed else 1)
+    return verdict
