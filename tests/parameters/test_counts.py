@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.kernels import record_quantity
-from dynid.parameters.base import base_parameters, base_vector
+from dynid.parameters.base import BaseParameters, base_parameters, base_vector
 from dynid.parameters.minimal_dynamics import (
     SYMMETRIC_STANFORD,
     count_inverse_dynamics,
     counts_table,
     general_robot,
-    record_base_dynamics,
 )
 from dynid.parameters.numeric import random_states
 from dynid.robot import zoo
-from dynid.tape import compile_tape
+from dynid.robot.model import Robot
+from dynid.tape import Tape, compile_tape, record
 
 
 @pytest.mark.parametrize("joints", range(2, 9))
@@ -46,6 +49,17 @@ def test_named_robots(robot, multiplications, additions):
 def test_stanford_with_symmetric_links():
     cost = count_inverse_dynamics(zoo.stanford(), SYMMETRIC_STANFORD)
     assert (cost.multiplications, cost.additions) <= (136, 99)
+
+
+def record_base_dynamics(robot: Robot, base: BaseParameters) -> Tape:
+    """Inverse dynamics with the base parameters as an input: ``beta`` (b,), ``q dq ddq`` (n,) -> torque (n,)."""
+
+    def torque(beta: Any, q: Any, dq: Any, ddq: Any) -> Any:
+        theta: Any = np.full(len(base.layout), 0.0, dtype=object)
+        theta[list(base.columns)] = list(beta)
+        return newton_euler(robot, theta, q, dq, ddq)
+
+    return record(torque, beta=(base.rank,), q=(robot.dof,), dq=(robot.dof,), ddq=(robot.dof,))
 
 
 @pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford, zoo.puma260, zoo.tx40])

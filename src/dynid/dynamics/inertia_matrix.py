@@ -1,4 +1,4 @@
-"""Inertia matrix and gravity torque from composite bodies, velocity torque, forward dynamics.
+"""Inertia matrix and gravity torque from composite bodies, and velocity torque.
 
 [Izaguirre1992] eqs. (9)-(20): compound links, their inertia and gravity coefficients, velocity terms.
 """
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynid.dynamics.inverse_dynamics import backward_pass, rigid_body_torque, term_torque
+from dynid.dynamics.inverse_dynamics import backward_pass
 from dynid.dynamics.kinematics import BodyMotion, joint_rotation, lever, spin
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
@@ -17,7 +17,6 @@ from dynid.spatial import Array, cross, turn_about
 __all__ = [
     "composite_bodies",
     "composite_inertia_matrix",
-    "forward_dynamics",
     "gravity_torque",
     "motor_inertia_matrix",
     "velocity_torque",
@@ -207,10 +206,3 @@ def _extended(robot: Robot, runs: list[_Run], body: Body, q: Any, dq: Any) -> _R
         before * cosine + run.cosine * sine,
         run.rate * sign + dq,
     )
-
-
-def forward_dynamics(robot: Robot, theta: Array, q: Array, dq: Array, torque: Array) -> Array:
-    """Accelerations (n,) under given joint torques: ``M(q) ddq = torque - all that acts without acceleration``."""
-    at_rest = np.zeros(robot.dof)
-    bias = rigid_body_torque(robot, theta, q, dq, at_rest) + term_torque(robot, theta, q, dq, at_rest)
-    return np.asarray(np.linalg.solve(composite_inertia_matrix(robot, theta, q), torque - bias))

@@ -9,35 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque
+from dynid.dynamics.inverse_dynamics import rigid_body_torque
 from dynid.parameters.base import base_parameters
-from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.layout import parameter_layout
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.tables import Table
-from dynid.tape import OperationCount, Tape, count, record
+from dynid.tape import OperationCount, count, record
 
-__all__ = ["SYMMETRIC_STANFORD", "count_inverse_dynamics", "counts_table", "general_robot", "record_base_dynamics"]
+__all__ = ["SYMMETRIC_STANFORD", "count_inverse_dynamics", "counts_table", "general_robot"]
 
 SYMMETRIC_STANFORD = ("ZZ1", "XX2", "ZZ2", "MY2", "MZ3", "M3", "XX4", "ZZ4", "MY4", "XX5", "ZZ5", "MY5", "XX6", "ZZ6")
 """The parameters that the Stanford arm keeps when its links are symmetric."""
-
-
-def record_base_dynamics(robot: Robot, base: BaseParameters) -> Tape:
-    """Inverse dynamics with the base parameters as an input: ``beta`` (b,), ``q dq ddq`` (n,) -> torque (n,)."""
-
-    def torque(beta: Any, q: Any, dq: Any, ddq: Any) -> Any:
-        theta: Any = np.full(len(base.layout), 0.0, dtype=object)
-        theta[list(base.columns)] = list(beta)
-        return newton_euler(robot, theta, q, dq, ddq)
-
-    return record(torque, beta=(base.rank,), q=(robot.dof,), dq=(robot.dof,), ddq=(robot.dof,))
 
 
 def count_inverse_dynamics(robot: Robot, kept: Sequence[str] | None = None) -> OperationCount:

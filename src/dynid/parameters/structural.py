@@ -86,11 +86,6 @@ class Attainable:
         """(k, 3) orthonormal rows that span the attainable angular velocities, body frame."""
         return _orthonormal(self.twists[:, :3])
 
-    @property
-    def sliding(self) -> Floats:
-        """(k, 3) orthonormal rows that span the attainable velocities of the origin, body frame."""
-        return _orthonormal(self.twists[:, 3:6])
-
 
 def knows_terms(robot: Robot) -> bool:
     """Whether this recursion knows the torque of all terms."""

@@ -190,23 +190,6 @@ class Lowered:
     instructions: tuple[Instruction, ...]
     """In the order in which they should be printed; operands are numbered like the tape's."""
 
-    @property
-    def arithmetic(self) -> int:
-        """Number of floating-point instructions, stores not counted."""
-        return sum(instruction.name != "store" for instruction in self.instructions)
-
-    def pressure(self) -> int:
-        """Most computed values alive at once."""
-        last = {operand: place for place, step in enumerate(self.instructions) for operand in step.operands}
-        alive: set[int] = set()
-        most = 0
-        for place, step in enumerate(self.instructions):
-            alive -= {operand for operand in step.operands if last[operand] == place}
-            if step.name != "store" and step.result in last:
-                alive.add(step.result)
-            most = max(most, len(alive))
-        return most
-
 
 @dataclass(frozen=True, slots=True)
 class FunctionPass:
