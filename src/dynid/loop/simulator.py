@@ -25,8 +25,12 @@ __all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop"]
 Floats = NDArray[np.float64]
 FAR = 1e6
 """Positions beyond which a simulated robot counts as unstable [rad or m]. Convention."""
-FORGETTING_S = 0.5
-"""Time after which the motion of a stable loop no longer depends on its initial state [s]. Convention."""
+FORGETTING_S = 1.0
+"""Time after which the motion of a stable loop no longer depends on its initial state [s].
+
+Experiment: simulated 3R arm under a 6 Hz loop (tests/estimation/test_loop_stream.py). With 0.5 s, a run in eight pieces
+(512-bit registers) gave estimates 0.014 standard deviations away from those of one piece, with 1 s less than 0.001.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
