@@ -18,7 +18,7 @@ from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, 
 from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.dispatch import bag_files
-from dynid.logs.recording import Recording, sealed
+from dynid.logs.recording import Recording, seal
 from dynid.robot.model import Robot
 
 __all__ = ["Progress", "log_digest", "matching_profiles", "parts_of", "read_recording", "read_stream", "read_tables"]
@@ -135,7 +135,7 @@ def _convert(
         fields = Converter(chosen, tables, robot, first_row).fields()
         for array in fields.values():
             if isinstance(array, np.ndarray):
-                sealed(array)  # nothing else refers to it
+                seal(array)  # nothing else refers to it
         return Recording(**fields, source=source)
     except DataError as error:
         place = f"{error.place} of {chosen.source}" if error.place else None  # the converter names places of the map

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import DataError
 from dynid.findings import Finding
 
-__all__ = ["Recording", "all_finite", "as_signal", "frozen", "sealed"]
+__all__ = ["Recording", "all_finite", "as_signal", "freeze", "seal"]
 
 Floats = NDArray[np.float64]
 
 
-def frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
+def freeze(values: ArrayLike, kind: type = float) -> NDArray[Any]:
     """A read-only array of the values; a copy unless the values are read-only already."""
     array = np.asarray(values)
     owner: object = array
@@ -28,7 +28,7 @@ def frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
     return array
 
 
-def sealed(x: NDArray[Any]) -> NDArray[Any]:
+def seal(x: NDArray[Any]) -> NDArray[Any]:
     """Make a new array read-only for good, so that `Recording` and `Experiment` need not copy it."""
     owner: object = x
     while isinstance(owner, np.ndarray):
@@ -48,7 +48,7 @@ def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None)
     """Copy a channel as a read-only (rows, width) array, or refuse it by name."""
     if values is None:
         return None
-    array = frozen(values)
+    array = freeze(values)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[0] != rows or (width is not None and array.shape[1] != width):
         wanted = f"({rows}, {'n' if width is None else width})"
@@ -94,12 +94,12 @@ class Recording:
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""
-        time = frozen(self.time).reshape(-1)
+        time = freeze(self.time).reshape(-1)
         q = as_signal("q", self.q, time.size, None)
         assert q is not None
         width = q.shape[1]
         clocks = {
-            name: time if clock is None else frozen(clock).reshape(-1)
+            name: time if clock is None else freeze(clock).reshape(-1)
             for name, clock in (("effort_time", self.effort_time), ("wrench_time", self.wrench_time))
         }
         checked = {

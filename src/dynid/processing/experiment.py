@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError
-from dynid.logs.recording import all_finite, frozen
+from dynid.logs.recording import all_finite, freeze
 from dynid.loop.loop import Loop
 from dynid.processing.differentiation import Derivation
 from dynid.processing.filters import Smoothing
@@ -79,7 +79,7 @@ class Experiment:
         """Check shapes and freeze the arrays."""
         rows, width = np.shape(self.q)
         for name in ("q", "dq", "ddq", "effort", "valid"):
-            value = frozen(getattr(self, name), bool if name == "valid" else float)
+            value = freeze(getattr(self, name), bool if name == "valid" else float)
             if value.shape != (rows, width):
                 raise DataError(f"experiment channel '{name}' has shape {value.shape}, expected {(rows, width)}")
             object.__setattr__(self, name, value)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
-from dynid.logs.recording import Recording, all_finite, sealed
+from dynid.logs.recording import Recording, all_finite, seal
 from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.delay import Delay, estimate_delay
 from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
@@ -422,7 +422,7 @@ def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate
 def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **facts: Any) -> Experiment:
     """One experiment of the channels of its gap-free parts."""
     channels = {name: [part[name] for part in parts] for name in parts[0]}
-    joined: dict[str, Any] = {name: sealed(np.concatenate(x) if len(x) > 1 else x[0]) for name, x in channels.items()}
+    joined: dict[str, Any] = {name: seal(np.concatenate(x) if len(x) > 1 else x[0]) for name, x in channels.items()}
     sizes = [part["time"].size for part in parts]
     return Experiment(
         **joined,

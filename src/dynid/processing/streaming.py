@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.logs.recording import Recording, sealed
+from dynid.logs.recording import Recording, seal
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing
 
@@ -172,5 +172,5 @@ def _join(first: Recording, second: Recording) -> Recording:
     joined: dict[str, Any] = {}
     for name in _CHANNELS:
         a, b = getattr(first, name), getattr(second, name)
-        joined[name] = None if a is None or b is None else sealed(np.concatenate([a, b]))
+        joined[name] = None if a is None or b is None else seal(np.concatenate([a, b]))
     return replace(second, **joined)

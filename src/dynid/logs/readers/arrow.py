@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, as_column, bounded
+from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, as_column, refuse_bomb
 
 __all__ = ["pieces", "read"]
 
@@ -111,8 +111,8 @@ def _is_parquet(path: Path) -> bool:
 def _check_sizes(meta: Any, path: Path) -> None:
     """Refuse declared sizes that the file cannot hold."""
     groups = [meta.row_group(k).total_byte_size for k in range(meta.num_row_groups)]
-    bounded("the file", sum(groups), path.stat().st_size)
-    bounded("the table", 8 * meta.num_rows, 1000 * path.stat().st_size)
+    refuse_bomb("the file", sum(groups), path.stat().st_size)
+    refuse_bomb("the table", 8 * meta.num_rows, 1000 * path.stat().st_size)
 
 
 def _is_struct(kind: Any) -> bool:

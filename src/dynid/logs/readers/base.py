@@ -24,7 +24,7 @@ __all__ = [
     "Options",
     "Table",
     "as_column",
-    "bounded",
+    "refuse_bomb",
     "flatten_array",
     "unpack",
     "unpack_beginning",
@@ -119,7 +119,7 @@ def flatten_array(name: str, array: NDArray[Any]) -> dict[str, Floats]:
     return {name: as_column(array)}
 
 
-def bounded(what: str, unpacked: int, stored: int) -> None:
+def refuse_bomb(what: str, unpacked: int, stored: int) -> None:
     """Refuse a declared size that is absurd, alone or against the bytes that are said to hold it."""
     if unpacked > MAX_BYTES or (unpacked > BOMB_BYTES and unpacked > MAX_RATIO * max(stored, 1)):
         raise LogReadError(
@@ -139,7 +139,7 @@ def unpack(method: str, data: bytes, size: int) -> bytes:
     Raises:
         LogReadError: If the method is unknown, or the block is damaged or of another size.
     """
-    bounded("a packed block", size, len(data))
+    refuse_bomb("a packed block", size, len(data))
     result = _unpacked(method, data, size + 1)
     if len(result) != size:
         raise LogReadError(f"a packed block holds {len(result)} bytes instead of {size}")

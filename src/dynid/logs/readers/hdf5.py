@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, bounded, flatten_array
+from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, flatten_array, refuse_bomb
 
 __all__ = ["read"]
 
@@ -61,7 +61,7 @@ def _check(found: dict[str, Any], stored: int) -> None:
                 remedy="Export the log as one self-contained file.",
             )
         if dataset.shape is not None:
-            bounded(f"dataset '{name}'", dataset.size * dataset.dtype.itemsize, stored)
+            refuse_bomb(f"dataset '{name}'", dataset.size * dataset.dtype.itemsize, stored)
 
 
 def _values(dataset: Any) -> np.ndarray[Any, Any]:

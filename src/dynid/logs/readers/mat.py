@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.logs.readers.base import Options, Table, as_column, bounded
+from dynid.logs.readers.base import Options, Table, as_column, refuse_bomb
 
 __all__ = ["read"]
 
@@ -33,7 +33,7 @@ def read(path: Path, options: Options) -> Table:
             columns[key] = as_column(array)
         if not any(key == name or key.startswith(f"{name}.") for key in columns):
             skipped.append(name)
-    bounded("the file", sum(column.nbytes for column in columns.values()), path.stat().st_size)
+    refuse_bomb("the file", sum(column.nbytes for column in columns.values()), path.stat().st_size)
     notes = (f"variables without numbers were left out: {', '.join(skipped)}",) if skipped else ()
     return Table(columns=columns, notes=notes)
 

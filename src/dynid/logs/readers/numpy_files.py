@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, bounded, flatten_array
+from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, flatten_array, refuse_bomb
 
 __all__ = ["pieces", "read"]
 
@@ -99,7 +99,7 @@ def _header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dty
             place=f"byte {start}",
             remedy="The file is truncated or damaged: record or export it again.",
         )
-    bounded("the array", declared, declared)
+    refuse_bomb("the array", declared, declared)
     return shape, fortran, dtype
 
 
@@ -126,9 +126,9 @@ def _check(members: list[zipfile.ZipInfo], stored: int) -> None:
     """Refuse bombs and encrypted members."""
     if len(members) > MAX_COLUMNS:
         raise LogReadError(f"it has {len(members)} members")
-    bounded("the archive", sum(member.file_size for member in members), stored)
+    refuse_bomb("the archive", sum(member.file_size for member in members), stored)
     for member in members:
-        bounded(f"member '{member.filename[:80]}'", member.file_size, member.compress_size)
+        refuse_bomb(f"member '{member.filename[:80]}'", member.file_size, member.compress_size)
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> dict[str, Floats]:
