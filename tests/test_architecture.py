@@ -162,31 +162,15 @@ TEXT_METHODS = {"casefold", "count", "endswith", "find", "index", "lower", "part
 ERRORS = {"e", "err", "error", "exc", "exception"}
 """Names of variables that hold exceptions."""
 
-STILL_LARGE = {"load", "processing", "logs/readers", "cli", "estimation", "estimation/closed_loop"}
-STILL_TWICE = {
-    "settings.py",
-    "estimators.py",
-    "parts.py",
-    "energy.py",
-    "registry.py",
-    "reading.py",
-    "identify.py",
-    "rows.py",
-}
-STILL_READ = {"group.py", "in_loop.py", "law_test.py", "identify.py", "sensor_checks.py", "registry.py", "study.py"}
-STILL_BARE = {
-    "SCHEMA", "TWO_SIDED_95", "_MASS", "_TOUCH", "_SIDES", "_ITERATIONS", "_MOST_EDGE_PAIRS", "_STAGES", "_AMPLITUDES",
-    "_SPEEDS", "_RANGE", "_DIRECTIONS", "VERSION", "PAIRS", "MOST_BYTES", "STEPS", "MAX_MAP_BYTES", "_SCHEMA",
-    "_MESSAGE", "MAX_HEADER", "RELIEF", "_SINE", "_COSINE", "_PARALLEL", "_FACTORS", "_WATER", "_MOST_LINKS",
-    "_ROUNDING", "_DDARM_CAD", "_DDARM_ESTIMATED", "_ATOM", "_SHIFT", "_MOST",
-    "_TWO_OVER_PI", "_HALF_PI", "_LN_2", "_FULL", "_METH_FASTCALL", "_READABLE", "_NUMPY_INTERFACES", "_NEW_ARRAY",
-}  # fmt: skip
-"""What is still to be mended; these four sets only shrink."""
+STILL_TWICE = {"settings.py", "parts.py", "energy.py", "registry.py", "rows.py"}
+"""Names of files that occur twice and are still to be changed; this set only shrinks."""
+ALLOWED_READINGS = {"registry.py": "joins the lines of a foreign library's message, for display"}
+"""Files that may touch the text of a message, with the reason; none of them decides on it."""
 
 
 def test_no_folder_is_crowded() -> None:
     counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in FILES)
-    crowded = {folder: count for folder, count in counts.items() if count > MOST_FILES and folder not in STILL_LARGE}
+    crowded = {folder: count for folder, count in counts.items() if count > MOST_FILES}
     assert not crowded
 
 
@@ -197,7 +181,7 @@ def test_no_two_files_have_one_name() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_decision_reads_the_text_of_a_message(path: Path) -> None:
-    if path.name not in STILL_READ:
+    if path.name not in ALLOWED_READINGS:
         read = [f"line {node.lineno}: {ast.unparse(node)}" for node in _readings(ast.parse(path.read_text()))]
         assert not read, "decide on a code or a field"
 
@@ -246,7 +230,7 @@ def test_numeric_constants_say_what_they_are(path: Path) -> None:
     for node, below in zip(body, [*body[1:], None], strict=True):
         names = _numeric_constants(node)
         documented = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
-        assert not names or documented or names[0] in STILL_BARE, f"line {node.lineno}: {', '.join(names)}"
+        assert not names or documented, f"line {node.lineno}: {', '.join(names)}"
 
 
 def _numeric_constants(node: ast.stmt) -> list[str]:

@@ -18,6 +18,7 @@ __all__ = ["Estimate", "Estimator"]
 
 Floats = NDArray[np.float64]
 TWO_SIDED_95 = 1.959963984540054
+"""97.5 % point of the normal distribution: half width of a 95 % interval in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

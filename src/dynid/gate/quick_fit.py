@@ -44,6 +44,7 @@ POWER_BLOCKS = 10
 FINEST = 1e-3
 """Smallest relative residual of a joint that counts (convention: about the error of processing itself)."""
 _DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+"""Unit vectors of gravity, from which torques of any gravity are combined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -26,6 +26,7 @@ __all__ = ["read", "write"]
 
 MAGIC = b"dynid information\n"
 VERSION = 1
+"""Version of the file's layout."""
 _PREFIX = struct.Struct("<IQ32s")
 _LENGTH = struct.Struct("<Q")
 _REMEDY = "Reduce the log again."

@@ -29,6 +29,7 @@ UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 """Names of the channels of a wrench: force [N], then moment [N m]."""
 PAIRS = ((0, 1), (0, 2), (1, 2))
+"""Pairs of principal axes."""
 SIGNIFICANT = 20.5
 """99.9 % point of chi-square with five degrees of freedom: those in which a tensor can differ from a sphere's."""
 RELATIVE_GAP = 1e-6

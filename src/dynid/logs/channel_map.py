@@ -52,6 +52,7 @@ __all__ = ["QUANTITIES", "ChannelMap", "Clock", "Signal", "profile_names", "read
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals a recording may hold, beside time."""
 MAX_MAP_BYTES = 2**20
+"""Largest channel map that is read [bytes]; convention: real ones have a few kilobytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -27,6 +27,7 @@ __all__ = ["Chain", "chain_in_dh_frames", "chain_of", "is_closed_form"]
 Floats = NDArray[np.float64]
 
 _PARALLEL = 1e-9
+"""Sine of an angle, or distance [m], below which axes are parallel or meet; convention: far above rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,6 +24,7 @@ Product = tuple[str, ...]
 
 _LENGTHS = {"inertia": 2, "first moment": 1, "mass": 0}
 _FACTORS = (1.0, -1.0, 2.0, -2.0)
+"""Factors of products of lengths that occur when inertias are moved to another frame."""
 _MANY = 150
 """With more candidates than this a sum of two would be recognised by accident, and slowly."""
 

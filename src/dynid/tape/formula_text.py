@@ -15,6 +15,7 @@ ONE_LINE = 160
 """Longest formula, in characters, that is written without intermediate names."""
 
 _ATOM = 9
+"""Precedence of names and numbers, which never need parentheses: above that of every operation."""
 _PRECEDENCE = {Operation.ADD: 1, Operation.SUB: 1, Operation.MUL: 2, Operation.DIV: 2, Operation.NEG: 3}
 
 

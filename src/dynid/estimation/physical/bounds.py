@@ -20,6 +20,7 @@ _PRODUCTS = {frozenset("xy"): 1, frozenset("xz"): 2, frozenset("yz"): 4}
 _SQUARES = {"x": 0, "y": 3, "z": 5}
 _MOMENTS = {"x": 6, "y": 7, "z": 8}
 _MASS = 9
+"""Place of the mass among the ten parameters of a link."""
 ON_EDGE = 1e-5
 """Distance from a bound, relative to its terms, at which it is met."""
 

@@ -24,6 +24,7 @@ MAGIC = b"\x89MCAP0\r\n"
 MAX_RECORD = 2**30
 """Largest record [bytes]; convention: writers make chunks of about one megabyte."""
 _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0F
+"""Opcodes of records, from the MCAP specification."""
 _FRAME = struct.Struct("<BQ")
 """Opcode and length of a record."""
 _MESSAGE_HEAD = struct.Struct("<HIQQ")

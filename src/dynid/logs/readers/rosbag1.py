@@ -17,6 +17,7 @@ MAGIC = b"#ROSBAG V2.0\n"
 MAX_RECORD = 2**30
 """Largest record [bytes] (convention)."""
 _MESSAGE, _CHUNK, _CONNECTION = 0x02, 0x05, 0x07
+"""Opcodes of records, from the ROS bag format 2.0."""
 Fields = dict[bytes, bytes]
 
 

@@ -42,6 +42,7 @@ PATIENCE = 6.0
 BYTES_PER_SECOND = 5e6
 """Reading rate below which a larger file is given up [bytes/s] (convention)."""
 MAX_HEADER = 64 * 2**20
+"""Largest header that the child process may send [bytes]; a convention."""
 SHARED = 32 * 2**20
 """Memory shared by both processes [bytes] (convention)."""
 _LIMITED = find_spec("resource") is not None

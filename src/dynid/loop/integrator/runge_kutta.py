@@ -37,7 +37,9 @@ __all__ = ["REACH", "RK2", "RK3", "RK4", "Evaluations", "Positions", "Scheme", "
 REACH = 0.17
 """Largest turn of the polynomials [rad]. Derivation: they interpolate at Chebyshev's points with errors below 5e-17."""
 _SINE = (-0.16666666666666652, 0.008333333333182215, -0.00019841267226670413, 2.7542842793224628e-06)
+"""Coefficients of x^3, x^5, ... of the sine within `REACH`."""
 _COSINE = (-0.4999999999999985, 0.041666666665004466, -0.0013888886013003886, 2.4785663965207065e-05)
+"""Coefficients of x^2, x^4, ... of the cosine within `REACH`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,7 @@ _DDARM_CAD = (
     (-1.2948, -1.5036, 0.0),
     (0.7418, 0.6807, 0.3900),
 )
+"""Parameters of the direct-drive arm from its drawings ([Atkeson1986] Table 3)."""
 _DDARM_ESTIMATED = (
     (0.0, 0.0, 1.8920),
     (0.0, -0.1591, 0.4676),
@@ -183,6 +184,7 @@ _DDARM_ESTIMATED = (
     (0.0, -0.6050, -0.0160),
     (9.33598, -0.8194, 0.3568),
 )
+"""Parameters of the direct-drive arm, estimated ([Atkeson1986] Table 4)."""
 
 
 def _atkeson(column: tuple[float, ...]) -> Inertia:

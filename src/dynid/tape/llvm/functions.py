@@ -23,11 +23,15 @@ LIBRARY = ("sin", "cos", "tanh", "exp")
 LIMIT = 2**20 * math.pi / 2 - 1.0
 """Largest argument of the polynomial sine and cosine, in radians."""
 
-_SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, whose bits are then the lowest of the sum
-_MOST = 2**20  # quarter turns
+_SHIFT = 6755399441055744.0
+"""1.5 * 2^52: adding it rounds to an integer, whose bits are then the lowest of the sum."""
+_MOST = 2**20
+"""Largest number of quarter turns that the reduction handles; see `LIMIT`."""
 _SMALLEST = struct.unpack("<q", struct.pack("<d", _SHIFT))[0] - _MOST  # bits of the sum for as many turns backwards
 _TWO_OVER_PI = 0.6366197723675814
+"""2 / pi."""
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
+"""pi / 2 as the sum of two doubles."""
 _SINE: tuple[float, ...] = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
@@ -36,6 +40,7 @@ _SINE: tuple[float, ...] = (
     -2.50507602534068634195e-08,
     1.58969099521155010221e-10,
 )
+"""Coefficients of the sine between -pi/4 and pi/4, from fdlibm."""
 _COSINE: tuple[float, ...] = (
     4.16666666666666019037e-02,
     -1.38888888888741095749e-03,
@@ -44,8 +49,11 @@ _COSINE: tuple[float, ...] = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
+"""Coefficients of the cosine between -pi/4 and pi/4, from fdlibm."""
 _LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
-_FULL = 40.0  # twice an argument whose hyperbolic tangent is 1 to the last bit
+"""ln 2 as the sum of two doubles."""
+_FULL = 40.0
+"""Twice an argument whose hyperbolic tangent is 1 to the last bit."""
 _SERIES: tuple[float, ...] = tuple(1.0 / math.factorial(n) for n in range(2, 14))
 
 

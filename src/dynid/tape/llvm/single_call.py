@@ -26,16 +26,20 @@ from dynid.tape.tape import Tape
 __all__ = ["single_call"]
 
 _METH_FASTCALL = 0x0080
+"""Calling convention of CPython: arguments as an array (METH_FASTCALL in methodobject.h)."""
 _HEAD = object.__basicsize__
 _TYPE = _HEAD - 8  # byte offsets in a Python object, and in an array: type, data, dimensions, shape, dtype, flags
 _DATA, _DIMENSIONS, _SHAPE, _DTYPE, _FLAGS = _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 40, _HEAD + 48
-_READABLE, _WRITEABLE = 0x0101, 0x0501  # C-contiguous and aligned; and writeable
+_READABLE, _WRITEABLE = 0x0101, 0x0501
+"""Flags of NumPy arrays: C-contiguous and aligned; and writeable."""
 
 OPTIMISED = 2000
 """Tapes of up to this many operations are worth the optimising code generator."""
 
-_NUMPY_INTERFACES = (0x01000009, 0x02000000)  # versions of NumPy's binary interface in which slot 94 makes arrays
+_NUMPY_INTERFACES = (0x01000009, 0x02000000)
+"""Versions of NumPy's binary interface in which slot `_NEW_ARRAY` makes arrays."""
 _NEW_ARRAY = 94
+"""Slot of PyArray_NewFromDescr in NumPy's table of functions."""
 
 _PYTHON = """
 declare void @dynid_Py_IncRef(ptr)

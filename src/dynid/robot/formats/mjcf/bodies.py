@@ -21,7 +21,8 @@ from dynid.terms.base import StateTerm
 
 __all__ = ["JOINT_TERMS", "geom_inertia", "read_joint", "stated_inertia"]
 
-_WATER = 1000.0  # kg/m^3, MuJoCo's default density
+_WATER = 1000.0
+"""MuJoCo's default density [kg/m^3]."""
 
 Shape = tuple[float, NDArray[np.float64]]
 """Volume [m^3] and principal moments per unit mass (3,) [m^2]."""
