@@ -29,7 +29,7 @@ def robots(as_json: bool) -> None:
         click.echo(f"{name:22s} {zoo.get(name)!r}")
 
 
-@command("dynid base puma560 --format markdown", "dynid base arm.urdf --joint-models --json")
+@command("dynid base puma560 --format markdown", "dynid base arm.urdf --usual-terms --json")
 @robot_argument
 @click.option("--method", type=click.Choice(["auto", "closed-form", "minimal-combinations", "numeric", "structural"]),
               default="auto", show_default=True, help="Method that finds the base parameters.")  # fmt: skip
@@ -38,7 +38,7 @@ def robots(as_json: bool) -> None:
 @JSON
 @click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
 @click.option("--static", is_flag=True, help="The robot only stands still, in any pose.")
-@click.option("--joint-models", is_flag=True,
+@click.option("--usual-terms", is_flag=True,
               help="Add rotor inertia, viscous and dry friction and offset to every joint.")  # fmt: skip
 @click.option("--counts", is_flag=True, help="Print the operation count of inverse dynamics, too.")
 def base(
@@ -48,7 +48,7 @@ def base(
     as_json: bool,
     locked: tuple[str, ...],
     static: bool,
-    joint_models: bool,
+    usual_terms: bool,
     counts: bool,
 ) -> None:
     """Show which parameters can be known, and in which combinations."""
@@ -59,7 +59,7 @@ def base(
     style = "json" if as_json else style
     if counts and style != "text":
         raise errors.ArgumentError("--counts prints a text for people", remedy="Use it with --format text.")
-    model = add_terms(robot) if joint_models else robot
+    model = add_terms(robot) if usual_terms else robot
     chosen: Any = None if method == "auto" else method
     result = base_parameters(model, method=chosen, locked=locked, static=static)
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}

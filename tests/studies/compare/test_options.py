@@ -36,14 +36,14 @@ def test_options_that_cannot_be_are_named(options: list[str], message: str) -> N
 def test_a_log_too_short_asks_for_what_can_be_given() -> None:
     result = CliRunner().invoke(main, [*WORDS, "--set", "duration_s=0.3"])
     assert result.exit_code == 3
-    assert "Raise --duration or --rate." in result.output
+    assert "Raise duration_s or --rate." in result.output
     assert "cutoff_hz" not in result.output
 
 
 def test_a_motion_that_cannot_be_followed_asks_for_a_smaller_one() -> None:
     result = CliRunner().invoke(main, [*WORDS, "--set", "amplitude=1e6"])
     assert result.exit_code == 5
-    assert "Lower --amplitude" in result.output
+    assert "Lower amplitude" in result.output
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path: Path) -> None:
