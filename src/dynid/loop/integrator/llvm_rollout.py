@@ -243,6 +243,7 @@ def loop_module(
         move_functions(sizes.state, parts.positions, lanes, host.fused),
         finish_function(sizes.state, len(repeated), lanes, host.fused),
         angles_function(parts.angles, lanes),
+        choose_function(len(repeated), lanes),
         _Loop(sizes, parts, repeated, lanes, paced=pace is not None).text(),
     ]
     return "\n".join(pieces)
@@ -267,6 +268,7 @@ class _Loop:
             "turned": lanes,
             "zero": lanes,
             "wanted": lanes,
+            "chosen": 2 * len(repeated) * lanes,
             "base": turns,
             "sine": turns,
             "cosine": turns,
@@ -380,10 +382,19 @@ advance:
         return "\n".join(lines)
 
     def _nodes(self) -> str:
-        """Pointers to the nodes for the number of steps of this tick; each node's weight follows it."""
+        """Pointers to the nodes of as many steps as each lane takes in this tick; behind each node is its weight."""
         size = 2 * self._stages * self._lanes
-        lines = ["%count_less = sub i64 %count, 1", f"%table_at = mul i64 %count_less, {size}"]
-        lines.append("%node0 = getelementptr inbounds double, ptr %steps, i64 %table_at")
+        if self._paced and self._lanes > 1:
+            lines = [
+                "call void @choose(ptr %wanted, double %most, i64 %j, ptr %steps, ptr %chosen)",
+                "%node0 = getelementptr inbounds double, ptr %chosen, i64 0",
+            ]
+        else:
+            lines = [
+                "%count_less = sub i64 %count, 1",
+                f"%table_at = mul i64 %count_less, {size}",
+                "%node0 = getelementptr inbounds double, ptr %steps, i64 %table_at",
+            ]
         for stage in range(1, self._stages):
             offset = 2 * stage * self._lanes
             lines.append(f"%node{stage} = getelementptr inbounds double, ptr %node0, i64 {offset}")
@@ -430,6 +441,36 @@ def _any_beyond(name: str, limit: float, lanes: int) -> str:
     return w.text().replace("%r", f"%{name}")
 
 
+def choose_function(stages: int, lanes: int) -> str:
+    """Nodes and weights of step ``j`` of a tick, each lane with its own number of steps, zero where it has done them.
+
+    So the numbers of a run do not depend on the runs beside it, nor on how many a processor computes side by side.
+    """
+    w = Writer(1)
+    w.line("define internal void @choose(ptr %wanted, double %most, i64 %j, ptr %steps, ptr %to) {\nentry:")
+    for lane in range(lanes):
+        count = _whole_steps(w, w.load("%wanted", 8 * lane))
+        row = w.value(f"mul i64 {w.value(f'sub i64 {count}, 1')}, {2 * stages * lanes}")
+        table = w.value(f"getelementptr inbounds double, ptr %steps, i64 {row}")
+        active = w.value(f"icmp ult i64 %j, {count}")
+        for place in range(2 * stages):
+            offset = 8 * (place * lanes + lane)
+            value = w.value(f"load double, ptr {w.address(table, offset)}, align 8")
+            kept = w.choose(active, value, number(0.0))
+            w.line(f"store double {kept}, ptr {w.address('%to', offset)}, align 8")
+    w.line("ret void\n}")
+    return w.text()
+
+
+def _whole_steps(w: Writer, wanted: str) -> str:
+    """A wanted number of steps, rounded up, from 1 to as many as there may be."""
+    fewer = w.choose(w.value(f"fcmp olt double {wanted}, %most"), wanted, "%most")
+    some = w.choose(w.value(f"fcmp ogt double {fewer}, {number(1.0)}"), fewer, number(1.0))
+    whole = w.value(f"fptosi double {some} to i64")
+    rest = w.value(f"fcmp ogt double {some}, {w.value(f'sitofp i64 {whole} to double')}")
+    return w.value(f"add i64 {whole}, {w.value(f'zext i1 {rest} to i64')}")
+
+
 def _most_wanted(lanes: int) -> str:
     """``%count_new``: the largest number of steps that a lane needs, between 1 and the largest number allowed."""
     w = Writer(1)
@@ -437,9 +478,5 @@ def _most_wanted(lanes: int) -> str:
     for lane in range(1, lanes):
         other = w.load("%wanted", 8 * lane)
         most = w.choose(w.value(f"fcmp olt double {other}, {most}"), most, other)
-    fewer = w.choose(w.value(f"fcmp olt double {most}, %most"), most, "%most")
-    some = w.choose(w.value(f"fcmp ogt double {fewer}, {number(1.0)}"), fewer, number(1.0))
-    whole = w.value(f"fptosi double {some} to i64")
-    rest = w.value(f"fcmp ogt double {some}, {w.value(f'sitofp i64 {whole} to double')}")
-    w.line(f"%r = add i64 {whole}, {w.value(f'zext i1 {rest} to i64')}")
+    w.line(f"%r = add i64 {_whole_steps(w, most)}, 0")
     return _call("pace", ["%state", "%rate0", "%wanted"]) + "\n" + w.text().replace("%r", "%count_new")

@@ -259,10 +259,13 @@ class Rollout:
                 record = np.concatenate((state, held, rates, memory), axis=1)
                 buffers.records[rows[1] + k // timing.every] = record
             memory = decided["memory"]
-            count = most if pace is None else int(np.clip(np.ceil(pace(state, rates).max()), 1, most))
+            wanted = np.full((self.lanes, 1), most)
+            if pace is not None:
+                wanted = np.clip(np.ceil(pace(state, rates)), 1, most).astype(np.int64).reshape(-1, 1)
+            count = int(wanted.max())
             buffers.step_counts[k] = count
-            h = timing.period / count
-            for _ in range(count):
+            for step in range(count):
+                h = np.where(step < wanted, timing.period / wanted, 0.0)  # each lane takes its own steps, then waits
                 start, here, rates = state, state, np.zeros_like(state)
                 for i, (node, weight) in enumerate(zip(self.scheme.nodes, self.scheme.weights, strict=True)):
                     before, here = here, positions.moved(start, node * h, rates)
