@@ -146,13 +146,41 @@ def test_toml_is_understood(page: Path, tmp_path: Path) -> None:
             assert dynid.read_library(path) if "[[object]]" in block else dynid.read_channel_map(path).signals
 
 
-def test_every_make_target_of_the_docs_exists() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    for page in PAGES:
-        for target in re.findall(
-            r"\bmake ([a-z][a-z-]+)\b(?=`|\s+#|$)", page.read_text(encoding="utf-8"), re.MULTILINE
-        ):
-            assert re.search(rf"^(?:[a-z -]+ )?{target}(?: [a-z -]+)?:", makefile, re.MULTILINE), (page.name, target)
+def codes(page: Path) -> list[str]:
+    """Everything on a page that stands between backticks or in a block without a language."""
+    text = page.read_text(encoding="utf-8")
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks(page, "") for line in block.splitlines()]
+    return [*re.findall(r"`([^`\n]+)`", outside), *lines]
+
+
+def make_targets() -> set[str]:
+    rules = re.findall(r"^([a-z][a-z -]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    return {target for rule in rules for target in rule.split()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_make_target_exists(page: Path) -> None:
+    named = {target for code in codes(page) for target in re.findall(r"(?:^|[;&] *)make ([a-z][a-z-]*)", code)}
+    assert named <= make_targets()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_named_path_exists(page: Path) -> None:
+    """Every path of a test or a source file."""
+    named = re.findall(r"(?<![\w/.-])(?:tests|src)/[\w./-]*\w", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_every_name_of_the_references_resolves() -> None:
+    """Public names and their attributes; paths are tested above, and commands have a space."""
+    for code in codes(ROOT / "docs" / "references.md"):
+        name = re.split(r"\(", code)[0].removeprefix("dynid.")
+        if " " in name or "/" in name:
+            continue
+        found: object = dynid
+        for part in name.split("."):
+            found = getattr(found, part)
 
 
 def test_public_names_are_those_of_the_reference() -> None:
