@@ -18,7 +18,9 @@ Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 
 CHUNK = 61440
-"""Samples per chunk: long enough that combining chunks costs next to nothing, short enough to hold some in memory."""
+"""Samples per chunk: long enough that combining chunks costs next to nothing, short enough to hold some in memory.
+
+A multiple of the block of the compiled reduction (120), so that no block is partial."""
 
 CHANNELS = ("q", "dq", "ddq", "tau")
 
@@ -58,7 +60,7 @@ class Chunk:
 
     segment: int
     number: int
-    """Of the chunk within its segment."""
+    """Number of the chunk within its segment."""
     first: int
     """Index of its first sample in the log."""
     arrays: tuple[NDArray[np.generic], ...]
@@ -78,7 +80,7 @@ class Chunk:
         return tuple(int(count) for count in np.count_nonzero(self.valid, axis=0))
 
     def check(self) -> Chunk:
-        """The chunk with float64 arrays, zeros where no equation counts, and only finite numbers.
+        """Give the chunk as float64 arrays of finite numbers, zero where no equation counts.
 
         Raises:
             DataError: if a number that counts is NaN or infinite; names the channel, the joint and the sample.

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Kind = Literal["factor", "gram"]
 
 RESOLUTION: dict[Kind, float] = {"factor": 1e-11, "gram": 1e-7}
-"""Relative size below which a column is rounding noise; cross products lose half of the digits."""
+"""Relative size below which a column is rounding noise (convention; cross products lose half of the digits)."""
 
 
 def combination(kind: Kind) -> Combine:

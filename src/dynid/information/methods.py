@@ -26,13 +26,13 @@ Method = Literal["preconditioned", "gram", "qr"]
 METHODS: tuple[Method, ...] = ("preconditioned", "gram", "qr")
 
 REPRESENTATIVE = 2048
-"""Samples that a preconditioner is made of."""
+"""Number of samples that a preconditioner is made of (convention: many times the number of columns)."""
 
 LARGEST = 1e300
-"""Sum of squares of an equation's entries that still leaves room to add up those of many chunks."""
+"""Largest sum of squares of a chunk: it leaves room to add up many chunks (float64 ends at 1.8e308)."""
 
 REFLECTED = 256
-"""Rows that are reflected at a time: they stay in the cache, and no BLAS finds them worth its threads."""
+"""Rows that are reflected at a time: they stay in the cache, and no BLAS starts threads for them (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ Combine = Callable[[Floats, Floats], Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What some consecutive chunks of one segment say."""
+    """The reduced equations of some consecutive chunks of one segment."""
 
     segment: int
     level: int

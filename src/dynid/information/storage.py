@@ -54,7 +54,7 @@ def _triangle(matrix: Any) -> bytes:
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, Any], tuple[Part, ...]]:
-    """What `write` wrote.
+    """Read what `write` wrote.
 
     Returns:
         The facts and the parts; full symmetric matrices where ``facts["kind"]`` is ``gram``, triangles elsewhere.

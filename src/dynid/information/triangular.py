@@ -26,13 +26,15 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 NOISE = 1e-12
-"""What remains of a column after the columns before it are removed is rounding noise below this part of its length."""
+"""Part of a column's length below which the rest that the columns before it leave is rounding noise (convention)."""
 
 RESOLVED = 1e-4
-"""Smallest part of a preconditioned column's square that may remain after the columns before it are removed."""
+"""Smallest part of a preconditioned column's square that may remain after the columns before it are removed.
+
+Derivation: cross products then lose at most four of the sixteen digits."""
 
 PANEL = 8
-"""Columns that reflections are gathered for before the others are updated."""
+"""Columns whose reflections LAPACK gathers before it updates the others (convention)."""
 
 _SEMIDEFINITE = 1e-13
 """A pivot below this part of its diagonal entry is zero to working precision."""

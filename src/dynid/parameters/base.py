@@ -1,6 +1,6 @@
-"""Why a parameter never acts, in plain words.
+"""Which parameters a robot's torques reveal, and why the others stay hidden: one function, four methods.
 
-Which parameters a robot's torques reveal: one function, four methods that check one another.
+The methods check one another: closed form, minimal combinations, structural and numeric.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Reading URDF: links and joints with their inertials, limits and friction.
+"""Reading and writing URDF: links and joints with their inertials, limits and friction.
 
 What the dynamics do not depend on (visuals, collisions, materials, transmissions, simulator extensions) is skipped,
 and meshes are never opened. Conventions (REP-103): SI units; ``rpy`` turns about the fixed axes x, y, z; an
 ``<inertial>`` has its own frame at the centre of mass, which may be turned against the link.
 
-Writing URDF: new numbers in the text a robot came from, or a fresh file for a robot that came from elsewhere.
+A robot that was read from a URDF is written as that text with its new numbers; any other robot as a fresh file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Reading a robot description in XML from a file nobody vouches for.
+"""Robot descriptions in XML: reading files that nobody vouches for, and changing a few attributes in place.
 
 The file is the only thing opened: no mesh, include, entity or other path named in it is followed. Size, depth and
 number of elements are bounded, document types are refused before parsing, and every element remembers where its text
 stands, so that a writer can replace a few characters and leave the rest of the file byte for byte as it was.
-
-Changing a few attributes of an XML text in place.
 """
 
 from __future__ import annotations
@@ -37,11 +35,11 @@ __all__ = [
 ]
 
 MAX_BYTES = 16 * 2**20
-"""Largest description read; the largest humanoids stay below 1 MB."""
+"""Size of the largest description that is read [bytes] (convention; the largest humanoids stay below 1 MB)."""
 MAX_DEPTH = 64
-"""Deepest nesting of elements."""
+"""Deepest nesting of elements (convention)."""
 MAX_ELEMENTS = 100_000
-"""Most elements in one file."""
+"""Most elements in one file (convention)."""
 MAX_MAGNITUDE = 1e30
 """Largest number that is taken for one: its square and cube are still far from overflow."""
 

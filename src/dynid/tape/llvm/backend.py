@@ -21,10 +21,12 @@ __all__ = ["BlockKernel", "LlvmExecutor", "address", "pointer_table"]
 Floats = npt.NDArray[np.float64]
 
 STORE_BLOCK = 16
-"""Samples per block when rows are written: the block, and most of its rows, stay in the first-level cache."""
+"""Samples per block when rows are written: the block and most rows stay in the first-level cache (measured)."""
 
 REDUCE_BLOCK = 120
-"""Samples per block when a reduction consumes the block: long enough to hide the reduction's own overhead."""
+"""Samples per block when a reduction consumes the block: long enough to hide the reduction's own overhead.
+
+An odd multiple of a cache line, so that columns do not share cache sets (measured)."""
 
 CHUNK = 2400
 """Samples a thread takes at a time; fixed, so that the work is cut the same way for any number of threads."""

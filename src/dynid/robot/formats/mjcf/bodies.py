@@ -1,6 +1,7 @@
-"""Mass properties of the bodies of MJCF: stated in ``<inertial>``, or left to the primitive shapes of their geoms.
+"""Bodies and joints of MJCF.
 
-Hinge and slide joints of MJCF: axis and anchor, zero position, range, friction.
+The mass properties of a body are stated in ``<inertial>``, or follow from the primitive shapes of its geoms. Hinge and
+slide joints have an axis, an anchor, a zero position, a range and friction.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What an MJCF file says once for all: compiler options, gravity, default classes; and the ways it gives poses.
+"""What an MJCF file states once for all bodies: compiler options, gravity, default classes, effort limits of actuators.
 
-What of an MJCF file no tree of links can express, refused by name; and the efforts its actuators tell.
+`check_scope` refuses by name what no tree of links can express.
 """
 
 from __future__ import annotations
