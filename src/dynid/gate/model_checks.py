@@ -40,6 +40,20 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+BEYOND_LIMITS = 1.5
+"""Ratio of a position to the joint's range above which the position lies far beyond it (convention)."""
+MOST_BEYOND = 0.05
+"""Share of such positions above which the unit is wrong (convention)."""
+USUAL_FACTOR = (0.25, 4.0)
+"""Ratios of measured to expected torques within which the masses of the model may be wrong and the unit right
+(convention)."""
+FEWEST_FOR_CHANGE = 300
+"""Smallest number of samples for the search for a change (convention)."""
+NOTABLE_RESIDUAL = 0.02
+"""Relative residual of the whole log below which a change does not matter (convention)."""
+LOST = 1e-3
+"""Size of a parameter's regressor column, orthogonal to the others and relative to wide motion, below which the motion
+hardly excites it (convention)."""
 COMPENSATED = 0.3
 """Share of the expected gravity below which, at a standard error of a third of it, gravity is compensated
 (convention)."""
@@ -66,8 +80,8 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
         reach = max(abs(limits.lower), abs(limits.upper))
         if not np.isfinite(reach):
             reach = 2.0 * np.pi if joint.kind == "revolute" else np.inf
-        beyond = np.abs(q[np.isfinite(q)]) > 1.5 * reach
-        if beyond.size and np.mean(beyond) > 0.05:
+        beyond = np.abs(q[np.isfinite(q)]) > BEYOND_LIMITS * reach
+        if beyond.size and np.mean(beyond) > MOST_BEYOND:
             largest = float(np.nanpercentile(np.abs(q), 99.0))
             yield Finding(
                 code="unit",
@@ -116,12 +130,13 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     evidence = {"gravity / expected": along, "across": across, "inertia / expected": inertial}
     error = float(np.max(stderr)) / max(strength, 1e-12)
     alike = inertial > 0.0 and along > 0.0 and abs(np.log(inertial / along)) < 1.0
-    one_factor = error < 0.15 * max(1.0, abs(along)) and alike and across < 0.35 * along and not 0.25 < along < 4.0
+    low, high = USUAL_FACTOR
+    one_factor = error < 0.15 * max(1.0, abs(along)) and alike and across < 0.35 * along and not low < along < high
     # a counterbalance reduces gravity only; nearly nothing but a wrong unit scales gravity and inertia alike;
     # without inertial torques there is only one factor, and gravity may be compensated
     both = along > 3.0 * error and abs(np.log(max(inertial, 1e-300) / along)) < 2.0
-    both_large = both and min(along - 3.0 * error, inertial) > 4.0
-    both_small = both and not np.isclose(inertial, along, rtol=1e-6) and max(along + 3.0 * error, inertial) < 0.25
+    both_large = both and min(along - 3.0 * error, inertial) > high
+    both_small = both and not np.isclose(inertial, along, rtol=1e-6) and max(along + 3.0 * error, inertial) < low
     if strength and (one_factor or both_large or both_small):
         yield Finding(
             code="unit",
@@ -238,14 +253,14 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
     Two sets of parameters always fit better than one. So two sets that hold before and after an instant are compared
     with two sets that alternate, block by block: these overfit as much and do not benefit from a change.
     """
-    if samples.q.shape[0] < 300:
+    if samples.q.shape[0] < FEWEST_FOR_CHANGE:
         return
     whole, parts = normal_equations(robot, samples, BLOCKS)
     turns = sum(rest_of_fit(parts[k::2]) for k in range(2))
     splits = {cut: rest_of_fit(parts[:cut]) + rest_of_fit(parts[cut:]) for cut in range(3, BLOCKS - 2)}
     cut = min(splits, key=lambda place: splits[place])
     ratio = float(np.sqrt(splits[cut] / max(turns, 1e-300)))
-    if ratio < CHANGED and whole > max(0.02, ABOVE_NOISE * samples.floor):
+    if ratio < CHANGED and whole > max(NOTABLE_RESIDUAL, ABOVE_NOISE * samples.floor):
         yield Finding(
             code="change",
             severity="warning",
@@ -272,7 +287,7 @@ def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
     R, order = qr(Y[:, :, base].reshape(-1, rank) / scale[base], mode="r", pivoting=True)
     size = np.zeros(rank)
     size[: min(R.shape)] = np.abs(np.diag(R))
-    lost = base[order[size < 1e-3 * np.sqrt(Y.shape[0])]]
+    lost = base[order[size < LOST * np.sqrt(Y.shape[0])]]
     if lost.size:
         names = parameter_layout(model).names
         yield Finding(
