@@ -1,4 +1,4 @@
-"""Robots to try things on: the papers' robots and today's, from published geometry."""
+"""Robot models to try methods on: the robots of the papers and current industrial arms, from published data."""
 
 from dynid.robot.zoo.catalogue import get, names
 from dynid.robot.zoo.classic_arms import cartesian, cylindrical, scara, stanford
