@@ -56,7 +56,7 @@ _HOME = {
     "dynid.estimation.physical.bounds": ["Bounds"],
     "dynid.estimation.candidates": ["standard_candidates"],
     "dynid.estimation.closed_loop.law_test": ["check_controller"],
-    "dynid.estimation.linear.energy": ["Energy"],
+    "dynid.estimation.linear.energy_balance": ["Energy"],
     "dynid.estimation.estimate": ["Estimate", "Estimator"],
     "dynid.estimation.physical.feasible": ["FeasibleWLS"],
     "dynid.estimation.noisy.kalman": ["Kalman"],

@@ -26,7 +26,7 @@ from dynid.estimation.equations import StreamedLogs as StreamedLogs
 from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
-from dynid.estimation.linear.energy import Energy as Energy
+from dynid.estimation.linear.energy_balance import Energy as Energy
 from dynid.estimation.linear.least_squares import OLS as OLS
 from dynid.estimation.linear.least_squares import WLS as WLS
 from dynid.estimation.linear.link_by_link import LinkByLink as LinkByLink

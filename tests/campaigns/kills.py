@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from dynid.information import Information
-from dynid.information.parts import Part
+from dynid.information.partial_results import Part
 from dynid.tape.llvm.object_cache import ObjectCache
 
 

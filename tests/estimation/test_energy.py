@@ -9,7 +9,7 @@ import pytest
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.linear.energy import Energy, energy_balances
+from dynid.estimation.linear.energy_balance import Energy, energy_balances
 from dynid.estimation.linear.integrals import spline_weights
 from dynid.robot import zoo
 from dynid.robot.model import Robot

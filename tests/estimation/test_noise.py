@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.energy_balance import Energy
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.momentum import Momentum
 from dynid.estimation.linear.power import Power

@@ -23,7 +23,7 @@ ESTIMATORS: dict[str, str] = {
     "svd": "dynid.estimation.linear.truncated_svd:TruncatedSVD",
     "reduced-set": "dynid.estimation.linear.reduced_set:ReducedSet",
     "link-by-link": "dynid.estimation.linear.link_by_link:LinkByLink",
-    "energy": "dynid.estimation.linear.energy:Energy",
+    "energy": "dynid.estimation.linear.energy_balance:Energy",
     "power": "dynid.estimation.linear.power:Power",
     "momentum": "dynid.estimation.linear.momentum:Momentum",
     "recursive": "dynid.estimation.linear.recursive:Recursive",

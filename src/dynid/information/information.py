@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
-from dynid.information.parts import Combine, Forest, Part, total
+from dynid.information.partial_results import Combine, Forest, Part, total
 from dynid.information.triangular import append_rows, gram_factor, join_triangles
 from dynid.kernels import chosen_columns
 
@@ -57,7 +57,7 @@ class Information:
     kind: Kind
     """``factor``: triangular factors, as accurate as a QR decomposition; ``gram``: cross products."""
     parts: tuple[Part, ...] = field(repr=False)
-    """By segment and position; see `dynid.information.parts`."""
+    """By segment and position; see `dynid.information.partial_results`."""
 
     # --- sizes -----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.information.chunks import Chunk
 from dynid.information.cross_products import NumpyGram
 from dynid.information.joint_equations import Equations, RowShape
-from dynid.information.parts import Part
+from dynid.information.partial_results import Part
 from dynid.information.triangular import append_rows, factor_from_preconditioned, is_well_resolved, make_preconditioner
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape

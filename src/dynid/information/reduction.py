@@ -17,7 +17,7 @@ from dynid.information.extension import Extension, TableReducer, extend, table_c
 from dynid.information.information import Information, Kind, combination
 from dynid.information.joint_equations import RowShape, equations
 from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer, tape_gram
-from dynid.information.parts import Forest
+from dynid.information.partial_results import Forest
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend, check_threads
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from dynid.errors import DataError
 from dynid.files import write_atomically
-from dynid.information.parts import Part
+from dynid.information.partial_results import Part
 
 __all__ = ["read", "write"]
 

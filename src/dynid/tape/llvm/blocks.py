@@ -15,7 +15,7 @@ from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import PASSES, pass_call
 from dynid.tape.llvm.ir import Writer, constant_table, declarations
 from dynid.tape.llvm.registers import print_allocated
-from dynid.tape.llvm.rows import print_clear, print_load, print_store, rows_of
+from dynid.tape.llvm.row_blocks import print_clear, print_load, print_store, rows_of
 from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.robot.formats.mjcf.settings import ORIENTATIONS, MjcfSettings, rotation_to_z_axis
+from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings, rotation_to_z_axis
 from dynid.robot.formats.xml import Element
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointKind, JointLimits

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.robot.formats.mjcf.bodies import geom_inertia, read_joint, stated_inertia
-from dynid.robot.formats.mjcf.settings import MjcfSettings, check_scope, effort_limits, read_settings
+from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document, read_document
 from dynid.robot.inertia import Inertia
 from dynid.robot.locking import check_locked, lock

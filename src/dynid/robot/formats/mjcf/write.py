@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
+from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model
-from dynid.robot.formats.mjcf.settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.xml import Element, TextEdits, format_numbers, parse_document, start_tag
 from dynid.robot.inertia import Inertia, centre_of_mass, same_inertia
 from dynid.robot.model import Robot
