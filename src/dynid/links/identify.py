@@ -61,7 +61,7 @@ REPEATED = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Identification:
-    """What was found out about a robot's links and joints."""
+    """The identified parameters of a robot's links and joints, with the data and the method behind them."""
 
     equations: Factors
     estimate: Estimate
@@ -208,11 +208,11 @@ class Identification:
         return np.asarray(100.0 * np.sqrt(ratio))
 
     def summary(self) -> str:
-        """Everything a person wants to know first, as text."""
+        """The result as text: method, errors, parameters with their uncertainty, findings."""
         estimate = self.estimate
         condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
         joints = Table.of(
-            ["joint", "samples", "residual std", "samples per independent one", "training error %"],
+            ["joint", "samples", "residual std", "autocorrelation factor", "training error %"],
             [
                 (name, int(count), *((float(std), float(inflation), float(error)) if count else (None, None, None)))
                 for name, count, std, inflation, error in zip(
@@ -235,7 +235,7 @@ class Identification:
         ]
         hidden = self.base.unidentifiable
         if hidden:
-            lines += ["", f"Never act on the torques, so nothing can be said of them: {', '.join(hidden)}."]
+            lines += ["", f"These parameters never act on the torques and stay unknown: {', '.join(hidden)}."]
         if self.selection is not None:
             lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
         lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
@@ -243,9 +243,9 @@ class Identification:
             lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
         if physical:
-            lines.append(f"Held by a physical constraint: {', '.join(physical)}.")
+            lines.append(f"At a physical constraint: {', '.join(physical)}.")
         if estimate.given_bounds:
-            lines.append(f"Held by a bound that was given: {', '.join(estimate.given_bounds)}.")
+            lines.append(f"At a bound that was given: {', '.join(estimate.given_bounds)}.")
         return "\n".join(lines)
 
     def __str__(self) -> str:

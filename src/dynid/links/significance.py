@@ -1,4 +1,4 @@
-"""Which parameters matter: those that move the torques ([Izaguirre1992] section 7), or those that the data pin down.
+"""Significant parameters: those that contribute to the torques ([Izaguirre1992] section 7), or that the data determine.
 
 Parameters that contribute less than 1 % of the largest measured torque on every trajectory are dropped, and the rest is
 fitted again: the equations become better conditioned, and the estimates of single trajectories agree better (Tables 1
@@ -82,18 +82,18 @@ class TrajectoryStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Significance:
-    """Which parameters matter, and what the fit of those alone gives."""
+    """The significant parameters, and the fit of those alone."""
 
     criterion: str
-    """What decided."""
+    """The rule that decided, in words."""
     contribution: Floats
     """(b,) largest torque that the parameter causes, over all joints and trajectories [% of the joint's largest]."""
     significant: Mask
     """(b,) whether the parameter was kept."""
     every: TrajectoryStatistics
-    """Of the fits of all parameters (Table 1)."""
+    """Statistics of the fits of all parameters (Table 1)."""
     reduced: TrajectoryStatistics
-    """Of the fits of the significant ones (Table 2)."""
+    """Statistics of the fits of the significant parameters (Table 2)."""
     condition: float
     """Ratio of the extreme singular values of all weighted equations, columns as they are."""
     reduced_condition: float
@@ -109,7 +109,7 @@ class Significance:
 
     @property
     def gain(self) -> float:
-        """By how much the condition number fell."""
+        """Factor by which the condition number fell."""
         return self.condition / self.reduced_condition
 
     def summary(self) -> str:

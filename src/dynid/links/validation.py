@@ -1,4 +1,4 @@
-"""The proof: how well an identified robot predicts torques it has not seen, against the prior model."""
+"""The proof: torque errors of an identified robot on held-out data, beside those of the prior model."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["Validation", "cross_validate", "validate"]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 SETTLED = 1e-2
-"""Relative accuracy that the ends of a low-passed comparison must have reached."""
+"""Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
 ALIKE = 1.01
-"""Errors of two models whose ratio is less are the same: which is larger is chance."""
+"""Ratio up to which the errors of two models count as equal (convention: which one is larger is then chance)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,34 +36,34 @@ class Validation:
 
     joint_names: tuple[str, ...]
     per_joint: Floats
-    """(n,) 100 |measured - predicted| / |measured| of each joint [%]."""
+    """(n,) relative error 100 |measured - predicted| / |measured| of each joint [%]."""
     relative_error: float
-    """The same over all joints together [%]."""
+    """Relative error over all joints together [%]."""
     prior_error: float
-    """The same by the robot as it was before [%]."""
+    """Relative error of the prior model over all joints together [%]."""
     prior_per_joint: Floats
-    """(n,) and of each joint by it [%]."""
+    """(n,) relative error of the prior model for each joint [%]."""
     training_error: float
-    """The same on the data used for identification [%]."""
+    """Relative error on the training data [%]."""
     rms: Floats
     """(n,) root mean square of each joint's residual torque [N m or N]."""
     whiteness: Floats
     """(n,) lag-one autocorrelation of each joint's residuals; near 1 means model error rather than noise."""
     samples: int
-    """Joint samples compared."""
+    """Number of joint samples that were compared."""
     limit: float
     """Largest relative error that passes [%]."""
     band_hz: float | None = None
-    """Measured and predicted torques were low-passed alike to this band before they were compared [Hz]; None: not."""
+    """Band to which measured and predicted torques were low-passed before the comparison [Hz]; None for all."""
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within the limit, and not worse than the prior's."""
+        """Whether the error is within the limit, and not larger than that of the prior model."""
         return bool(self.relative_error <= self.limit and self.relative_error <= ALIKE * self.prior_error)
 
     @property
     def verdict(self) -> str:
-        """The judgement in one sentence."""
+        """The verdict as one sentence."""
         band = "" if self.band_hz is None else f" below {self.band_hz:g} Hz"
         error = f"{self.relative_error:.2f} % on held-out data{band}"
         if not np.isfinite(self.relative_error):
@@ -83,7 +83,7 @@ class Validation:
         return f"{self.verdict}\n\n{table.to_text()}"
 
     def to_json(self) -> dict[str, object]:
-        """For machines."""
+        """The validation as values that JSON can hold."""
         return {
             "verdict": self.verdict,
             "passed": self.passed,
@@ -108,7 +108,7 @@ class Validation:
 
 
 def finite_or_none(value: float) -> float | None:
-    """A number as JSON can hold it."""
+    """The number, or None where it is not finite, as JSON needs it."""
     return float(value) if np.isfinite(value) else None
 
 
