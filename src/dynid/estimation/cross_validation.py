@@ -22,7 +22,7 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.terms.base import Term
 
-__all__ = ["Folds", "Weighing", "weighed"]
+__all__ = ["Folds", "Weighing", "weigh_prior"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -216,7 +216,7 @@ class Weighing:
     """How the prior's weight was chosen; empty where it was given."""
 
 
-def weighed(equations: Factors, prior_weight: float | None, rounds: int, method: str) -> Weighing:
+def weigh_prior(equations: Factors, prior_weight: float | None, rounds: int, method: str) -> Weighing:
     """Weigh data and prior.
 
     Args:

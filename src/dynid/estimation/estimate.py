@@ -36,7 +36,7 @@ class Estimate:
     noise_std: Floats
     """(n,) standard deviation of each joint's residual torque [N m or N]."""
     inflation: Floats
-    """(n,) variance factor for residuals that are correlated in time: samples per independent sample."""
+    """(n,) autocorrelation factor: by how much residuals that are correlated in time raise the variance."""
     samples: NDArray[np.int64]
     """(n,) samples of each joint that counted."""
     condition: float

@@ -261,7 +261,7 @@ class InLoop(Estimator):
         rate = self.rate_hz or self._control_hz(equations)
         starts = self._starts(equations)
 
-        def brought(
+        def put_in_loop(
             pieces: Iterable[Experiment], start: Callable[[], TimeFunction] | None, settling_s: float, longest: int
         ) -> Iterator[Experiment]:
             motion = start and start()
@@ -272,7 +272,7 @@ class InLoop(Estimator):
             settling_s = 0.0
 
             def restarted(log: Streamed, start: Callable[[], TimeFunction] | None) -> Streamed:
-                return lambda: brought(log(), start, settling_s, LONGEST)
+                return lambda: put_in_loop(log(), start, settling_s, LONGEST)
 
             logs = tuple(restarted(log, start) for log, start in zip(equations.logs, starts, strict=True))
             if not self._instruments:  # these may have any start
@@ -282,7 +282,7 @@ class InLoop(Estimator):
             )
         else:
             pairs = zip(equations.experiments, starts, strict=True)
-            parts = [part for run, start in pairs for part in brought([run], start, 0.0, np.iinfo(np.int64).max)]
+            parts = [part for run, start in pairs for part in put_in_loop([run], start, 0.0, np.iinfo(np.int64).max)]
             runs = [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
             if not runs:
                 raise _too_short()

@@ -46,7 +46,7 @@ __all__ = [
     "UNCOUNTED",
     "away_from_reversals",
     "block_rows",
-    "faded",
+    "fade_ends",
     "fading",
     "followed",
     "links_only",
@@ -128,7 +128,7 @@ RISE_S = 0.5
 """Time within which instruments fade in and out [s], at most a tenth of the stretch."""
 
 
-def faded(run: Experiment) -> Floats:
+def fade_ends(run: Experiment) -> Floats:
     """(N,) window that rises and falls smoothly at the ends of every gap-free stretch."""
     edges = np.concatenate([[0], np.flatnonzero(np.diff(run.segment)) + 1, [run.samples]])
     return fading(edges, run.rate_hz, np.arange(run.samples))

@@ -33,7 +33,7 @@ from dynid.estimation.closed_loop.instrument_noise import (
     UNCOUNTED,
     away_from_reversals,
     block_rows,
-    faded,
+    fade_ends,
     followed,
     links_only,
     motion_slope,
@@ -391,7 +391,7 @@ class _Measured:
             return at_links(run, (run.run.q, run.run.dq, run.run.ddq), blocks[number].rows)
 
         torques = [np.where(run.run.valid, run.run.effort, 0.0) for run in runs.runs]
-        windows = [run.run.valid * faded(run.run)[:, None] for run in runs.runs]
+        windows = [run.run.valid * fade_ends(run.run)[:, None] for run in runs.runs]
         return cls(blocks, Kept(matrix, len(blocks)), [torques[block.run][block.rows] for block in blocks], windows)
 
 

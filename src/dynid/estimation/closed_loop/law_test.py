@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, fdtri
 
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
-from dynid.estimation.closed_loop.loop_start import acting_on, carried, directions, taken_out
+from dynid.estimation.closed_loop.loop_start import acting_on, carried, directions, remove_directions
 from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
@@ -120,7 +120,9 @@ class LawResidual:
                 shapes.append(whole[:, columns])
                 continue
             seen = signals[:, columns] * self.counts[:, joint : joint + 1]
-            shapes.append(real(taken_out(seen[:, None], self.bases[joint : joint + 1])[:, 0] if self.bases else seen))
+            shapes.append(
+                real(remove_directions(seen[:, None], self.bases[joint : joint + 1])[:, 0] if self.bases else seen)
+            )
         return real(self.rest), shapes
 
 
@@ -325,7 +327,7 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, LawResidua
     integral = np.cumsum(proportional, axis=0) / run.run.rate_hz
     parts = np.stack([proportional, derivative, integral, np.ones_like(integral)], axis=2)
     valid = run.run.valid
-    parts, rest = (taken_out(x, bases) for x in (parts * valid[:, :, None], rest * valid))
+    parts, rest = (remove_directions(x, bases) for x in (parts * valid[:, :, None], rest * valid))
     made = run.run.derivation
     cutoff = None if made is None else made.smoothing.cutoff_hz
     return parts, LawResidual(rest, (wanted[0], wanted[1], wanted[2]), valid, run.run.rate_hz, cutoff, bases)

@@ -223,7 +223,7 @@ class LoopRuns(LoopSearch[Motions]):
         Raises:
             ArgumentError: The samples of an experiment are not those of its reference motion.
         """
-        return cls(equations, tuple(_prepared(equations, run) for run in equations.experiments))
+        return cls(equations, tuple(_prepare_run(equations, run) for run in equations.experiments))
 
     @property
     def rate_hz(self) -> float:
@@ -287,7 +287,7 @@ def stability_of(simulator: LoopSimulator, poses: Floats) -> LoopStability:
     return LoopStability.of(simulator, _columns(simulator.arm), poses)
 
 
-def _prepared(equations: LoopedRuns, run: Experiment) -> LoopRun:
+def _prepare_run(equations: LoopedRuns, run: Experiment) -> LoopRun:
     loop = loop_of(run)
     place = (run.time - loop.start_s) * loop.reference.rate_hz
     ticks = np.round(place).astype(np.int64)

@@ -29,7 +29,7 @@ from dynid.loop.simulator import LoopSimulator
 from dynid.processing.experiment import Experiment
 from dynid.tape import compile_tape
 
-__all__ = ["FreeStart", "acting_on", "carried", "directions", "settling_time", "starting_memory", "taken_out"]
+__all__ = ["FreeStart", "acting_on", "carried", "directions", "settling_time", "starting_memory", "remove_directions"]
 
 Floats = NDArray[np.float64]
 LOOKED_S = 1.0
@@ -135,9 +135,9 @@ class FreeStart:
 
     def without(self, rows: list[Floats]) -> list[Floats]:
         """Rows (N, n, ...) of each run without these directions."""
-        return [x if basis is None else taken_out(x, basis) for x, basis in zip(rows, self.bases, strict=True)]
+        return [x if basis is None else remove_directions(x, basis) for x, basis in zip(rows, self.bases, strict=True)]
 
-    def told(self, slopes: list[Floats], names: Sequence[str]) -> list[Floats]:
+    def check_identifiable(self, slopes: list[Floats], names: Sequence[str]) -> list[Floats]:
         """Derivatives (N, n, b) of each run without these directions.
 
         Args:
@@ -160,7 +160,7 @@ class FreeStart:
         return left
 
 
-def taken_out(rows: Floats, bases: tuple[Floats, ...]) -> Floats:
+def remove_directions(rows: Floats, bases: tuple[Floats, ...]) -> Floats:
     """Rows (N, n, ...) without the orthonormal directions (K, r) of each of the n joints."""
     if not bases:
         return rows

@@ -157,7 +157,10 @@ class _LoopFit(LoopEstimator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DIDIM(_LoopFit):
-    """Direct and inverse dynamic identification: torques of the simulated loop against the measured ones."""
+    """Direct and inverse dynamic identification: minimises measured minus simulated torques ([Gautier2013]).
+
+    The regressor of the simulated motion stands for the exact derivatives. Use it where the control law is known.
+    """
 
     name: ClassVar[str] = "didim"
     title: ClassVar[str] = "DIDIM"
@@ -240,7 +243,7 @@ class _GaussNewton(_LoopFit):
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[Finding, ...], dict[str, float]]:
         near, _, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
         free = FreeStart.of(runs, near.beta, self._slopes)
-        slopes = free.told(self.derivatives(runs, near.beta), runs.equations.names)
+        slopes = free.check_identifiable(self.derivatives(runs, near.beta), runs.equations.names)
         fit = _Fit.of(runs, near.beta, near.motions, slopes, self._residuals(runs, near.motions, free))
         simulations, derivatives, last, findings = counts["simulations"], 1, np.inf, start.findings
 
@@ -323,7 +326,10 @@ def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CLOE(_GaussNewton):
-    """Closed-loop output error: positions of the simulated loop against the measured ones."""
+    """Closed-loop output error: minimises measured minus simulated positions, with exact derivatives ([Gautier2013]).
+
+    Use it where only positions can be trusted and the control law is known exactly.
+    """
 
     name: ClassVar[str] = "cloe"
     title: ClassVar[str] = "closed-loop output error"
@@ -341,7 +347,10 @@ class CLOE(_GaussNewton):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CLIE(_GaussNewton):
-    """Closed-loop input error: torques of the simulated loop against the measured ones, with exact derivatives."""
+    """Closed-loop input error: minimises measured minus simulated torques, with exact derivatives ([Gautier2013]).
+
+    Use it where the simulated motion depends on the parameters, as in compliant loops.
+    """
 
     name: ClassVar[str] = "clie"
     title: ClassVar[str] = "closed-loop input error"

@@ -24,7 +24,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Energy(IntervalEstimator):
-    """Least squares on energy differences between instants. Accelerations are not used."""
+    """Minimises squared residuals of energy differences between instants ([GautierKhalil1992] eqs. (1)-(10)).
+
+    Use it where accelerations are too noisy: they are not needed.
+    """
 
     name: ClassVar[str] = "energy"
     title: ClassVar[str] = "least squares on energy differences"

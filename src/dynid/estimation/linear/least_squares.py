@@ -24,7 +24,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class OLS(Estimator):
-    """Ordinary least squares: all joints' torques count alike."""
+    """Ordinary least squares: minimises the sum of squared torque residuals of all joints ([Atkeson1986]).
+
+    Use it as a plain reference, or where all joints are equally noisy.
+    """
 
     name: ClassVar[str] = "ols"
     title: ClassVar[str] = "ordinary least squares"
@@ -38,7 +41,10 @@ class OLS(Estimator):
 
 @dataclass(frozen=True, slots=True)
 class WLS(Estimator):
-    """Weighted least squares: each joint counts by the inverse of its residual variance ([Izaguirre1992] section 7)."""
+    """Weighted least squares: minimises squared residuals over each joint's variance ([Izaguirre1992] section 7).
+
+    Use it where joints are differently noisy and the motion excites all base parameters.
+    """
 
     name: ClassVar[str] = "wls"
     title: ClassVar[str] = "weighted least squares"

@@ -22,7 +22,10 @@ __all__ = ["Power", "power_balances"]
 
 @dataclass(frozen=True, slots=True)
 class Power(Estimator):
-    """Least squares on the power of all joints together."""
+    """Minimises squared residuals of the power of all joints together ([GautierKhalil1992] eq. 7, derived).
+
+    One equation per sample; use it as a reference for the energy model.
+    """
 
     name: ClassVar[str] = "power"
     title: ClassVar[str] = "least squares on power"

@@ -165,7 +165,10 @@ class _Robust(Estimator, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Huber(_Robust):
-    """Squares for small residuals, absolute values for large ones: one answer, whatever the start."""
+    """Huber's estimator: minimises squares of small residuals and absolute values of large ones; the answer is unique.
+
+    Use it where some samples are outliers.
+    """
 
     name: ClassVar[str] = "huber"
     title: ClassVar[str] = "Huber's robust least squares"
@@ -183,7 +186,10 @@ class Huber(_Robust):
 
 @dataclass(frozen=True, slots=True)
 class Cauchy(_Robust):
-    """Weight ``1 / (1 + (u / tuning)^2)``: far outliers count for nothing. Begins where Huber's estimate ends."""
+    """Cauchy's estimator: minimises ``log(1 + (u / tuning)^2)`` of residuals u; far outliers hardly count.
+
+    It begins at Huber's estimate, because the minimum is not unique. Use it where some samples are far outliers.
+    """
 
     name: ClassVar[str] = "cauchy"
     title: ClassVar[str] = "Cauchy's robust least squares"

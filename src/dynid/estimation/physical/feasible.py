@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.cross_validation import weighed
+from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.bounds import Bounds, Constraint
@@ -75,7 +75,7 @@ class FeasibleWLS(Estimator):
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate all standard parameters; the base parameters are their combinations."""
         method = "physically consistent weighted least squares"
-        weighing = weighed(equations, self.prior_weight, self.rounds, method)
+        weighing = weigh_prior(equations, self.prior_weight, self.rounds, method)
         plain = weighing.plain
         solution = feasible_parameters(equations, weighing.factor, weighing.prior_weight, self)
         held, costs = _bounds_held(equations, weighing.factor, weighing.prior_weight, self, solution)

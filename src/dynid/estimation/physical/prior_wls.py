@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.cross_validation import weighed
+from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate
@@ -46,7 +46,7 @@ class PriorWLS(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate all standard parameters, possible or not; the base parameters are their combinations."""
-        weighing = weighed(equations, self.prior_weight, self.rounds, "weighted least squares with a prior")
+        weighing = weigh_prior(equations, self.prior_weight, self.rounds, "weighted least squares with a prior")
         factor, plain = weighing.factor, weighing.plain
         coordinates = PriorCoordinates.of(equations.robot, factor.scale[equations.base.rank :])
         to_base = equations.grouping @ coordinates.from_scaled
