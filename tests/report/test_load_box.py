@@ -35,7 +35,7 @@ def test_dialogs_are_in_the_flanges_frame() -> None:
     assert "in the frame of &#x27;flange&#x27;." in text
     plain = "".join(block.to_html() for block in LoadBox(study(arm())).blocks())
     assert "[0.02000, 0.01000, 0.18700]" in plain
-    assert "--flange" in plain
+    assert "--set flange=" in plain
 
 
 def test_the_flange_must_move_with_the_load() -> None:
