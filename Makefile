@@ -1,7 +1,7 @@
 # make demo   the main job, end to end, on the built-in robot
 # make test   set up and run the tests
 # make check  what continuous integration runs: tests, linter, formatter, types, architecture
-# make bench  our speed beside the peers', as ratios
+# make bench  speed relative to other libraries
 # make site   the docs as a web site in out/site
 # make campaigns lists the long ones: fuzzing, kills, memory, real data, the papers' tables
 PYTHON ?= python3
@@ -54,10 +54,10 @@ campaigns:
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
-	@echo "assumed-loops           estimators on logs whose control law and commanded motion nobody told"
+	@echo "assumed-loops           estimators on logs with unknown control law and commanded motion"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
-	@echo "identification-speed    the TX40's log to a verdict, one feasible solve"
+	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "excitation-robots       100 random robots under tight limits"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"

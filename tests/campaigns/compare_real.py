@@ -1,11 +1,11 @@
 """Estimators on the real logs: does anything beat weighted least squares with good filtering?
 
 Run ``python tests/campaigns/compare_real.py [data set ...]``; it reads ../shared/datasets and writes
-docs/compare-real.md. What was computed is kept in out/compare_real and not computed again.
+docs/compare-real.md. Results are stored in out/compare_real and not computed again.
 
 All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training
-rows; the held-out error is that of `real_data`. No log tells its control law well enough, so the methods of the loop
-assume one, as `dynid.InLoop` does by itself; for kuka_kr300 the commanded motion is known and is used as well.
+rows; `real_data` measures the held-out error. No log describes its control law completely, so the closed-loop methods
+assume one, as `dynid.InLoop` does by default. The log of kuka_kr300 has the commanded motion, which is used as well.
 """
 
 from __future__ import annotations
@@ -34,18 +34,21 @@ from dynid.processing.experiment import Experiment
 from dynid.tables import Table
 
 MOST_HZ = 500.0
+"""Highest rate of a log for methods that estimate the motion, too [Hz] (convention)."""
 KUKA_OFFSET = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
+"""Zero positions of the KR300's commanded joint angles in the robot file [rad]."""
 
 Rows = list[tuple[str, float | None, float, str]]
+"""Method, held-out error [%] or None if refused, processor time [s], reason of the refusal or doubt about the law."""
 
 
 def thinning(log: Recording) -> int:
-    """Every how-many-th row is kept where the motion is estimated too: 500 Hz are enough for it."""
+    """Step between the rows that are kept for methods that estimate the motion, too."""
     return max(1, int((log.time.size - 1) / (log.duration * MOST_HZ)))
 
 
 def commanded_motions(data: DataSet) -> tuple[Callable[[], SplinedMotion], ...]:
-    """What was commanded in the training files of kuka_kr300."""
+    """Commanded motions in the training files of kuka_kr300."""
 
     def started(file: str) -> Callable[[], SplinedMotion]:
         content = loadmat(DATA / data.name / file, squeeze_me=True, struct_as_record=False)
@@ -73,7 +76,7 @@ def methods() -> list[tuple[str, str, Estimator]]:
 
 
 def evaluate(data: DataSet) -> Rows:
-    """Held-out error of every method on a data set; those in ``out/compare_real`` are not computed again."""
+    """Compute the held-out error of every method on a data set; results in ``out/compare_real`` are read."""
     path = ROOT / "out" / "compare_real" / f"{data.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     found: Rows = [tuple(row) for row in json.loads(path.read_text())] if path.exists() else []
@@ -105,7 +108,7 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
             error = held_out_error(data, whole, held, motion, problem.torque(estimate.values, motion), band)
             remark = next((finding.message for finding in estimate.findings if finding.code == "controller"), "")
         except (dynid.DynidError, np.linalg.LinAlgError) as problem_found:
-            error, remark = None, f"refused: {problem_found}"
+            error, remark = None, str(problem_found)
         found.append((name, error, time.process_time() - started, remark))
         write_atomically(path, json.dumps(found), force=True)
         print(f"{data.name:14s} {name:32s} {error if error is None else round(error, 2)} {remark[:110]}", flush=True)
@@ -113,7 +116,7 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
 
 
 def in_loop(estimator: Estimator, kind: str, data: DataSet) -> Estimator:
-    """The estimator as a user without the law would call it."""
+    """Wrap the estimator as a user without the control law would do it."""
     if kind == "loop":
         return dynid.InLoop(estimator=estimator)
     return dynid.InLoop(estimator=estimator, motions=commanded_motions(data)) if kind == "commanded" else estimator
@@ -121,18 +124,29 @@ def in_loop(estimator: Estimator, kind: str, data: DataSet) -> Estimator:
 
 HEADER = """# Estimators on real logs
 
-Held-out torque error [%] as in [real-data.md](real-data.md), of one plain model (links, rotor inertia, viscous and dry
-friction, offsets) fitted by different estimators to the same training rows. Written by `make compare-real`.
+Held-out torque error [%], measured as in [real-data.md](real-data.md). Different estimators fit one plain model (links,
+rotor inertia, viscous and dry friction, offsets) to the same training rows. `make compare-real` writes this page.
 
-No log tells its control law well enough (kuka_kr300 has two gains and a feed-forward torque, but not how they act
-together), so the methods of the loop assume one, as `dynid.InLoop` does by itself: computed torque that follows the
-measured motion, low-passed. For kuka_kr300 IV also follows the commanded motion, which is in the log; without the law
-it is of no use to the others. What was *refused*, and why, stands below the table.
+No log describes its control law completely: kuka_kr300 has two gains and a feed-forward torque, but not the rule that
+combines them. The closed-loop methods therefore assume a law, as `dynid.InLoop` does by default: computed torque that
+follows the low-passed measured motion. For kuka_kr300, IV also follows the commanded motion, which is in the log;
+without the law the other methods cannot use it. The reasons of all refusals stand below the table.
 
-Which law is assumed, and what is left out near reversals, was decided with this table in view, held-out errors
-included: under a PD law IV gave 81 % on the UR10; with reversals in, DIDIM and CLIE gave 7.77 and 7.74 there and were
-refused on panda_gaz; with all speeds below 0.05 rad/s left out as well, 8.35 and refused. Differences of this size
-between methods of the loop prove nothing.
+The assumed law and the samples left out near reversals were chosen with this table in view, held-out errors included.
+With a PD law, IV gave 81 % on the UR10. With reversals included, DIDIM and CLIE gave 7.77 and 7.74 there and were
+refused on panda_gaz; without all speeds below 0.05 rad/s, the results there were 8.35 and a refusal. Differences
+of this size between closed-loop methods prove nothing.
+
+"""
+REFUSED = """
+## Refused
+
+"""
+DOUBTED = """
+## Doubtful control laws
+
+The estimator compares the measured torque with the simulated control law. A part of the law that differs makes the law
+doubtful. Because the law was assumed, a term that the model lacks, above all friction, has the same effect.
 
 """
 
@@ -142,11 +156,18 @@ def page(results: dict[str, Rows]) -> str:
     names = list(dict.fromkeys(name for rows in results.values() for name, *_ in rows))
     by_set = {data: {name: (error, remark) for name, error, _, remark in rows} for data, rows in results.items()}
     table = [(name, *(_cell(by_set[data].get(name)) for data in results)) for name in names]
-    lines = [HEADER + Table.of(["method", *results], table).to_markdown(), "", verdict(by_set), ""]
-    remarks = [
-        f"- {data}, {name}: {remark}" for data, rows in by_set.items() for name, (_, remark) in rows.items() if remark
-    ]
-    return "\n".join([*lines, *remarks]) + "\n"
+    text = HEADER + Table.of(["method", *results], table).to_markdown() + "\n\n" + verdict(by_set) + "\n"
+    return text + REFUSED + remarks(by_set, refused=True) + DOUBTED + remarks(by_set, refused=False)
+
+
+def remarks(by_set: dict[str, dict[str, tuple[float | None, str]]], *, refused: bool) -> str:
+    """Reasons of refusals, or doubts about the control law; logs with the same remark share a line."""
+    logs: dict[tuple[str, str], list[str]] = {}
+    for data, rows in by_set.items():
+        for name, (error, remark) in rows.items():
+            if remark and (error is None) == refused:
+                logs.setdefault((name, remark), []).append(data)
+    return "".join(f"- {name} ({', '.join(names)}): {remark}\n" for (name, remark), names in logs.items())
 
 
 def _cell(entry: tuple[float | None, str] | None) -> str:
@@ -156,7 +177,7 @@ def _cell(entry: tuple[float | None, str] | None) -> str:
 
 
 def verdict(by_set: dict[str, dict[str, tuple[float | None, str]]]) -> str:
-    """For each log whether anything beats weighted least squares with good filtering by more than 5 %."""
+    """Say for each log whether a method beats weighted least squares with good filtering by more than 5 %."""
     lines = []
     for data, rows in by_set.items():
         plain = {n: e for n, (e, _) in rows.items() if n.startswith("WLS, ") and "not" not in n and e is not None}
@@ -165,18 +186,18 @@ def verdict(by_set: dict[str, dict[str, tuple[float | None, str]]]) -> str:
             continue
         good, best = min(plain, key=lambda n: plain[n]), min(others, key=lambda n: others[n])
         gain = 100.0 * (1.0 - others[best] / plain[good])
-        doubted = ", with its law doubted" if rows[best][1] else ""
+        doubted = ", but its law is doubtful" if rows[best][1] else ""
         words = (
             f"{best} is better by {gain:.1f} %{doubted}"
             if gain > 5.0
-            else f"plain weighted least squares is as good as anything (next: {best}, {-gain:+.1f} %{doubted})"
+            else f"no method is better by 5 % (next: {best}, {-gain:+.1f} %{doubted})"
         )
         lines.append(f"- **{data}**: {good}, {plain[good]:.2f}; {words}.")
     return "\n".join(lines)
 
 
 def main(names: list[str]) -> None:
-    """Evaluate the named data sets, all with a clock by default; write the page when all were."""
+    """Evaluate the named data sets, by default all with a clock; write the page after all of them."""
     if not DATA.is_dir():
         print(f"no data sets in {DATA}")
         return

@@ -1,4 +1,4 @@
-"""Held-out torque error on the real logs, of plain and of automatic settings, beside the published figures.
+"""Held-out torque error on the real logs with plain and automatic settings, beside the published figures.
 
 Run ``python tests/campaigns/real_data.py [data set ...]``; it reads ../shared/datasets and writes docs/real-data.md.
 """
@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "yumi_ft": ("robots/yumi.xml", "DATA/yumi_ft/gravitylog.mat", "--hold-out", "40%", "--set", "dead_band=0.01"),
 }
-"""Of every data set: the robot, the logs, what is kept aside and what is left out."""
+"""Arguments of `dynid identify` for each data set: robot, logs, held-out part, samples that are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,17 +67,18 @@ class Result:
     data: DataSet
     cutoff: float | None
     command: str
-    told: float
-    """What the command says."""
+    printed: float
+    """Error that the command prints."""
     plain: tuple[float, float]
-    """By the textbook recipe, training and held-out."""
+    """Error of the textbook recipe, training and held-out."""
     free: float
-    """By weighted least squares of the selected model, neither prior nor constraints."""
+    """Error of weighted least squares with the selected terms, without prior and constraints."""
     consistent: float
-    """By the command's fit, measured as the data sets' notes prescribe."""
+    """Error of the command's fit, measured as the data sets' notes prescribe."""
     target: float
+    """Error that must not be exceeded."""
     seconds: float
-    """Of one core, for the whole command with its report."""
+    """Processor time of the whole command with its report [s]."""
     terms: tuple[str, ...]
     masses: str
     loads: str
@@ -85,10 +86,11 @@ class Result:
 
 
 def plain_errors(data: DataSet, robot: Robot, recordings: list[Recording], cutoff: float | None) -> tuple[float, float]:
-    """Errors of the notes' textbook recipe on its own training and held-out data [%].
+    """Compute the errors of the notes' textbook recipe on training and held-out data [%].
 
-    One zero-phase low-pass for positions and torques, central differences twice, base columns with rotor inertia,
-    viscous and dry friction and offsets, two rounds of weighted least squares; compared with the low-passed torques.
+    The recipe has one zero-phase low-pass for positions and torques, two central differences, base parameters with
+    rotor inertia, viscous and dry friction and offsets, and two rounds of weighted least squares. The predicted torques
+    are compared with the low-passed ones.
     """
     runs = [plain_run(data, log, cutoff) for log in recordings]
     masks = [held_rows(data, run, last=run is runs[-1])[:, None] for run in runs]
@@ -109,7 +111,7 @@ def plain_errors(data: DataSet, robot: Robot, recordings: list[Recording], cutof
 
 
 def plain_run(data: DataSet, log: Recording, cutoff: float | None) -> Experiment:
-    """A log by the textbook's recipe; slow rows and the ends are masked."""
+    """Process a log by the textbook recipe; slow rows and the ends are masked."""
     assert log.effort is not None
     if cutoff is None:
         assert log.dq is not None
@@ -131,7 +133,7 @@ def plain_run(data: DataSet, log: Recording, cutoff: float | None) -> Experiment
 
 
 def held_rows(data: DataSet, run: Experiment, *, last: bool) -> NDArray[np.bool_]:
-    """(N,) which rows are held out."""
+    """(N,) mask of the held-out rows."""
     since = run.time - run.time[0]
     if data.split == "files":
         return np.full(run.samples, last)
@@ -139,14 +141,14 @@ def held_rows(data: DataSet, run: Experiment, *, last: bool) -> NDArray[np.bool_
 
 
 def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
-    """What the positions' noise suggests [Hz], within 1.5 and 3 times the band: flat in it, and not far beyond."""
+    """Choose the cutoff of the positions from their noise [Hz], between 1.5 and 3 times the band."""
     chosen = choose_processing(log, Recipe(band_hz=band, max_gap_s=data.max_gap_s)).cutoff_hz
     assert isinstance(chosen, float)
     return chosen
 
 
 def words(data: DataSet, cutoff: float | None) -> list[str]:
-    """The command for a data set at an evaluation cutoff, without its output folder."""
+    """Write the command for a data set and an evaluation cutoff, without its output folder."""
     band = [] if cutoff is None else ["--set", f"band_hz={cutoff:g}", "--set", f"trim_s={data.trim_s:g}"]
     return [
         "identify",
@@ -160,7 +162,7 @@ def words(data: DataSet, cutoff: float | None) -> list[str]:
 
 
 def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], float]:
-    """Run a command as a user would: the fit it wrote, its result file, and seconds of one core."""
+    """Run a command as a user would; return the fit that it wrote, its result file and the processor time [s]."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
         given = [str(DATA / word[5:]) if word.startswith("DATA/") else word for word in arguments]
@@ -172,7 +174,7 @@ def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], f
 
 
 def judged_motion(data: DataSet, recordings: list[Recording], cutoff: float | None) -> Experiment:
-    """The positions of the held-out part as the command prepares them, nothing left out."""
+    """Process the positions of the held-out part as the command does, without leaving samples out."""
     kept = COMMANDS[data.name]
     rule = kept[kept.index("--hold-out") + 1] if "--hold-out" in kept else None
     log = recordings[-1]
@@ -184,7 +186,7 @@ def judged_motion(data: DataSet, recordings: list[Recording], cutoff: float | No
 
 
 def evaluate(data: DataSet) -> list[Result]:
-    """All figures of a data set."""
+    """Compute all figures of a data set."""
     robot = data.robot()
     recordings = data.recordings(robot)
     _, log, held = split(data, recordings)
@@ -194,7 +196,7 @@ def evaluate(data: DataSet) -> list[Result]:
         fit, content, seconds = run_command(command)
         free = run_command([*command, "--estimator", "wls"])[0]
         motion = judged_motion(data, recordings, cutoff)
-        loose = free.equations.torque(free.estimate.values, motion)  # no possible robot need have them
+        loose = free.equations.torque(free.estimate.values, motion)  # these parameters may be physically impossible
         predictions = (loose, fit.torque(motion))
         errors = [held_out_error(data, log, held, motion, torque, cutoff) for torque in predictions]
         results.append(
@@ -202,7 +204,7 @@ def evaluate(data: DataSet) -> list[Result]:
                 data=data,
                 cutoff=cutoff,
                 command="dynid " + " ".join(command).replace("DATA", "$DATA"),
-                told=content["validation"]["relative_error_percent"],
+                printed=content["validation"]["relative_error_percent"],
                 plain=plain_errors(data, robot, recordings, cutoff),
                 free=errors[0],
                 consistent=errors[1],
@@ -217,7 +219,7 @@ def evaluate(data: DataSet) -> list[Result]:
 
 
 def check_loads(fit: Identification) -> str:
-    """Which simulators accept the identified robot; an impossible body is refused here already."""
+    """List the simulators that accept the identified robot; refuse an impossible body before."""
     for body in fit.identified.bodies:
         assert body.inertia.is_physical, f"{fit.robot.name}: body of {body.joint.name} is impossible"
     accepted = []
@@ -247,7 +249,7 @@ CIRCULATED = {
 
 
 def tx40_friction() -> str:
-    """The plain friction model of the whole log, both sides low-passed to 30 Hz, beside the circulated values."""
+    """Fit plain friction to the whole log, both sides low-passed at 30 Hz, and compare with the circulated values."""
     data, robot = SETS[0], tx40()
     run = data.processed(data.recordings(robot)[0], 60.0, training=True)
     problem = build_equations(robot, run, band_hz=30.0)
@@ -266,20 +268,23 @@ def tx40_friction() -> str:
 
 HEADER = """# Real logs
 
-Held-out torque error, 100 |measured - predicted| / |measured| over all joints [%], measured as the data sets' own notes
-prescribe: training data choose everything, the held-out part is predicted from its positions alone. Written by
-`make real-data`, which runs the commands below and measures what they wrote.
+Held-out torque error, 100 |measured - predicted| / |measured| over all joints [%], measured as the notes of the data
+sets prescribe: everything is chosen on training data, and the torques of the held-out part are predicted from its
+positions alone. `make real-data` writes this page: it runs the commands below and measures their results.
 
-- *plain*: the notes' textbook recipe, not a command, training / held-out: one low-pass for positions and torques,
-  central differences, weighted least squares of base parameters with rotor inertia, viscous and Coulomb friction and
-  offsets, compared with the low-passed torques. *baseline* is what others reached with it.
-- *selected*: the command with `--estimator wls`: terms by forward selection with block cross-validation inside the
-  training part, neither prior nor constraints.
-- *consistent*: the command as it stands: every body possible and drawn towards the prior robot; this column is held
-  against what is *wanted*. *loss* is what that costs against *selected* (negative: it gains).
-- *told*: what the command itself says. It compares at the log's own rate where the notes resample and thin out.
-- *s*: seconds of one core for the whole command, its report included.
-- *attainable*: what an exploration by others showed: memoryless / with friction memory / physically consistent.
+- *baseline*: what others reached with the notes' textbook recipe, training / held-out.
+- *plain*: the same recipe here, training / held-out; it is not a command. It has one low-pass for positions and
+  torques, central differences, and weighted least squares of base parameters with rotor inertia, viscous and Coulomb
+  friction and offsets. Predicted torques are compared with the low-passed ones.
+- *selected*: the command with `--estimator wls`: forward selection of terms with block cross-validation inside the
+  training part, without prior and constraints.
+- *consistent*: the command below: every body is physically possible and close to the prior robot. This column is
+  compared with the *target*.
+- *loss*: cost of *consistent* against *selected*; a negative loss is a gain.
+- *printed*: the error that the command prints. The command compares at the rate of the log; the notes resample and thin
+  out.
+- *time*: processor time of the whole command with its report.
+- *attainable*: results of others: terms without memory / with friction memory / physically consistent.
 
 """
 
@@ -288,34 +293,35 @@ One log by itself: `python tests/campaigns/real_data.py panda_unisa`.
 
 ## The commands
 
-Estimator, selection of terms, cutoff of the positions, source clock, rest left out of the fit, weight of the prior and
-quality gate are what `dynid identify` does by itself. The options say what the data sets' notes fix (the part kept
-aside, the band and the trimmed ends of the comparison, rows left out by speed, standstill judged too) and what no file
-says: fingers that are not in the log, a clock whose jitter is no gap, a cylinder on axis 2. `DATA` is the data sets'
-folder.
+`dynid identify` chooses the estimator, the terms, the cutoff of the positions, the source clock, the samples at rest
+and the weight of the prior by default, and checks the logs first. The options state what the notes of the data sets
+fix: the held-out part, the band and the trimmed ends of the comparison, the slow rows that are left out, and that
+standstill is judged, too. They also state what no file says: fingers that are not in the log, a clock with jitter that
+is not a gap, a cylinder on axis 2. `DATA` is the folder of the data sets.
 
 {commands}
 
-Terms, weights and cutoffs are chosen inside the training part of each log. The rule that chooses them (which terms are
-tried, in which order, how folds are cut) was developed with these figures in view, so they are no blind test: for tx40
-small changes of the rule moved the result between 4.4 and 5.2, and differences of 5 % mean little.
+Terms, weights and cutoffs are chosen inside the training part of each log. The rule that chooses them (the candidate
+terms, their order, the folds) was developed with these figures in view, so this is not a blind test. For tx40 small
+changes of the rule moved the result between 4.4 and 5.2; differences of 5 % mean little.
 
-What made the difference lately:
+The largest improvements:
 
-- panda_unisa: a relay of 30 Hz passed on samples of a robot that sampled at 29.4 Hz. Every fiftieth row repeats the one
-  before, and velocities are 2 % off in between. With the robot's own clock read off the motion (`Cleaning.relayed`,
-  positions only) the error falls from 2.9 to below 1.6 %; predicted torques are compared row by row under the log's own
-  stamps. panda_gaz repeats rows too, but its samples cannot be counted safely, so its stamps stand.
-- yumi_ft: dry friction that changes with the joint's angle. kuka_kr300, panda_gaz: gains of single drives.
+- panda_unisa: a relay of 30 Hz passed on samples of a robot that sampled at 29.4 Hz. Every fiftieth row repeats the
+  previous one, and velocities are 2 % off in between. With the robot's own clock, estimated from the motion
+  (`Cleaning.relayed`, positions only), the error falls from 2.9 to below 1.6 %. Predicted torques are compared row by
+  row with the time stamps of the log. panda_gaz repeats rows, too, but its samples cannot be counted safely, so its
+  time stamps are used.
+- yumi_ft: dry friction that changes with the joint angle. kuka_kr300, panda_gaz: gains of single drives.
 
-ur10_unisa was smoothed by its publisher, so part of its gain imitates that smoothing. kuka_kr300's run C differs from A
-and B in a way nobody has explained. Masses of kuka_kr300 and yumi_ft start from rough guesses; what the motion cannot
-reveal stays there.
+The publisher of ur10_unisa smoothed the log, so part of its improvement imitates that smoothing. Run C of kuka_kr300
+differs from A and B, and nobody has explained why. The masses of kuka_kr300 and yumi_ft start from rough guesses; where
+the motion reveals nothing, they keep the guess.
 """
 
 
 def report(results: list[Result]) -> str:
-    """The Markdown page."""
+    """Write the Markdown page."""
     rows = [
         (
             r.data.name + (f" {r.cutoff:g} Hz" if len(r.data.cutoffs_hz) > 1 and r.cutoff else ""),
@@ -323,7 +329,7 @@ def report(results: list[Result]) -> str:
             f"{r.plain[0]:.2f} / {r.plain[1]:.2f}",
             f"{r.free:.2f}",
             f"{r.consistent:.2f}",
-            f"{r.told:.2f}",
+            f"{r.printed:.2f}",
             f"{100.0 * (r.consistent / r.free - 1.0):+.1f} %",
             r.data.attainable,
             f"< {r.target:g}: {'yes' if r.consistent < r.target else 'no'}",
@@ -340,21 +346,21 @@ def report(results: list[Result]) -> str:
         "plain",
         "selected",
         "consistent",
-        "told",
+        "printed",
         "loss",
         "attainable",
-        "wanted",
-        "s",
+        "target",
+        "time [s]",
         "terms",
         "masses [kg]",
-        "loads in",
+        "accepted by",
     ]
     commands = "\n".join(f"```\n{r.command} --out result\n```" for r in results)
     return HEADER + Table.of(heads, rows).to_markdown() + "\n" + REMARKS.replace("{commands}", commands)
 
 
 def main(names: list[str]) -> None:
-    """Evaluate the named data sets, all by default; write the page when all were."""
+    """Evaluate the named data sets, by default all; write the page after all of them."""
     if not DATA.is_dir():
         print(f"no data sets in {DATA}")
         return

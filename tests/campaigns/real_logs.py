@@ -1,7 +1,7 @@
-"""The real logs: the robots they are of, how each is split, and how the error on its held-out part is measured.
+"""The real logs: their robots, their held-out parts, and the measure of the error on them.
 
-Training data choose everything; the held-out part is predicted from its positions alone. How the error is measured is
-fixed by the data sets' own README: both torques are resampled, low-passed alike, trimmed, thinned and compared.
+Everything is chosen on training data; the held-out torques are predicted from positions alone. The README of the data
+sets fixes the measure: both torques are resampled, low-passed in the same way, trimmed, thinned out and compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PLAIN = (dynid.RotorInertia(), dynid.Viscous(), dynid.Coulomb(), dynid.Offset())
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """A log, the robot it is of, and how its error is measured."""
+    """A log, its robot, and the measure of its error."""
 
     name: str
     robot: Callable[[], Robot]
@@ -63,11 +63,11 @@ class DataSet:
 
     @property
     def cleaning(self) -> Cleaning:
-        """What is taken out of the logs; masked blocks are missing on purpose."""
+        """Samples that are left out; half of a log may be missing, because held-out blocks are masked."""
         return Cleaning(max_gap_s=self.max_gap_s, most_missing=0.5)
 
     def recordings(self, robot: Robot) -> list[Recording]:
-        """The logs, through the channel map of the data set."""
+        """Read the logs with the channel map of the data set."""
         known = robot if self.name != "panda_unisa" else None  # that log's joint names carry another prefix
         folder = DATA / self.name
         paths = [folder / file for file in self.files] or [folder]
@@ -76,13 +76,13 @@ class DataSet:
     def processed(
         self, recording: Recording, cutoff_hz: float | None, *, training: bool, plain: bool = False
     ) -> Experiment:
-        """An experiment; rest and slow rows are masked for training only.
+        """Process a log; rest and slow rows are masked for training only.
 
         Args:
             recording: The log.
-            cutoff_hz: Of the positions [Hz].
-            training: Whether the torques are to be explained, or the motion's torques predicted.
-            plain: The textbook's way: the log's clock as it is, rest kept, torques low-passed like positions.
+            cutoff_hz: Cutoff of the positions [Hz].
+            training: Whether the experiment is fitted; otherwise torques are predicted from its motion.
+            plain: Whether to follow the textbook: clock of the log, rest included, torques low-passed like positions.
         """
         if self.quasi_static:
             dead_band = self.dead_band if training else 0.0
@@ -100,7 +100,7 @@ class DataSet:
 
 
 def part(recording: Recording, rows: slice) -> Recording:
-    """Some rows of a recording."""
+    """Cut rows out of a recording."""
     return replace(
         recording,
         time=recording.time[rows],
@@ -112,7 +112,7 @@ def part(recording: Recording, rows: slice) -> Recording:
 
 
 def split(data: DataSet, recordings: list[Recording]) -> tuple[list[Recording], Recording, NDArray[np.bool_]]:
-    """Training recordings, the recording that holds the held-out part, and which of its rows that is."""
+    """Return training recordings, the recording with the held-out part, and the mask of its held-out rows."""
     if data.split == "files":
         return recordings[:-1], recordings[-1], np.ones(recordings[-1].time.size, dtype=bool)
     log = recordings[0]
@@ -153,7 +153,7 @@ def held_out_error(
 
 
 def _on_log_rows(log: Recording, motion: Experiment, predicted: Floats) -> tuple[Floats, Floats, Floats]:
-    """Predicted torques, velocities and their clock; where a relay stamped the log, row by row under its own stamps."""
+    """Predicted torques, velocities and their clock; for a relayed log row by row with the time stamps of the log."""
     source = source_clock(log.time, log.q) if "repeated row" in motion.dropped else None
     if source is None:
         return predicted, motion.dq, motion.time
@@ -162,7 +162,7 @@ def _on_log_rows(log: Recording, motion: Experiment, predicted: Floats) -> tuple
 
 
 def resampled(time_s: Floats, stamps: Floats, table: Floats) -> Floats:
-    """Columns at other instants, by straight lines."""
+    """Interpolate columns linearly at other instants."""
     return np.column_stack([np.interp(time_s, stamps, column) for column in table.T])
 
 
@@ -195,7 +195,7 @@ def ur10() -> Robot:
 
 
 def kuka() -> Robot:
-    """KUKA KR300; its masses are rough guesses for a robot of 1.1 t, as no model of it is published."""
+    """KUKA KR300; its masses are rough guesses for a robot of 1.1 t, because no model of it is published."""
     return dynid.read_mjcf(ROOT / "robots" / "kuka_kr300.xml").with_terms(*PLAIN)
 
 
@@ -205,7 +205,7 @@ def yumi() -> Robot:
 
 
 COUNTERBALANCE = tuple(AngleHarmonic(joint=1, order=order, sine=sine) for order in (1, 2) for sine in (False, True))
-"""The KR300's hydraulic cylinder on axis 2."""
+"""Torque of the hydraulic cylinder on axis 2 of the KR300."""
 
 SETS = (
     DataSet(name="tx40", robot=tx40, files=(), split="blocks", rate_hz=5000, cutoffs_hz=(30,), trim_s=0.05, step=25,
