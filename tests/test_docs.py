@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -181,6 +182,19 @@ def test_every_name_of_the_references_resolves() -> None:
         found: object = dynid
         for part in name.split("."):
             found = getattr(found, part)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_named_option_exists(page: Path) -> None:
+    """Commands within sentences are not run, but their verbs and options exist."""
+    for code in codes(page):
+        verb = re.match(r"dynid ([a-z]+)", code)
+        if verb is None:
+            continue
+        command = main.get_command(click.Context(main), verb[1])
+        assert command is not None, code
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", code)) <= known | {"--help"}, code
 
 
 def test_public_names_are_those_of_the_reference() -> None:

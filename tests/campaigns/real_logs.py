@@ -20,7 +20,7 @@ import dynid
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.differentiation import QuasiStatic
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.rest import Rest
 from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
@@ -154,7 +154,7 @@ def held_out_error(
 
 def _on_log_rows(log: Recording, motion: Experiment, predicted: Floats) -> tuple[Floats, Floats, Floats]:
     """Predicted torques, velocities and their clock; for a relayed log row by row with the time stamps of the log."""
-    source = source_clock(log.time, log.q) if "repeated row" in motion.dropped else None
+    source = source_clock(log.time, log.q) if Dropped.REPEATED_ROW in motion.dropped else None
     if source is None:
         return predicted, motion.dq, motion.time
     rows = [resampled(source.time, motion.time, table) for table in (predicted, motion.dq)]
