@@ -7,7 +7,7 @@ real = sheet.with_parameters(1.15 * sheet.parameter_vector)  # what the data she
 
 limits = dynid.MotionLimits.from_robot(sheet, scale=0.5)
 plan = dynid.design_excitation(
-    sheet, limits, period_s=8, harmonics=4, seed=0, settings=dynid.SearchSettings(time_limit_s=4)
+    sheet, limits, period_s=8, harmonics=4, seed=0, settings=dynid.excitation.SearchSettings(time_limit_s=4)
 )
 print(plan.summary())
 

@@ -10,7 +10,7 @@ loaded_arm = arm.with_body("load", parent=arm.bodies[-1].joint.child, inertia=he
 
 limits = dynid.MotionLimits.from_robot(arm, scale=0.4)
 plan = dynid.design_excitation(
-    arm, limits, period_s=8, harmonics=4, seed=1, settings=dynid.SearchSettings(time_limit_s=4)
+    arm, limits, period_s=8, harmonics=4, seed=1, settings=dynid.excitation.SearchSettings(time_limit_s=4)
 )
 unloaded, loaded = (
     dynid.process(
@@ -20,5 +20,5 @@ unloaded, loaded = (
 )
 load = dynid.identify_payload(arm, loaded=loaded, unloaded=unloaded)
 print(load.summary())
-for dialog in dynid.payload_dialogs(load):
+for dialog in dynid.export.controller_dialogs(load):
     print(dialog)

@@ -125,7 +125,7 @@ def test_the_proposed_map_is_a_map(folder: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["inspect", str(folder / "run1.csv")])
     assert result.exit_code == 0
     (tmp_path / "map.toml").write_text(result.stdout)
-    proposed = dynid.read_channel_map(tmp_path / "map.toml")
+    proposed = dynid.logs.read_channel_map(tmp_path / "map.toml")
     assert {"position", "effort"} <= set(proposed.signals)
 
 
@@ -144,7 +144,7 @@ def test_toml_is_understood(page: Path, tmp_path: Path) -> None:
         if page.name == "recipes.md":
             assert dynid.Recipe.read(path) != dynid.Recipe()
         else:
-            assert dynid.read_library(path) if "[[object]]" in block else dynid.read_channel_map(path).signals
+            assert dynid.load.read_library(path) if "[[object]]" in block else dynid.logs.read_channel_map(path).signals
 
 
 def codes(page: Path) -> list[str]:

@@ -73,7 +73,7 @@ def test_a_plan_shows_the_motion(fit: Identification, pyplot: Any) -> None:
 
 
 def test_what_has_no_picture_is_refused(fit: Identification, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(dynid.ArgumentError, match="cannot draw a str"):
+    with pytest.raises(dynid.errors.ArgumentError, match="cannot draw a str"):
         dynid.plot("fit")
     load = builtins.__import__
 
@@ -83,5 +83,5 @@ def test_what_has_no_picture_is_refused(fit: Identification, monkeypatch: pytest
         return load(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(dynid.ArgumentError, match=r"pip install 'dynid\[plot\]'"):
+    with pytest.raises(dynid.errors.ArgumentError, match=r"pip install 'dynid\[plot\]'"):
         dynid.plot(fit)

@@ -5,11 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from support.public_stub import PATH, stub
+import dynid
+from support.public_stub import stubs
 
 
-def test_the_stub_is_up_to_date() -> None:
-    assert PATH.read_text() == stub(), "run: python tests/support/public_stub.py"
+def test_the_stubs_are_up_to_date() -> None:
+    for path, text in stubs().items():
+        assert path.read_text() == text, "run: python tests/support/public_stub.py"
+
+
+def test_the_front_door_is_small_and_packages_offer_the_rest() -> None:
+    names = [name for names in dynid._HOME.values() for name in names]
+    assert len(names) <= 65
+    for package in dynid.PACKAGES:
+        module = getattr(dynid, package)
+        for name in module.__all__:
+            assert getattr(module, name) is not None
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -52,7 +52,7 @@ def identify(robot: dynid.Robot) -> dynid.Robot:
         period_s=10.0,
         harmonics=5,
         seed=0,
-        settings=dynid.SearchSettings(time_limit_s=1e6),
+        settings=dynid.excitation.SearchSettings(time_limit_s=1e6),
     )
     log = simulate_experiment(
         robot, plan.trajectory, rate_hz=500.0, noise=Noise(position=1e-5, effort=0.1), with_velocity=False
@@ -108,7 +108,7 @@ def main(folder: Path) -> None:
     """Run everything, write control.md and control.svg."""
     robot = true_robot()
     model = identify(robot)
-    move = dynid.minimum_jerk(START, START + STROKE, duration_s=0.8)
+    move = dynid.excitation.minimum_jerk(START, START + STROKE, duration_s=0.8)
     jerky = BangCoastBang.within(START, START + STROKE, velocity=np.full(6, 2.5), acceleration=np.full(6, 20.0))
     runs = trackings(robot, model, move)
     ideal, flawed, limit = (

@@ -17,28 +17,28 @@ import numpy as np
 import dynid
 from support.closed_loops import EVERY, Scene, scene
 
-METHODS: dict[str, dynid.Estimator] = {
+METHODS: dict[str, dynid.estimation.Estimator] = {
     "WLS": dynid.WLS(),
-    "IV": dynid.InLoop(estimator=dynid.InstrumentalVariables()),
-    "DIDIM": dynid.InLoop(estimator=dynid.DIDIM()),
-    "CLIE": dynid.InLoop(estimator=dynid.CLIE()),
+    "IV": dynid.estimation.InLoop(estimator=dynid.estimation.InstrumentalVariables()),
+    "DIDIM": dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM()),
+    "CLIE": dynid.estimation.InLoop(estimator=dynid.estimation.CLIE()),
 }
 NOISES = (1e-5, 1e-4, 1e-3)
 
 
 def laws(chosen: Scene) -> dict[str, dynid.ControlLaw]:
     """A soft and a stiff one, and one that knows the robot roughly."""
-    stiff = dynid.assumed_law(chosen.robot, 20.0)
+    stiff = dynid.loop.assumed_law(chosen.robot, 20.0)
     kp = np.asarray(stiff.kp)
     w = 2.0 * np.pi * 6.0
     return {
         "PD": chosen.loop.law,
-        "stiff PID": dynid.PID(kp=kp, ki=5.0 * kp, kd=stiff.kd),
-        "computed torque, model 20 % off": dynid.ComputedTorqueLaw(chosen.prior, kp=w**2, kd=2.0 * w),
+        "stiff PID": dynid.loop.PID(kp=kp, ki=5.0 * kp, kd=stiff.kd),
+        "computed torque, model 20 % off": dynid.loop.ComputedTorqueLaw(chosen.prior, kp=w**2, kd=2.0 * w),
     }
 
 
-def log(truth: dynid.LoopSimulation, noise: float, seed: int) -> dynid.Experiment:
+def log(truth: dynid.loop.LoopSimulation, noise: float, seed: int) -> dynid.Experiment:
     """What is logged of a run."""
     rng = np.random.default_rng(seed)
     q = truth.q + noise * rng.normal(size=truth.q.shape)
@@ -51,14 +51,19 @@ def measure(name: str, runs: int) -> None:
     chosen = scene(name, friction_speed=None)
     clean = scene(name, seed=1).clean()
     for law_name, law in laws(chosen).items():
-        truth = dynid.simulate_loop(chosen.robot, replace(chosen.loop, law=law), every=EVERY)
+        truth = dynid.loop.simulate_loop(chosen.robot, replace(chosen.loop, law=law), every=EVERY)
         for noise in NOISES:
             problems = [chosen.equations(log(truth, noise, seed)) for seed in range(runs)]
             cells = [f"{method} {outcome(chosen, problems, METHODS[method], clean)}" for method in METHODS]
             print(f"{name}, {law_name}, {noise:g} rad: {'; '.join(cells)}", flush=True)
 
 
-def outcome(chosen: Scene, problems: list[dynid.Samples], estimator: dynid.Estimator, clean: dynid.Experiment) -> str:
+def outcome(
+    chosen: Scene,
+    problems: list[dynid.estimation.Samples],
+    estimator: dynid.estimation.Estimator,
+    clean: dynid.Experiment,
+) -> str:
     """Error of the torques along another motion, and the share of the 95 % intervals that hold the truth."""
     errors, held, refused = [], [], 0
     for problem in problems:

@@ -28,12 +28,12 @@ from support.closed_loops import EVERY, Scene, scene
 FIRST = 0
 """Seed of the first run."""
 ROBOTS = "gautier_khalil_3r,puma560,tx40"
-METHODS: dict[str, dynid.Estimator] = {
+METHODS: dict[str, dynid.estimation.Estimator] = {
     "OLS": dynid.OLS(),
-    "IV": dynid.InstrumentalVariables(),
-    "DIDIM": dynid.DIDIM(),
-    "CLOE": dynid.CLOE(),
-    "CLIE": dynid.CLIE(),
+    "IV": dynid.estimation.InstrumentalVariables(),
+    "DIDIM": dynid.estimation.DIDIM(),
+    "CLOE": dynid.estimation.CLOE(),
+    "CLIE": dynid.estimation.CLIE(),
 }
 
 
@@ -58,7 +58,7 @@ def coverage(chosen: Scene, runs: int) -> None:
         for name, (estimator, problem) in cases.items():
             try:
                 estimate = estimator.solve(problem)
-            except dynid.EstimationError:
+            except dynid.errors.EstimationError:
                 refused[name] += 1
                 continue
             found.setdefault(name, []).append((estimate.values, estimate.stderr))
@@ -95,7 +95,7 @@ def _seconds(action: Callable[[], object], repeats: int = 5) -> float:
 def duration(chosen: Scene, runs: int) -> None:
     """Time from the recording to the estimate over that of ordinary least squares, in one process."""
 
-    def whole(estimator: dynid.Estimator) -> float:
+    def whole(estimator: dynid.estimation.Estimator) -> float:
         return _seconds(lambda: estimator.solve(chosen.equations(chosen.noisy(0))))
 
     plain = whole(METHODS["OLS"])
@@ -103,7 +103,7 @@ def duration(chosen: Scene, runs: int) -> None:
     variants = {name: e for name, e in METHODS.items() if name != "OLS"}
     variants |= {
         f"{e.__class__.__name__} consistent": replace(e, consistent=True)
-        for e in (dynid.DIDIM(), dynid.CLOE(), dynid.CLIE())
+        for e in (dynid.estimation.DIDIM(), dynid.estimation.CLOE(), dynid.estimation.CLIE())
     }
     for name, estimator in variants.items():
         taken = whole(estimator)
@@ -114,8 +114,8 @@ def simulation(chosen: Scene, runs: int) -> None:
     """Speed against MuJoCo stepped from Python, on one core; how accurate both are; drift of the energy."""
     rigid = chosen.robot.with_terms(dynid.RotorInertia(0.3), dynid.Viscous(2.0))
     rigid = replace(rigid, couplings=())
-    law, reference = dynid.assumed_law(rigid, 6.0), chosen.loop.reference
-    loop = dynid.Loop(law=law, reference=reference, substeps=1, friction_speed=0.1)
+    law, reference = dynid.loop.assumed_law(rigid, 6.0), chosen.loop.reference
+    loop = dynid.loop.Loop(law=law, reference=reference, substeps=1, friction_speed=0.1)
     base = dynid.base_parameters(rigid)
     beta, arm = base.project(rigid.parameter_vector), Arm(rigid, base.columns, loop.friction_speed)
     ticks, n = len(reference.q), rigid.dof
@@ -126,7 +126,7 @@ def simulation(chosen: Scene, runs: int) -> None:
     exact = positions(RK4, 16)
     try:
         stepped = _mujoco(rigid, loop, exact)
-    except (dynid.ExportError, ValueError) as error:
+    except (dynid.errors.ExportError, ValueError) as error:
         print(f"  MuJoCo does not take this robot: {str(error).splitlines()[0][:80]}")
         return
     single = LoopSimulator(arm, loop)
@@ -163,7 +163,7 @@ def simulation(chosen: Scene, runs: int) -> None:
     )
 
 
-def _mujoco(rigid: dynid.Robot, loop: dynid.Loop, exact: np.ndarray) -> float:
+def _mujoco(rigid: dynid.Robot, loop: dynid.loop.Loop, exact: np.ndarray) -> float:
     """Seconds of a control period of MuJoCo's fourth-order method, the law in NumPy; prints those of all its methods.
 
     The law is sampled, so that no step is longer than its period; positions are logged.
@@ -174,7 +174,7 @@ def _mujoco(rigid: dynid.Robot, loop: dynid.Loop, exact: np.ndarray) -> float:
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
     model.dof_armature[:], model.dof_damping[:] = 0.3, 2.0
     reference, law = loop.reference, loop.law
-    assert isinstance(law, dynid.PD)
+    assert isinstance(law, dynid.loop.PD)
 
     def stepped(substeps: int, controlled: bool = True) -> np.ndarray:
         model.opt.timestep = loop.period_s / substeps
@@ -203,12 +203,14 @@ def _mujoco(rigid: dynid.Robot, loop: dynid.Loop, exact: np.ndarray) -> float:
 def wrong_law(chosen: Scene, runs: int) -> None:
     """How often a law with wrong gains is accused, and one with the right gains."""
     law, n = chosen.loop.law, chosen.robot.dof
-    assert isinstance(law, dynid.PD)
+    assert isinstance(law, dynid.loop.PD)
     kp, kd = np.asarray(law.kp), np.asarray(law.kd)
-    late = dynid.UserLaw(lambda q, dq, qr, dqr, ddqr, held, period: (held, kp * (qr - q) + kd * (dqr - dq)), memory=n)
-    laws: dict[str, dynid.ControlLaw] = {"right": law, "kp + 5 %": dynid.PD(1.05 * kp, kd)}
-    laws |= {"kp + 20 %": dynid.PD(1.2 * kp, kd), "kd - 30 %": dynid.PD(kp, 0.7 * kd)}
-    laws |= {"PID instead": dynid.PID(kp, 3.0 * kp, kd), "one tick late": late}
+    late = dynid.loop.UserLaw(
+        lambda q, dq, qr, dqr, ddqr, held, period: (held, kp * (qr - q) + kd * (dqr - dq)), memory=n
+    )
+    laws: dict[str, dynid.ControlLaw] = {"right": law, "kp + 5 %": dynid.loop.PD(1.05 * kp, kd)}
+    laws |= {"kp + 20 %": dynid.loop.PD(1.2 * kp, kd), "kd - 30 %": dynid.loop.PD(kp, 0.7 * kd)}
+    laws |= {"PID instead": dynid.loop.PID(kp, 3.0 * kp, kd), "one tick late": late}
     for name, other in laws.items():
         for cutoff_hz, methods in ((20.0, ("IV", "DIDIM", "CLOE")), (None, ("IV",))):
             accused: dict[str, list[bool]] = {method: [] for method in methods}
@@ -218,7 +220,7 @@ def wrong_law(chosen: Scene, runs: int) -> None:
                 for method in methods:
                     try:
                         accused[method].append(METHODS[method].solve(problem).extras["controller_mismatch"] > 0.0)
-                    except dynid.EstimationError as error:  # refused: that must name the law too
+                    except dynid.errors.EstimationError as error:  # refused: that must name the law too
                         accused[method].append("control law" in str(error))
             counts = ", ".join(f"{method} {sum(said)} of {len(said)}" for method, said in accused.items())
             kind = "positions as measured" if cutoff_hz is None else "low-passed"
@@ -242,7 +244,9 @@ def main() -> None:
     for name in given.robots.split(","):
         stated, chosen = scene(name), scene(name, friction_speed=None)
         if given.sharp is not None:
-            truth = dynid.simulate_loop(chosen.robot, replace(chosen.loop, friction_speed=given.sharp), every=EVERY)
+            truth = dynid.loop.simulate_loop(
+                chosen.robot, replace(chosen.loop, friction_speed=given.sharp), every=EVERY
+            )
             chosen = replace(chosen, truth=truth)
         print(f"{name}: {chosen.base.rank} base parameters, {chosen.truth.q.shape[0]} samples")
         for part in given.parts or PARTS:

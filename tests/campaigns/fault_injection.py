@@ -308,7 +308,7 @@ def fitted_torque(name: str, log: Recording) -> Floats:
     experiment = process(log)
     samples = Samples.of(model, experiment, rows=1500)
     if samples is None:
-        raise dynid.DataError("too few samples are left")
+        raise dynid.errors.DataError("too few samples are left")
     Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)[:, samples.used]
     A, b = Y.reshape(-1, Y.shape[2]), samples.effort[:, samples.used].reshape(-1)
     theta = np.linalg.lstsq(A, b, rcond=1e-4)[0]

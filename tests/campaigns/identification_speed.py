@@ -50,7 +50,7 @@ def feasible_solve() -> Callable[[], object]:
     )
     path = sum_of_sines(robot.dof, amplitude=0.6, seed=1)
     log = dynid.simulate_experiment(robot, path, rate_hz=500.0, duration_s=10.0, noise=dynid.Noise(effort=0.1), seed=0)
-    problem = dynid.build_equations(robot, dynid.process(log))
+    problem = dynid.estimation.build_equations(robot, dynid.process(log))
     factor = problem.information.weight(refined_weights(problem))
     return lambda: feasible_parameters(problem, factor, 1.0, FeasibleWLS(prior_weight=1.0))
 

@@ -38,7 +38,7 @@ def main(trials: int = 10) -> None:
     heavy = arm.with_body("box", parent=arm.bodies[-1].joint.child, inertia=TRUTH)
     limits = dynid.MotionLimits.from_robot(arm, acceleration=6.0)
     plan = dynid.design_excitation(
-        arm, limits, period_s=10.0, seed=0, settings=dynid.SearchSettings(starts=1, time_limit_s=20.0)
+        arm, limits, period_s=10.0, seed=0, settings=dynid.excitation.SearchSettings(starts=1, time_limit_s=20.0)
     )
     rows = []
     for seed in range(trials):

@@ -18,7 +18,7 @@ import numpy as np
 
 import dynid
 from dynid.estimation.linear.least_squares import WLS
-from dynid.export.payload_dialogs import payload_dialogs
+from dynid.export.controller_dialogs import payload_dialogs
 from dynid.load.load import Load
 from dynid.load.load_study import study_load, study_payload
 from dynid.load.payload import ArmUncertainty, identify_end_link

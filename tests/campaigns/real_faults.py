@@ -75,7 +75,7 @@ class RealLog:
         model = with_friction(self.robot)
         samples = Samples.of(self.robot, process(log), rows=1500)
         if samples is None:
-            raise dynid.DataError("too few samples are left")
+            raise dynid.errors.DataError("too few samples are left")
         Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
         rows = np.ones(len(Y), dtype=bool) if keep is None else keep(np.arange(len(Y)) / len(Y))
         A = (Y * samples.weight[None, :, None])[rows][:, samples.used].reshape(-1, Y.shape[2])

@@ -179,7 +179,7 @@ def tx40() -> Robot:
     """Staubli TX40 with its coupled wrist."""
     robot = dynid.read_urdf(DATA / "tx40" / "tx40_mdh_modified.urdf")
     last = robot.joint_names[-2:]
-    return robot.with_terms(*PLAIN, dynid.Coupling({last[0]: 1.0, last[1]: 1.0}))
+    return robot.with_terms(*PLAIN, dynid.terms.Coupling({last[0]: 1.0, last[1]: 1.0}))
 
 
 def panda(folder: str) -> Robot:

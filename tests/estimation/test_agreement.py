@@ -18,9 +18,16 @@ def setting() -> Scene:
 
 
 @pytest.mark.parametrize(
-    "estimator", [dynid.OLS(), dynid.TLS(), dynid.TLS(position_std=1e-6), dynid.ML(position_std=0.0)], ids=str
+    "estimator",
+    [
+        dynid.OLS(),
+        dynid.estimation.TLS(),
+        dynid.estimation.TLS(position_std=1e-6),
+        dynid.estimation.ML(position_std=0.0),
+    ],
+    ids=str,
 )
-def test_without_noise_all_agree(estimator: dynid.Estimator) -> None:
+def test_without_noise_all_agree(estimator: dynid.estimation.Estimator) -> None:
     found = estimator.solve(setting().equations(setting().clean())).values
     assert found == pytest.approx(setting().values, rel=1e-6, abs=1e-6)
 
@@ -28,7 +35,7 @@ def test_without_noise_all_agree(estimator: dynid.Estimator) -> None:
 def test_so_does_the_kalman_filter_on_held_torques() -> None:
     """Every control period is a sample, so that the filter's model is the simulation's."""
     here = setting()
-    full = dynid.simulate_loop(here.robot, here.loop, every=1)
+    full = dynid.loop.simulate_loop(here.robot, here.loop, every=1)
     run = replace(
         here.clean(),
         time=full.time,
@@ -41,6 +48,6 @@ def test_so_does_the_kalman_filter_on_held_torques() -> None:
         rate_hz=full.rate_hz,
     )
     start = here.robot.with_parameters(1.05 * here.robot.parameter_vector)
-    equations = dynid.build_equations(start, run, base=here.base)
-    filtered = dynid.Kalman(position_std=1e-6, torque_std=1e-3, start_std=0.1, passes=2).solve(equations)
+    equations = dynid.estimation.build_equations(start, run, base=here.base)
+    filtered = dynid.estimation.Kalman(position_std=1e-6, torque_std=1e-3, start_std=0.1, passes=2).solve(equations)
     assert filtered.values == pytest.approx(here.values, rel=1e-6, abs=1e-6)

@@ -22,13 +22,13 @@ from support.closed_loops import scene
 CHOSEN = scene("puma560", friction_speed=None)
 
 
-def quiet(seed: int) -> dynid.Samples:
+def quiet(seed: int) -> dynid.estimation.Samples:
     """Of a robot that a PD law moved, which is not told."""
     run = CHOSEN.noisy(seed, position=1e-5)
-    return dynid.build_equations(CHOSEN.prior, replace(run, loop=None), base=CHOSEN.base)
+    return dynid.estimation.build_equations(CHOSEN.prior, replace(run, loop=None), base=CHOSEN.base)
 
 
-def error(equations: dynid.Samples, estimate: dynid.Estimate) -> float:
+def error(equations: dynid.estimation.Samples, estimate: dynid.Estimate) -> float:
     """Of the torques along the true motion, relative to their spread."""
     motion = scene("puma560").clean()
     fitted, true = (equations.torque(values, motion) for values in (estimate.values, CHOSEN.values))
@@ -38,11 +38,11 @@ def error(equations: dynid.Samples, estimate: dynid.Estimate) -> float:
 def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good() -> None:
     equations = quiet(0)
     plain = error(equations, dynid.WLS().solve(equations))
-    found = dynid.InLoop(estimator=dynid.InstrumentalVariables()).solve(equations)
+    found = dynid.estimation.InLoop(estimator=dynid.estimation.InstrumentalVariables()).solve(equations)
     assert error(equations, found) < 0.3 * plain
     assert np.mean(np.abs(found.values - CHOSEN.values) < 1.96 * found.stderr) > 0.9
-    for make in (dynid.DIDIM, dynid.CLIE):
-        other = dynid.InLoop(estimator=make()).solve(equations)
+    for make in (dynid.estimation.DIDIM, dynid.estimation.CLIE):
+        other = dynid.estimation.InLoop(estimator=make()).solve(equations)
         assert error(equations, other) < 0.3 * plain
         assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
     assert "assumed-motion" in found.codes
@@ -53,7 +53,7 @@ def test_the_assumed_law_follows_the_measured_motion_with_any_torque() -> None:
     """A PD law, whose torques are all tracking error, lags behind the same motion."""
     reference, lags = CHOSEN.loop.reference, []
     for law in (following_law(CHOSEN.robot, 8.0), assumed_law(CHOSEN.robot, 8.0)):
-        run = dynid.simulate_loop(CHOSEN.robot, dynid.Loop(law=law, reference=reference))
+        run = dynid.loop.simulate_loop(CHOSEN.robot, dynid.loop.Loop(law=law, reference=reference))
         lags.append(float(np.abs(run.q - reference.q[: len(run.q)]).max()))
     assert lags[0] < 0.1 * lags[1]
 
@@ -78,8 +78,10 @@ def test_without_the_law_torques_are_compared_along_the_measured_motion() -> Non
     equations, motion = quiet(0), CHOSEN.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
     commanded = (lambda: SplinedMotion([(time, motion.q)]),)
-    found = dynid.InLoop(estimator=dynid.DIDIM(), motions=commanded).solve(equations)
-    np.testing.assert_array_equal(found.values, dynid.InLoop(estimator=dynid.DIDIM()).solve(equations).values)
+    found = dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM(), motions=commanded).solve(equations)
+    np.testing.assert_array_equal(
+        found.values, dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM()).solve(equations).values
+    )
     assert any(f.code == "assumed-motion" and "does not help" in f.message for f in found.findings)
 
 
@@ -89,11 +91,11 @@ def test_without_the_law_torques_are_compared_along_the_measured_motion() -> Non
 def test_a_commanded_motion_of_another_unit_sign_order_or_zero_is_refused(wrong: Callable[[Any], Any]) -> None:
     motion = CHOSEN.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
-    estimator = dynid.InLoop(
-        estimator=dynid.InstrumentalVariables(), motions=(lambda: SplinedMotion([(time, wrong(motion.q))]),)
+    estimator = dynid.estimation.InLoop(
+        estimator=dynid.estimation.InstrumentalVariables(), motions=(lambda: SplinedMotion([(time, wrong(motion.q))]),)
     )
     with pytest.raises(
-        dynid.ArgumentError, match=r"commanded positions of 'joint\d' are .* rad from the measured ones"
+        dynid.errors.ArgumentError, match=r"commanded positions of 'joint\d' are .* rad from the measured ones"
     ):
         estimator.solve(quiet(0))
 
@@ -102,13 +104,13 @@ def test_an_estimate_whose_torques_are_out_of_all_proportion_is_refused() -> Non
     runs = LoopRuns.of(CHOSEN.equations(CHOSEN.noisy(0)))
     motions = runs.simulate(CHOSEN.values)
     refuse_absurd(runs, motions, CHOSEN.values)
-    with pytest.raises(dynid.EstimationError, match=r"asks .* of 'joint\d' along the simulated motion, where"):
+    with pytest.raises(dynid.errors.EstimationError, match=r"asks .* of 'joint\d' along the simulated motion, where"):
         refuse_absurd(runs, motions, 30.0 * CHOSEN.values)
 
 
 def test_positions_alone_do_not_tell_how_large_torques_were() -> None:
-    with pytest.raises(dynid.ArgumentError, match="compares positions only, and learns the size of the torques"):
-        dynid.InLoop(estimator=dynid.CLOE())
+    with pytest.raises(dynid.errors.ArgumentError, match="compares positions only, and learns the size of the torques"):
+        dynid.estimation.InLoop(estimator=dynid.estimation.CLOE())
 
 
 def test_the_damping_of_computed_torque_goes_with_the_inertia_of_every_pose() -> None:
@@ -124,5 +126,5 @@ def test_a_search_that_ends_says_whether_what_it_wanted_has_inertia(share: float
     beta = CHOSEN.values
     motions = runs.simulate(beta)
     normal = np.eye(beta.size)
-    with pytest.raises(dynid.EstimationError, match=reason):
+    with pytest.raises(dynid.errors.EstimationError, match=reason):
         runs.advance(beta, share * beta, motions, normal, lambda found: 0.0 if found is motions else 1.0)

@@ -19,8 +19,8 @@ from support.closed_loops import EVERY, Scene, scene
 def compliant(bandwidth_hz: float, duration_s: float, every: int = EVERY) -> Scene:
     """The 3R arm under a soft law, logged every so many control periods."""
     stiff = scene("gautier_khalil_3r", duration_s)
-    loop = replace(stiff.loop, law=dynid.assumed_law(stiff.robot, bandwidth_hz), friction_speed=0.1)
-    return replace(stiff, loop=loop, truth=dynid.simulate_loop(stiff.robot, loop, every=every))
+    loop = replace(stiff.loop, law=dynid.loop.assumed_law(stiff.robot, bandwidth_hz), friction_speed=0.1)
+    return replace(stiff, loop=loop, truth=dynid.loop.simulate_loop(stiff.robot, loop, every=every))
 
 
 def test_the_slope_through_the_motion_is_that_of_simulations() -> None:
@@ -68,9 +68,9 @@ def test_long_logs_say_that_it_is_not_counted(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(instrumental, "FOLLOWED", 0.0)
     chosen = compliant(3.0, 5.0)
     equations = chosen.equations(chosen.noisy(0))
-    counted = dynid.InstrumentalVariables().solve(equations)
+    counted = dynid.estimation.InstrumentalVariables().solve(equations)
     monkeypatch.setattr(instrument_motion, "LARGEST", 1000)
-    plain = dynid.InstrumentalVariables().solve(equations)
+    plain = dynid.estimation.InstrumentalVariables().solve(equations)
     assert "motion-not-counted" not in counted.codes
     assert "motion-not-counted" in plain.codes
     assert np.abs((counted.values - plain.values) / counted.stderr).max() < 0.3

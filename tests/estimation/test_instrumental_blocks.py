@@ -21,15 +21,17 @@ from support.closed_loops import Scene, scene
 CHOSEN = scene("gautier_khalil_3r")
 
 
-def two_runs(chosen: Scene, filter_effort: bool) -> dynid.Samples:
+def two_runs(chosen: Scene, filter_effort: bool) -> dynid.estimation.Samples:
     """Two logs, the second without some samples and with a gap."""
     first, second = (chosen.noisy(seed, filter_effort=filter_effort) for seed in (1, 2))
     segment = (np.arange(second.samples) > 333).astype(np.int64)
     valid = second.valid & (np.arange(second.samples) % 17 > 0)[:, None]
-    return dynid.build_equations(chosen.prior, [first, replace(second, segment=segment, valid=valid)], base=chosen.base)
+    return dynid.estimation.build_equations(
+        chosen.prior, [first, replace(second, segment=segment, valid=valid)], base=chosen.base
+    )
 
 
-def simulated(equations: dynid.Samples) -> tuple[LoopRuns, np.ndarray, Motions]:
+def simulated(equations: dynid.estimation.Samples) -> tuple[LoopRuns, np.ndarray, Motions]:
     runs, beta = LoopRuns.of(equations), equations.base.project(equations.robot.parameter_vector)
     return runs, beta, runs.simulate(beta)
 
@@ -88,7 +90,7 @@ def test_rows_of_the_covariance_are_those_of_whole_arrays(memory: int, monkeypat
 
 def test_estimates_do_not_depend_on_the_blocks() -> None:
     equations = two_runs(CHOSEN, filter_effort=True)
-    whole, blocks = (dynid.InstrumentalVariables(block=size).solve(equations) for size in (10**6, 500))
+    whole, blocks = (dynid.estimation.InstrumentalVariables(block=size).solve(equations) for size in (10**6, 500))
     assert np.abs((blocks.values - whole.values) / whole.stderr).max() < 1e-9
     np.testing.assert_allclose(blocks.stderr, whole.stderr, rtol=0.05)  # noise of different blocks is independent
 
@@ -124,25 +126,27 @@ def test_a_possible_robot_is_found_where_noise_turned_an_instrument_round() -> N
 @pytest.mark.parametrize(
     "estimator",
     [
-        dynid.InstrumentalVariables(),
-        dynid.DIDIM(),
-        dynid.CLOE(),
-        dynid.CLIE(),
-        dynid.ML(),
-        dynid.ML(position_std=0.0),
-        dynid.Kalman(),
-        dynid.TLS(position_std=1e-4),
+        dynid.estimation.InstrumentalVariables(),
+        dynid.estimation.DIDIM(),
+        dynid.estimation.CLOE(),
+        dynid.estimation.CLIE(),
+        dynid.estimation.ML(),
+        dynid.estimation.ML(position_std=0.0),
+        dynid.estimation.Kalman(),
+        dynid.estimation.TLS(position_std=1e-4),
     ],
     ids=lambda e: type(e).__name__,
 )
-def test_the_beginning_of_a_streamed_log_is_not_taken_for_all_of_it(estimator: dynid.Estimator) -> None:
+def test_the_beginning_of_a_streamed_log_is_not_taken_for_all_of_it(estimator: dynid.estimation.Estimator) -> None:
     known = CHOSEN.equations(CHOSEN.noisy(1))
-    equations = dynid.Factors(
+    equations = dynid.estimation.Factors(
         robot=known.robot,
         base=known.base,
         information=known.information,
         blocks=known.blocks,
         excerpts=known.excerpts,
     )
-    with pytest.raises(dynid.ArgumentError, match=r"needs .*experiments.*these equations hold reduced equations"):
+    with pytest.raises(
+        dynid.errors.ArgumentError, match=r"needs .*experiments.*these equations hold reduced equations"
+    ):
         estimator.solve(equations)

@@ -13,12 +13,12 @@ from support.closed_loops import EVERY, scene
 CHOSEN = scene("gautier_khalil_3r")
 
 
-def late(proportional: float, derivative: float) -> dynid.UserLaw:
+def late(proportional: float, derivative: float) -> dynid.loop.UserLaw:
     """The law of the robot one control period late, its gains by factors too large."""
     law = CHOSEN.loop.law
-    assert isinstance(law, dynid.PD)
+    assert isinstance(law, dynid.loop.PD)
     kp, kd = proportional * np.asarray(law.kp), derivative * np.asarray(law.kd)
-    return dynid.UserLaw(
+    return dynid.loop.UserLaw(
         lambda q, dq, qr, dqr, ddqr, held, period: (held, kp * (qr - q) + kd * (dqr - dq)), memory=CHOSEN.robot.dof
     )
 
@@ -31,8 +31,8 @@ def late(proportional: float, derivative: float) -> dynid.UserLaw:
 def test_wrong_gains_of_a_late_law_are_said(
     factors: tuple[float, float], part: str | None, cutoff_hz: float | None
 ) -> None:
-    truth = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=late(1.0, 1.0)), every=EVERY)
+    truth = dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=late(1.0, 1.0)), every=EVERY)
     log = replace(CHOSEN, truth=truth).noisy(1, cutoff_hz=cutoff_hz)
     told = replace(log, loop=replace(CHOSEN.loop, law=late(*factors)))
-    messages = [finding.message for finding in dynid.check_controller(CHOSEN.equations(told), CHOSEN.values)]
+    messages = [finding.message for finding in dynid.estimation.check_controller(CHOSEN.equations(told), CHOSEN.values)]
     assert any(f"its {part} part differs" in message for message in messages) if part else not messages

@@ -21,38 +21,47 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: InLoop(estimator=dynid.DIDIM(), law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
-        (lambda: InLoop(estimator=dynid.DIDIM(), rate_hz=float("nan")), "^rate_hz is nan. Give a rate above zero"),
-        (lambda: InLoop(estimator=dynid.DIDIM(), motions=3), "^motions is 3. Give one for each log"),  # type: ignore[arg-type]
-        (lambda: InLoop(estimator=dynid.DIDIM(), law=LAW), "a PD law makes its torques from commanded minus measured"),
-        (lambda: list(dynid.with_loop([CHOSEN.clean()], law=None)), "the law of a loop is None"),  # type: ignore[arg-type]
-        (lambda: dynid.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.CLOE(iterations=float("nan")), "iterations is nan"),  # type: ignore[arg-type]
-        (lambda: dynid.CLIE(tolerance=float("nan")), "tolerance is nan"),
-        (lambda: dynid.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.Kalman(passes=1.5), "passes is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.Kalman(passes=0), "^passes is 0. Give a whole number, 1 or larger.$"),
-        (lambda: dynid.Kalman(spread=-1.0), "^spread is -1.0. Give a number above zero"),
-        (lambda: dynid.Kalman(drift=-1.0), "^drift is -1.0. Give a number from zero on"),
-        (lambda: dynid.stream_equations(CHOSEN.prior, [iter([CHOSEN.clean()])]), r"logs\[0\] is a list_iterator"),  # type: ignore[list-item]
+        (lambda: InLoop(estimator=dynid.estimation.DIDIM(), law="pd"), "the law of a loop is 'pd'"),  # type: ignore[arg-type]
+        (
+            lambda: InLoop(estimator=dynid.estimation.DIDIM(), rate_hz=float("nan")),
+            "^rate_hz is nan. Give a rate above zero",
+        ),
+        (lambda: InLoop(estimator=dynid.estimation.DIDIM(), motions=3), "^motions is 3. Give one for each log"),  # type: ignore[arg-type]
+        (
+            lambda: InLoop(estimator=dynid.estimation.DIDIM(), law=LAW),
+            "a PD law makes its torques from commanded minus measured",
+        ),
+        (lambda: list(dynid.estimation.with_loop([CHOSEN.clean()], law=None)), "the law of a loop is None"),  # type: ignore[arg-type]
+        (lambda: dynid.estimation.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
+        (lambda: dynid.estimation.CLOE(iterations=float("nan")), "iterations is nan"),  # type: ignore[arg-type]
+        (lambda: dynid.estimation.CLIE(tolerance=float("nan")), "tolerance is nan"),
+        (lambda: dynid.estimation.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
+        (lambda: dynid.estimation.Kalman(passes=1.5), "passes is 1.5"),  # type: ignore[arg-type]
+        (lambda: dynid.estimation.Kalman(passes=0), "^passes is 0. Give a whole number, 1 or larger.$"),
+        (lambda: dynid.estimation.Kalman(spread=-1.0), "^spread is -1.0. Give a number above zero"),
+        (lambda: dynid.estimation.Kalman(drift=-1.0), "^drift is -1.0. Give a number from zero on"),
+        (
+            lambda: dynid.estimation.streamed_logs(CHOSEN.prior, [iter([CHOSEN.clean()])]),
+            r"logs\[0\] is a list_iterator",
+        ),  # type: ignore[list-item]
     ],
 )
 def test_settings_without_meaning_are_refused(make: Callable[[], object], reason: str) -> None:
-    with pytest.raises(dynid.ArgumentError, match=reason):
+    with pytest.raises(dynid.errors.ArgumentError, match=reason):
         make()
 
 
 @pytest.mark.parametrize(
     ("law", "reason"),
     [
-        (dynid.PD([3e3, 0.0, 500.0], [120.0, 0.0, 20.0]), "all gains of joint2 are zero"),
-        (dynid.PD(np.asarray(LAW.kp), 1e6), "not stable at 500 Hz: in one period its derivative part"),  # type: ignore[attr-defined]
+        (dynid.loop.PD([3e3, 0.0, 500.0], [120.0, 0.0, 20.0]), "all gains of joint2 are zero"),
+        (dynid.loop.PD(np.asarray(LAW.kp), 1e6), "not stable at 500 Hz: in one period its derivative part"),  # type: ignore[attr-defined]
     ],
 )
 def test_laws_that_no_robot_follows_are_refused(law: dynid.ControlLaw, reason: str) -> None:
     equations = CHOSEN.equations(CHOSEN.noisy(0))
-    with pytest.raises(dynid.ArgumentError, match=reason):
-        InLoop(estimator=dynid.DIDIM(), law=law, rate_hz=500.0, motions=(lambda: MOTION,)).solve(equations)
+    with pytest.raises(dynid.errors.ArgumentError, match=reason):
+        InLoop(estimator=dynid.estimation.DIDIM(), law=law, rate_hz=500.0, motions=(lambda: MOTION,)).solve(equations)
 
 
 @pytest.mark.parametrize(
@@ -70,5 +79,5 @@ def test_laws_that_no_robot_follows_are_refused(law: dynid.ControlLaw, reason: s
 def test_files_that_hold_no_law_say_why(text: str, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "law.toml"
     path.write_text(text)
-    with pytest.raises(dynid.ArgumentError, match=reason):
-        dynid.read_law(path)
+    with pytest.raises(dynid.errors.ArgumentError, match=reason):
+        dynid.loop.read_law(path)

@@ -20,25 +20,27 @@ from support.closed_loops import EVERY, scene
 
 CHOSEN = scene("gautier_khalil_3r", friction_speed=None)
 MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
-REMEMBERING = dynid.PID(CHOSEN.loop.law.kp, 2.0 * np.asarray(CHOSEN.loop.law.kp), CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
+REMEMBERING = dynid.loop.PID(CHOSEN.loop.law.kp, 2.0 * np.asarray(CHOSEN.loop.law.kp), CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
 
 
 @cache
-def truth(integral: bool) -> dynid.LoopSimulation:
+def truth(integral: bool) -> dynid.loop.LoopSimulation:
     law = REMEMBERING if integral else CHOSEN.loop.law
-    return dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=law), every=EVERY)
+    return dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=law), every=EVERY)
 
 
-def cut_log(seed: int, integral: bool, first: int = 150) -> dynid.Samples:
+def cut_log(seed: int, integral: bool, first: int = 150) -> dynid.estimation.Samples:
     """A log without its first 1.5 s, in no loop."""
     rng, run = np.random.default_rng(seed), truth(integral)
     q = run.q + 1e-3 * rng.normal(size=run.q.shape)
     effort = run.torque + 0.5 * rng.normal(size=run.q.shape)
     log = dynid.Recording(time=run.time[first:], q=q[first:], effort=effort[first:])
-    return dynid.build_equations(CHOSEN.prior, dynid.process(log, cutoff_hz=20.0, rest=None), base=CHOSEN.base)
+    return dynid.estimation.build_equations(
+        CHOSEN.prior, dynid.process(log, cutoff_hz=20.0, rest=None), base=CHOSEN.base
+    )
 
 
-def brought(estimator: dynid.Estimator, integral: bool) -> InLoop:
+def brought(estimator: dynid.estimation.Estimator, integral: bool) -> InLoop:
     law = REMEMBERING if integral else CHOSEN.loop.law
     return InLoop(estimator=estimator, law=law, rate_hz=500.0, motions=(lambda: MOTION,))
 
@@ -49,7 +51,7 @@ def test_derivatives_by_the_start_are_those_of_the_simulation() -> None:
     q, torque = differentiate_start(LoopSimulator(arm, loop), beta, every=EVERY, ticks=400)
     start = np.concatenate([loop.start[:6], loop.start_memory])
 
-    def moved(k: int, by: float) -> dynid.Loop:
+    def moved(k: int, by: float) -> dynid.loop.Loop:
         x = start + by * (np.arange(9) == k)
         return replace(loop, q0=x[:3], dq0=x[3:6], memory0=x[6:])
 
@@ -63,9 +65,13 @@ def test_derivatives_by_the_start_are_those_of_the_simulation() -> None:
 
 @pytest.mark.parametrize("integral", [False, True], ids=["pd", "pid"])
 @pytest.mark.parametrize(
-    "make", [dynid.InstrumentalVariables, dynid.DIDIM, dynid.CLOE, dynid.CLIE], ids=["iv", "didim", "cloe", "clie"]
+    "make",
+    [dynid.estimation.InstrumentalVariables, dynid.estimation.DIDIM, dynid.estimation.CLOE, dynid.estimation.CLIE],
+    ids=["iv", "didim", "cloe", "clie"],
 )
-def test_intervals_hold_where_a_log_begins_in_the_middle(make: Callable[[], dynid.Estimator], integral: bool) -> None:
+def test_intervals_hold_where_a_log_begins_in_the_middle(
+    make: Callable[[], dynid.estimation.Estimator], integral: bool
+) -> None:
     """The robot has no offset of its torques, so that positions tell of all its parameters."""
     found = [brought(make(), integral).solve(cut_log(seed, integral)) for seed in range(4)]
     away = np.array([(estimate.values - CHOSEN.values) / estimate.stderr for estimate in found])
@@ -82,20 +88,20 @@ def test_the_memory_at_the_start_is_found_from_torques() -> None:
     )
     assert part.loop is not None
     errors = MOTION(np.arange(round(part.loop.start_s * 500.0)) / 500.0)[0]
-    whole = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=REMEMBERING))
+    whole = dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=REMEMBERING))
     wanted = (errors - whole.q[: len(errors)]).sum(axis=0) / 500.0
     np.testing.assert_allclose(part.loop.start_memory, wanted, atol=0.02 * np.abs(wanted).max())
 
 
 def test_positions_do_not_tell_an_offset_from_what_a_law_remembered() -> None:
     robot = CHOSEN.prior.with_terms(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset())
-    equations = dynid.build_equations(robot, cut_log(0, True).experiments)
-    with pytest.raises(dynid.IdentifiabilityError, match="OFF1, OFF2, OFF3 from where the simulation started"):
-        brought(dynid.CLOE(), True).solve(equations)
+    equations = dynid.estimation.build_equations(robot, cut_log(0, True).experiments)
+    with pytest.raises(dynid.errors.IdentifiabilityError, match="OFF1, OFF2, OFF3 from where the simulation started"):
+        brought(dynid.estimation.CLOE(), True).solve(equations)
 
 
 def test_a_law_that_is_not_simulated_is_not_tested() -> None:
-    with pytest.raises(dynid.ArgumentError, match="WLS simulates no control loop"):
+    with pytest.raises(dynid.errors.ArgumentError, match="WLS simulates no control loop"):
         InLoop(estimator=dynid.WLS())
 
 
@@ -109,8 +115,8 @@ def test_a_law_that_is_not_simulated_is_not_tested() -> None:
     ],
 )
 def test_motions_that_are_none_are_refused(motions: tuple[Callable[..., object], ...], reason: str) -> None:
-    estimator = InLoop(estimator=dynid.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=motions)  # type: ignore[arg-type]
-    with pytest.raises(dynid.ArgumentError, match=reason):
+    estimator = InLoop(estimator=dynid.estimation.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=motions)  # type: ignore[arg-type]
+    with pytest.raises(dynid.errors.ArgumentError, match=reason):
         estimator.solve(cut_log(0, False))
 
 
@@ -121,11 +127,11 @@ def test_a_fit_that_noise_has_spoilt_is_not_the_only_start() -> None:
     motion = chosen.loop.reference
     time = np.arange(len(motion.q)) / motion.rate_hz
     estimator = InLoop(
-        estimator=dynid.DIDIM(),
+        estimator=dynid.estimation.DIDIM(),
         law=chosen.loop.law,
         rate_hz=500.0,
         motions=(lambda: SplinedMotion([(time, motion.q)]),),
     )
-    found = estimator.solve(dynid.build_equations(chosen.prior, log, base=chosen.base))
+    found = estimator.solve(dynid.estimation.build_equations(chosen.prior, log, base=chosen.base))
     away = np.abs(found.values - chosen.values) / found.stderr
     assert np.mean(away < 1.96) > 0.85

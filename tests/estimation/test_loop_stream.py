@@ -16,7 +16,7 @@ from dynid.estimation.closed_loop.instrumental import Moments, _Measured, _Round
 from dynid.estimation.closed_loop.loop_runs import LoopRuns
 from dynid.estimation.closed_loop.loop_stream import StreamSearch
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion
-from dynid.estimation.stream_equations import stream_equations
+from dynid.estimation.streamed_logs import stream_equations
 from dynid.processing.process import Processing
 from dynid.processing.simulation import sum_of_sines
 from dynid.processing.streaming import process_stream
@@ -59,20 +59,22 @@ def log(
     )  # type: ignore[arg-type]
 
 
-def in_memory(whole: dynid.Recording, law: dynid.ControlLaw, options: Processing = LOW_PASS) -> dynid.Factors:
+def in_memory(
+    whole: dynid.Recording, law: dynid.ControlLaw, options: Processing = LOW_PASS
+) -> dynid.estimation.Factors:
     run = dynid.process(whole, cutoff_hz=options.cutoff_hz, rest=None, filter_effort=options.filter_effort)
     parts = with_loop([run], MOTION, law=law, rate_hz=500.0, longest=10**9)
-    return dynid.build_equations(CHOSEN.prior, list(parts), base=CHOSEN.base)
+    return dynid.estimation.build_equations(CHOSEN.prior, list(parts), base=CHOSEN.base)
 
 
-def streamed(*logs: Log) -> dynid.Factors:
+def streamed(*logs: Log) -> dynid.estimation.Factors:
     return stream_equations(CHOSEN.prior, logs, base=CHOSEN.base)
 
 
 @pytest.mark.parametrize("filter_effort", [False, True])
-@pytest.mark.parametrize("estimator", [dynid.InstrumentalVariables(block=500), dynid.DIDIM()])
+@pytest.mark.parametrize("estimator", [dynid.estimation.InstrumentalVariables(block=500), dynid.estimation.DIDIM()])
 def test_a_file_in_many_chunks_gives_the_numbers_of_the_log_in_memory(
-    estimator: dynid.Estimator, filter_effort: bool, tmp_path: Path
+    estimator: dynid.estimation.Estimator, filter_effort: bool, tmp_path: Path
 ) -> None:
     options, law = replace(LOW_PASS, filter_effort=filter_effort), CHOSEN.loop.law
     whole = estimator.solve(in_memory(recording(), law, options))
@@ -86,9 +88,9 @@ def test_a_file_in_many_chunks_gives_the_numbers_of_the_log_in_memory(
     assert np.abs((found.values - CHOSEN.values) / found.stderr).max() < 4.0
 
 
-@pytest.mark.parametrize("estimator", [dynid.InstrumentalVariables(block=500), dynid.DIDIM()])
+@pytest.mark.parametrize("estimator", [dynid.estimation.InstrumentalVariables(block=500), dynid.estimation.DIDIM()])
 def test_with_the_same_steps_of_the_integrator_nothing_but_rounding_differs(
-    estimator: dynid.Estimator, tmp_path: Path
+    estimator: dynid.estimation.Estimator, tmp_path: Path
 ) -> None:
     def stated(parts: Iterable[dynid.Experiment]) -> Iterator[dynid.Experiment]:
         """One step a period, in a stream and in memory."""
@@ -97,7 +99,7 @@ def test_with_the_same_steps_of_the_integrator_nothing_but_rounding_differs(
     smooth, path = recording(scene("gautier_khalil_3r", duration_s=30.0)), tmp_path / "log.npy"
     pieces = log(saved(smooth, path), CHOSEN.loop.law)
     whole = in_memory(smooth, CHOSEN.loop.law)
-    memory = dynid.build_equations(CHOSEN.prior, list(stated(whole.experiments)), base=CHOSEN.base)
+    memory = dynid.estimation.build_equations(CHOSEN.prior, list(stated(whole.experiments)), base=CHOSEN.base)
     expected, found = estimator.solve(memory), estimator.solve(streamed(lambda: stated(pieces())))
     assert np.abs((found.values - expected.values) / expected.stderr).max() < 1e-5
     np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-6)
@@ -105,7 +107,7 @@ def test_with_the_same_steps_of_the_integrator_nothing_but_rounding_differs(
 
 def test_moments_and_the_laws_memory_are_carried_over_pieces(tmp_path: Path) -> None:
     """With a law that remembers, the simulation in memory is one piece too: equal to rounding."""
-    law = dynid.PID(kp=CHOSEN.loop.law.kp, ki=50.0, kd=CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
+    law = dynid.loop.PID(kp=CHOSEN.loop.law.kp, ki=50.0, kd=CHOSEN.loop.law.kd)  # type: ignore[attr-defined]
     whole = in_memory(recording(), law)
     runs, beta = LoopRuns.of(whole), whole.base.project(whole.robot.parameter_vector)
     expected = _Round.of(runs, _Measured.of(runs, 500), beta, runs.simulate(beta), np.array([1.0, 2.0, 0.5]))
@@ -128,12 +130,12 @@ def test_behind_a_gap_the_simulation_starts_anew(tmp_path: Path) -> None:
         return MOTION(np.where(time > 18.0, time - 2.0, time))  # type: ignore[operator, no-any-return]
 
     path, law = saved(broken, tmp_path / "log.npy"), CHOSEN.loop.law
-    found = dynid.InstrumentalVariables(block=500).solve(streamed(log(path, law, motion=motion)))
+    found = dynid.estimation.InstrumentalVariables(block=500).solve(streamed(log(path, law, motion=motion)))
     run = dynid.process(broken, cutoff_hz=20.0, rest=None)
     parts = list(with_loop([run], motion, law=law, rate_hz=500.0, longest=10**9))
     assert len(parts) == 2
-    equations = dynid.build_equations(CHOSEN.prior, parts, base=CHOSEN.base)
-    whole = dynid.InstrumentalVariables(block=500).solve(equations)
+    equations = dynid.estimation.build_equations(CHOSEN.prior, parts, base=CHOSEN.base)
+    whole = dynid.estimation.InstrumentalVariables(block=500).solve(equations)
     # behind a gap the whole log's uniform clock starts anew, the stream's goes on
     assert np.abs((found.values - whole.values) / whole.stderr).max() < 0.05
     np.testing.assert_allclose(found.stderr, whole.stderr, rtol=0.05)
@@ -148,17 +150,17 @@ def test_a_log_four_times_as_long_needs_no_more_memory(tmp_path: Path) -> None:
         )
         equations = streamed(log(path, law, rows=400))
         tracemalloc.start()
-        dynid.InstrumentalVariables(block=256, iterations=1).solve(equations)
+        dynid.estimation.InstrumentalVariables(block=256, iterations=1).solve(equations)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.15 * peaks[0]
 
 
 def test_assumed_loops_of_a_stream_are_those_of_the_log_in_memory(tmp_path: Path) -> None:
-    estimator = InLoop(estimator=dynid.InstrumentalVariables(block=500), rate_hz=500.0)
+    estimator = InLoop(estimator=dynid.estimation.InstrumentalVariables(block=500), rate_hz=500.0)
     quiet = recording(noise=1e-5)
     run = dynid.process(quiet, cutoff_hz=20.0, rest=None)
-    whole = estimator.solve(dynid.build_equations(CHOSEN.prior, run, base=CHOSEN.base))
+    whole = estimator.solve(dynid.estimation.build_equations(CHOSEN.prior, run, base=CHOSEN.base))
     path = saved(quiet, tmp_path / "log.npy")
     pieces = lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)  # noqa: E731
     found = estimator.solve(stream_equations(CHOSEN.prior, [pieces], base=CHOSEN.base))
@@ -183,8 +185,8 @@ def test_a_spline_in_pieces_is_the_spline_of_the_whole() -> None:
 
 def test_what_a_stream_does_not_tell_is_said(tmp_path: Path) -> None:
     path, law = saved(recording(), tmp_path / "log.npy"), CHOSEN.loop.law
-    good, estimator = log(path, law), dynid.InstrumentalVariables()
-    with pytest.raises(dynid.ArgumentError, match="the loop of 'arrays' is not known"):
+    good, estimator = log(path, law), dynid.estimation.InstrumentalVariables()
+    with pytest.raises(dynid.errors.ArgumentError, match="the loop of 'arrays' is not known"):
         estimator.solve(streamed(lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)))
 
     def late() -> Iterator[dynid.Experiment]:
@@ -192,7 +194,7 @@ def test_what_a_stream_does_not_tell_is_said(tmp_path: Path) -> None:
             assert piece.loop is not None
             yield replace(piece, loop=replace(piece.loop, start_s=piece.loop.start_s + 5.0))
 
-    with pytest.raises(dynid.ArgumentError, match="within its reference motion"):
+    with pytest.raises(dynid.errors.ArgumentError, match="within its reference motion"):
         estimator.solve(streamed(late))
     times = iter(range(100))
 
@@ -200,14 +202,14 @@ def test_what_a_stream_does_not_tell_is_said(tmp_path: Path) -> None:
         pieces = list(good())
         return iter(pieces if next(times) < 3 else pieces[:-2])
 
-    with pytest.raises(dynid.ArgumentError, match="shorter than when it was read first"):
+    with pytest.raises(dynid.errors.ArgumentError, match="shorter than when it was read first"):
         estimator.solve(streamed(shrinking))
 
 
 def test_streams_in_loops_leave_out_the_time_in_which_the_start_is_forgotten(tmp_path: Path) -> None:
     path, truth = saved(recording(), tmp_path / "log.npy"), CHOSEN.values
     pieces = lambda: process_stream(chunks(path), LOW_PASS, overlap_s=1.5)  # noqa: E731
-    brought = InLoop(estimator=dynid.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=(lambda: MOTION,))
+    brought = InLoop(estimator=dynid.estimation.DIDIM(), law=CHOSEN.loop.law, rate_hz=500.0, motions=(lambda: MOTION,))
     found = brought.solve(stream_equations(CHOSEN.prior, [pieces], base=CHOSEN.base))
     away = np.abs((found.values - truth) / found.stderr)
     assert np.mean(away < 1.96) > 0.85

@@ -15,7 +15,12 @@ from dynid.loop.sensitivity import differentiate_loop
 from dynid.loop.simulator import LoopSimulator
 from support.closed_loops import EVERY, Scene, scene
 
-ESTIMATORS = [dynid.InstrumentalVariables(), dynid.DIDIM(), dynid.CLOE(), dynid.CLIE()]
+ESTIMATORS = [
+    dynid.estimation.InstrumentalVariables(),
+    dynid.estimation.DIDIM(),
+    dynid.estimation.CLOE(),
+    dynid.estimation.CLIE(),
+]
 NAMES = ["iv", "didim", "cloe", "clie"]
 made = cache(scene)
 
@@ -24,13 +29,13 @@ def three() -> Scene:
     return made("gautier_khalil_3r")
 
 
-def simulator(chosen: Scene, law: dynid.PD | dynid.PID | None = None) -> LoopSimulator:
+def simulator(chosen: Scene, law: dynid.loop.PD | dynid.loop.PID | None = None) -> LoopSimulator:
     loop = chosen.loop if law is None else replace(chosen.loop, law=law)
     return LoopSimulator(Arm(chosen.robot, chosen.base.columns, loop.friction_speed), loop)
 
 
-@pytest.mark.parametrize("law", [None, dynid.PID(4000.0, 8000.0, 200.0)], ids=["pd", "pid"])
-def test_sensitivities_are_the_derivatives_of_the_simulation(law: dynid.PID | None) -> None:
+@pytest.mark.parametrize("law", [None, dynid.loop.PID(4000.0, 8000.0, 200.0)], ids=["pd", "pid"])
+def test_sensitivities_are_the_derivatives_of_the_simulation(law: dynid.loop.PID | None) -> None:
     run, beta, n = simulator(three(), law), three().values, 3
     exact = differentiate_loop(run, beta, every=EVERY, ticks=600)
     for k in range(0, beta.size, 4):
@@ -44,21 +49,25 @@ def test_sensitivities_are_the_derivatives_of_the_simulation(law: dynid.PID | No
 
 
 def test_numpy_and_machine_code_give_the_same_sensitivities() -> None:
-    run, beta = simulator(three(), dynid.PID(4000.0, 8000.0, 200.0)), three().values
+    run, beta = simulator(three(), dynid.loop.PID(4000.0, 8000.0, 200.0)), three().values
     first, second = (differentiate_loop(run, beta, every=3, ticks=40, backend=name) for name in ("auto", "numpy"))
     np.testing.assert_allclose(first.q_slopes, second.q_slopes, atol=1e-14)
     np.testing.assert_allclose(first.torque_slopes, second.torque_slopes, atol=1e-11)
 
 
 @pytest.mark.parametrize("estimator", [dynid.OLS(), *ESTIMATORS], ids=["ols", *NAMES])
-def test_all_agree_without_noise(estimator: dynid.Estimator) -> None:
+def test_all_agree_without_noise(estimator: dynid.estimation.Estimator) -> None:
     chosen = three()
     found = estimator.solve(chosen.equations(chosen.clean()))
     assert np.linalg.norm(found.values - chosen.values) < 1e-8 * np.linalg.norm(chosen.values)
 
 
-@pytest.mark.parametrize("estimator", [dynid.DIDIM(), dynid.CLOE(), dynid.CLIE()], ids=["didim", "cloe", "clie"])
-def test_without_noise_intervals_hold_what_the_iteration_leaves(estimator: dynid.Estimator) -> None:
+@pytest.mark.parametrize(
+    "estimator",
+    [dynid.estimation.DIDIM(), dynid.estimation.CLOE(), dynid.estimation.CLIE()],
+    ids=["didim", "cloe", "clie"],
+)
+def test_without_noise_intervals_hold_what_the_iteration_leaves(estimator: dynid.estimation.Estimator) -> None:
     chosen = three()
     found = estimator.solve(chosen.equations(chosen.clean()))
     assert np.all(np.abs(found.values - chosen.values) < 2.0 * found.stderr)
@@ -73,7 +82,7 @@ def test_noise_biases_least_squares() -> None:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
-def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.Estimator) -> None:
+def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.estimation.Estimator) -> None:
     chosen = three()
     found = [estimator.solve(chosen.equations(chosen.noisy(seed))) for seed in range(4)]
     away = np.array([(estimate.values - chosen.values) / estimate.stderr for estimate in found])
@@ -87,7 +96,7 @@ def test_noise_does_not_bias_what_simulates_the_loop(estimator: dynid.Estimator)
 def test_instrumental_variables_end_where_more_simulations_change_nothing(name: str) -> None:
     chosen = made(name) if name != "puma560" else made(name, 5.0)
     log = chosen.equations(chosen.noisy(0))
-    ended, further = (dynid.InstrumentalVariables(tolerance=t).solve(log) for t in (0.1, 1e-5))
+    ended, further = (dynid.estimation.InstrumentalVariables(tolerance=t).solve(log) for t in (0.1, 1e-5))
     assert further.extras["simulations"] > ended.extras["simulations"]
     assert np.abs((ended.values - further.values) / further.stderr).max() < 0.1
     np.testing.assert_allclose(ended.stderr, further.stderr, rtol=0.02)
@@ -95,11 +104,11 @@ def test_instrumental_variables_end_where_more_simulations_change_nothing(name: 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=NAMES)
 @pytest.mark.parametrize("share", [0.8, 1.25])
-def test_a_wrong_control_law_is_said(estimator: dynid.Estimator, share: float) -> None:
+def test_a_wrong_control_law_is_said(estimator: dynid.estimation.Estimator, share: float) -> None:
     chosen = three()
     law = chosen.loop.law
-    assert isinstance(law, dynid.PD)
-    wrong = replace(chosen.loop, law=dynid.PD(share * np.asarray(law.kp), law.kd))
+    assert isinstance(law, dynid.loop.PD)
+    wrong = replace(chosen.loop, law=dynid.loop.PD(share * np.asarray(law.kp), law.kd))
     found = estimator.solve(chosen.equations(replace(chosen.noisy(0), loop=wrong)))
     assert "controller" in found.codes
     assert found.extras["controller_mismatch"] > 0.1
@@ -108,33 +117,33 @@ def test_a_wrong_control_law_is_said(estimator: dynid.Estimator, share: float) -
 def test_a_right_control_law_is_not_accused() -> None:
     chosen = three()
     for seed in range(6):
-        assert not dynid.check_controller(chosen.equations(chosen.noisy(seed)), chosen.values)
+        assert not dynid.estimation.check_controller(chosen.equations(chosen.noisy(seed)), chosen.values)
 
 
 @pytest.mark.parametrize("cutoff_hz", [20.0, None])
 def test_the_control_law_is_judged_whatever_the_parameters(cutoff_hz: float | None) -> None:
     chosen = three()
     law = chosen.loop.law
-    assert isinstance(law, dynid.PD)
+    assert isinstance(law, dynid.loop.PD)
     kp, kd = np.asarray(law.kp), np.asarray(law.kd)
     wrong = chosen.base.project(chosen.prior.parameter_vector)  # up to 20 % off
     for seed in range(4):
         log = chosen.noisy(seed, cutoff_hz=cutoff_hz)
-        assert not dynid.check_controller(chosen.equations(log), wrong)
+        assert not dynid.estimation.check_controller(chosen.equations(log), wrong)
         for part, other in (
-            ("proportional", dynid.PD(1.05 * kp, kd)),
-            ("derivative", dynid.PD(kp, 0.7 * kd)),
-            ("integral", dynid.PID(kp, 3.0 * kp, kd)),
+            ("proportional", dynid.loop.PD(1.05 * kp, kd)),
+            ("derivative", dynid.loop.PD(kp, 0.7 * kd)),
+            ("integral", dynid.loop.PID(kp, 3.0 * kp, kd)),
         ):
             told = replace(log, loop=replace(chosen.loop, law=other))
-            found = dynid.check_controller(chosen.equations(told), wrong)
+            found = dynid.estimation.check_controller(chosen.equations(told), wrong)
             assert any(part in finding.message for finding in found)
 
 
 def test_consistent_estimates_are_possible_robots() -> None:
     chosen = made("puma560", 5.0)
-    found = dynid.DIDIM(consistent=True).solve(chosen.equations(chosen.noisy(0)))
-    plain = dynid.DIDIM().solve(chosen.equations(chosen.noisy(0)))
+    found = dynid.estimation.DIDIM(consistent=True).solve(chosen.equations(chosen.noisy(0)))
+    plain = dynid.estimation.DIDIM().solve(chosen.equations(chosen.noisy(0)))
     assert found.standard is not None
     robot = chosen.prior.with_parameters(found.standard)
     assert all(body.inertia.is_physical for body in robot.bodies)
@@ -150,25 +159,25 @@ def test_the_loop_is_asked_for() -> None:
             estimator.solve(equations)
     late = replace(chosen.clean(), loop=replace(chosen.loop, start_s=0.0007))
     with pytest.raises(ArgumentError, match="control instants"):
-        dynid.DIDIM().solve(chosen.equations(late))
+        dynid.estimation.DIDIM().solve(chosen.equations(late))
     outside = replace(chosen.clean(), loop=replace(chosen.loop, start_s=5.0))
     with pytest.raises(ArgumentError, match="reference"):
-        dynid.DIDIM().solve(chosen.equations(outside))
+        dynid.estimation.DIDIM().solve(chosen.equations(outside))
 
 
 def test_a_motion_that_shows_too_little_is_refused() -> None:
     chosen = three()
     still = np.repeat(chosen.loop.reference.q[:1], 1000, axis=0)
-    reference = dynid.ReferenceMotion(q=still, dq=0 * still, ddq=0 * still, rate_hz=500.0)
+    reference = dynid.loop.ReferenceMotion(q=still, dq=0 * still, ddq=0 * still, rate_hz=500.0)
     loop = replace(chosen.loop, reference=reference)
-    run = dynid.simulate_loop(chosen.robot, loop, every=EVERY)
+    run = dynid.loop.simulate_loop(chosen.robot, loop, every=EVERY)
     rest = replace(Scene(chosen.robot, chosen.prior, loop, run, chosen.base).clean(), valid=np.ones(run.q.shape, bool))
     with pytest.raises(IdentifiabilityError):
-        dynid.DIDIM().solve(chosen.equations(rest))
+        dynid.estimation.DIDIM().solve(chosen.equations(rest))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:2], ids=NAMES[:2])
-def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.Estimator) -> None:
+def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.estimation.Estimator) -> None:
     chosen = made("puma560", 5.0)
     fit = dynid.identify(chosen.prior, chosen.noisy(0), dynid.Recipe.bare(), estimator=estimator, base=chosen.base)
     away = np.abs(chosen.base.project(fit.identified.parameter_vector) - fit.estimate.values) / fit.estimate.stderr
@@ -183,7 +192,9 @@ def test_the_identified_robot_is_that_of_the_estimate(estimator: dynid.Estimator
 def test_a_low_pass_does_not_bias_instrumental_variables(filter_effort: bool) -> None:
     chosen = three()
     log = chosen.noisy(0, position=0.0, torque=0.0, cutoff_hz=6.0, filter_effort=filter_effort)
-    flattened, found = (e.solve(chosen.equations(log)).values for e in (dynid.OLS(), dynid.InstrumentalVariables()))
+    flattened, found = (
+        e.solve(chosen.equations(log)).values for e in (dynid.OLS(), dynid.estimation.InstrumentalVariables())
+    )
     size = np.linalg.norm(chosen.values)
     assert np.linalg.norm(flattened - chosen.values) > 1e-2 * size
     assert np.linalg.norm(found - chosen.values) < 1e-6 * size
@@ -191,10 +202,10 @@ def test_a_low_pass_does_not_bias_instrumental_variables(filter_effort: bool) ->
 
 def test_samples_thinned_out_are_simulated_at_the_rate_of_the_log() -> None:
     chosen = three()
-    run = dynid.simulate_loop(chosen.robot, chosen.loop)
+    run = dynid.loop.simulate_loop(chosen.robot, chosen.loop)
     recording = dynid.Recording(time=run.time, q=run.q, effort=run.torque)
     log = replace(dynid.process(recording, cutoff_hz=8.0, rate_hz=50.0, rest=None), loop=chosen.loop)
-    found = dynid.InstrumentalVariables().solve(chosen.equations(log)).values
+    found = dynid.estimation.InstrumentalVariables().solve(chosen.equations(log)).values
     assert np.linalg.norm(found - chosen.values) < 1e-6 * np.linalg.norm(chosen.values)
 
 
@@ -202,7 +213,7 @@ def test_samples_thinned_out_are_simulated_at_the_rate_of_the_log() -> None:
 def test_a_start_that_underrates_light_joints_is_left(seed: int) -> None:
     # least squares finds a wrist so light that its simulation chatters; the robot's own values lead to the truth
     chosen = made("tx40")
-    found = dynid.InstrumentalVariables().solve(chosen.equations(chosen.noisy(seed)))
+    found = dynid.estimation.InstrumentalVariables().solve(chosen.equations(chosen.noisy(seed)))
     away = np.abs(found.values - chosen.values) / found.stderr
     assert away.max() < 5.0
     assert np.mean(away < 1.96) > 0.8

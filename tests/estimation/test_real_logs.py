@@ -35,9 +35,9 @@ def log(name: str, robot: Robot | None = None) -> Recording:
 def test_tx40_friction_is_the_circulated_one() -> None:
     robot = dynid.read_urdf(DATASETS / "tx40" / "tx40_mdh_modified.urdf")
     wrist = dict.fromkeys(robot.joint_names[-2:], 1.0)
-    robot = robot.with_terms(*PLAIN, dynid.Coupling(wrist))
+    robot = robot.with_terms(*PLAIN, dynid.terms.Coupling(wrist))
     run = dynid.process(log("tx40", robot), cutoff_hz=60.0, dead_band=0.02)
-    estimate = dynid.WLS().solve(dynid.build_equations(robot, run, band_hz=30.0))
+    estimate = dynid.WLS().solve(dynid.estimation.build_equations(robot, run, band_hz=30.0))
     found = dict(zip(estimate.names, estimate.values, strict=True))
     for symbol, values in CIRCULATED.items():
         for joint, value in enumerate(values, start=1):
@@ -55,7 +55,7 @@ def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
     errors = []
     for relayed in (False, True):
         run = dynid.process(recording, cutoff_hz=6.0, cleaning=Cleaning(relayed=relayed))
-        folds = dynid.cross_validate(robot, run, dynid.Recipe.bare(band_hz=4.0), folds=3)
+        folds = dynid.links.cross_validate(robot, run, dynid.Recipe.bare(band_hz=4.0), folds=3)
         errors.append(np.mean([fold.relative_error for fold in folds]))
     assert errors[1] < 0.75 * errors[0]
 

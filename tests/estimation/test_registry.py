@@ -42,27 +42,31 @@ class EverySecond(Estimator):
 
 def test_a_new_estimator_takes_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.ESTIMATORS, "every-second", f"{__name__}:EverySecond")
-    mine = next(entry for entry in dynid.estimators() if entry.name == "every-second")
+    mine = next(entry for entry in dynid.estimation.estimators() if entry.name == "every-second")
     assert (mine.simulates_loop, mine.accepts_streams, mine.accepts_terms, mine.accepts_band) == (False,) * 4
-    equations = dynid.build_equations(ROBOT, planted_run(ROBOT, noise=0.0))
-    found = dynid.estimator("every-second").solve(equations)
+    equations = dynid.estimation.build_equations(ROBOT, planted_run(ROBOT, noise=0.0))
+    found = dynid.estimation.estimator("every-second").solve(equations)
     np.testing.assert_allclose(found.values, truth(equations), atol=1e-6)
     assert found.method == "least squares on every second sample"
 
 
 def test_equations_of_the_wrong_stage_are_refused() -> None:
-    whole = dynid.build_equations(ROBOT, planted_run(ROBOT))
+    whole = dynid.estimation.build_equations(ROBOT, planted_run(ROBOT))
     fields = ("robot", "base", "information", "blocks", "excerpts")
     factors = Factors(**{name: getattr(whole, name) for name in fields})
     mine = EverySecond()
-    with pytest.raises(dynid.ArgumentError, match=r"EverySecond needs whole experiments in memory.*reduced equations"):
+    with pytest.raises(
+        dynid.errors.ArgumentError, match=r"EverySecond needs whole experiments in memory.*reduced equations"
+    ):
         mine.solve(factors)
-    with pytest.raises(dynid.ArgumentError, match="both sides of these equations are low-passed"):
-        mine.solve(dynid.build_equations(ROBOT, planted_run(ROBOT), band_hz=5.0))
-    with pytest.raises(dynid.ArgumentError, match="these equations have the terms FVA1"):
-        mine.solve(dynid.build_equations(ROBOT, planted_run(ROBOT), terms=[dynid.AsymmetricViscous(joint=0)]))
-    with pytest.raises(dynid.ArgumentError, match="DIDIM needs experiments with their control loops"):
-        dynid.DIDIM().solve(whole)
+    with pytest.raises(dynid.errors.ArgumentError, match="both sides of these equations are low-passed"):
+        mine.solve(dynid.estimation.build_equations(ROBOT, planted_run(ROBOT), band_hz=5.0))
+    with pytest.raises(dynid.errors.ArgumentError, match="these equations have the terms FVA1"):
+        mine.solve(
+            dynid.estimation.build_equations(ROBOT, planted_run(ROBOT), terms=[dynid.terms.AsymmetricViscous(joint=0)])
+        )
+    with pytest.raises(dynid.errors.ArgumentError, match="DIDIM needs experiments with their control loops"):
+        dynid.estimation.DIDIM().solve(whole)
 
 
 @pytest.mark.parametrize("name", registry.ESTIMATORS)
@@ -74,11 +78,11 @@ def test_declared_is_done(name: str) -> None:
     hint = typing.get_type_hints(kind.estimate)["equations"]
     declared = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     assert hint is typing.Any or declared == kind.needs, "the type of the argument is what the class needs"
-    assert isinstance(dynid.estimator(name), kind)
+    assert isinstance(dynid.estimation.estimator(name), kind)
 
 
 def test_what_each_can_do() -> None:
-    table = {entry.name: entry for entry in dynid.estimators()}
+    table = {entry.name: entry for entry in dynid.estimation.estimators()}
     assert {name for name, entry in table.items() if entry.simulates_loop} == {"iv", "didim", "cloe", "clie"}
     in_memory = {"huber", "cauchy", "energy", "power", "momentum", "recursive", "ml", "kalman", "cloe", "clie"}
     assert {name for name, entry in table.items() if not entry.accepts_streams} == in_memory
@@ -90,8 +94,8 @@ def test_what_each_can_do() -> None:
         "clie",
         "kalman",
     }
-    with pytest.raises(dynid.ArgumentError, match="there is no estimator 'best'"):
-        dynid.estimator("best")
+    with pytest.raises(dynid.errors.ArgumentError, match="there is no estimator 'best'"):
+        dynid.estimation.estimator("best")
 
 
 def test_experiments_with_loops_make_looped_runs() -> None:

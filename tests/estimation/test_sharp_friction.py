@@ -17,14 +17,14 @@ from support.closed_loops import Scene, scene
 @pytest.fixture(scope="module")
 def sharp() -> Scene:
     here = scene("gautier_khalil_3r")
-    truth = dynid.simulate_loop(here.robot, replace(here.loop, friction_speed=1e-3), every=5)
+    truth = dynid.loop.simulate_loop(here.robot, replace(here.loop, friction_speed=1e-3), every=5)
     return replace(here, truth=truth, loop=replace(here.loop, friction_speed=None))
 
 
 def off(here: Scene, prior: dynid.Robot, friction_speed: float | None) -> np.ndarray:
     """Dry friction by DIDIM, in standard errors from the truth."""
     log = replace(here.noisy(3), loop=replace(here.loop, friction_speed=friction_speed))
-    found = dynid.DIDIM().solve(dynid.build_equations(prior, log, base=here.base))
+    found = dynid.estimation.DIDIM().solve(dynid.estimation.build_equations(prior, log, base=here.base))
     dry = [k for k, name in enumerate(here.base.names) if name.startswith("FC")]
     return np.abs((found.values - here.values) / found.stderr)[dry]
 

@@ -16,7 +16,7 @@ from dynid.estimation.linear.link_by_link import LinkByLink
 from dynid.estimation.linear.ridge import Ridge
 from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.stream_equations import stream_equations
+from dynid.estimation.streamed_logs import stream_equations
 from dynid.links.identify import identify, identify_equations
 from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording

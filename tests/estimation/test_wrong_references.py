@@ -13,7 +13,7 @@ from support.closed_loops import EVERY, scene
 CHOSEN = scene("gautier_khalil_3r")
 
 
-def changed(name: str) -> dynid.ReferenceMotion:
+def changed(name: str) -> dynid.loop.ReferenceMotion:
     """The reference, that of joint 2 wrong."""
     given = CHOSEN.loop.reference
     arrays = {key: getattr(given, key).copy() for key in ("q", "dq", "ddq")}
@@ -33,17 +33,19 @@ def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz:
     log = CHOSEN.noisy(2, cutoff_hz=cutoff_hz)
     told = replace(log, loop=replace(CHOSEN.loop, reference=changed(name)))
     wrong = CHOSEN.base.project(CHOSEN.prior.parameter_vector)  # up to 20 % off: the law is judged whatever they are
-    accused = {finding.joint for finding in dynid.check_controller(CHOSEN.equations(told), wrong)}
+    accused = {finding.joint for finding in dynid.estimation.check_controller(CHOSEN.equations(told), wrong)}
     assert accused == (set() if name == "right" else {CHOSEN.robot.joint_names[1]})
 
 
 def test_what_the_law_adds_to_its_gains_is_said_by_the_estimate() -> None:
     """Accelerations are fed forward on joint 3, which the stated law does not tell."""
     law = CHOSEN.loop.law
-    assert isinstance(law, dynid.PD)
+    assert isinstance(law, dynid.loop.PD)
     kp, kd, ahead = np.asarray(law.kp), np.asarray(law.kd), np.array([0.0, 0.0, 3.0])
-    real = dynid.UserLaw(lambda q, dq, qr, dqr, ddqr, memory, period: kp * (qr - q) + kd * (dqr - dq) + ahead * ddqr)
-    truth = dynid.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
-    found = dynid.DIDIM().solve(CHOSEN.equations(replace(CHOSEN, truth=truth).noisy(0)))
+    real = dynid.loop.UserLaw(
+        lambda q, dq, qr, dqr, ddqr, memory, period: kp * (qr - q) + kd * (dqr - dq) + ahead * ddqr
+    )
+    truth = dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
+    found = dynid.estimation.DIDIM().solve(CHOSEN.equations(replace(CHOSEN, truth=truth).noisy(0)))
     assert any(f.code == "controller" and CHOSEN.robot.joint_names[2] in f.message for f in found.findings)
     assert found.extras["controller_mismatch"] > 0.02

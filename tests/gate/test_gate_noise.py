@@ -123,7 +123,7 @@ def test_a_delay_without_a_model_is_applied_only_where_the_log_can_tell(delay):
 def test_delays_with_and_without_a_model_lie_within_their_errors(seed):
     path = sum_of_sines(6, seed=seed, amplitude=0.6)
     log = _log(0.3, path=path, delay_s=0.0101)
-    delay = dynid.estimate_delay(process(log))
+    delay = dynid.processing.estimate_delay(process(log))
     assert abs(delay.seconds - 0.0101) < 4.0 * delay.stderr_s
     (finding,) = check_recording(log, ARM).about("unsynchronised")
     error = abs(finding.evidence["delay [s]"] - 0.0101)

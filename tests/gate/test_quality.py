@@ -199,7 +199,7 @@ def test_a_flipped_motion_of_a_counterbalanced_robot_with_guessed_masses_does_no
 @needs_data
 def test_exchanged_coupled_wrist_joints_of_a_real_log_do_not_pass_in_silence():
     robot = dynid.read_urdf(DATASETS / "tx40" / "tx40_mdh_modified.urdf")
-    robot = robot.with_terms(dynid.Coupling(dict.fromkeys(robot.joint_names[-2:], 1.0)))
+    robot = robot.with_terms(dynid.terms.Coupling(dict.fromkeys(robot.joint_names[-2:], 1.0)))
     log, order = _read("tx40"), [0, 1, 2, 3, 5, 4]
     assert check_recording(log, robot).clean
     assert "swapped" in check_recording(replace(log, q=log.q[:, order], effort=log.effort[:, order]), robot).codes

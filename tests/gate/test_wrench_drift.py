@@ -26,7 +26,7 @@ def log(seed: int) -> Recording:
     recording = simulate_experiment(ROBOT, path, rate_hz=250.0, duration_s=15.0, noise=noise, seed=seed)
     load = dynid.Inertia.from_com(rng.uniform(0.5, 3.0), rng.uniform(-0.1, 0.1, size=3), 0.01 * np.eye(3))
     states = [np.ascontiguousarray(x) for x in path(np.asarray(recording.time))]
-    wrench = dynid.wrench_regressor(ROBOT, ROBOT.moving_joints[-1].child, *states) @ load.vector
+    wrench = dynid.kernels.wrench_regressor(ROBOT, ROBOT.moving_joints[-1].child, *states) @ load.vector
     R = rotation_about(np.array([0.6, 0.0, 0.8]), rng.uniform(0.0, 3.0))
     force = wrench[:, :3] @ R.T
     moment = (wrench[:, 3:] + np.cross(wrench[:, :3], rng.uniform(-0.1, 0.1, size=3))) @ R.T

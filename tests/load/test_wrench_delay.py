@@ -71,6 +71,6 @@ def test_rest_tells_no_delay() -> None:
     with pytest.raises(EstimationError, match="delay"):
         find_wrench_delay(ROBOT, still, sensor_frame=LINK)
     with pytest.raises(ArgumentError, match="clock"):
-        dynid.identify_load_from_poses(np.eye(3)[None], np.zeros((1, 6)), sensing=Sensing(delay_s=0.1))
+        dynid.load.identify_load_from_poses(np.eye(3)[None], np.zeros((1, 6)), sensing=Sensing(delay_s=0.1))
     with pytest.raises(ArgumentError, match="delay_s"):
         Sensing(delay_s=float("nan"))

@@ -18,7 +18,8 @@ from dynid.robot.formats import FORMATS, RobotFormat, is_robot_file, read_robot,
 MODULE = """
 import json
 
-from dynid import DH, Robot, from_dh, modified_dh
+from dynid import DH, Robot, from_dh
+from dynid.robot import modified_dh
 
 
 def read_rows(path, *, locked=None):

@@ -1,4 +1,4 @@
-"""Writes docs/api.md: every public name with its signature and first sentence, grouped by the stage it belongs to.
+"""Writes docs/api.md: every public name with its signature and first sentence, the front door first, then by package.
 
 Run: ``PYTHONPATH=tests python tests/support/api_reference.py``
 """
@@ -7,57 +7,72 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from types import ModuleType
 
 import dynid
-from dynid import _HOME
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
-STAGES = {
-    "robot": "Robots",
-    "parameters": "What can be known",
-    "excitation": "Motions that reveal it",
-    "data": "From a log to an experiment",
-    "information": "Reducing logs",
-    "kernels": "Dynamics, compiled",
-    "estimation": "Estimators",
-    "closed_loop": "Robots in their control loops",
-    "identification": "Links and loads",
-    "export": "Results as files and code",
-    "report": "Reports",
-    "errors": "Errors",
-}
+PIPELINE = (
+    "robot",
+    "terms",
+    "kernels",
+    "parameters",
+    "information",
+    "excitation",
+    "loop",
+    "logs",
+    "processing",
+    "gate",
+    "estimation",
+    "links",
+    "load",
+    "export",
+    "report",
+    "runs",
+    "findings",
+    "errors",
+)
+"""Packages in the order of the pipeline, the ground last."""
 
 
 def reference() -> str:
     """The page."""
-    chapters: dict[str, list[str]] = {}
-    for module, names in sorted(_HOME.items()):
-        stage = module.split(".")[1]
-        title = STAGES.get(stage, stage.replace("_", " ").capitalize())
-        chapters.setdefault(title, []).extend(f"- `{signature(name)}`: {sentence(name)}" for name in names)
-    order = [*STAGES.values(), *sorted(set(chapters) - set(STAGES.values()))]
+    assert set(PIPELINE) == set(dynid.PACKAGES)
+    front = sorted((name for names in dynid._HOME.values() for name in names), key=str.lower)
     lines = [
         "# Public names",
         "",
         "Written by `tests/support/api_reference.py`. `help(dynid.NAME)` has arguments with shapes, units and frames.",
         "Robots that are built in: `dynid.robots`, listed by `dynid robots`.",
+        "",
+        "## `dynid`",
+        "",
+        *(entry(dynid, name) for name in front),
     ]
-    for title in order:
-        if title in chapters:
-            lines += ["", f"## {title}", "", *sorted(chapters[title], key=str.lower)]
+    for package in PIPELINE:
+        module = getattr(dynid, package)
+        names = [name for name in sorted(module.__all__, key=str.lower) if name not in front]
+        if names:
+            first = (inspect.getdoc(module) or "").partition("\n")[0]
+            lines += ["", f"## `dynid.{package}`", "", first, "", *(entry(module, name) for name in names)]
     return "\n".join(lines) + "\n"
 
 
-def signature(name: str) -> str:
+def entry(module: ModuleType, name: str) -> str:
+    """One line for a name."""
+    thing = getattr(module, name)
+    text = inspect.getdoc(thing) if callable(thing) else ""
+    described = (text or "").partition("\n")[0].strip()
+    return f"- `{signature(name, thing)}`" + (f": {described}" if described else "")
+
+
+def signature(name: str, thing: object) -> str:
     """The name with the names of its arguments."""
-    thing = getattr(dynid, name)
-    if inspect.isclass(thing) and issubclass(thing, Exception):
+    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, Exception)):
         return name
     try:
         arguments = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
-        return name
-    if not callable(thing):
         return name
     shown, starred = [], False
     for argument in arguments:
@@ -68,12 +83,6 @@ def signature(name: str) -> str:
         starred = starred or argument.kind is argument.VAR_POSITIONAL
         shown.append(prefix + argument.name)
     return f"{name}({', '.join(shown)})"
-
-
-def sentence(name: str) -> str:
-    """The first line of its description."""
-    text = inspect.getdoc(getattr(dynid, name)) or ""
-    return text.partition("\n")[0].strip()
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ class Scene:
     robot: dynid.Robot
     prior: dynid.Robot
     """The same with parameters up to 20 % off"""
-    loop: dynid.Loop
-    truth: dynid.LoopSimulation
+    loop: dynid.loop.Loop
+    truth: dynid.loop.LoopSimulation
     base: dynid.BaseParameters
 
     @property
@@ -71,9 +71,9 @@ class Scene:
         processed = dynid.process(recording, cutoff_hz=cutoff_hz, rest=None, filter_effort=filter_effort)
         return replace(processed, loop=self.loop)
 
-    def equations(self, experiment: dynid.Experiment) -> dynid.Samples:
+    def equations(self, experiment: dynid.Experiment) -> dynid.estimation.Samples:
         """The equations of one experiment, with the wrong prior."""
-        return dynid.build_equations(self.prior, experiment, base=self.base)
+        return dynid.estimation.build_equations(self.prior, experiment, base=self.base)
 
 
 def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: float | None = FRICTION_SPEED) -> Scene:
@@ -83,9 +83,11 @@ def scene(name: str, duration_s: float = 10.0, seed: int = 0, friction_speed: fl
     if not any(joint.terms for joint in robot.moving_joints):
         robot = robot.with_terms(dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
         bandwidth, motion = 6.0, sum_of_sines(robot.dof, amplitude=0.8, seed=seed)
-    reference = dynid.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
-    loop = dynid.Loop(law=dynid.assumed_law(robot, bandwidth), reference=reference, friction_speed=friction_speed)
+    reference = dynid.loop.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=duration_s)
+    loop = dynid.loop.Loop(
+        law=dynid.loop.assumed_law(robot, bandwidth), reference=reference, friction_speed=friction_speed
+    )
     shares = np.random.default_rng(3).uniform(-0.2, 0.2, robot.parameter_vector.size)
     prior = robot.with_parameters(robot.parameter_vector * (1.0 + shares))
-    truth = dynid.simulate_loop(robot, loop, every=EVERY)
+    truth = dynid.loop.simulate_loop(robot, loop, every=EVERY)
     return Scene(robot, prior, loop, truth, dynid.base_parameters(robot))

@@ -1,22 +1,41 @@
-"""Writes ``src/dynid/__init__.pyi`` from the table of public names: ``python tests/support/public_stub.py``."""
+"""Writes the stubs of all packages with lazily loaded names: ``python tests/support/public_stub.py``."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import dynid
 
-PATH = Path(dynid.__file__).with_suffix(".pyi")
+ROOT = Path(dynid.__file__).parent
+HEAD = "# Types of the public names; written by tests/support/public_stub.py."
 
 
-def stub() -> str:
-    """The text of the stub."""
-    lines = ["# Types of the public names; written by tests/support/public_stub.py.", ""]
-    for module, names in sorted([*dynid._HOME.items(), ("dynid.robot", ["robots"])]):
-        lines += [f"from {module} import {'zoo' if name == 'robots' else name} as {name}" for name in sorted(names)]
-    lines += ["", "__version__: str", ""]
-    return "\n".join(lines)
+def stubs() -> dict[Path, str]:
+    """Path of each stub -> its text."""
+    texts = {ROOT / "__init__.pyi": _front_door()}
+    for name in dynid.PACKAGES:
+        package = import_module(f"dynid.{name}")
+        if hasattr(package, "NAMES"):
+            modules = {f"dynid.{name}.{module}": names for module, names in package.NAMES.items()}
+            texts[ROOT / name / "__init__.pyi"] = "\n".join([HEAD, "", *_imports(modules), ""])
+    return texts
+
+
+def _front_door() -> str:
+    packages = [f"from dynid import {name} as {name}" for name in dynid.PACKAGES]
+    names = _imports({**dynid._HOME, "dynid.robot": ["robots"]})
+    return "\n".join([HEAD, "", *packages, *names, "", "PACKAGES: tuple[str, ...]", "__version__: str", ""])
+
+
+def _imports(modules: dict[str, list[str]]) -> list[str]:
+    return [
+        f"from {module} import {'zoo' if name == 'robots' else name} as {name}"
+        for module, names in sorted(modules.items())
+        for name in sorted(names)
+    ]
 
 
 if __name__ == "__main__":
-    PATH.write_text(stub())
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")

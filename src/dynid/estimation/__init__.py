@@ -1,1 +1,39 @@
 """From samples to numbers: estimators are frozen strategies with one method, ``solve(equations) -> Estimate``."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "streamed_logs": ["stream_equations"],
+    "bootstrap": ["BlockBootstrap"],
+    "candidates": ["standard_candidates"],
+    "closed_loop.in_loop": ["InLoop", "with_loop"],
+    "closed_loop.instrumental": ["InstrumentalVariables"],
+    "closed_loop.law_test": ["check_controller"],
+    "closed_loop.output_error": ["CLIE", "CLOE", "DIDIM"],
+    "equations": ["Factors", "LoopedRuns", "Samples", "StreamedLogs", "build_equations"],
+    "estimate": ["Estimate", "Estimator"],
+    "linear.energy_balance": ["Energy"],
+    "linear.least_squares": ["OLS", "WLS"],
+    "linear.link_by_link": ["LinkByLink"],
+    "linear.momentum": ["Momentum"],
+    "linear.power": ["Power"],
+    "linear.recursive": ["Recursive"],
+    "linear.reduced_set": ["ReducedSet"],
+    "linear.ridge": ["Ridge"],
+    "linear.robust": ["Cauchy", "Huber"],
+    "linear.truncated_svd": ["TruncatedSVD"],
+    "noisy.kalman": ["Kalman"],
+    "noisy.likelihood": ["ML"],
+    "noisy.total_least_squares": ["TLS"],
+    "physical.bounds": ["Bounds"],
+    "physical.feasible": ["FeasibleWLS"],
+    "physical.prior_wls": ["PriorWLS"],
+    "registry": ["estimator", "estimators"],
+    "scales": ["fitted_scales"],
+    "selection": ["Candidate", "ForwardSelection"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

@@ -148,7 +148,8 @@ class LoopedRuns(Samples):
 
     holds: ClassVar[str] = "experiments with their control loops"
     remedy: ClassVar[str] = (
-        "Give each its loop: dataclasses.replace(experiment, loop=dynid.Loop(law=..., reference=...)), or use InLoop."
+        "Give each its loop: dataclasses.replace(experiment, loop=dynid.loop.Loop(law=..., reference=...)), "
+        "or use InLoop."
     )
 
 

@@ -51,7 +51,7 @@ class Capabilities:
     references: tuple[str, ...]
     """Keys of docs/references.md."""
     simulates_loop: bool
-    """Whether it simulates the control loop, and so needs the control law or `dynid.InLoop`."""
+    """Whether it simulates the control loop, and so needs the control law or `dynid.estimation.InLoop`."""
     accepts_streams: bool
     """Whether it can solve equations of logs larger than memory."""
     accepts_terms: bool

@@ -237,7 +237,7 @@ def scaled_solution(matrix: Floats, right: Floats) -> tuple[Floats, float]:
         raise IdentifiabilityError(
             "the simulated motion does not determine all base parameters",
             remedy="Move every joint, check that the control law moves the simulated robot too, or identify a reduced "
-            "set first (dynid.ReducedSet).",
+            "set first (dynid.estimation.ReducedSet).",
         )
     return scale * np.linalg.solve(scaled, scale * right), condition
 

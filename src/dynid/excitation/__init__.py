@@ -1,1 +1,25 @@
 """Design of motions that reveal the parameters: criteria, limits, search; trajectories and collision geometry."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "collision.capsules": ["Capsule", "skeleton_capsules"],
+    "collision.geometry": ["urdf_hulls"],
+    "collision.hulls": ["Hull", "hull_capsules"],
+    "criteria": ["AOptimality", "ColumnScaled", "ConditionNumber", "DOptimality", "EOptimality", "PredictedDeviation"],
+    "design": ["design_excitation"],
+    "design_settings": ["DesignGoal", "SearchSettings"],
+    "excitation": ["Excitation"],
+    "limits": ["Cell", "HalfSpace", "MotionLimits", "Workspace"],
+    "measured": ["JointTorques", "LoadTorques", "LoadWrench"],
+    "plan_files": ["write_plan"],
+    "trajectories.fourier": ["FourierTrajectory"],
+    "trajectories.quintic": ["QuinticTrajectory", "minimum_jerk"],
+    "trajectories.spline": ["SplineTrajectory"],
+    "trajectories.time_scaling": ["scale_to_limits"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

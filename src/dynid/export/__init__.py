@@ -1,1 +1,14 @@
 """Results for other programs: result files, values for robot controllers, real-time C code."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "controller_dialogs": ["payload_dialogs"],
+    "c.c_package": ["CPackage", "generate_c"],
+    "result_file": ["read_result", "write_result"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

@@ -1,1 +1,15 @@
 """Identified links: from logs to a robot with proof on held-out data."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "identify": ["Identification"],
+    "recipe": ["Recipe"],
+    "significance": ["essential_parameters", "significant_parameters"],
+    "validation": ["Validation", "cross_validate", "validate"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

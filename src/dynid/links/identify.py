@@ -22,7 +22,7 @@ from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.registry import capabilities
 from dynid.estimation.rows import torque_of_terms
 from dynid.estimation.selection import ForwardSelection, Selection
-from dynid.estimation.stream_equations import stream_equations
+from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.couplings import with_coupled_motors

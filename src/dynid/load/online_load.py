@@ -35,7 +35,7 @@ class OnlineLoad:
     Typical use, in the control loop::
 
         online = OnlineLoad(frame="tool0", noise_std=(0.1, 0.1, 0.1, 0.01, 0.01, 0.01))
-        online.update(dynid.wrench_regressor(robot, "tool0", q, dq, ddq), wrench)
+        online.update(dynid.kernels.wrench_regressor(robot, "tool0", q, dq, ddq), wrench)
         online.load().mass
     """
 

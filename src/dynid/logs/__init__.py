@@ -1,1 +1,16 @@
 """Logs as files: read, mapped to quantities and units, not yet processed."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "channel_map": ["ChannelMap", "read_channel_map"],
+    "drives": ["CurrentGains", "GearMatrix", "ThreePhase"],
+    "inspect": ["inspect_log"],
+    "reading": ["read_recording", "read_stream"],
+    "recording": ["Recording"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

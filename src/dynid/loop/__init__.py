@@ -1,1 +1,15 @@
 """The robot in its control loop: laws, commanded motions, and the compiled simulation with its derivatives."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "law_files": ["read_law"],
+    "laws": ["ComputedTorqueLaw", "PD", "PID", "UserLaw", "assumed_law"],
+    "loop": ["Loop", "ReferenceMotion"],
+    "simulator": ["LoopSimulation", "simulate_loop"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

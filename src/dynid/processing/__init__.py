@@ -1,1 +1,28 @@
 """From a raw Recording to an Experiment: uniform clock, filters, derivatives, masks."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "delay": ["Delay", "estimate_delay"],
+    "differentiation": [
+        "CentralDifferences",
+        "Fourier",
+        "MeasuredVelocity",
+        "QuasiStatic",
+        "SavitzkyGolay",
+        "SmoothingSpline",
+    ],
+    "experiment": ["Experiment"],
+    "filters": ["Butterworth", "Decimation", "Fir"],
+    "periods": ["PeriodAverage", "average_periods"],
+    "process": ["Processing"],
+    "rest": ["Rest"],
+    "simulation": ["Noise", "simulate_experiment"],
+    "streaming": ["process_stream"],
+    "uniform": ["Cleaning"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

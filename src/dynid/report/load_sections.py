@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, ExportError
-from dynid.export.payload_dialogs import payload_dialogs
+from dynid.export.controller_dialogs import payload_dialogs
 from dynid.load.load import NAMES, UNITS
 from dynid.load.load_study import LoadStudy
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Rows, Text

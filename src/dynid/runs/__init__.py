@@ -1,1 +1,16 @@
 """Runs on disk: what the command line does, as functions of the library that make a run folder."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "identification_run": ["IdentificationRun", "run_identification"],
+    "load_run": ["LoadRecipe", "LoadRun", "run_load"],
+    "plan_run": ["PlanRecipe", "run_design"],
+    "run_folder": ["RunFolder", "RunRequest", "read_run"],
+    "validation_run": ["run_validation"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

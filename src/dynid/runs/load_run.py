@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
-from dynid.export.payload_dialogs import payload_dialogs
+from dynid.export.controller_dialogs import payload_dialogs
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
 from dynid.links.log_reader import LogReader, Map, Notice, Progress, log_finding, refuse_copies

@@ -70,7 +70,7 @@ def _slopes_and_rest(window: Window) -> tuple[Floats, Floats]:
 
 
 def streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *, consistent: bool) -> Estimate:
-    """Estimate the base parameters of a streamed equations; arguments as for `dynid.DIDIM`."""
+    """Estimate the base parameters of a streamed equations; arguments as for `dynid.estimation.DIDIM`."""
 
     def rounds(
         runs: StreamSearch[_Torques], start: SearchStart[_Torques]

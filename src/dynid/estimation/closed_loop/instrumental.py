@@ -231,7 +231,7 @@ Solved = TypeVar("Solved", bound=Round)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstrumentalVariables(LoopEstimator):
-    """Weighted instrumental variables from the simulated loop; needs experiments with a `dynid.Loop`."""
+    """Weighted instrumental variables from the simulated loop; needs experiments with a `dynid.loop.Loop`."""
 
     name: ClassVar[str] = "iv"
     title: ClassVar[str] = "instrumental variables"

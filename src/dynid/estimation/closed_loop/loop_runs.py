@@ -277,7 +277,7 @@ def loop_of(run: Experiment) -> Loop:
     if run.loop is None:
         raise ArgumentError(
             f"the loop of '{run.source}' is not known",
-            remedy="Give it: dataclasses.replace(experiment, loop=dynid.Loop(law=..., reference=...)).",
+            remedy="Give it: dataclasses.replace(experiment, loop=dynid.loop.Loop(law=..., reference=...)).",
         )
     return run.loop
 

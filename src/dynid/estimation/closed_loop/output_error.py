@@ -92,7 +92,7 @@ class _Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LoopFit(LoopEstimator):
-    """What the three have in common; needs experiments with a `dynid.Loop`."""
+    """What the three have in common; needs experiments with a `dynid.loop.Loop`."""
 
     iterations: int = 15
     """Most rounds."""

@@ -1,0 +1,30 @@
+# Types of the public names; written by tests/support/public_stub.py.
+
+from dynid.excitation.collision.capsules import Capsule as Capsule
+from dynid.excitation.collision.capsules import skeleton_capsules as skeleton_capsules
+from dynid.excitation.collision.geometry import urdf_hulls as urdf_hulls
+from dynid.excitation.collision.hulls import Hull as Hull
+from dynid.excitation.collision.hulls import hull_capsules as hull_capsules
+from dynid.excitation.criteria import AOptimality as AOptimality
+from dynid.excitation.criteria import ColumnScaled as ColumnScaled
+from dynid.excitation.criteria import ConditionNumber as ConditionNumber
+from dynid.excitation.criteria import DOptimality as DOptimality
+from dynid.excitation.criteria import EOptimality as EOptimality
+from dynid.excitation.criteria import PredictedDeviation as PredictedDeviation
+from dynid.excitation.design import design_excitation as design_excitation
+from dynid.excitation.design_settings import DesignGoal as DesignGoal
+from dynid.excitation.design_settings import SearchSettings as SearchSettings
+from dynid.excitation.excitation import Excitation as Excitation
+from dynid.excitation.limits import Cell as Cell
+from dynid.excitation.limits import HalfSpace as HalfSpace
+from dynid.excitation.limits import MotionLimits as MotionLimits
+from dynid.excitation.limits import Workspace as Workspace
+from dynid.excitation.measured import JointTorques as JointTorques
+from dynid.excitation.measured import LoadTorques as LoadTorques
+from dynid.excitation.measured import LoadWrench as LoadWrench
+from dynid.excitation.plan_files import write_plan as write_plan
+from dynid.excitation.trajectories.fourier import FourierTrajectory as FourierTrajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory as QuinticTrajectory
+from dynid.excitation.trajectories.quintic import minimum_jerk as minimum_jerk
+from dynid.excitation.trajectories.spline import SplineTrajectory as SplineTrajectory
+from dynid.excitation.trajectories.time_scaling import scale_to_limits as scale_to_limits

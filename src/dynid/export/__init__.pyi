@@ -1,0 +1,7 @@
+# Types of the public names; written by tests/support/public_stub.py.
+
+from dynid.export.c.c_package import CPackage as CPackage
+from dynid.export.c.c_package import generate_c as generate_c
+from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
+from dynid.export.result_file import read_result as read_result
+from dynid.export.result_file import write_result as write_result
