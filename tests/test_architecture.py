@@ -15,6 +15,7 @@ import dynid
 
 ROOT = Path(dynid.__file__).parent
 LAYERS = [
+    ["lazy"],
     ["errors"],
     ["findings"],
     ["tables"],
