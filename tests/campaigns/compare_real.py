@@ -6,7 +6,7 @@ docs/compare-real.md. Results are stored in out/compare_real and not computed ag
 All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training
 <<<<<<< HEAD
 rows; `real_data` measures the held-out error. No log describes its control law completely, so the closed-loop methods
-assume one, as `dynid.InLoop` does by default. The log of kuka_kr300 has the commanded motion, which is used as well.
+assume one, as `dynid.estimation.InLoop` does by default. The log of kuka_kr300 has the commanded motion, which is used as well.
 =======
 rows; the held-out error is that of `real_data`. No log tells its control law well enough, so the methods of the loop
 assume one, as `InLoop` does by itself; for kuka_kr300 the commanded motion is known and is used as well.
@@ -138,7 +138,7 @@ rotor inertia, viscous and dry friction, offsets) to the same training rows. `ma
 
 <<<<<<< HEAD
 No log describes its control law completely: kuka_kr300 has two gains and a feed-forward torque, but not the rule that
-combines them. The closed-loop methods therefore assume a law, as `dynid.InLoop` does by default: computed torque that
+combines them. The closed-loop methods therefore assume a law, as `dynid.estimation.InLoop` does by default: computed torque that
 follows the low-passed measured motion. For kuka_kr300, IV also follows the commanded motion, which is in the log;
 without the law the other methods cannot use it. The reasons of all refusals stand below the table.
 =======
