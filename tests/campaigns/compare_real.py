@@ -4,13 +4,8 @@ Run ``python tests/campaigns/compare_real.py [data set ...]``; it reads ../share
 docs/compare-real.md. Results are stored in out/compare_real and not computed again.
 
 All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training
-<<<<<<< HEAD
 rows; `real_data` measures the held-out error. No log describes its control law completely, so the closed-loop methods
-assume one, as `dynid.estimation.InLoop` does by default. The log of kuka_kr300 has the commanded motion, which is used as well.
-=======
-rows; the held-out error is that of `real_data`. No log tells its control law well enough, so the methods of the loop
-assume one, as `InLoop` does by itself; for kuka_kr300 the commanded motion is known and is used as well.
->>>>>>> 5be19b5 (A small front door: about sixty names in dynid, the rest in its packages, all loaded at first use)
+assume one, as `InLoop` does by default. The log of kuka_kr300 has the commanded motion, which is used as well.
 """
 
 from __future__ import annotations
@@ -136,17 +131,10 @@ HEADER = """# Estimators on real logs
 Held-out torque error [%], measured as in [real-data.md](real-data.md). Different estimators fit one plain model (links,
 rotor inertia, viscous and dry friction, offsets) to the same training rows. `make compare-real` writes this page.
 
-<<<<<<< HEAD
 No log describes its control law completely: kuka_kr300 has two gains and a feed-forward torque, but not the rule that
-combines them. The closed-loop methods therefore assume a law, as `dynid.estimation.InLoop` does by default: computed torque that
+combines them. The closed-loop methods therefore assume a law, as `InLoop` does by default: computed torque that
 follows the low-passed measured motion. For kuka_kr300, IV also follows the commanded motion, which is in the log;
 without the law the other methods cannot use it. The reasons of all refusals stand below the table.
-=======
-No log tells its control law well enough (kuka_kr300 has two gains and a feed-forward torque, but not how they act
-together), so the methods of the loop assume one, as `InLoop` does by itself: computed torque that follows the
-measured motion, low-passed. For kuka_kr300 IV also follows the commanded motion, which is in the log; without the law
-it is of no use to the others. What was *refused*, and why, stands below the table.
->>>>>>> 5be19b5 (A small front door: about sixty names in dynid, the rest in its packages, all loaded at first use)
 
 The assumed law and the samples left out near reversals were chosen with this table in view, held-out errors included.
 With a PD law, IV gave 81 % on the UR10. With reversals included, DIDIM and CLIE gave 7.77 and 7.74 there and were
