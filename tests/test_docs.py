@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -29,6 +30,8 @@ LONG = {
 """Commands not run here, and why."""
 CAMPAIGNS = {"real-data.md": ("yumi_ft",)}
 """Pages whose commands a make target runs, and which of them run here too."""
+EXAMPLES = {".NAME", ".estimation.linear.every_second"}
+"""Names that the docs invent."""
 QUICKER = {"excite": ["--time-limit", "2", "--set", "harmonics=3"]}
 """Options that shorten what stands in the docs."""
 
@@ -173,6 +176,12 @@ def test_every_named_path_exists(page: Path) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_public_name_resolves(page: Path) -> None:
+    for name in set(re.findall(r"\bdynid((?:\.[A-Za-z_]\w*)+)", page.read_text(encoding="utf-8"))) - EXAMPLES:
+        assert pkgutil.resolve_name("dynid" + name) is not None
+
+
 def test_every_name_of_the_references_resolves() -> None:
     """Public names and their attributes; paths are tested above, and commands have a space."""
     for code in codes(ROOT / "docs" / "references.md"):
@@ -195,6 +204,11 @@ def test_every_named_option_exists(page: Path) -> None:
         assert command is not None, code
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", code)) <= known | {"--help"}, code
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    named = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
 
 
 def test_public_names_are_those_of_the_reference() -> None:

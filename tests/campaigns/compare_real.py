@@ -132,9 +132,9 @@ Held-out torque error [%], measured as in [real-data.md](real-data.md). Differen
 rotor inertia, viscous and dry friction, offsets) to the same training rows. `make compare-real` writes this page.
 
 No log describes its control law completely: kuka_kr300 has two gains and a feed-forward torque, but not the rule that
-combines them. The closed-loop methods therefore assume a law, as `InLoop` does by default: computed torque that
-follows the low-passed measured motion. For kuka_kr300, IV also follows the commanded motion, which is in the log;
-without the law the other methods cannot use it. The reasons of all refusals stand below the table.
+combines them. The closed-loop methods therefore assume a law, as `dynid.estimation.InLoop` does by default: computed
+torque that follows the low-passed measured motion. For kuka_kr300, IV also follows the commanded motion, which is in
+the log; without the law the other methods cannot use it. The reasons of all refusals stand below the table.
 
 The assumed law and the samples left out near reversals were chosen with this table in view, held-out errors included.
 With a PD law, IV gave 81 % on the UR10. With reversals included, DIDIM and CLIE gave 7.77 and 7.74 there and were
