@@ -20,5 +20,5 @@ unloaded, loaded = (
 )
 load = dynid.identify_payload(arm, loaded=loaded, unloaded=unloaded)
 print(load.summary())
-for dialog in dynid.export.controller_dialogs(load):
+for dialog in dynid.export.payload_dialogs(load):
     print(dialog)

@@ -41,7 +41,7 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
         (lambda: dynid.estimation.Kalman(spread=-1.0), "^spread is -1.0. Give a number above zero"),
         (lambda: dynid.estimation.Kalman(drift=-1.0), "^drift is -1.0. Give a number from zero on"),
         (
-            lambda: dynid.estimation.streamed_logs(CHOSEN.prior, [iter([CHOSEN.clean()])]),
+            lambda: dynid.estimation.stream_equations(CHOSEN.prior, [iter([CHOSEN.clean()])]),
             r"logs\[0\] is a list_iterator",
         ),  # type: ignore[list-item]
     ],

@@ -89,7 +89,7 @@ def test_an_uncertain_inertia_is_left_out() -> None:
     study = study_load(ROBOT, run_of(amplitude=0.6, wrench=run.wrench + noise), sensor_frame=LINK)
     assert study.load.has_inertia
     assert study.verdict == "mass and centre of mass"
-    assert "the inertia is not determined" in str(dynid.export.controller_dialogs(study.load)[0])
+    assert "the inertia is not determined" in str(dynid.export.payload_dialogs(study.load)[0])
 
 
 def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
