@@ -26,7 +26,7 @@ METHODS: dict[str, dynid.estimation.Estimator] = {
 NOISES = (1e-5, 1e-4, 1e-3)
 
 
-def laws(chosen: Scene) -> dict[str, dynid.ControlLaw]:
+def laws(chosen: Scene) -> dict[str, dynid.loop.ControlLaw]:
     """A soft and a stiff one, and one that knows the robot roughly."""
     stiff = dynid.loop.assumed_law(chosen.robot, 20.0)
     kp = np.asarray(stiff.kp)

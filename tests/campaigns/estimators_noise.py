@@ -208,7 +208,7 @@ def wrong_law(chosen: Scene, runs: int) -> None:
     late = dynid.loop.UserLaw(
         lambda q, dq, qr, dqr, ddqr, held, period: (held, kp * (qr - q) + kd * (dqr - dq)), memory=n
     )
-    laws: dict[str, dynid.ControlLaw] = {"right": law, "kp + 5 %": dynid.loop.PD(1.05 * kp, kd)}
+    laws: dict[str, dynid.loop.ControlLaw] = {"right": law, "kp + 5 %": dynid.loop.PD(1.05 * kp, kd)}
     laws |= {"kp + 20 %": dynid.loop.PD(1.2 * kp, kd), "kd - 30 %": dynid.loop.PD(kp, 0.7 * kd)}
     laws |= {"PID instead": dynid.loop.PID(kp, 3.0 * kp, kd), "one tick late": late}
     for name, other in laws.items():

@@ -52,7 +52,7 @@ def chunks(path: Path, rows: int = CHUNK) -> Iterator[dynid.Recording]:
 
 
 def log(
-    path: Path, law: dynid.ControlLaw, options: Processing = LOW_PASS, motion: object = MOTION, rows: int = CHUNK
+    path: Path, law: dynid.loop.ControlLaw, options: Processing = LOW_PASS, motion: object = MOTION, rows: int = CHUNK
 ) -> Log:
     return lambda: with_loop(
         process_stream(chunks(path, rows), options, overlap_s=1.5), motion, law=law, rate_hz=500.0, longest=900
@@ -60,7 +60,7 @@ def log(
 
 
 def in_memory(
-    whole: dynid.Recording, law: dynid.ControlLaw, options: Processing = LOW_PASS
+    whole: dynid.Recording, law: dynid.loop.ControlLaw, options: Processing = LOW_PASS
 ) -> dynid.estimation.Factors:
     run = dynid.process(whole, cutoff_hz=options.cutoff_hz, rest=None, filter_effort=options.filter_effort)
     parts = with_loop([run], MOTION, law=law, rate_hz=500.0, longest=10**9)

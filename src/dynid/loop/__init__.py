@@ -6,7 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "law_files": ["read_law"],
-    "laws": ["ComputedTorqueLaw", "PD", "PID", "UserLaw", "assumed_law"],
+    "laws": ["ComputedTorqueLaw", "ControlLaw", "PD", "PID", "UserLaw", "assumed_law"],
     "loop": ["Loop", "ReferenceMotion"],
     "simulator": ["LoopSimulation", "simulate_loop"],
 }

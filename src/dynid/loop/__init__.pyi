@@ -2,6 +2,7 @@
 
 from dynid.loop.law_files import read_law as read_law
 from dynid.loop.laws import ComputedTorqueLaw as ComputedTorqueLaw
+from dynid.loop.laws import ControlLaw as ControlLaw
 from dynid.loop.laws import PD as PD
 from dynid.loop.laws import PID as PID
 from dynid.loop.laws import UserLaw as UserLaw
