@@ -1,10 +1,16 @@
-"""Figures of the source tree, for docs/architecture.md: ``python tests/support/house_figures.py [SRC]``."""
+"""Figures of the source tree, for docs/architecture.md.
+
+``python tests/support/house_figures.py [SRC]`` prints them; ``--write`` in place of SRC writes those of this tree into
+the last column of the table in docs/architecture.md.
+"""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import statistics
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -23,8 +29,9 @@ def figures(source: Path) -> dict[str, object]:
     return {
         "files": len(files),
         "lines": sum(lengths.values()),
+        "lines of code, without docstrings, comments and blank lines": sum(map(_code_lines, texts.values())),
         "names in `dynid`": len(_public_names(source / "__init__.py")),
-        "most options of one command": max(_options(texts), default=0),
+        "most options of one command": _most_options(source),
         "median file [lines]": int(statistics.median(lengths.values())),
         "longest file [lines]": f"{lengths[longest]} ({longest.relative_to(source)})",
         "most files in one folder": f"{most} ({crowded.relative_to(source) or '.'})",
@@ -41,6 +48,16 @@ def _matches(pattern: str, texts: dict[Path, str]) -> int:
     return sum(len(re.findall(pattern, text, re.MULTILINE)) for text in texts.values())
 
 
+def _code_lines(text: str) -> int:
+    """Lines that are not blank, not a comment and not part of a string that stands alone."""
+    prose: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(text.splitlines(), start=1)
+    return sum(bool(line.strip()) and not line.lstrip().startswith("#") and n not in prose for n, line in lines)
+
+
 def _public_names(path: Path) -> set[str]:
     """Names in the tables of lazily loaded names of the package's front door."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -51,17 +68,18 @@ def _public_names(path: Path) -> set[str]:
     return set()
 
 
-def _options(texts: dict[Path, str]) -> list[int]:
-    """Number of options of every command: decorators of its function that are options."""
-    counts = []
-    for path, text in texts.items():
-        if "cli" not in path.parts:
-            continue
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef) and node.decorator_list:
-                names = [ast.unparse(decorator) for decorator in node.decorator_list]
-                counts.append(sum(name.startswith("click.option") or name.isupper() for name in names))
-    return counts
+def _most_options(source: Path) -> str:
+    """Number of options of the command that has most, without --help, as the command line of that tree offers them."""
+    code = (
+        "from dynid.cli import main\n"
+        "counts = {n: sum(p.param_type_name == 'option' and p.name != 'help' for p in c.params)\n"
+        "          for n, c in main.commands.items()}\n"
+        "name = max(counts, key=counts.get)\n"
+        "print(f'{counts[name]} ({name})')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(source.resolve().parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def _constants(text: str) -> int:
@@ -84,6 +102,21 @@ def _is_number(node: ast.AST) -> bool:
     return bool(constants) and numbers and all(isinstance(n, allowed) for n in ast.walk(node))
 
 
+def write_column(page: Path, values: dict[str, object]) -> None:
+    """Write figures into the last column of the page's rows that begin with their names."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        cells = line.split(" | ")
+        name = cells[0].removeprefix("| ")
+        if line.startswith("| ") and name in values:
+            lines[number] = " | ".join([*cells[:-1], f"{values[name]} |"])
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "src" / "dynid"
-    sys.stdout.writelines(f"{name:55} {value}\n" for name, value in figures(root).items())
+    root = Path(__file__).parents[2]
+    if sys.argv[1:] == ["--write"]:
+        write_column(root / "docs" / "architecture.md", figures(root / "src" / "dynid"))
+    else:
+        tree = Path(sys.argv[1]) if len(sys.argv) > 1 else root / "src" / "dynid"
+        sys.stdout.writelines(f"{name:62} {value}\n" for name, value in figures(tree).items())
