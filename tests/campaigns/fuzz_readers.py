@@ -22,7 +22,7 @@ from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import Converter
 from dynid.logs.readers.base import Options, Table
 from dynid.logs.readers.dispatch import read_table
-from dynid.logs.readers.registry import FORMATS, detect_format, read_in_process
+from dynid.logs.readers.log_formats import FORMATS, detect_format, read_in_process
 from dynid.logs.readers.safe_child import SafeChild
 from dynid.logs.recording import Recording
 

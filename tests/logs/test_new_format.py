@@ -44,7 +44,7 @@ def test_a_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     package = tmp_path / "dynid"
     shutil.copytree(Path(dynid.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "logs/readers/pairs.py").write_text(ADAPTER)
-    registry = package / "logs/readers/registry.py"
+    registry = package / "logs/readers/log_formats.py"
     text = registry.read_text()
     assert text.count(BEFORE) == 1
     registry.write_text(text.replace(BEFORE, LINE + BEFORE))

@@ -203,10 +203,10 @@ def _simulate_log(truth: Robot, trajectory: Trajectory, seed: int) -> Recording:
 def _gate(robot: Robot, recording: Recording, tell: Tell) -> float:
     """Check a log; returns the delay of the torques [s]."""
     gate = check_recording(recording, robot)
-    late = [finding.evidence["delay [s]"] for finding in gate.about("unsynchronised")]
-    said = f"usable, torques delayed by {1e3 * late[0]:.1f} ms" if gate.ok and late else str(gate)
-    tell(f"simulated log of {len(recording.time)} samples with noise, quality checks: {said}")
-    return late[0] if late else 0.0
+    delays = [finding.evidence["delay [s]"] for finding in gate.about("unsynchronised")]
+    verdict = f"usable, torques delayed by {1e3 * delays[0]:.1f} ms" if gate.ok and delays else str(gate)
+    tell(f"simulated log of {len(recording.time)} samples with noise, quality checks: {verdict}")
+    return delays[0] if delays else 0.0
 
 
 def _write_files(fit: Identification, held_out: Experiment, folder: Path) -> tuple[tuple[Path, ...], str]:

@@ -14,7 +14,7 @@ from dynid.studies.benchmark.case import Case, NotInstalled, Peer, Workload
 from dynid.studies.benchmark.jax_peer import _regressor
 from dynid.studies.benchmark.mujoco_peer import Mujoco, _mjcf
 from dynid.studies.benchmark.ours import Ours
-from dynid.studies.benchmark.pinocchio_cpp import _numbers
+from dynid.studies.benchmark.pinocchio_cpp import _format_input
 from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 
 
@@ -51,12 +51,12 @@ def test_the_table_and_the_document(case: Case, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Ours, "_first_use", lambda self, case: {"first use": 0.1, "first use, from cache": 0.01})
     peers: list[type[Peer]] = [_Slow, _Absent]
     rows = suite.compare(case, peers)
-    text = str(suite.table(rows))
+    text = str(suite.speed_table(rows))
     assert "Pinocchio, C++: not installed (a compiler)" in text
     slow = [row for row in rows if row.peer == "slow"]
     assert [row.workload for row in slow] == ["regressor dense", "logs to R", "logs to R, Gram"]
     assert all(row.ratio == pytest.approx((row.peer_s or 0.0) / row.ours_s) for row in slow)
-    assert len(json.loads(json.dumps(suite.document(rows)))["rows"]) == len(rows)
+    assert len(json.loads(json.dumps(suite.describe_rows(rows)))["rows"]) == len(rows)
 
 
 def test_the_peers_compute_the_same_thing() -> None:
@@ -87,6 +87,6 @@ def test_the_jax_regressor_is_ours() -> None:
 
 
 def test_the_numbers_for_the_compiled_peer(case: Case) -> None:
-    words = _numbers(case).split()
+    words = _format_input(case).split()
     assert words[:3] == ["5", "1", "6"]
     assert len(words) == 6 + 30 * case.robot.dof

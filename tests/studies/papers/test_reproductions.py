@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.studies.papers import REPRODUCTIONS, Reproduction, Row, Verdict, documentation, reproduce
-from dynid.studies.papers.reproduction import checked, close, equal
+from dynid.studies.papers import REPRODUCTIONS, Reproduction, Row, Verdict, build_page, reproduce
+from dynid.studies.papers.reproduction import compare_derived, compare_exactly, compare_numbers
 
 BANDS = {  # statistical results: how far ours may be from the paper's
     ("atkeson1986", "smallest eigenvalue of K^T K that is not zero"): 1.2,
@@ -107,7 +107,7 @@ def test_unknown_papers_are_refused() -> None:
 
 
 def test_documentation(everything: Reproduction) -> None:
-    text = documentation(everything)
+    text = build_page(everything)
     assert text.startswith("# The five papers, reproduced")
     assert "do not edit" in text
     assert all(part.title in text for part in everything.parts)
@@ -116,14 +116,14 @@ def test_documentation(everything: Reproduction) -> None:
 
 
 def test_comparisons() -> None:
-    assert equal("a", 3, 3).verdict is Verdict.REPRODUCED
-    assert equal("a", 3, 3, assumption="b").verdict is Verdict.ASSUMED
-    assert equal("a", [3], [4]).verdict is Verdict.DIFFERS
-    assert close("a", 2.0, 2.5, factor=1.3).verdict is Verdict.REPRODUCED
-    assert close("a", 2.0, -2.0, factor=1.3).verdict is Verdict.DIFFERS
-    assert close("a", 0.0, 0.0, factor=1.3).verdict is Verdict.REPRODUCED
-    assert close("a", 2.0, 2.5, factor=1.3).note == "agreement: within 30 %"
-    assert close("a", 2.0, 9.0, factor=3).note == "needed for agreement: within a factor 3"
-    row = checked("a", 1.5, 1.6)
+    assert compare_exactly("a", 3, 3).verdict is Verdict.REPRODUCED
+    assert compare_exactly("a", 3, 3, assumption="b").verdict is Verdict.ASSUMED
+    assert compare_exactly("a", [3], [4]).verdict is Verdict.DIFFERS
+    assert compare_numbers("a", 2.0, 2.5, factor=1.3).verdict is Verdict.REPRODUCED
+    assert compare_numbers("a", 2.0, -2.0, factor=1.3).verdict is Verdict.DIFFERS
+    assert compare_numbers("a", 0.0, 0.0, factor=1.3).verdict is Verdict.REPRODUCED
+    assert compare_numbers("a", 2.0, 2.5, factor=1.3).note == "agreement: within 30 %"
+    assert compare_numbers("a", 2.0, 9.0, factor=3).note == "needed for agreement: within a factor 3"
+    row = compare_derived("a", 1.5, 1.6)
     assert row.verdict is Verdict.MISPRINT
     assert "right: 1.6" in row.note

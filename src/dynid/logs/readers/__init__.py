@@ -2,6 +2,6 @@
 
 from dynid.logs.readers.base import Options, Table
 from dynid.logs.readers.dispatch import read_pieces, read_table
-from dynid.logs.readers.registry import FORMATS, Format, detect_format
+from dynid.logs.readers.log_formats import FORMATS, Format, detect_format
 
 __all__ = ["FORMATS", "Format", "Options", "Table", "detect_format", "read_pieces", "read_table"]

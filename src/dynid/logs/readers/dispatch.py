@@ -14,7 +14,7 @@ import numpy as np
 
 from dynid.errors import LogReadError
 from dynid.logs.readers.base import Floats, Options, Table
-from dynid.logs.readers.registry import Format, detect_format, log_read_error, pieces_in_process
+from dynid.logs.readers.log_formats import Format, detect_format, log_read_error, pieces_in_process
 from dynid.logs.readers.safe_child import SafeChild
 
 __all__ = ["bag_files", "join_tables", "read_pieces", "read_table"]

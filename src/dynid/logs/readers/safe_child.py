@@ -27,7 +27,7 @@ import numpy as np
 
 from dynid.errors import LogReadError
 from dynid.logs.readers.base import Floats, Options, Table
-from dynid.logs.readers.registry import pieces_in_process
+from dynid.logs.readers.log_formats import pieces_in_process
 
 __all__ = ["SafeChild", "main"]
 

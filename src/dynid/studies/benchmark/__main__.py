@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Measure, print, and write."""
+    """Measure the workloads, print the table, and write the rows."""
     parser = argparse.ArgumentParser(
         prog="dynid.studies.benchmark", description="Compare the speed of our kernels with other libraries."
     )
@@ -20,20 +20,20 @@ def main() -> None:
     parser.add_argument("--robots", nargs="+", default=["puma560", "panda"], help="names of built-in robots")
     options = parser.parse_args()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"  # one core for all; the libraries read it when they are loaded
+        os.environ[name] = "1"  # every library may use one core; libraries read this when they are loaded
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
     from dynid.robot import zoo
     from dynid.studies.benchmark.case import Case
-    from dynid.studies.benchmark.suite import compare, document, table
+    from dynid.studies.benchmark.suite import compare, describe_rows, speed_table
 
     rows = []
     for name in options.robots:
         case = Case(zoo.get(name), samples=int(options.samples), few=options.few, repeats=options.repeats)
         rows += compare(case)
-    print(table(rows))
+    print(speed_table(rows))
     if options.json is not None:
-        options.json.write_text(json.dumps(document(rows), indent=1))
+        options.json.write_text(json.dumps(describe_rows(rows), indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""CasADi's virtual machine on our own recursion, common subexpressions already removed, mapped over the samples."""
+"""CasADi's virtual machine on our own recursion, without common subexpressions, mapped over the samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Casadi:
     name = "CasADi, virtual machine"
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds per sample or call."""
+        """Measure the seconds per sample or call."""
         ca = load("casadi", "casadi")
         regressor = _function(ca, kernel(case.robot, "regressor").tape)
         torque = _function(ca, kernel(case.robot, "inverse_dynamics").tape)
@@ -39,7 +39,7 @@ class Casadi:
 
 
 def _function(ca: Any, tape: Tape) -> Any:
-    """A tape of one output as a function of its inputs side by side."""
+    """Convert a tape with one output to a CasADi function of all its inputs in one vector."""
     x = ca.SX.sym("x", tape.input_size)
     values: list[Any] = [x[k] for k in range(tape.input_size)]
     constants = [ca.SX(value) for value in tape.constants.tolist()]
@@ -78,7 +78,7 @@ def _gradient(ca: Any, function: Any) -> Any:
 
 
 def _evaluation(function: Any, calls: int = 1) -> Callable[[], None]:
-    """Evaluation on buffers, without any conversion."""
+    """Make a function that evaluates on fixed buffers, so that no array is converted."""
     rng = np.random.default_rng(0)
     inputs = [rng.normal(size=function.numel_in(k)) for k in range(function.n_in())]
     output = np.zeros(function.nnz_out(0))
@@ -90,6 +90,6 @@ def _evaluation(function: Any, calls: int = 1) -> Callable[[], None]:
 
 
 def _repeat(evaluate: Callable[[], None], calls: int, alive: Sequence[object]) -> None:
-    """Call; ``alive`` holds the memory that the buffers point to."""
+    """Evaluate several times; ``alive`` keeps the memory that the buffers point to."""
     for _ in range(calls):
         evaluate()

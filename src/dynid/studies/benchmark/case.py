@@ -1,4 +1,4 @@
-"""Workloads, robots and clock of the benchmark."""
+"""Workloads, robots and time measurement of the benchmark."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class Peer(Protocol):
 
 @dataclass(frozen=True)
 class Case:
-    """One robot with its samples."""
+    """One robot, its samples, and the number of repeats."""
 
     robot: Robot
-    """Without terms."""
+    """The robot; its terms are removed, because the peers do not have them."""
     samples: int
     """Number of samples of the log that is reduced to R."""
     few: int
@@ -78,7 +78,7 @@ class Case:
     """Repeats of each measurement; the fastest counts."""
 
     def __post_init__(self) -> None:
-        """Take the terms away: peers have none of ours."""
+        """Remove the terms of the robot."""
         object.__setattr__(self, "robot", self.robot.with_terms())
 
     @cached_property
@@ -88,12 +88,12 @@ class Case:
 
     @cached_property
     def base_columns(self) -> tuple[int, ...]:
-        """A base set among the inertial columns."""
+        """Columns of a base set among the inertial columns."""
         return base_parameters(self.robot).columns
 
     @cached_property
     def base_regressor(self) -> Tape:
-        """The elements of the base regressor that are not zero, as a vector."""
+        """A program for the non-zero elements of the base regressor, as a vector."""
         tape = kernel(self.robot, "regressor", columns=self.base_columns).tape
         return tape.select({"output": tape.sparsity("output")})
 
@@ -110,7 +110,7 @@ class Case:
         return (*self.base_columns, *range(first, first + 3 * self.robot.dof))
 
     def states(self, samples: int) -> list[Floats]:
-        """q, dq, ddq, each (samples, n)."""
+        """Draw random q, dq, ddq, each (samples, n)."""
         q, dq, ddq = np.random.default_rng(0).normal(size=(3, samples, self.robot.dof))
         return [q, dq, ddq]
 
@@ -120,7 +120,7 @@ class Case:
 
 
 def best_time(function: Callable[[], object], repeats: int) -> float:
-    """Measure the smallest processor time that a function takes in this thread [s], undisturbed by other processes."""
+    """Measure the smallest processor time of a function in this thread [s]; other processes do not disturb it."""
     function()
     times = []
     for _ in range(repeats):

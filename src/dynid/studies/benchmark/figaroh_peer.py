@@ -1,4 +1,4 @@
-"""FIGAROH: its regressor of a whole log."""
+"""FIGAROH: the regressor of a whole log."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Figaroh"]
 
 
 class Figaroh:
-    """``build_regressor_basic``, inertial columns only, and with friction and offsets followed by lstsq."""
+    """``build_regressor_basic``: inertial columns alone, and columns with friction and offsets, solved by lstsq."""
 
     name = "FIGAROH"
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds per sample."""
+        """Measure the seconds per sample."""
         build_regressor_basic = load("figaroh.tools.regressor", "figaroh").build_regressor_basic
         _, model = pinocchio_model(case.robot)
         robot = SimpleNamespace(model=model, data=model.createData())

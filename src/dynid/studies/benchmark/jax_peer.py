@@ -1,4 +1,4 @@
-"""JAX on the processor: the same recursion in matrices, mapped over the samples and compiled by XLA."""
+"""JAX on the processor: the same recursion written with matrices, mapped over the samples, compiled by XLA."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Jax:
     name = "JAX, processor"
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds per sample."""
+        """Measure the seconds per sample."""
         jax = load("jax", "jax")
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_platforms", "cpu")
@@ -43,7 +43,7 @@ class Jax:
 
 
 def _processor_time(case: Case, function: Callable[[], object]) -> float:
-    """Seconds per sample; XLA works in threads of its own, whose time counts too."""
+    """Measure the seconds per sample of all threads, because XLA works in threads of its own."""
     function()
     times = []
     for _ in range(case.repeats):
@@ -54,7 +54,7 @@ def _processor_time(case: Case, function: Callable[[], object]) -> float:
 
 
 def _regressor(jax: Any, robot: Robot) -> Callable[[Any, Any, Any], Any]:
-    """The regressor (n, 10 n) of one state: motions and joint twists carried forward into each body's frame."""
+    """Make the regressor (n, 10 n) of one state; motions and joint twists are carried forward from body to body."""
     jnp = jax.numpy
 
     def hat(v: Any) -> Any:

@@ -13,12 +13,12 @@ __all__ = ["Mujoco"]
 
 
 class Mujoco:
-    """``mj_inverse``, with writing the state."""
+    """``mj_inverse``, including the time to write the state."""
 
     name = "MuJoCo"
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds per sample or call."""
+        """Measure the seconds per sample or call."""
         mujoco = load("mujoco", "mujoco")
         model = mujoco.MjModel.from_xml_string(_mjcf(case.robot))
         data = mujoco.MjData(model)
@@ -41,7 +41,7 @@ class Mujoco:
 
 
 def _mjcf(robot: Robot) -> str:
-    """A model file with nothing but bodies, joints and gravity."""
+    """Write a model file with bodies, joints and gravity only."""
     children: dict[int, list[int]] = defaultdict(list)
     for index, body in enumerate(robot.bodies):
         children[body.parent].append(index)

@@ -1,4 +1,4 @@
-"""Pinocchio from C++: compiled here against the wheel's headers and library, where there are a compiler and Eigen."""
+"""Pinocchio from C++: a program compiled with the headers and library of the wheel; needs a compiler and Eigen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEFINITIONS = (
     "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
     "-DBOOST_FUSION_INVOKE_MAX_ARITY=12",
 )
-"""As the wheel's library was compiled: Pinocchio has more joint kinds than Boost's lists hold by default."""
+"""Definitions with which the wheel was compiled: Pinocchio has more joint kinds than Boost's lists hold by default."""
 
 _SOURCE = r"""
 #include <pinocchio/algorithm/regressor.hpp>
@@ -46,7 +46,7 @@ template <class F> static double best(F f, int repeats) {
   return least;
 }
 
-static StateTerm joint(int kind, const Eigen::Vector3d& axis) {
+static JointModel joint(int kind, const Eigen::Vector3d& axis) {
   if (kind == 0) return JointModelRZ();
   if (kind == 1) return JointModelPZ();
   if (kind == 2) return JointModelRevoluteUnaligned(axis);
@@ -99,28 +99,28 @@ int main() {
 
 
 class PinocchioCpp:
-    """``computeJointTorqueRegressor`` and ``rnea`` in a C++ loop, results left in the model's data."""
+    """``computeJointTorqueRegressor`` and ``rnea`` in a C++ loop; results stay in the model's data."""
 
     name = "Pinocchio, C++"
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds per sample."""
+        """Measure the seconds per sample."""
         pin, _ = pinocchio_model(case.robot)
         prefix = next((p for p in Path(pin.__file__).parents if p.name == "cmeel.prefix"), None)
         if prefix is None:
             raise NotInstalled("the headers of the pin wheel")
-        program = Path(_compiled(prefix).name) / "bench"
+        program = Path(_compile(prefix).name) / "bench"
         environment = {**os.environ, "LD_LIBRARY_PATH": str(prefix / "lib")}
         done = subprocess.run(
-            [program], input=_numbers(case), env=environment, capture_output=True, text=True, check=True
+            [program], input=_format_input(case), env=environment, capture_output=True, text=True, check=True
         )
         regressor, torque, _ = (float(word) for word in done.stdout.split())
         return {"regressor streamed": regressor, "inverse dynamics, batch": torque}
 
 
 @functools.cache
-def _compiled(prefix: Path) -> tempfile.TemporaryDirectory[str]:
-    """The folder with the program ``bench``; it takes a minute to compile, and lives as long as this process."""
+def _compile(prefix: Path) -> tempfile.TemporaryDirectory[str]:
+    """Compile the program ``bench`` (about a minute); its folder lives as long as this process."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise NotInstalled("a C++ compiler")
@@ -139,8 +139,8 @@ def _compiled(prefix: Path) -> tempfile.TemporaryDirectory[str]:
     return folder
 
 
-def _numbers(case: Case) -> str:
-    """What the program reads: sizes, gravity, and the bodies."""
+def _format_input(case: Case) -> str:
+    """Write the input of the program: sizes, gravity, and the bodies."""
     robot = case.robot
     words: list[float] = [case.few, case.repeats, robot.dof, *robot.gravity]
     for body in robot.bodies:

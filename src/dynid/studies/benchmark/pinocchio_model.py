@@ -1,4 +1,4 @@
-"""A robot of ours as a Pinocchio model."""
+"""Conversion of a robot to a Pinocchio model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["pinocchio_model"]
 
 
 def pinocchio_model(robot: Robot) -> tuple[Any, Any]:
-    """The module and the model, built joint by joint; body frames are ours."""
+    """Import Pinocchio and build the model of a robot joint by joint, with our body frames."""
     pin = load("pinocchio", "pin")
     model = pin.Model()
     model.gravity.linear = np.array(robot.gravity)
@@ -29,7 +29,7 @@ def pinocchio_model(robot: Robot) -> tuple[Any, Any]:
 
 
 def _joint(pin: Any, axis: Any, prismatic: bool) -> Any:
-    """The joint kind that is quickest for an axis: along x, y or z, or any other."""
+    """Make the fastest joint kind for an axis: the one along x, y or z, or the one for any axis."""
     kind = "P" if prismatic else "R"
     for letter, unit in zip("XYZ", np.eye(3), strict=True):
         if np.array_equal(axis, unit):

@@ -1,4 +1,4 @@
-"""Pinocchio from Python: a loop over the samples, and numpy's lstsq for the whole matrix, as most programs do it."""
+"""Pinocchio from Python: a loop over the samples, and numpy's lstsq for the whole matrix, as in most programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PinocchioPython:
     name = "Pinocchio, Python loop"
 
     def measure(self, case: Case) -> dict[Workload, float]:
-        """Seconds per sample or call."""
+        """Measure the seconds per sample or call."""
         pin, model = pinocchio_model(case.robot)
         data = model.createData()
         q, v, a = case.states(case.few)
@@ -49,7 +49,7 @@ class PinocchioPython:
 
 
 def lstsq_time(case: Case) -> float:
-    """Seconds per sample of numpy's lstsq on the stacked base and friction columns of all joints."""
+    """Measure the seconds per sample of numpy's lstsq on the stacked base and friction columns of all joints."""
     samples = max(case.few, min(20_000, case.samples // 50))
     W = np.random.default_rng(3).normal(size=(samples * case.robot.dof, len(case.friction_columns)))
     y = np.ones(len(W))

@@ -1,4 +1,4 @@
-"""All peers on all cases, and the table of speed ratios."""
+"""Comparison of all peers with our kernels, and the table of speed ratios."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynid.studies.benchmark.pinocchio_cpp import PinocchioCpp
 from dynid.studies.benchmark.pinocchio_python import PinocchioPython
 from dynid.tables import Table
 
-__all__ = ["PEERS", "Row", "compare", "document", "table"]
+__all__ = ["PEERS", "Row", "compare", "describe_rows", "speed_table"]
 
 PEERS: tuple[Callable[[], Peer], ...] = (PinocchioCpp, PinocchioPython, Figaroh, Casadi, Mujoco, Jax)
 
@@ -43,7 +43,7 @@ VJP_RATIO = 2.6
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison."""
+    """One workload of one robot: our time beside that of a peer."""
 
     robot: str
     workload: str
@@ -60,20 +60,20 @@ class Row:
 
 
 def compare(case: Case, peers: Sequence[Callable[[], Peer]] = PEERS) -> list[Row]:
-    """Measure everything for one robot."""
+    """Measure our kernels and all peers for one robot."""
     ours = Ours().measure(case)
-    rows = _alone(case, ours)
+    rows = _compare_with_limits(case, ours)
     for make in peers:
         peer = make()
         try:
             theirs = peer.measure(case)
         except NotInstalled as missing:
-            rows += [_absent(case, ours, peer, workload, str(missing)) for workload in _targets(peer)]
+            rows += [_row_without_peer(case, ours, peer, workload, str(missing)) for workload in _targets(peer)]
             continue
         for workload, seconds in ours.items():
             other = theirs.get("logs to R" if workload == "logs to R, Gram" else workload)
             if other is not None:
-                rows.append(_compared(case, workload, seconds, peer.name, other))
+                rows.append(_compare_times(case, workload, seconds, peer.name, other))
     return sorted(rows, key=lambda row: list(ours).index(row.workload))  # type: ignore[arg-type]
 
 
@@ -82,19 +82,19 @@ def _targets(peer: Peer) -> list[Workload]:
     return named or ["regressor streamed"]
 
 
-def _compared(case: Case, workload: Workload, ours: float, peer: str, theirs: float) -> Row:
+def _compare_times(case: Case, workload: Workload, ours: float, peer: str, theirs: float) -> Row:
     ratio, target = theirs / ours, TARGETS.get((workload, peer))
     met = None if target is None else ratio >= target
     wanted = "" if target is None else f"at least {target:g}"
     return Row(case.robot.name, workload, ours, peer, theirs, ratio, wanted, met)
 
 
-def _absent(case: Case, ours: dict[Workload, float], peer: Peer, workload: Workload, what: str) -> Row:
+def _row_without_peer(case: Case, ours: dict[Workload, float], peer: Peer, workload: Workload, what: str) -> Row:
     return Row(case.robot.name, workload, ours[workload], f"{peer.name}: not installed ({what})", None, None, "", None)
 
 
-def _alone(case: Case, ours: dict[Workload, float]) -> list[Row]:
-    """Rows that compare our time with a fixed target."""
+def _compare_with_limits(case: Case, ours: dict[Workload, float]) -> list[Row]:
+    """Compare our times with fixed targets."""
     name = case.robot.name
     rows = [
         Row(name, workload, ours[workload], "", None, None, f"at most {limit:g} s", ours[workload] <= limit)
@@ -117,8 +117,8 @@ LABELS: dict[str, str] = {
 """Longer names of workloads for the table."""
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """Make the table for people."""
+def speed_table(rows: Sequence[Row]) -> Table:
+    """Make the table of times and speed ratios."""
     header = ("robot", "workload", "dynid [us]", "peer", "peer [us]", "times as fast", "target", "met")
     cells = [
         (
@@ -136,7 +136,7 @@ def table(rows: Sequence[Row]) -> Table:
     return Table.of(header, cells, digits=3)
 
 
-def document(rows: Sequence[Row]) -> dict[str, Any]:
+def describe_rows(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the rows and a description of the machine as plain data."""
     return {
         "machine": platform.machine(),

@@ -117,12 +117,12 @@ class _Results(Section):
 
     def blocks(self) -> Sequence[Block]:
         table = comparison_table(self.study)
-        said = [(f"{s.method}, {s.condition.label}", _remark(s) + (f": {s.reason}" if s.reason else ""))
+        remarks = [(f"{s.method}, {s.condition.label}", _remark(s) + (f": {s.reason}" if s.reason else ""))
                 for s in self.study.summaries if _remark(s)]  # fmt: skip
         rows = tuple(
             row[:-1] for row in table.rows
         )  # remarks are listed below with their reasons, because the table is wide
-        return [Rows(table.header[:-1], rows), *([Heading("Remarks"), Bullets(tuple(said))] if said else [])]
+        return [Rows(table.header[:-1], rows), *([Heading("Remarks"), Bullets(tuple(remarks))] if remarks else [])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,7 +56,7 @@ def _ml(trial: Trial) -> Estimator:
     return ML(position_std=trial.condition.known_position_std)
 
 
-def _imported(module: str, name: str, **options: Any) -> Callable[[Trial], Estimator]:
+def _make_lazily(module: str, name: str, **options: Any) -> Callable[[Trial], Estimator]:
     """Make a closed-loop estimator; its module is imported when it is needed."""
 
     def make(trial: Trial) -> Estimator:
@@ -73,12 +73,12 @@ _MAKERS: dict[str, tuple[str, Callable[[Trial], Estimator]]] = {
     "feasible": ("physically consistent weighted least squares", lambda trial: FeasibleWLS()),
     "tls": ("total least squares, errors of known size", _tls),
     "ml": ("maximum likelihood, motion unknown", _ml),
-    "iv": ("instrumental variables from the simulated loop", _imported("instrumental", "InstrumentalVariables")),
-    "didim": ("torque error of the simulated loop", _imported("output_error", "DIDIM")),
-    "cloe": ("position error of the simulated loop", _imported("output_error", "CLOE")),
-    "clie": ("torque input error of the simulated loop", _imported("output_error", "CLIE")),
-    "pc-didim": ("torque error over possible robots", _imported("output_error", "DIDIM", consistent=True)),
-    "pc-cloe": ("position error over possible robots", _imported("output_error", "CLOE", consistent=True)),
+    "iv": ("instrumental variables from the simulated loop", _make_lazily("instrumental", "InstrumentalVariables")),
+    "didim": ("torque error of the simulated loop", _make_lazily("output_error", "DIDIM")),
+    "cloe": ("position error of the simulated loop", _make_lazily("output_error", "CLOE")),
+    "clie": ("torque input error of the simulated loop", _make_lazily("output_error", "CLIE")),
+    "pc-didim": ("torque error over possible robots", _make_lazily("output_error", "DIDIM", consistent=True)),
+    "pc-cloe": ("position error over possible robots", _make_lazily("output_error", "CLOE", consistent=True)),
     "ekf": ("extended Kalman filter", _kalman("extended", square_root=False)),
     "ukf": ("unscented Kalman filter", _kalman("unscented", square_root=False)),
     "srekf": ("square-root extended Kalman filter", _kalman("extended", square_root=True)),

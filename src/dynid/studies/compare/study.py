@@ -148,7 +148,9 @@ def run_study(
 def summarise(setting: Setting, conditions: Sequence[Condition], methods: Sequence[Method], found: Trials) -> Study:
     """Summarise the trials of each condition and method."""
     summaries = [
-        _summary(condition, entry.name, [outcomes[k] for outcomes in found[place]], [o[-1] for o in found[place]])
+        _summarise_method(
+            condition, entry.name, [outcomes[k] for outcomes in found[place]], [o[-1] for o in found[place]]
+        )
         for place, condition in enumerate(conditions)
         for k, entry in enumerate(methods)
     ]
@@ -188,7 +190,7 @@ def run_trials(
         with Pool(
             jobs, initializer=_ignore_interrupts
         ) as pool:  # leaving the block ends the processes, also after an interrupt
-            yield from pool.imap_unordered(_placed, work)
+            yield from pool.imap_unordered(_run_task, work)
     except OSError as error:
         raise ExportError(f"the processes cannot be started: {error}", remedy="Use --jobs 1.") from error
 
@@ -198,7 +200,7 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _placed(
+def _run_task(
     work: tuple[Setting, Condition, tuple[Method, ...], int, int],
 ) -> tuple[int, int, tuple[Outcome, ...]]:
     setting, condition, methods, place, seed = work
@@ -216,13 +218,13 @@ def run_trial(setting: Setting, condition: Condition, methods: tuple[Method, ...
     for entry in (*methods, method("ols")):
         key = (entry.name, setting.robot.fingerprint, condition.rate_hz)
         if key not in _WARM:
-            _outcome(entry, trial)
+            _run_method(entry, trial)
             _WARM.add(key)
-        outcomes.append(_outcome(entry, trial))
+        outcomes.append(_run_method(entry, trial))
     return tuple(outcomes)
 
 
-def _outcome(entry: Method, trial: Trial) -> Outcome:
+def _run_method(entry: Method, trial: Trial) -> Outcome:
     started = time.process_time()
     try:
         estimate = entry.solve(trial)
@@ -247,7 +249,7 @@ def _judge(entry: Method, trial: Trial, estimate: Estimate, seconds: float) -> O
     )
 
 
-def _summary(condition: Condition, name: str, outcomes: list[Outcome], units: list[Outcome]) -> Summary:
+def _summarise_method(condition: Condition, name: str, outcomes: list[Outcome], units: list[Outcome]) -> Summary:
     good = [outcome for outcome in outcomes if not outcome.refused]
     deviations = np.array([outcome.deviations for outcome in good])
     times = [o.seconds / max(unit.seconds, 1e-9) for o, unit in zip(outcomes, units, strict=True) if not o.refused]

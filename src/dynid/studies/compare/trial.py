@@ -140,8 +140,8 @@ def make_trial(setting: Setting, condition: Condition, seed: int) -> Trial:
     law = loops[0].law
     assert isinstance(law, PD)
     factor = 1.0 + condition.gain_error
-    told = replace(loops[0], law=PD(kp=np.asarray(law.kp) * factor, kd=np.asarray(law.kd) * factor))
-    raw, filtered = _process_log(robot, recording, told)
+    assumed_loop = replace(loops[0], law=PD(kp=np.asarray(law.kp) * factor, kd=np.asarray(law.kd) * factor))
+    raw, filtered = _process_log(robot, recording, assumed_loop)
     signs = rng.choice([-1.0, 1.0], robot.parameter_vector.size)
     start = robot.with_parameters(
         robot.parameter_vector * (1.0 + condition.start_error * signs * rng.random(signs.size))

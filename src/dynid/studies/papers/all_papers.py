@@ -1,4 +1,4 @@
-"""The papers by name, and the function that reproduces them."""
+"""The list of the five papers, and the function that reproduces one of them or all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dynid.errors import ArgumentError
 from dynid.studies.papers import atkeson1986, gautier1990, gautier1992, izaguirre1992, lin1995
 from dynid.studies.papers.reproduction import Part, Reproduction
 
-__all__ = ["REPRODUCTIONS", "Paper", "Progress", "documentation", "reproduce"]
+__all__ = ["REPRODUCTIONS", "Paper", "Progress", "build_page", "reproduce"]
 
 Progress = Callable[[int, int, str], None]
 """Called before each part with the number of finished parts, the number of all parts and the title of the next one."""
@@ -24,7 +24,7 @@ class Paper:
 
     title: str
     makers: Mapping[str, Maker]
-    """By the name of the part."""
+    """The function that regenerates a part, by the name of the part."""
 
 
 REPRODUCTIONS: dict[str, Paper] = {
@@ -72,12 +72,12 @@ def reproduce(
     return result
 
 
-def documentation(reproduction: Reproduction) -> str:
+def build_page(reproduction: Reproduction) -> str:
     """Write the text of ``docs/papers.md``: every comparison with its verdict, without long tables and figures."""
     lean = tuple(replace(part, tables=(), figures=(), listings=()) for part in reproduction.parts)
     head, _, rest = replace(reproduction, parts=lean).to_markdown().partition("\n")
     origin = (
-        "This page is written by `dynid.studies.papers.documentation` from `dynid reproduce all`; do not edit it. Each "
+        "This page is written by `dynid.studies.papers.build_page` from `dynid reproduce all`; do not edit it. Each "
         "row compares a number or statement of a paper with our result and gives a verdict. The printed numbers are in "
         "`src/dynid/studies/papers/data/` with their sources; everything else is computed."
     )

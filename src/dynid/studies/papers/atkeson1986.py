@@ -1,6 +1,7 @@
-"""Atkeson, An, Hollerbach 1986: single equations and numbers.
+"""Atkeson, An, Hollerbach 1986: the list of all parts, and the paper's single equations and numbers.
 
-Atkeson, An, Hollerbach 1986: loads and links.
+The larger parts have files of their own: loads (`atkeson1986_load`), links (`atkeson1986_links`), and integration and
+vibration (`atkeson1986_signals`).
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from dynid.kernels import regressor, wrench_regressor
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.studies.papers import atkeson1986_links, atkeson1986_load, atkeson1986_signals
-from dynid.studies.papers.data import printed
-from dynid.studies.papers.reproduction import Part, Row, Verdict, checked, equal, in_kind
+from dynid.studies.papers.data import read_printed
+from dynid.studies.papers.reproduction import Part, Row, Verdict, compare_claim, compare_derived, compare_exactly
 
 __all__ = ["PARTS", "TITLE", "statements"]
 
 
 def statements(quick: bool = False) -> Part:
-    """Single numbers and equations."""
-    data = printed("atkeson1986")["statements"]
+    """Check single numbers and equations of the paper."""
+    data = read_printed("atkeson1986")["statements"]
     rng = np.random.default_rng(23)
     w, c = rng.normal(size=(2, 3))
     letters = {"x": w[0], "y": w[1], "z": w[2], "0": 0.0, "-y": -w[1], "-x": -w[0], "-z": -w[2]}
@@ -37,37 +38,45 @@ def statements(quick: bool = False) -> Part:
     moving = wrench_regressor(puma, "link6", q, dq, ddq)
     ranks = [int(np.linalg.matrix_rank(m[:k].reshape(6 * k, 10), 1e-9)) for m in (at_rest, moving) for k in (1, 2)]
     rows = (
-        checked(
+        compare_derived(
             "third row of [w x]",
             " ".join(data["cross_third_row"]),
             "-y x 0",
             same=bool(np.isclose(printed_row, np.cross(w, c)[2])),
         ),
-        checked(
-            "sphere: moment about its centre over that about a tangent",
+        compare_derived(
+            "sphere: moment of inertia about its centre over the one about a tangent",
             data["sphere"],
             str(sphere),
             note="(2/5) / (2/5 + 1)",
         ),
-        checked(
-            "circle of 5 cm: time at which inertia equals gravity [ms]",
+        compare_derived(
+            "circle of 5 cm: time of one revolution at which inertial forces equal gravity [ms]",
             data["circle_ms"],
             round(1000 * float(time)),
             same=abs(1000 * float(time) - data["circle_ms"]) < 0.5,
-            note="minimum-jerk course, one revolution",
+            note="the motion has minimum jerk",
         ),
         *_transmission(puma),
         _integral(data["integrand_A3"]),
-        equal(
-            "(21): at rest mass and first moment only, from two orientations", 4, ranks[1], note=f"one gives {ranks[0]}"
+        compare_exactly(
+            "(21): at rest, two orientations determine mass and first moment: parameters",
+            4,
+            ranks[1],
+            note=f"one orientation determines {ranks[0]}",
         ),
-        equal("(8): all ten parameters from two samples in motion", 10, ranks[3], note=f"one gives {ranks[2]}"),
+        compare_exactly(
+            "(8): in motion, two samples determine all parameters",
+            10,
+            ranks[3],
+            note=f"one sample determines {ranks[2]}",
+        ),
     )
     return Part(title="Statements and equations", source=data["source"] + ", (8), (15), (17), (21), (A3)", rows=rows)
 
 
 def _integral(integrand: str) -> Row:
-    """(A3) along a motion that turns about two axes; Simpson's rule."""
+    """Evaluate both sides of (A3) by Simpson's rule along a motion that turns about two axes."""
     t = np.linspace(0.0, 1.0, 2001)
     a, b, da, db = np.sin(2 * t), np.cos(3 * t), 2 * np.cos(2 * t), -3 * np.sin(3 * t)
     w = np.stack([db, da * np.sin(b), da * np.cos(b)], axis=1)  # Rz(a) Rx(b), in its own axes
@@ -79,7 +88,7 @@ def _integral(integrand: str) -> Row:
     errors = {key: float(np.abs(simpson(x, x=t, axis=0) - right).max()) for key, x in sides.items()}
     names = {"dp": "integral of the velocity", "ddp": "integral of the acceleration"}
     exact = min(errors, key=lambda key: errors[key])
-    return checked(
+    return compare_derived(
         "(A3): left side",
         names[integrand],
         names[exact],
@@ -89,7 +98,7 @@ def _integral(integrand: str) -> Row:
 
 
 def _transmission(robot: Robot) -> tuple[Row, ...]:
-    """Which transmissions carry link j's wrench to joint i, and which component a joint feels."""
+    """Check how link j's wrench reaches joint i, and which component of it the joint's torque is."""
     rng = np.random.default_rng(24)
     q, dq, ddq = rng.uniform(-1.5, 1.5, (3, 6))
     Y = regressor(robot, q, dq, ddq)
@@ -102,11 +111,16 @@ def _transmission(robot: Robot) -> tuple[Row, ...]:
         "U_ij ends with A_i",
         "U_ij = T_i ... T_(j-1) A_j",
         Verdict.MISPRINT if not wrong else Verdict.REPRODUCED,
-        "right: A_j; with A_i the column of link 6 in joint 1's torque would be link 1's",
+        "right: A_j. With A_i, link 6 would enter the torque of joint 1 through the matrix of link 1",
     )
     return (
         index,
-        in_kind("(17): a revolute joint feels the sixth component", "[0 0 0 0 0 1]", "regressor's row 6 of A_6", agree),
+        compare_claim(
+            "(17): the torque of a revolute joint is the sixth component of the wrench",
+            "[0 0 0 0 0 1]",
+            "row 6 of A_6 is the regressor's row",
+            agree,
+        ),
     )
 
 

@@ -19,9 +19,18 @@ from dynid.parameters.layout import parameter_layout
 from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
-from dynid.studies.papers.data import printed
+from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.formulas import Monomials, evaluate
-from dynid.studies.papers.reproduction import Figure, Part, Row, Verdict, checked, close, equal, in_kind
+from dynid.studies.papers.reproduction import (
+    Figure,
+    Part,
+    Row,
+    Verdict,
+    compare_claim,
+    compare_derived,
+    compare_exactly,
+    compare_numbers,
+)
 from dynid.tables import Table
 
 __all__ = ["appendix1", "groups", "links", "tables345"]
@@ -46,37 +55,39 @@ def _values(table: str) -> dict[str, float]:
 
 
 def tables345(quick: bool = False) -> Part:
-    """Table 5 from Tables 3 and 4."""
-    data = printed("atkeson1986")
+    """Compute Table 5 from Tables 3 and 4."""
+    data = read_printed("atkeson1986")
     rows: list[Row] = []
     for column, (table, name) in enumerate((("4", "estimated"), ("3", "CAD"))):
         known = _values(table)
         for combination, text in data["combinations"].items():
             claimed = data["table5"][combination][column]
             right = float(evaluate(text, known))
-            note = f"{text.replace('**', '^')} with Table {table}; agreement: two units of the last digit"
+            note = f"{text.replace('**', '^')} from Table {table}; agreement: within two units of the last digit"
             same = abs(claimed - right) <= 2.01e-4
-            rows.append(checked(f"Table 5, {combination}, {name}", claimed, round(right, 4), same=same, note=note))
+            rows.append(
+                compare_derived(f"Table 5, {combination}, {name}", claimed, round(right, 4), same=same, note=note)
+            )
     return Part(title="Table 5 from Tables 3 and 4", source=data["table5"]["source"], rows=tuple(rows))
 
 
 def groups(quick: bool = False) -> Part:
-    """The three groups of section 4.2.1."""
-    data = printed("atkeson1986")["groups"]
+    """Find the three groups of section 4.2.1: identifiable, identifiable in combinations, not identifiable."""
+    data = read_printed("atkeson1986")["groups"]
     base = base_parameters(zoo.ddarm(), order=[name for name, _ in _KEPT.values()])
     other = base_parameters(zoo.ddarm(frames="modified-dh"))
     found = {"fully": base.identifiable, "combined": base.combined, "never": base.unidentifiable}
     titles = {"fully": "identifiable", "combined": "identifiable in combinations", "never": "not identifiable"}
-    rows = [equal(titles[key], sorted(data[key]), sorted(names)) for key, names in found.items()]
-    rows.append(equal("reduced parameters", data["reduced"], base.rank))
+    rows = [compare_exactly(titles[key], sorted(data[key]), sorted(names)) for key, names in found.items()]
+    rows.append(compare_exactly("reduced parameters", data["reduced"], base.rank))
     counts = [len(other.identifiable), len(other.combined), len(other.unidentifiable)]
     rows.append(
         Row(
-            "does membership depend on the geometry only?",
+            "section 4.2.1: the groups depend on the geometry only",
             "9 / 10 / 11 parameters",
-            f"in modified DH frames {' / '.join(str(x) for x in counts)}; {other.rank} in all",
+            f"in modified DH frames {' / '.join(str(x) for x in counts)}; {other.rank} base parameters in both",
             Verdict.DIFFERS,
-            "the groups depend on where the frames are put as well; the number of combinations does not",
+            "the groups also depend on the choice of the frames; the number of base parameters does not",
         )
     )
     table = Table.of(
@@ -92,8 +103,8 @@ def groups(quick: bool = False) -> Part:
 
 @cache
 def _equations(noise: float = 0.0) -> Samples:
-    """The three trajectories, 200 samples each, torques of the estimated parameters (Table 4)."""
-    data = printed("atkeson1986")["links"]
+    """Build the equations of the three trajectories: 200 samples each, torques of Table 4's parameters."""
+    data = read_printed("atkeson1986")["links"]
     robot = zoo.ddarm(parameters="estimated")
     runs = []
     count = data["samples"] // 3
@@ -112,8 +123,8 @@ def _equations(noise: float = 0.0) -> Samples:
 
 
 def links(quick: bool = False) -> Part:
-    """Section 3.3: ridge regression, the reduced set and the pseudo-inverse on the same 600 samples."""
-    data, noisy = printed("atkeson1986")["links"], _equations(2.0)
+    """Compare ridge regression, the reduced set and the pseudo-inverse on the same 600 samples (section 3.3)."""
+    data, noisy = read_printed("atkeson1986")["links"], _equations(2.0)
     estimators: dict[str, Ridge | ReducedSet | TruncatedSVD] = {
         "ridge, d = 10": Ridge(d=data["d"]),
         "reduced set": ReducedSet(),
@@ -130,61 +141,67 @@ def links(quick: bool = False) -> Part:
         name: float(np.linalg.norm(estimator.solve(noisy).values - reference) / np.linalg.norm(reference))
         for name, estimator in estimators.items()
     }
-    agree = in_kind(
+    agree = compare_claim(
         "ridge regression and reduced set agree",
         "agree with each other",
-        f"apart: {apart['ridge, d = 10']:.1e} (ridge) and {apart['pseudo-inverse']:.1e} (pseudo-inverse)",
+        f"relative difference from the reduced set: {apart['ridge, d = 10']:.1e} (ridge), "
+        f"{apart['pseudo-inverse']:.1e} (pseudo-inverse)",
         max(apart.values()) < 5e-3,
-        assumption="torques of Table 4 with 2 N m of white noise",
+        assumption="torques simulated from Table 4, with 2 N m of white noise",
     )
     return Part(
         title="Estimating the links of the direct-drive arm",
         source=data["source"] + ", Table 4, Figure 8",
         rows=(*_eigenvalues(), agree, *_pseudo_inverse(truth), _figure8_row(noisy)),
-        tables=(("All 30 parameters from simulated torques (Table 4 planted, 2 N m noise)", table),),
+        tables=(("All 30 parameters, estimated from torques simulated from Table 4 with 2 N m of noise", table),),
         figures=(_figure8(noisy),),
-        assumptions="The arm is simulated with the estimated parameters of Table 4; measured torques are theirs with "
-        "white noise of 2 N m, which the paper does not state.",
+        assumptions="The arm is simulated with the estimated parameters of Table 4. White noise of 2 "
+        "N m is added to its "
+        "torques; the paper does not state the noise.",
     )
 
 
 def _eigenvalues() -> tuple[Row, ...]:
-    """How much the three trajectories reveal, and how small d is beside it."""
-    data, equations = printed("atkeson1986")["links"], _equations()
+    """Compute rank and smallest eigenvalue of the three trajectories' equations, and compare them with d."""
+    data, equations = read_printed("atkeson1986")["links"], _equations()
     smallest = float(Ridge(d=data["d"]).solve(equations).extras["smallest_eigenvalue"])
     return (
-        equal("rank of K^T K", 15, equations.base.rank),
-        close(
+        compare_exactly("rank of K^T K", 15, equations.base.rank),
+        compare_numbers(
             "smallest eigenvalue of K^T K that is not zero",
             data["smallest_eigenvalue"],
             smallest,
             factor=1.2,
-            assumption="ideal fifth-order trajectories; the second takes 1.3 s (its time is lost in the scan)",
+            assumption="the arm follows its fifth-order trajectories exactly; the second takes 1.3 s "
+            "(illegible in the scan)",
         ),
-        in_kind(
-            "d = 10 is far below it", "10 << 3395", f"{data['d'] / smallest:.2%} of it", data["d"] < 0.01 * smallest
+        compare_claim(
+            "d = 10 is far below that eigenvalue",
+            "10 << 3395",
+            f"{data['d'] / smallest:.2%} of it",
+            data["d"] < 0.01 * smallest,
         ),
     )
 
 
 def _pseudo_inverse(truth: Floats) -> tuple[Row, ...]:
-    """Ridge regression is nearly the pseudo-inverse, in our data and in Table 4."""
+    """Compare ridge regression with the pseudo-inverse, in our data and in Table 4."""
     equations = _equations()
-    ridge = Ridge(d=printed("atkeson1986")["links"]["d"]).parameters(equations)
+    ridge = Ridge(d=read_printed("atkeson1986")["links"]["d"]).parameters(equations)
     clean = float(np.linalg.norm(ridge - TruncatedSVD().parameters(equations)) / np.linalg.norm(truth))
     silent = np.linalg.svd(equations.base.grouping, full_matrices=True)[2][equations.base.rank :]
     outside = float(np.linalg.norm(silent @ truth) / np.linalg.norm(truth))
     return (
-        in_kind(
+        compare_claim(
             "ridge regression approximates the pseudo-inverse",
             "approximation",
             f"relative difference {clean:.1e} without noise",
             clean < 2e-3,
         ),
-        in_kind(
-            "Table 4 is such a solution: part of it that no torque shows",
+        compare_claim(
+            "Table 4 is such a solution: its part without effect on any torque",
             "0 for a pseudo-inverse",
-            f"{outside:.2%} of its length",
+            f"{outside:.2%} of its norm",
             outside < 0.02,
         ),
     )
@@ -198,12 +215,12 @@ def _figure8_row(equations: Samples) -> Row:
         torques = (equations.torque(found, run), inverse_dynamics(cad, run.q, run.dq, run.ddq))
         errors.append([float(np.linalg.norm(run.effort - torque)) for torque in torques])
     estimated, modelled = (float(x) for x in np.linalg.norm(errors, axis=0))
-    return in_kind(
+    return compare_claim(
         "Fig. 8: estimated parameters predict torques better than CAD ones",
-        "match very closely, CAD less so",
+        "estimated ones match very closely, CAD ones less so",
         f"torque error {modelled / estimated:.0f} times larger with CAD parameters",
         modelled > 2.0 * estimated,
-        assumption="the planted truth is Table 4 itself",
+        assumption="the simulated arm has the parameters of Table 4",
     )
 
 
@@ -230,7 +247,7 @@ def _figure8(equations: Samples) -> Figure:
 
 
 def appendix1(quick: bool = False) -> Part:
-    """The closed form, coefficient by coefficient; what differs is derived anew by fitting the regressor."""
+    """Check the closed form, coefficient by coefficient; wrong coefficients are derived anew from the regressor."""
     rng = np.random.default_rng(20)
     count = 700
     q, dq, ddq = rng.uniform(-2, 2, (3, count, 3))
@@ -242,7 +259,7 @@ def appendix1(quick: bool = False) -> Part:
     motion = ["a1", "a2", "a3", "d1**2", "d2**2", "d3**2", "d1*d2", "d1*d3", "d2*d3", "g"]
     basis = Monomials([motion, ["1", "s2"], ["1", "s3"], ["1", "c2", "c2**2"], ["1", "c3", "c3**2"]], samples)
     rows: list[Row] = []
-    for joint, formulas in enumerate(printed("atkeson1986")["appendix1"].values()):
+    for joint, formulas in enumerate(read_printed("atkeson1986")["appendix1"].values()):
         good = []
         for parameter, text in formulas.items():
             kept, sign = _KEPT.get(parameter, (parameter, 1))
@@ -250,41 +267,51 @@ def appendix1(quick: bool = False) -> Part:
             if np.abs(evaluate(text, samples) - column).max() < 1e-9:
                 good.append(parameter)
             else:
-                rows.append(_corrected(f"n{joint + 1}, coefficient of {parameter}", text, column, basis))
+                rows.append(_correct(f"n{joint + 1}, coefficient of {parameter}", text, column, basis))
         wrong = len(formulas) - len(good)
         others = (
             f"; the other {wrong} {'is a misprint' if wrong == 1 else 'are misprints'}, listed above" if wrong else ""
         )
-        held = f"{len(good)} hold to 1e-9: {' '.join(good)}{others}"
-        rows.append(Row(f"n{joint + 1}: coefficients that hold", f"{len(formulas)}", held, Verdict.REPRODUCED))
-        silent = sorted(set(names) - {_KEPT.get(p, (p, 1))[0] for p in formulas} - _absorbed())
+        held = f"{len(good)} are correct to 1e-9: {' '.join(good)}{others}"
+        rows.append(Row(f"n{joint + 1}: correct coefficients", f"{len(formulas)}", held, Verdict.REPRODUCED))
+        silent = sorted(set(names) - {_KEPT.get(p, (p, 1))[0] for p in formulas} - _absorbed_parameters())
         quiet = all(np.abs(Y[:, joint, names.index(n)]).max() < 1e-12 for n in silent)
         rows.append(
-            in_kind(f"n{joint + 1}: nothing else acts", "no other term", f"{len(silent)} parameters silent", quiet)
+            compare_claim(
+                f"n{joint + 1}: no other parameter has an effect",
+                "no other term",
+                f"{len(silent)} parameters have none",
+                quiet,
+            )
         )
     return Part(
         title="Appendix I: the closed form",
         source="Appendix I",
         rows=tuple(rows),
-        assumptions="Printed formulas are read from a scan: a and d are joint accelerations and velocities, s and c "
-        "sines and cosines of joint angles. l2 = 0.45 m stands as a number in the formulas we derive.",
+        assumptions="The printed formulas are read from a scan. In them, a and d are joint "
+        "accelerations and velocities, s "
+        "and c are sines and cosines of joint angles. Our formulas contain l2 = 0.45 m as a number.",
     )
 
 
-def _absorbed() -> set[str]:
-    """Parameters that act through the six combinations only."""
+def _absorbed_parameters() -> set[str]:
+    """Parameters that have an effect only through the six combinations."""
     return {"M3", "MZ3", "XX3", "XX2"}
 
 
-def _corrected(what: str, text: str, column: Floats, basis: Monomials) -> Row:
+def _correct(what: str, text: str, column: Floats, basis: Monomials) -> Row:
     right = basis.fit(column)
     shown = text.replace("**", "^").replace("*", " ")
     try:
         claimed = basis.fit_formula(text)
     except ArgumentError:
         return Row(
-            what, shown, basis.text(right), Verdict.MISPRINT, "right: as derived; the print has terms of no torque"
+            what,
+            shown,
+            basis.text(right),
+            Verdict.MISPRINT,
+            "right: our formula. The printed one contains terms that are no torque",
         )
     wrong = {k: right.get(k, 0.0) - claimed.get(k, 0.0) for k in {**right, **claimed} if right.get(k) != claimed.get(k)}
-    note = f"right: as derived; add to the print {basis.text(wrong)}"
+    note = f"right: our formula. The printed one lacks {basis.text(wrong)}"
     return Row(what, shown, basis.text(right), Verdict.MISPRINT, note)

@@ -16,8 +16,8 @@ from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import skew
-from dynid.studies.papers.data import printed
-from dynid.studies.papers.reproduction import Figure, Part, Row, close, in_kind
+from dynid.studies.papers.data import read_printed
+from dynid.studies.papers.reproduction import Figure, Part, Row, compare_claim, compare_numbers
 from dynid.tables import Table
 
 __all__ = ["ALL_JOINTS", "body", "experiment", "record", "table1", "table2"]
@@ -30,7 +30,7 @@ ALL_JOINTS = minimum_jerk(np.deg2rad([0, 0, 0, -90, 0, 0]), np.deg2rad([90, -60,
 
 
 def body(mass: float, centre: list[float], about_com: list[float]) -> Floats:
-    """Ten parameters about the sensor of a body given about its own centre of mass."""
+    """Ten parameters about the sensor's origin of a body whose inertia is given about its centre of mass."""
     c = np.array(centre)
     tensor = np.zeros((3, 3))
     tensor[np.triu_indices(3)] = about_com
@@ -41,7 +41,7 @@ def body(mass: float, centre: list[float], about_com: list[float]) -> Floats:
 def record(
     robot: Robot, frame: str, path: QuinticTrajectory, rate: float, phi: Floats, noise: Floats | None
 ) -> Experiment:
-    """A motion with the wrench of a load [N, N m], sampled."""
+    """Simulate the log of a motion with the wrench [N, N m] of a load."""
     time = np.arange(round(path.duration * rate)) / rate
     q, dq, ddq = path.evaluate(time)
     wrench = wrench_regressor(robot, frame, q, dq, ddq) @ phi
@@ -50,7 +50,7 @@ def record(
 
 
 def experiment(time: Floats, motion: tuple[Floats, Floats, Floats], wrench: Floats, rate: float) -> Experiment:
-    """A log of motion and wrench; joint torques are not used."""
+    """Make a log from motion and wrench; its joint torques are zero and not used."""
     q, dq, ddq = motion
     return Experiment(
         time=time,
@@ -70,8 +70,8 @@ def _white(force: float, moment: float) -> Noise:
 
 
 def table1(quick: bool = False) -> Part:
-    """Mass and centre of mass of the block at four places, at rest and in motion."""
-    data, robot = printed("atkeson1986")["table1"], zoo.puma560()
+    """Estimate mass and centre of mass of the block at four places, at rest and in motion."""
+    data, robot = read_printed("atkeson1986")["table1"], zoo.puma560()
     rng = np.random.default_rng(21)
     gains = 1.0 + 0.004 * rng.normal(size=6)
     moving = 1.0 + 0.012 * rng.normal(size=6)
@@ -104,7 +104,7 @@ def table1(quick: bool = False) -> Part:
             limits = (data["claims"][f"{kind}_mass"], data["claims"][f"{kind}_centre"])
             errors = (abs(ours[s][0] - 1.106), abs(ours[s][1] - change[0]))
             rows.append(
-                in_kind(
+                compare_claim(
                     f"place {k + 1}, {kind}: mass [kg], change of c_y [m]",
                     f"{mass[s + 1]:.3f}, {change[s + 1]:.3f}",
                     f"{ours[s][0]:.3f}, {ours[s][1]:.3f}",
@@ -118,9 +118,10 @@ def table1(quick: bool = False) -> Part:
         source=data["source"],
         rows=tuple(rows),
         tables=(("Table 1", Table.of(header, cells)),),
-        assumptions="Simulated on a PUMA 560. The noise is not stated: gains of the sensor are taken to be off by "
-        "0.4 % at rest and 1.2 % in motion, with white noise of 0.5 N and 1 N; "
-        "chosen so that errors have the paper's size: only the estimation itself is tested.",
+        assumptions="Simulated on a PUMA 560. The paper does not state the noise. We assume gain "
+        "errors of the sensor of "
+        "0.4 % at rest and 1.2 % in motion, and white noise of 0.5 N and 1 N, chosen so that the errors have the "
+        "paper's size. The comparison therefore tests the estimation only.",
     )
 
 
@@ -130,7 +131,7 @@ def _inertia_error(runs: list[Experiment], robot: Robot, frame: str, phi: Floats
 
 
 def _special() -> list[QuinticTrajectory]:
-    """Rotations of joints 4 and 6 alone, 2 s each, about different axes of the load."""
+    """Make three motions of 2 s, of joint 4 or joint 6 alone, about different axes of the load."""
     moves = []
     for joint, bend, turn in ((3, 90.0, 0.0), (3, 90.0, 90.0), (5, 45.0, -90.0)):
         start = np.deg2rad([0.0, 0.0, 0.0, -90.0, bend, turn])
@@ -152,8 +153,8 @@ def _spread(case: tuple[Robot, str, list[QuinticTrajectory], float], phi: Floats
 
 
 def table2(quick: bool = False) -> Part:
-    """Moments of inertia from all joints, from special motions and on the faster arm, at one noise level."""
-    data = printed("atkeson1986")["table2"]
+    """Estimate moments of inertia with all joints, with special motions and on the faster arm, at one noise level."""
+    data = read_printed("atkeson1986")["table2"]
     actual = np.array(data["actual"])
     phi = body(1.2, [0.0, 0.0, 0.05], data["actual"])
     puma, direct = zoo.puma560(), zoo.ddarm()
@@ -166,16 +167,16 @@ def table2(quick: bool = False) -> Part:
     spread = {name: _spread(case, phi, 5 if quick else 25) for name, case in cases.items()}
     paper = {name: float(np.sqrt(np.mean((np.array(data[name]) - actual) ** 2))) for name in cases}
     scale = paper["puma_all"] / spread["puma_all"]
-    noise = f"white noise of {scale:.2g} N and {0.1 * scale:.2g} N m, which gives the error of the paper's first column"
+    noise = f"white noise of {scale:.2g} N and {0.1 * scale:.2g} N m, chosen to give the paper's error for all joints"
     titles = {"puma_all": "PUMA, all joints", "puma_special": "PUMA, special motions", "ddarm": "direct-drive arm"}
     rows = [
-        close(
+        compare_numbers(
             f"rms error of the moments of inertia, {titles[name]}",
             paper[name],
             scale * spread[name],
             factor=3.0,
             assumption=noise,
-            reason=f"{noise}; the load's mass and place and the special motions are ours",
+            reason=f"{noise}; the paper does not state the load's mass and place, nor its special motions",
             unit="kg m^2",
             digits=2,
         )
@@ -183,14 +184,15 @@ def table2(quick: bool = False) -> Part:
     ]
     better = spread["puma_special"] < spread["puma_all"] and spread["ddarm"] < spread["puma_all"]
     rows.append(
-        in_kind(
-            "special motions and the faster arm are better",
-            "better",
-            "both better" if better else "not both",
+        compare_claim(
+            "special motions and the faster arm give smaller errors",
+            "smaller",
+            "both smaller" if better else "not both smaller",
             better,
-            assumption="special motions: ours, about three axes of the load. A first choice, turning twice about the "
-            "same axis was worse than all joints (0.011 kg m^2), so the gain depends on the choice",
-            reason="the special motions are ours, and excite less",
+            assumption="our special motions turn about three axes of the load. Motions that turned "
+            "twice about the same "
+            "axis gave a larger error than all joints (0.011 kg m^2), so the gain depends on the choice",
+            reason="our special motions excite the load less",
         )
     )
     header = ("moment [kg m^2]", "actual", "PUMA, all", "PUMA, special", "direct drive")
@@ -207,12 +209,13 @@ def table2(quick: bool = False) -> Part:
             _wrench_figure(4, puma, "link6", ALL_JOINTS, 200.0, phi),
             _wrench_figure(5, direct, "link3", fast, 240.0, phi),
         ),
-        assumptions=f"Noise and load are not stated: {noise}; load of 1.2 kg, 5 cm from the sensor.",
+        assumptions=f"The paper does not state noise and load. We assume {noise}, and a load of 1.2 "
+        "kg, 5 cm from the sensor.",
     )
 
 
 def _wrench_figure(number: int, robot: Robot, frame: str, path: QuinticTrajectory, rate: float, phi: Floats) -> Figure:
-    """Figs. 4 and 5: measured wrench and the one of the estimated load."""
+    """Draw the measured wrench and that of the estimated load (Figs. 4 and 5)."""
     run = record(robot, frame, path, rate, phi, _white(1.0, 0.1)(np.random.default_rng(number), 1000))
     load = identify_load(robot, run, sensor_frame=frame, physical=False)
     computed = wrench_regressor(robot, frame, run.q, run.dq, run.ddq) @ load.inertia.vector

@@ -12,18 +12,18 @@ from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.studies.papers.atkeson1986_load import ALL_JOINTS, body, experiment, record
-from dynid.studies.papers.data import printed
-from dynid.studies.papers.reproduction import Figure, Part, in_kind
+from dynid.studies.papers.data import read_printed
+from dynid.studies.papers.reproduction import Figure, Part, compare_claim
 from dynid.tables import Table
 
 __all__ = ["filtering", "vibration"]
 
 Floats = NDArray[np.float64]
 _POSITION_NOISE = {"positions": 2e-4, "positions, small": 2e-6}
-"""[rad rms] The larger drowns the accelerations, the smaller does not."""
+"""Standard deviation of the position noise [rad]; with the larger one, noise exceeds the accelerations."""
 
 
-def _coloured(rng: np.random.Generator, shape: tuple[int, int], exponent: float) -> Floats:
+def _coloured_noise(rng: np.random.Generator, shape: tuple[int, int], exponent: float) -> Floats:
     """Noise with a spectrum ``1 / f^exponent`` and unit variance."""
     spectrum = np.fft.rfft(rng.normal(size=shape), axis=0)
     f = np.maximum(np.arange(len(spectrum)), 1.0)[:, None]
@@ -32,7 +32,7 @@ def _coloured(rng: np.random.Generator, shape: tuple[int, int], exponent: float)
 
 
 def _colour_errors(quick: bool) -> dict[tuple[str, str], list[float]]:
-    """Median errors of the differential and the integral form, by where the noise is and by its colour."""
+    """Compute median errors of the differential and the integral form, by the noisy signal and the noise's colour."""
     robot, rate, phi = zoo.puma560(), 200.0, _load()
     clean = record(robot, "link6", ALL_JOINTS, rate, phi, None)
     assert clean.wrench is not None
@@ -44,9 +44,9 @@ def _colour_errors(quick: bool) -> dict[tuple[str, str], list[float]]:
                 rng = np.random.default_rng(seed)
                 q, wrench = clean.q, clean.wrench
                 if place in _POSITION_NOISE:
-                    q = q + _POSITION_NOISE[place] * _coloured(rng, q.shape, exponent)
+                    q = q + _POSITION_NOISE[place] * _coloured_noise(rng, q.shape, exponent)
                 else:
-                    wrench = wrench + np.repeat([0.5, 0.05], 3) * _coloured(rng, wrench.shape, exponent)
+                    wrench = wrench + np.repeat([0.5, 0.05], 3) * _coloured_noise(rng, wrench.shape, exponent)
                 dq = np.gradient(q, 1 / rate, axis=0)
                 run = experiment(clean.time, (q, dq, np.gradient(dq, 1 / rate, axis=0)), wrench, rate)
                 errors.append([_form_error(robot, run, form, phi) for form in ("differential", "integral")])
@@ -55,11 +55,11 @@ def _colour_errors(quick: bool) -> dict[tuple[str, str], list[float]]:
 
 
 def _load() -> Floats:
-    return body(1.2, [0.0, 0.0, 0.05], printed("atkeson1986")["table2"]["actual"])
+    return body(1.2, [0.0, 0.0, 0.05], read_printed("atkeson1986")["table2"]["actual"])
 
 
 def filtering(quick: bool = False) -> Part:
-    """Section 4.1.2: differential and integral equations under noise of several colours on positions and wrench."""
+    """Compare differential and integral equations under coloured noise on positions and wrench (section 4.1.2)."""
     robot, phi = zoo.puma560(), _load()
     clean = record(robot, "link6", ALL_JOINTS, 200.0, phi, None)
     table = _colour_errors(quick)
@@ -67,34 +67,37 @@ def filtering(quick: bool = False) -> Part:
     growth = table["positions", "blue (rising)"][0] / table["positions", "brown"][0]
     exact = [_form_error(robot, clean, form, phi) for form in ("differential", "integral")]
     rows = (
-        in_kind(
+        compare_claim(
             "differentiation amplifies high-frequency noise of the positions",
             "greatly amplifies",
-            f"error of the differential form {growth:.2f} times as large for blue as for brown noise of the same size",
+            f"error of the differential form with blue noise: {growth:.2f} times that with brown "
+            "noise of the same size",
             growth > 1.0,
             assumption="noise sizes as stated above",
-            reason="its error does not grow with the frequency of the noise",
+            reason="the error does not grow with the frequency of the noise",
         ),
-        in_kind(
-            "what integration gains over differentiation is largest for high frequencies (implied)",
+        compare_claim(
+            "the advantage of integration over differentiation is largest at high frequencies (implied)",
             "largest",
-            f"differential over integral error {ratio['positions, small', 'blue (rising)']:.1f} for blue, "
-            f"{ratio['positions, small', 'brown']:.1f} for brown noise of the positions",
+            f"error of the differential form over that of the integral form: "
+            f"{ratio['positions, small', 'blue (rising)']:.1f} with blue noise, "
+            f"{ratio['positions, small', 'brown']:.1f} with brown noise of the positions",
             ratio["positions, small", "blue (rising)"] > ratio["positions, small", "brown"],
-            assumption="noise of 2e-6 rad. With 2e-4 rad the order turns round "
-            f"({ratio['positions', 'blue (rising)']:.1f} and {ratio['positions', 'brown']:.1f}): accelerations drown, "
-            "the differential estimate shrinks to nothing, and its error cannot exceed 100 %",
-            reason="integration gains for every colour, and not most for fast noise",
+            assumption="position noise of 2e-6 rad. With 2e-4 rad the order is reversed "
+            f"({ratio['positions', 'blue (rising)']:.1f} and {ratio['positions', 'brown']:.1f}): the noise exceeds the "
+            "accelerations, the differential estimate tends to zero, and its error to 100 %",
+            reason="integration has an advantage for every colour, and not the largest for fast noise",
         ),
-        in_kind(
+        compare_claim(
             "integration is not necessarily better: low-frequency noise of the wrench",
             "worse in the paper's experiment",
-            f"differential over integral error {ratio['wrench', 'brown']:.2f} for brown noise",
+            "error of the differential form over that of the integral form: "
+            f"{ratio['wrench', 'brown']:.2f} with brown noise",
             ratio["wrench", "brown"] < 1.0,
             assumption="noise sizes as stated above; the difference is small",
             reason="with our intervals the integral form is no worse for slow noise of the wrench",
         ),
-        in_kind(
+        compare_claim(
             "(25) to (27): both forms agree without noise",
             "derived",
             f"errors {exact[0]:.0e} and {exact[1]:.0e}",
@@ -109,8 +112,10 @@ def filtering(quick: bool = False) -> Part:
         source="section 4.1.2, Appendix II",
         rows=rows,
         tables=(("Relative error of the moments of inertia", table_of_errors),),
-        assumptions="Simulated PUMA 560, the paper's motion; position noise 2e-4 and 2e-6 rad rms, wrench noise "
-        "0.5 N and 0.05 N m rms, spectrum 1/f^k; accelerations by central differences, integrals over 0.1 s.",
+        assumptions="A PUMA 560 is simulated with the paper's motion. The position noise is 2e-4 or "
+        "2e-6 rad rms, the wrench "
+        "noise 0.5 N and 0.05 N m rms, with spectrum 1/f^k. Accelerations are central differences; integrals extend "
+        "over 0.1 s.",
     )
 
 
@@ -127,16 +132,16 @@ def _form_error(robot: Robot, run: Experiment, form: str, phi: Floats) -> float:
 
 
 def vibration(quick: bool = False) -> Part:
-    """Fig. 9: a load on a springy sensor, tapped and moved, with little and with much damping."""
+    """Simulate a load on an elastic sensor, tapped and moved, with little and with much damping (Fig. 9)."""
     robot, rate, frequency = zoo.puma560(), 1000.0, 25.0
-    phi = body(1.2, [0.0, 0.0, 0.05], printed("atkeson1986")["table2"]["actual"])
+    phi = body(1.2, [0.0, 0.0, 0.05], read_printed("atkeson1986")["table2"]["actual"])
     clean = record(robot, "link6", ALL_JOINTS, rate, phi, None)
     assert clean.wrench is not None
     omega, step = 2 * np.pi * frequency, 1.0 / rate
     shake = 0.4 * np.random.default_rng(22).normal(size=clean.wrench.shape) * np.abs(clean.wrench).max(axis=0)
     lines, moved, decay, errors = [], [], {}, {}
     for name, damping in (("undamped", 0.005), ("damped", 0.3)):
-        # x'' + 2 zeta omega x' + omega^2 x = omega^2 u, stepped exactly enough at 40 samples a period
+        # x'' + 2 zeta omega x' + omega^2 x = omega^2 u; 40 samples per period keep the discretisation error small
         a = [1.0 / step**2 + damping * omega / step, omega**2 - 2.0 / step**2, 1.0 / step**2 - damping * omega / step]
         b = [0.0, omega**2]
         tap = lfilter(b, a, np.eye(1, 1000)[0])
@@ -152,23 +157,23 @@ def vibration(quick: bool = False) -> Part:
         Chart("Moment n_x in motion", tuple(moved), "time [s]", "N m"),
     ]
     rows = (
-        in_kind(
+        compare_claim(
             "oscillations after a tap decay rapidly with damping",
             "decay rapidly",
-            f"to 5 % in {decay['undamped']:.2f} s undamped, {decay['damped']:.2f} s damped",
+            f"decay to 5 % in {decay['undamped']:.2f} s undamped, {decay['damped']:.2f} s damped",
             decay["damped"] < 0.2 * decay["undamped"],
             assumption="resonance at 25 Hz, damping ratios 0.005 and 0.3",
         ),
-        in_kind(
-            "the effect of movement is reduced",
+        compare_claim(
+            "damping reduces the effect of vibration during movement",
             "would be reduced",
             f"error of the moments of inertia {100 * errors['undamped']:.0f} % undamped, "
             f"{100 * errors['damped']:.0f} % damped",
             errors["damped"] < errors["undamped"],
-            assumption="the arm shakes at random, as the paper says of its PUMA",
+            assumption="random vibration of the arm, which the paper reports of its PUMA",
         ),
     )
-    figure = Figure("atkeson1986-figure9", "Figure 9 in kind: a load on a springy sensor.", arrange_charts(charts, 1))
+    figure = Figure("atkeson1986-figure9", "Figure 9 in kind: a load on an elastic sensor.", arrange_charts(charts, 1))
     return Part(title="Figure 9: vibration", source="section 4.1.1, Figure 9", rows=rows, figures=(figure, _figure3()))
 
 

@@ -1,6 +1,6 @@
-"""Printed formulas as data: evaluate them, count their operations, and find the right ones by fitting.
+"""Printed formulas as data: evaluate them, count their operations, and find correct ones by fitting.
 
-Formulas are arithmetic on names, ``2*d1*d2*s2*c2 - a1*c2**2``; nothing else is accepted.
+A formula is arithmetic on names, such as ``2*d1*d2*s2*c2 - a1*c2**2``; nothing else is accepted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
-    """Value of a formula; names may stand for arrays."""
+    """Evaluate a formula; its names may stand for arrays."""
     return _value(_tree(text), names)
 
 
@@ -59,12 +59,12 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return left * right
         if isinstance(node.op, ast.Pow):
             return left**right
-    raise ArgumentError(f"'{ast.unparse(node)}' does not belong in a formula")
+    raise ArgumentError(f"'{ast.unparse(node)}' is not allowed in a formula")
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorCount:
-    """Operators as they are written, nothing simplified."""
+    """Numbers of operators of a formula, without any simplification."""
 
     products: int = 0
     doublings: int = 0
@@ -91,7 +91,7 @@ class OperatorCount:
 
 
 def operators(text: str) -> OperatorCount:
-    """Count the operators of a formula; sums with a literal zero are not counted."""
+    """Count the operators of a formula; a difference from a literal zero counts as a negation."""
     return _count(list(ast.walk(_tree(text))))
 
 
@@ -124,7 +124,7 @@ def _count(nodes: Sequence[ast.AST]) -> OperatorCount:
 
 
 def mend_parentheses(text: str) -> str:
-    """Close parentheses left open at the end, drop those closed too often."""
+    """Close open parentheses at the end, or drop surplus closing ones."""
     missing = text.count("(") - text.count(")")
     if missing >= 0:
         return text + ")" * missing
@@ -132,10 +132,10 @@ def mend_parentheses(text: str) -> str:
 
 
 class Monomials:
-    """Products of powers of given factors, to which any function of them can be fitted.
+    """Products of powers of given factors, and the fit of functions by sums of these products.
 
     Args:
-        factors: Alternatives, one of each group is a factor of every product: ``[["a1", "a2"], ["1", "c2", "c2**2"]]``.
+        factors: Groups of factors; a product has one factor of each group: ``[["a1", "a2"], ["1", "c2", "c2**2"]]``.
         samples: Values (N,) of all names.
     """
 
@@ -147,25 +147,25 @@ class Monomials:
         self._inverse = np.linalg.pinv(self.matrix, rcond=1e-12)
 
     def fit(self, values: Floats) -> dict[str, float]:
-        """Coefficients that are not zero.
+        """Fit values by a sum of the products, and return the coefficients that are not zero.
 
         Raises:
-            ArgumentError: The values are no such sum of products.
+            ArgumentError: No sum of the products equals the values.
         """
         coefficients = self._inverse @ values
         size = max(1.0, float(np.abs(values).max(initial=0.0)))
         if np.abs(self.matrix @ coefficients - values).max(initial=0.0) > 1e-9 * size:
-            raise ArgumentError("the values are no sum of these products")
+            raise ArgumentError("no sum of these products equals the values")
         tidy = np.round(coefficients, 6)
         return {name: float(c) for name, c in zip(self.names, tidy, strict=True) if c}
 
     def fit_formula(self, text: str) -> dict[str, float]:
-        """Coefficients of a printed formula in the same products."""
+        """Fit a printed formula by the same products, and return the coefficients that are not zero."""
         return self.fit(evaluate(text, self.samples) * np.ones(len(self.matrix)))
 
     @staticmethod
     def text(coefficients: Mapping[str, float]) -> str:
-        """The sum as a person writes it."""
+        """Write a sum of products as a formula."""
         words = []
         for name, value in coefficients.items():
             size = f"{abs(value):g}"

@@ -1,4 +1,4 @@
-"""Gautier, Khalil 1990: the PUMA 560 step by step, the printed relations, the bound (18), translational joints."""
+"""Gautier, Khalil 1990: the PUMA 560 step by step, the printed relations, the bound (18), prismatic joints."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dynid.parameters.layout import INERTIAL_SYMBOLS
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
-from dynid.studies.papers.data import printed
+from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.formulas import Monomials, evaluate
 from dynid.studies.papers.random_robots import random_robot
-from dynid.studies.papers.reproduction import Part, Row, Verdict, checked, equal, in_kind
+from dynid.studies.papers.reproduction import Part, Row, Verdict, compare_claim, compare_derived, compare_exactly
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE"]
@@ -28,33 +28,35 @@ _PUMA = {"D3": 0.4318, "R3": 0.1501, "D4": 0.0203, "R4": 0.4331}
 
 
 def _pose(alpha: float, d: float, theta: float, r: float) -> tuple[Floats, Floats]:
-    """Frame j in frame j - 1."""
+    """Rotation and origin of frame j in frame j - 1."""
     T = DH(alpha=alpha, d=d, theta=theta, r=r).T_previous_joint
     return T[:3, :3], T[:3, 3]
 
 
 def puma560(quick: bool = False) -> Part:
-    """Section V, every relation of every step."""
-    data = printed("gautier1990")["puma560"]
+    """Check every relation of every step of section V."""
+    data = read_printed("gautier1990")["puma560"]
     robot = zoo.puma560()
     base = base_parameters(robot, "closed-form")
     agree = [base_parameters(robot, method) for method in _METHODS]
     same = all(np.allclose(other.grouping, base.grouping, atol=1e-9) for other in agree)
     rows = [
-        in_kind(
+        compare_claim(
             "step a: parameters of link 1 without effect",
             " ".join(data["no_effect_step_a"]),
             " ".join(n for n in base.unidentifiable if n.endswith("1")),
             [n for n in base.unidentifiable if n.endswith("1")] == data["no_effect_step_a"],
         ),
         *_steps(data["links"]),
-        equal("all parameters without effect", data["no_effect"], base.unidentifiable),
-        equal("eliminated by regrouping", data["regrouped"], _regrouped(base.names, base.unidentifiable)),
-        equal("minimum parameters", data["minimum"].split(), list(base.names)),
-        equal("eliminated in all", data["eliminated"], len(base.layout) - base.rank),
-        equal("left", data["left"], base.rank),
-        in_kind(
-            "four independent ways to the same set",
+        compare_exactly("all parameters without effect", data["no_effect"], base.unidentifiable),
+        compare_exactly(
+            "eliminated by regrouping", data["regrouped"], _list_regrouped(base.names, base.unidentifiable)
+        ),
+        compare_exactly("minimum parameters", data["minimum"].split(), list(base.names)),
+        compare_exactly("eliminated parameters", data["eliminated"], len(base.layout) - base.rank),
+        compare_exactly("remaining parameters", data["left"], base.rank),
+        compare_claim(
+            "four independent methods give the same set",
             "closed form",
             ", ".join(_METHODS),
             same,
@@ -70,14 +72,14 @@ def puma560(quick: bool = False) -> Part:
     )
 
 
-def _regrouped(names: tuple[str, ...], gone: list[str]) -> list[str]:
+def _list_regrouped(names: tuple[str, ...], gone: list[str]) -> list[str]:
     kept = {name.replace("R", "", 1) if "R" in name else name for name in names}
     every = [f"{symbol}{j}" for j in range(2, 7) for symbol in INERTIAL_SYMBOLS]
     return [name for name in every if name not in kept and name not in gone]
 
 
 def _steps(links: Mapping[str, Mapping[str, str]]) -> list[Row]:
-    """Carry over what each joint cannot tell apart, as bodies, and hold every printed relation against it."""
+    """Move the parameters that a joint cannot separate to the link before it; check the printed relations."""
     rng = np.random.default_rng(0)
     names = [f"{symbol}{j}" for j in range(1, 7) for symbol in INERTIAL_SYMBOLS]
     start = rng.normal(size=(6, 10))
@@ -89,25 +91,25 @@ def _steps(links: Mapping[str, Mapping[str, str]]) -> list[Row]:
         alpha, d, r = table[j - 1]
         pose = _pose(np.deg2rad(float(alpha)), _PUMA.get(str(d), 0.0), angles[j - 1], _PUMA.get(str(r), 0.0))
         moved = np.zeros(10)
-        moved[[0, 3, 8, 9]] = values[j - 1][[3, 3, 8, 9]]  # a body that turning about z does not change
+        moved[[0, 3, 8, 9]] = values[j - 1][[3, 3, 8, 9]]  # rotation about z leaves this body unchanged
         values[j - 1] = values[j - 1] - moved
         values[j - 2] += transport(*pose) @ moved
         now = dict(zip(names, values.ravel(), strict=True))
         wrong = [n for n, text in links[str(j)].items() if abs(evaluate(text, known) - now[n]) > 1e-12]
         rows.append(
-            in_kind(
-                f"step b, link {j}: relations that hold",
+            compare_claim(
+                f"step b, link {j}: correct relations",
                 f"{len(links[str(j)])} relations",
-                f"{len(links[str(j)]) - len(wrong)} hold to 1e-12",
+                f"{len(links[str(j)]) - len(wrong)} are correct to 1e-12",
                 not wrong,
-                reason=f"these do not hold: {', '.join(wrong)}",
+                reason=f"wrong relations: {', '.join(wrong)}",
             )
         )
     return rows
 
 
 def equations(quick: bool = False) -> Part:
-    """Equations (14), (15), (16) coefficient by coefficient against rigid-body transport."""
+    """Check equations (14), (15), (16) coefficient by coefficient against the transport of a rigid body."""
     rng = np.random.default_rng(1)
     count = 400
     alpha, theta = rng.uniform(-3, 3, (2, count))
@@ -123,10 +125,10 @@ def equations(quick: bool = False) -> Part:
     tensor = {symbol: still[:, :, k] for k, symbol in enumerate(INERTIAL_SYMBOLS[:6])}
     first = Row(
         "(15), first line",
-        printed("gautier1990")["equation15"]["first_line"],
+        read_printed("gautier1990")["equation15"]["first_line"],
         "XXR(j) = XX(j) - YY(j)",
-        Verdict.MISPRINT if _first_line_is_wrong(body) else Verdict.REPRODUCED,
-        "right: XXR(j) = XX(j) - YY(j). YY(j) leaves link j; what link j - 1 gains is in the second line",
+        Verdict.MISPRINT if _is_first_line_wrong(body) else Verdict.REPRODUCED,
+        "right: XXR(j) = XX(j) - YY(j). The line subtracts YY(j) from link j; the second line adds it to link j - 1",
     )
     rows = [
         *_lines("equation14", "(14)", mass, twist),
@@ -137,15 +139,15 @@ def equations(quick: bool = False) -> Part:
     return Part(title="The regrouping relations", source="equations (14), (15), (16)", rows=tuple(rows))
 
 
-def _first_line_is_wrong(body: Mapping[str, Floats]) -> bool:
-    """Whether link j - 1 gains +YY(j) in its XX, which the printed first line takes away."""
+def _is_first_line_wrong(body: Mapping[str, Floats]) -> bool:
+    """Whether YY(j) is added to XX of link j - 1, from which the printed first line subtracts it."""
     return bool(np.allclose(body["YY"][:, 0], 1.0))
 
 
 def _lines(key: str, label: str, sources: Mapping[str, Floats], basis: Monomials) -> list[Row]:
-    """One row for the lines that hold, one for each that does not."""
+    """Make one row for the correct lines and one for each wrong coefficient."""
     good, rows = [], []
-    lines = {line: text for line, text in printed("gautier1990")[key].items() if line in INERTIAL_SYMBOLS}
+    lines = {line: text for line, text in read_printed("gautier1990")[key].items() if line in INERTIAL_SYMBOLS}
     for line, text in lines.items():
         place = INERTIAL_SYMBOLS.index(line)
         wrong = []
@@ -156,13 +158,13 @@ def _lines(key: str, label: str, sources: Mapping[str, Floats], basis: Monomials
             if claimed != right:
                 wrong.append((source, basis.text(claimed), basis.text(right)))
         good += [line] if not wrong else []
-        rows += [checked(f"{label}, line {line}: coefficient of {s}", was, right) for s, was, right in wrong]
-    held = f"{len(good)} lines hold for all geometry: {' '.join(good)}" + ("; misprints below" if rows else "")
-    return [Row(f"{label}, lines that hold", f"{len(lines)} lines", held, Verdict.REPRODUCED), *rows]
+        rows += [compare_derived(f"{label}, line {line}: coefficient of {s}", was, right) for s, was, right in wrong]
+    held = f"{len(good)} lines are correct for every geometry: {' '.join(good)}" + ("; misprints below" if rows else "")
+    return [Row(f"{label}, correct lines", f"{len(lines)} lines", held, Verdict.REPRODUCED), *rows]
 
 
 def bound(quick: bool = False) -> Part:
-    """Equation (18) and rule III-B-2 over random robots."""
+    """Test equation (18) and rule III-B-2 on random robots."""
     rng = np.random.default_rng(2)
     number = 20 if quick else 120
     cases = []
@@ -175,22 +177,22 @@ def bound(quick: bool = False) -> Part:
     attained = sum(rank == limit for (_, rank, _), limit in zip(cases, limits, strict=True))
     claimed = [case for case in cases if case[0].joints[0].kind == "revolute"]
     wrong = sum(not {"MX1", "MY1"} <= gone for _, _, gone in claimed)
-    upright = [case for case in claimed if _first_axis_upright(case[0])]
+    upright = [case for case in claimed if _is_first_axis_vertical(case[0])]
     wrong_upright = sum(not {"MX1", "MY1"} <= gone for _, _, gone in upright)
     rows = (
-        in_kind(
+        compare_claim(
             "(18): no robot has more than 7 n_r + 4 n_t - 3 - (1 if joint 1 is revolute)",
             "at most",
-            f"{number - over} of {number} random robots; {attained} attain it",
+            f"true for {number - over} of {number} random robots; {attained} attain the bound",
             over == 0,
             reason=f"{over} robots have more",
         ),
         Row(
-            "rule III-B-2: MX, MY of r1 have no effect if r1 = 1, whatever gravity",
+            "rule III-B-2: MX, MY of r1 have no effect if r1 = 1, for every direction of gravity",
             f"all {len(claimed)} robots with r1 = 1",
-            f"{len(claimed) - wrong} of {len(claimed)}",
+            f"true for {len(claimed) - wrong} of {len(claimed)}",
             Verdict.MISPRINT if wrong and not wrong_upright else Verdict.REPRODUCED,
-            "right: the axis of r1 must be along gravity as well. With that condition the rule holds for "
+            "right: the axis of r1 must also be parallel to gravity. With that condition the rule holds for "
             f"{len(upright) - wrong_upright} of {len(upright)} robots",
         ),
     )
@@ -198,8 +200,9 @@ def bound(quick: bool = False) -> Part:
         title="The bound on the number of parameters",
         source="equation (18), section III-B rule 2",
         rows=rows,
-        assumptions=f"{number} random robots with 2 to 6 joints, a third prismatic; half with oblique twists, half "
-        "with gravity in any direction. The paper proves the bound and shows no robots.",
+        assumptions=f"We test {number} random robots with 2 to 6 joints, a third of them prismatic. "
+        "Half of the robots have "
+        "oblique twists, half have gravity in any direction. The paper proves the bound and gives no examples.",
     )
 
 
@@ -208,27 +211,27 @@ def _limit(robot: Robot) -> int:
     return 7 * revolute + 4 * (robot.dof - revolute) - 3 - int(robot.joints[0].kind == "revolute")
 
 
-def _first_axis_upright(robot: Robot) -> bool:
+def _is_first_axis_vertical(robot: Robot) -> bool:
     first = robot.joints[0]
     axis = first.T_parent_joint[:3, :3] @ np.asarray(first.axis, dtype=float)
     return bool(np.linalg.norm(np.cross(axis, robot.gravity)) < 1e-9 * np.linalg.norm(robot.gravity))
 
 
-def translational(quick: bool = False) -> Part:
-    """Equations (19) and (20) on robots with sliding joints between r1 and r2."""
+def prismatic(quick: bool = False) -> Part:
+    """Check equations (19) and (20) on robots with prismatic joints between r1 and r2."""
     rng = np.random.default_rng(3)
     rows = []
     for key, label, alphas, before in (
-        ("equation19", "(19): slide along r1 on the link of r1", (0.0, 180.0), None),
-        ("equation20", "(20): slide along r1 on a slide across it", (90.0, -90.0), 1),
+        ("equation19", "(19): prismatic joint parallel to r1, on the link of r1", (0.0, 180.0), None),
+        ("equation20", "(20): prismatic joint parallel to r1, on a perpendicular prismatic joint", (90.0, -90.0), 1),
     ):
         for alpha in alphas:
             error = max(_particular(key, alpha, before, rng) for _ in range(3))
             rows.append(
-                in_kind(
+                compare_claim(
                     f"{label}, alpha = {alpha:g} deg",
                     "closed form",
-                    f"largest difference of the base parameters {error:.0e}",
+                    f"base parameters differ by at most {error:.0e}",
                     error < 1e-9,
                     reason="the relation gives other base parameters than the regressor",
                 )
@@ -250,16 +253,16 @@ def translational(quick: bool = False) -> Part:
         for name, (robot, known) in counts.items()
     ]
     return Part(
-        title="Particular regrouping with translational joints",
+        title="Particular regrouping with prismatic joints",
         source="section IV-C, equations (19), (20)",
         rows=tuple(rows),
-        tables=(("Robots with translational joints", table),),
-        assumptions="The paper gives the relations and no example; the robots are ours.",
+        tables=(("Robots with prismatic joints", table),),
+        assumptions="The paper gives the relations without an example; we chose the robots.",
     )
 
 
 def _particular(key: str, alpha: float, slide: int | None, rng: np.random.Generator) -> float:
-    """Apply a printed relation, then the tensor of the first slide; compare with the base parameters."""
+    """Apply a printed relation, then equation (17) to the first slide; return the error of the base parameters."""
     d, r, theta = rng.uniform(-0.6, 0.6, 3)
     last = DH(alpha=alpha, d=d, theta=np.rad2deg(theta), r=r, sigma=1)
     middle = DH(alpha=-alpha, d=rng.uniform(-0.5, 0.5), theta=0.0, sigma=1)
@@ -269,20 +272,20 @@ def _particular(key: str, alpha: float, slide: int | None, rng: np.random.Genera
     links = theta_values.reshape(-1, 10).copy()
     names = {"s": np.sin(theta), "c": np.cos(theta), "S": np.sin(np.deg2rad(alpha)), "C": np.cos(np.deg2rad(alpha))}
     names |= {"d": d, "MX": links[-1, 6], "MY": links[-1, 7]}
-    links[-2] += _slid_tensor(last, links[-1])
-    for symbol, text in printed("gautier1990")[key].items():
+    links[-2] += _slide_tensor(last, links[-1])
+    for symbol, text in read_printed("gautier1990")[key].items():
         links[-2, INERTIAL_SYMBOLS.index(symbol)] += evaluate(text, names)
     links[-1, :9] = 0.0
     if slide is not None:
-        links[0] += _slid_tensor(middle, links[1])
+        links[0] += _slide_tensor(middle, links[1])
         links[1, :6] = 0.0
     base = base_parameters(robot, "structural")
     claimed = base.project(links.ravel())
     return float(np.abs(claimed - base.project(theta_values)).max())
 
 
-def _slid_tensor(row: DH, link: Floats) -> Floats:
-    """Equation (17): the tensor of a sliding link, turned into the frame before."""
+def _slide_tensor(row: DH, link: Floats) -> Floats:
+    """Rotate the inertia tensor of a sliding link into the frame before it (equation (17))."""
     turned = transport(*_pose(np.deg2rad(row.alpha), 0.0, np.deg2rad(row.theta), 0.0))
     return np.asarray(turned @ np.where(np.arange(10) < 6, link, 0.0))
 
@@ -291,5 +294,5 @@ PARTS: dict[str, Callable[[bool], Part]] = {
     "PUMA 560": puma560,
     "relations": equations,
     "bound (18)": bound,
-    "translational joints": translational,
+    "prismatic joints": prismatic,
 }

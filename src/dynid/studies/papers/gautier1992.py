@@ -1,6 +1,6 @@
-"""Gautier, Khalil 1992, section 6.3: errors of the parameters under noise (Tables 3 to 12).
+"""Gautier, Khalil 1992: errors of the parameters under noise, the appendix, formulas, and checks of the printed tables.
 
-Gautier, Khalil 1992: the appendix, the formulas of section 5, and the printed tables held against each other.
+Random and optimum points and the exciting trajectory (section 6.1 and 6.2) are in `gautier1992_points`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,36 @@ from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_
 from dynid.report.chart import Chart, Line
 from dynid.robot import zoo
 from dynid.studies.papers import gautier1992_points
-from dynid.studies.papers.data import printed
+from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.formulas import Monomials, evaluate
 from dynid.studies.papers.gautier1992_points import LIMITS, narrow, optimum
-from dynid.studies.papers.reproduction import Figure, Part, Row, Verdict, checked, close, in_kind
+from dynid.studies.papers.reproduction import (
+    Figure,
+    Part,
+    Row,
+    Verdict,
+    compare_claim,
+    compare_derived,
+    compare_numbers,
+)
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE", "components", "noise"]
 
 Floats = NDArray[np.float64]
 _FACTOR = 3.0
-"""Single draws of the paper against means of ours; the middle 90 % of draws span a factor of five."""
+"""Largest ratio of the paper's draw and our mean that counts as agreement; 90 % of our draws span a factor of 5."""
 
 
 def _truth() -> Floats:
-    """X of Table 6."""
-    return np.array(printed("gautier1992")["components"]["6"]["rows"])[:, 0]
+    """Column X of Table 6."""
+    return np.array(read_printed("gautier1992")["components"]["6"]["rows"])[:, 0]
 
 
 @cache
 def sequence(count: int, kind: str, quick: bool) -> PointSequence:
-    """Points with the paper's condition number, as near as ours come to it."""
-    target = printed("gautier1992")["noise"][str(count)]["condition"][kind]
+    """Find points whose condition number is as close as possible to the paper's."""
+    target = read_printed("gautier1992")["noise"][str(count)]["condition"][kind]
     if kind == "random":
         rng = np.random.default_rng(8)
         draws = (narrow().random(count, rng) for _ in range(40 if quick else 200))
@@ -65,8 +73,8 @@ def _error(points: PointSequence, k: float, kind: str, rng: np.random.Generator)
 
 
 def noise(quick: bool = False) -> Part:
-    """Tables 3, 4, 5, 8, 9, 10."""
-    data = printed("gautier1992")["noise"]
+    """Compute Tables 3, 4, 5, 8, 9, 10."""
+    data = read_printed("gautier1992")["noise"]
     rng = np.random.default_rng(9)
     draws = 20 if quick else 150
     rows: list[Row] = []
@@ -88,26 +96,31 @@ def noise(quick: bool = False) -> Part:
         title="Tables 3, 4, 5 and 8, 9, 10: noise on energies, on the motion, on both",
         source="Tables 3 to 5 (r = 30), 8 to 10 (r = 15)",
         rows=tuple(rows),
-        tables=(("Relative error of X; the paper's single draws, our geometric means", Table.of(header, cells, 3)),),
+        tables=(
+            ("Relative error of X: single draws of the paper, geometric means of ours", Table.of(header, cells, 3)),
+        ),
         assumptions=LIMITS
-        + " Optimum sequences for r = 15 are stopped near the paper's condition number, 53, which our "
-        "optimiser passes by.",
+        + " For r = 15 the optimisation is stopped near the paper's condition number of 53; our optimiser would "
+        "find a smaller one.",
     )
 
 
 def _row(number: int, count: int, kind: str, source: str, case: tuple[float, float, float]) -> Row:
     k, paper, ours = case
-    reason = "one printed draw, and noise on the motion that scales with limits the paper does not state"
+    reason = "the paper prints one draw, and its noise on the motion is proportional to limits that it does not state"
     if kind == "optimum":
-        reason += "; at low Cond(W) it does not shrink in proportion: points that cluster in position make W small"
+        reason += (
+            "; points that lie close together have a small W, so that noise on the motion has "
+            "a large effect although Cond(W) is low"
+        )
     factor = _FACTOR if source != "energy" else 2.0 if kind == "optimum" else 2.5
-    return close(
+    return compare_numbers(
         f"Table {number}: {kind} sequence, r = {count}, noise on {source}, k = {k:g}",
         paper,
         ours,
         factor=factor,
-        assumption="limits as stated above; one printed draw against the mean of ours",
-        reason=reason if source != "energy" else "one printed draw, and limits that the paper does not state",
+        assumption="limits as stated above; the paper prints one draw, ours is a mean",
+        reason=reason if source != "energy" else "the paper prints one draw, and does not state its limits",
         digits=3,
     )
 
@@ -117,8 +130,8 @@ def _mean(values: list[float]) -> float:
 
 
 def components(quick: bool = False) -> Part:
-    """The standard deviations of Tables 6, 7, 11, 12 and which parameters they make significant."""
-    data = printed("gautier1992")["components"]
+    """Compare the standard deviations of Tables 6, 7, 11, 12, and check the printed errors against them."""
+    data = read_printed("gautier1992")["components"]
     rows: list[Row] = []
     tables = []
     for number in ("6", "7", "11", "12"):
@@ -128,19 +141,19 @@ def components(quick: bool = False) -> Part:
         sigma = points.predicted_deviation(about["k"] / 4 * float(np.abs(points.W @ _truth()).max()))
         ratio = float(np.exp(np.mean(np.log(sigma / printed_values[:, 4]))))
         rows.append(
-            close(
+            compare_numbers(
                 f"Table {number}: standard deviations, ours over the paper's (geometric mean)",
                 1.0,
                 ratio,
                 factor=_FACTOR,
                 assumption="limits as stated above",
-                reason="the deviations scale with limits the paper does not state",
+                reason="the deviations are proportional to limits that the paper does not state",
                 digits=3,
             )
         )
         covered = int(np.sum(np.abs(printed_values[:, 2]) < 2 * printed_values[:, 4]))
         rows.append(
-            in_kind(
+            compare_claim(
                 f"Table {number}: printed errors within two printed deviations",
                 "95 % expected",
                 f"{covered} of 15",
@@ -168,8 +181,8 @@ _SAME = 1.0005
 
 
 def appendix(quick: bool = False) -> Part:
-    """Examples 1 and 2: what a condition number says, and what it does not."""
-    one, two = printed("gautier1992")["appendix"].values()
+    """Compute examples 1 and 2 of the appendix, on the meaning of a condition number."""
+    one, two = read_printed("gautier1992")["appendix"].values()
     A, Y, dY = (np.array(one[key]) for key in ("A", "Y", "dY"))
     X, inverse = np.linalg.solve(A, Y), np.linalg.inv(A)
     moved = np.linalg.solve(A, Y + dY)
@@ -177,36 +190,42 @@ def appendix(quick: bool = False) -> Part:
     share = float(np.abs(dY).sum() / np.abs(Y).sum())
     condition = float(np.linalg.cond(A, 1))
     rows = [
-        close("example 1: determinant", one["determinant"], float(np.linalg.det(A)), factor=_SAME),
+        compare_numbers("example 1: determinant", one["determinant"], float(np.linalg.det(A)), factor=_SAME),
         _arrays("example 1: inverse (A2)", one["inverse"], inverse),
         _arrays("example 1: solution (A4)", one["X"], X),
-        close("example 1: relative perturbation of Y (A5)", one["relative_dY"], share, factor=_SAME),
+        compare_numbers("example 1: relative perturbation of Y (A5)", one["relative_dY"], share, factor=_SAME),
         _arrays("example 1: perturbed solution (A7)", one["perturbed"], moved),
-        close("example 1: relative change of X (A7)", one["relative_dX"], relative, factor=_SAME),
-        close("example 1: condition number, 1-norm", one["condition"], condition, factor=_SAME, digits=6),
-        close("example 1: the bound (12) is attained", 1.0, relative / (condition * share), factor=_SAME),
+        compare_numbers("example 1: relative change of X (A7)", one["relative_dX"], relative, factor=_SAME),
+        compare_numbers("example 1: condition number, 1-norm", one["condition"], condition, factor=_SAME, digits=6),
+        compare_numbers("example 1: the bound (12) is attained", 1.0, relative / (condition * share), factor=_SAME),
     ]
     A, Y = np.array(two["A"]), np.array(two["Y"])
-    rows.append(close("example 2: condition number", two["condition"], float(np.linalg.cond(A)), factor=_SAME))
+    rows.append(
+        compare_numbers("example 2: condition number", two["condition"], float(np.linalg.cond(A)), factor=_SAME)
+    )
     for k, change in enumerate(two["dY"]):
         dX = np.linalg.solve(A, np.array(change))
         found = float(np.linalg.norm(dX) / np.linalg.norm(np.linalg.solve(A, Y)))
-        rows.append(close(f"example 2: relative change of X, case {k + 1}", two["relative_dX"][k], found, factor=_SAME))
+        rows.append(
+            compare_numbers(
+                f"example 2: relative change of X, case {k + 1}", two["relative_dX"][k], found, factor=_SAME
+            )
+        )
     return Part(title="Appendix: two examples", source="Appendix, examples 1 and 2", rows=tuple(rows))
 
 
 def _arrays(what: str, paper: list[object], ours: Floats) -> Row:
     good = np.allclose(np.array(paper, dtype=float), ours, atol=1e-9)
-    return in_kind(what, str(paper), str(np.round(ours, 6).tolist()), bool(good))
+    return compare_claim(what, str(paper), str(np.round(ours, 6).tolist()), bool(good))
 
 
 def formulas(quick: bool = False) -> Part:
-    """Statements of sections 3 to 5, checked."""
+    """Check statements of sections 3 to 5."""
     rng = np.random.default_rng(5)
     A, v, w = rng.uniform(-2, 2, (3, 200))
     T, u = rng.uniform(0.5, 3, 200), rng.uniform(0, 1, 200)
     right = quintic_coefficients(np.zeros(200), A, v, w, T)
-    data = printed("gautier1992")
+    data = read_printed("gautier1992")
     error = max(
         float(np.abs(evaluate(text, {"A": A, "v": v, "w": w, "T": T}) - right[:, int(name[1])]).max())
         for name, text in data["equation28"].items()
@@ -220,18 +239,23 @@ def formulas(quick: bool = False) -> Part:
     claimed = data["section5_2"]["velocity_extrema"]
     orthogonal = float(np.linalg.cond(np.linalg.qr(rng.normal(size=(6, 4)))[0]))
     rows = (
-        checked(
-            "(15): Cond(W) > 1", "> 1", ">= 1", note=f"an orthogonal matrix has {orthogonal:.3g}, as the paper says"
+        compare_derived(
+            "(15): Cond(W) > 1",
+            "> 1",
+            ">= 1",
+            note=f"a matrix with orthonormal columns has {orthogonal:.3g}, as the paper says itself",
         ),
         _limits(rng),
-        in_kind("(28): coefficients of the fifth-order segments", "closed form", f"error {error:.0e}", error < 1e-9),
-        checked(
+        compare_claim(
+            "(28): coefficients of the fifth-order segments", "closed form", f"error {error:.0e}", error < 1e-9
+        ),
+        compare_derived(
             "section 5.2: equation of the velocity's extrema",
             basis.text(basis.fit_formula(claimed)),
             basis.text(velocity),
             same=basis.fit_formula(claimed) == velocity,
         ),
-        checked(
+        compare_derived(
             "section 5.2: peak acceleration of 1 rad in 1 s from rest to rest, at the roots of the printed condition",
             "0 rad/s^2, at the roots of the acceleration",
             f"{peak:.4g} rad/s^2, at the roots of the jerk",
@@ -250,8 +274,8 @@ def formulas(quick: bool = False) -> Part:
 
 
 def _limits(rng: np.random.Generator) -> Row:
-    """(20) with the printed indices: which points of a box, drawn joint by joint, it lets pass."""
-    indices = printed("gautier1992")["equation20"]
+    """Count the points within each joint's limits that (20) accepts, with the printed and with the right indices."""
+    indices = read_printed("gautier1992")["equation20"]
     upper = np.deg2rad([90.0, 87.5, 65.0])
     lower = -upper[::-1]
     q = rng.uniform(lower, upper, (1000, 3))
@@ -263,18 +287,18 @@ def _limits(rng: np.random.Generator) -> Row:
             for k in pairs
         ]
         shares.append(float(np.mean(np.all(passed, axis=0))))
-    return checked(
+    return compare_derived(
         "(20): indices of the limits",
         "q_I{lower} <= q_{position} <= q_F{upper}".format(**indices),
         "q_Ij <= q_j <= q_Fj",
         same=shares[0] == 1.0 or shares[1] < 1.0,
-        note=f"of points within each joint's own limits the printed form lets {100 * shares[0]:.0f} % pass, "
-        f"the right one {100 * shares[1]:.0f} %",
+        note=f"the printed form accepts {100 * shares[0]:.0f} % of the points within the joints' limits, the right one "
+        f"{100 * shares[1]:.0f} %",
     )
 
 
 def _monotone(rng: np.random.Generator, number: int) -> Row:
-    """Whether the peak acceleration falls as the segment gets longer."""
+    """Test whether a longer segment always has a smaller peak acceleration."""
     change, start, end = rng.uniform(-2, 2, (3, number, 1))
     times = np.geomspace(0.3, 10.0, 120) * np.ones((number, 1))
     peaks = segment_peaks(quintic_coefficients(np.zeros_like(change), change, start, end, times), times)
@@ -282,10 +306,11 @@ def _monotone(rng: np.random.Generator, number: int) -> Row:
     return Row(
         "section 5.2: peak acceleration is a decreasing function of the duration",
         "always",
-        f"fails for {100 * rising[1]:.0f} % of random ends; peak velocity rises somewhere for {100 * rising[0]:.0f} %",
+        f"false for {100 * rising[1]:.0f} % of random end velocities; the peak velocity rises for "
+        f"{100 * rising[0]:.0f} %",
         Verdict.REPRODUCED if rising[1] == 0 else Verdict.DIFFERS,
-        "the claim is false, so the longest of the joints' shortest times may violate another joint's limit; dynid "
-        "searches the duration upwards and checks every joint. Example in the figure",
+        "so the largest of the joints' shortest durations can violate another joint's limit. dynid increases the "
+        "duration until every joint is within its limits. The figure shows an example",
     )
 
 
@@ -294,7 +319,7 @@ def _counterexample() -> Figure:
     one = np.ones_like(times)
     peaks = segment_peaks(quintic_coefficients(0 * one, 2 * one, one, one, times), times)
     chart = Chart(
-        "Velocity 1 at both ends, 2 to go: peaks against duration",
+        "Motion by 2 rad with velocity 1 rad/s at both ends: peaks over duration",
         (Line.of("acceleration", times, peaks[1]), Line.of("velocity", times, peaks[0], dashed=True)),
         "duration [s]",
         "rad/s^2, rad/s",
@@ -303,7 +328,7 @@ def _counterexample() -> Figure:
 
 
 def _unphysical() -> Row:
-    """The triangle inequality of link 3 with the values of Table 6."""
+    """Check the triangle inequality of link 3 with the values of Table 6."""
     inertia = zoo.gautier_khalil_3r().bodies[2].inertia.vector
     difference, product, zz = inertia[0], inertia[1], inertia[5]
     least = float(np.hypot(difference, 2.0 * product))
@@ -312,23 +337,24 @@ def _unphysical() -> Row:
         f"ZZ3 = {zz:g}",
         f"a body needs ZZ3 >= sqrt((XX3 - YY3)^2 + 4 XY3^2) = {least:.3f}",
         Verdict.REPRODUCED if zz >= least else Verdict.DIFFERS,
-        "no rigid link has these values; harmless for a linear identification, no test of physical consistency",
+        "no rigid body has these values. A linear identification is not affected; tests of physical "
+        "consistency cannot use them",
     )
 
 
 def tables(quick: bool = False) -> Part:
-    """Tables 6, 7, 11, 12: every line must agree with itself and with the other tables."""
-    data = printed("gautier1992")["components"]
+    """Check that every line of Tables 6, 7, 11, 12 is consistent in itself and with the other tables."""
+    data = read_printed("gautier1992")["components"]
     parts = {number: np.array(data[number]["rows"]) for number in ("6", "7", "11", "12")}
     usual = np.median([rows[:, 0] for rows in parts.values()], axis=0)
     rows: list[Row] = []
     for number, values in parts.items():
         found = [row for k, line in enumerate(values) for row in _line(number, data["names"][k], line, float(usual[k]))]
         good = 15 - len(found)
-        found_text = f"{good} lines agree" + ("; misprints below" if found else "")
-        rows.append(Row(f"Table {number}: lines agree with themselves", "15 lines", found_text, Verdict.REPRODUCED))
+        found_text = f"{good} lines are consistent" + ("; misprints below" if found else "")
+        rows.append(Row(f"Table {number}: consistent lines", "15 lines", found_text, Verdict.REPRODUCED))
         rows += found
-    noise = printed("gautier1992")["noise"]
+    noise = read_printed("gautier1992")["noise"]
     for number, values in parts.items():
         about = data[number]
         table = noise[str(about["r"])]
@@ -336,28 +362,34 @@ def tables(quick: bool = False) -> Part:
         errors = float(np.linalg.norm(values[:, 2]) / np.linalg.norm(usual))
         where = f"Table {table['tables']['energy']}"
         rows.append(
-            close(f"Table {number}: relative error of X, also in {where}", claimed, errors, factor=1.05, digits=3)
+            compare_numbers(
+                f"Table {number}: relative error of X, also in {where}", claimed, errors, factor=1.05, digits=3
+            )
         )
-    return Part(title="Tables 6, 7, 11, 12 against themselves", source="Tables 6, 7, 11, 12, 3, 8", rows=tuple(rows))
+    return Part(title="Tables 6, 7, 11, 12: consistency", source="Tables 6, 7, 11, 12, 3, 8", rows=tuple(rows))
 
 
 def _line(table: str, name: str, line: Floats, usual: float) -> list[Row]:
-    """Which entry of a line is wrong, if any: the one whose repair makes everything agree."""
+    """Find the wrong entry of a line, if there is one: the entry whose correction makes the line consistent."""
     X, estimate, difference, relative, _ = (float(v) for v in line)
     if abs(X - estimate - difference) <= 1.6e-4:
         return []
     if abs(X - usual) > 1e-9:
-        return [checked(f"Table {table}, {name}: X", X, round(estimate + difference, 4), note="as in the other tables")]
+        return [
+            compare_derived(
+                f"Table {table}, {name}: X", X, round(estimate + difference, 4), note="as in the other tables"
+            )
+        ]
     right = round(X - difference, 4)
     agrees = abs((X - right) / X - relative) < 1.5e-4
-    note = "X agrees with the other tables, difference and relative difference with each other"
-    return [checked(f"Table {table}, {name}: estimate", estimate, right, note=note if agrees else "")]
+    note = "X agrees with the other tables; difference and relative difference agree with each other"
+    return [compare_derived(f"Table {table}, {name}: estimate", estimate, right, note=note if agrees else "")]
 
 
 PARTS: dict[str, Callable[[bool], Part]] = {
     "appendix": appendix,
     "statements": formulas,
-    "tables against themselves": tables,
+    "consistency of the tables": tables,
     "Table 2 and Fig. 2": gautier1992_points.table2,
     "Figs. 3 to 5": gautier1992_points.figures,
     "Tables 3 to 12": noise,

@@ -1,7 +1,7 @@
 """Izaguirre, Hashimoto, Paul, Hayward 1992: the PUMA 260 from 78 to 52 to 23 parameters, and open-loop motion.
 
-The tables and the open-loop motions of Figs. 6 to 9 are computed anew here; what the paper prints as equations and as a
-program is evaluated in `izaguirre1992_printed`.
+This file computes the tables and the open-loop motions of Figs. 6 to 9 anew; `izaguirre1992_printed` evaluates the
+paper's printed equations and its printed program.
 """
 
 from __future__ import annotations
@@ -30,8 +30,17 @@ from dynid.robot.model import Robot
 from dynid.studies.control.controllers import OpenLoopTorque
 from dynid.studies.control.experiments import Tracking, track
 from dynid.studies.papers import izaguirre1992_printed
-from dynid.studies.papers.data import printed
-from dynid.studies.papers.reproduction import Figure, Part, Row, checked, close, equal, in_kind, shown
+from dynid.studies.papers.data import read_printed
+from dynid.studies.papers.reproduction import (
+    Figure,
+    Part,
+    Row,
+    compare_claim,
+    compare_derived,
+    compare_exactly,
+    compare_numbers,
+    format_value,
+)
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE"]
@@ -45,25 +54,25 @@ _NOISE = 0.02
 """Standard deviation of the simulated torque noise [N m]; assumed, the paper does not state it."""
 _SIMULATION = (
     "The arm is simulated with the paper's geometry, significant parameters, motor inertias and friction (Table 2). "
-    "Its trajectories and noise are not printed: ours are ten sums of sines sampled at the paper's 28 ms, torques with "
-    f"white noise of {_NOISE} N m."
+    "The paper does not print its trajectories and noise. We use ten sums of sines, sampled at the paper's 28 ms, and "
+    f"white torque noise of {_NOISE} N m."
 )
 
 _BRIEF = "simulated arm, trajectories and noise as stated above"
 
 
 def _order() -> list[str]:
-    """Motor inertias, moments from the last link to the first, friction: the paper's order of elimination."""
+    """The paper's order of elimination: motor inertias, links from the last to the first, friction."""
     links = [f"{letter}{j}" for j in range(6, 0, -1) for letter in _SYMBOLS]
     return [f"ia{j}" for j in range(1, 7)] + links + [f"{kind}{j}" for kind in ("fs", "ds") for j in range(1, 7)]
 
 
-def _translated(name: str) -> str:
+def _symbol_of(name: str) -> str:
     return (_SYMBOLS | _JOINTS)[name[:-1]] + name[-1]
 
 
-def _in_papers_frames(robot: Robot, Y: Floats) -> Floats:
-    """A regressor (N, n, p) as rows (N n, p) whose columns are moments about the far end of each link."""
+def _to_papers_frames(robot: Robot, Y: Floats) -> Floats:
+    """Rows (N n, p) of a regressor (N, n, p) for the paper's link frames, which lie at the far end of each link."""
     rows = Y.reshape(-1, Y.shape[-1]).copy()
     for j, body in enumerate(robot.bodies):
         T = dict(body.members)[f"link{j + 1}"]
@@ -73,48 +82,52 @@ def _in_papers_frames(robot: Robot, Y: Floats) -> Floats:
 
 
 def reduction(quick: bool = False) -> Part:
-    """Section 6.1: the sequential elimination in the paper's order and in the paper's frames."""
-    data = printed("izaguirre1992")
+    """Eliminate dependent parameters one by one, in the paper's order and frames (section 6.1)."""
+    data = read_printed("izaguirre1992")
     robot = zoo.puma260()
     layout = parameter_layout(robot)
-    space = row_space(_in_papers_frames(robot, sampled_regressor(robot, random_states(robot, 100))))
+    space = row_space(_to_papers_frames(robot, sampled_regressor(robot, random_states(robot, 100))))
     order = _order()
 
-    def eliminated(symbols: dict[str, str]) -> list[str]:
-        """The paper's names of what is left, with a meaning for its letters."""
+    def eliminate(symbols: dict[str, str]) -> list[str]:
+        """Names of the remaining parameters, if the paper's letters have the given meaning."""
         names = {name: (symbols | _JOINTS)[name[:-1]] + name[-1] for name in order}
         columns, _ = successive_columns(space, [layout.index(names[name]) for name in order])
         kept = {layout[column].name for column in columns}
         return [name for name in order if names[name] in kept]
 
-    found = eliminated(_SYMBOLS)
-    other = eliminated(_SYMBOLS | {"e": _SYMBOLS["f"], "f": _SYMBOLS["e"]})
+    found = eliminate(_SYMBOLS)
+    other = eliminate(_SYMBOLS | {"e": _SYMBOLS["f"], "f": _SYMBOLS["e"]})
     table1 = list(data["table1"])
     strange = sorted(set(table1) ^ set(other))
     about = data["reduction"]
     rows = (
-        equal("parameters", about["parameters"], len(layout)),
-        equal("independent parameters", about["independent"], space.rank),
-        equal("independent moments of links", about["moments"], sum(name[:-1] in _SYMBOLS for name in found)),
-        equal("Table 1: the list", sorted(table1), sorted(found), assumption="letters e = YZ, f = XZ; distal frames"),
-        in_kind(
-            "letters e and f of Table 1: e = I23 and f = I13, not e = I13 and f = I23",
+        compare_exactly("parameters", about["parameters"], len(layout)),
+        compare_exactly("independent parameters", about["independent"], space.rank),
+        compare_exactly(
+            "independent inertial parameters of links", about["moments"], sum(name[:-1] in _SYMBOLS for name in found)
+        ),
+        compare_exactly(
+            "Table 1: the list", sorted(table1), sorted(found), assumption="letters e = YZ, f = XZ; distal frames"
+        ),
+        compare_claim(
+            "letters of Table 1: e = I23 and f = I13, not e = I13 and f = I23",
             "not stated",
-            f"the first gives the list; the second differs from it in {shown(strange)}",
+            f"the first reading gives the printed list; the second differs from it in {format_value(strange)}",
             sorted(found) == sorted(table1) and bool(strange),
         ),
-        checked("section 7: parameters fitted in Table 1", about["text_of_section_7"], len(table1)),
-        in_kind(
-            "singular values that count and that do not",
-            "1e-10 taken as zero",
-            f"smallest that counts over largest that does not: {space.gap:.0e}",
+        compare_derived("section 7: parameters fitted in Table 1", about["text_of_section_7"], len(table1)),
+        compare_claim(
+            "gap between singular values that are zero and those that are not",
+            "below 1e-10 taken as zero",
+            f"smallest non-zero value over largest zero value: {space.gap:.0e}",
             space.gap > 1e8,
         ),
-        equal(
-            "dependent on motor inertias: moments of joints 1 and 2",
+        compare_exactly(
+            "inertial parameters of links 1 and 2 that depend on motor inertias",
             2,
             base_parameters(robot.with_terms(), "closed-form").rank - about["moments"],
-            note="36 combinations of the links alone, two of which the motor inertias absorb",
+            note="the links alone have 36 combinations; the motor inertias absorb two of them",
         ),
     )
     return Part(title="From 78 to 52 parameters", source=about["source"], rows=rows)
@@ -123,7 +136,7 @@ def reduction(quick: bool = False) -> Part:
 @cache
 def _equations(quick: bool) -> Samples:
     robot = zoo.puma260()
-    order = [_translated(name) for name in _order() if name[:-1] not in ("fs", "ds")]
+    order = [_symbol_of(name) for name in _order() if name[:-1] not in ("fs", "ds")]
     runs = []
     for seed in range(3 if quick else 10):
         time = np.arange(200, dtype=np.float64) * 0.028
@@ -143,7 +156,7 @@ def _significance(quick: bool) -> Significance:
 
 
 def statistics(quick: bool = False) -> Part:
-    """Tables 1 and 2 in simulation, and the condition numbers before and after."""
+    """Compute Tables 1 and 2 in simulation, and the condition numbers of the full and the reduced model."""
     result = _significance(quick)
     return Part(
         title="Tables 1 and 2: statistics over ten trajectories",
@@ -159,81 +172,85 @@ def statistics(quick: bool = False) -> Part:
 
 
 def _conditions(quick: bool) -> tuple[Row, ...]:
-    """How many parameters are significant, and what leaving the others out does to the condition number."""
-    about, result = printed("izaguirre1992")["reduction"], _significance(quick)
+    """Count the significant parameters, and compute how far omitting the others reduces the condition number."""
+    about, result = read_printed("izaguirre1992")["reduction"], _significance(quick)
     ratios = [high / low for low, high in about["singular_values"]]
     before, after = _condition_numbers()
     gains = before / after
     return (
-        equal("significant parameters", about["significant"], int(result.significant.sum()), assumption=_BRIEF),
-        checked(
+        compare_exactly(
+            "significant parameters", about["significant"], int(result.significant.sum()), assumption=_BRIEF
+        ),
+        compare_derived(
             "condition numbers of section 7: gain",
             about["gain"],
             round(ratios[0] / ratios[1]),
             note=f"printed singular values give {ratios[0]:.0f} and {ratios[1]:.0f}",
         ),
-        close(
+        compare_numbers(
             "gain in condition number",
             float(about["gain"]),
             _mean(gains),
             factor=2,
-            assumption="one trajectory at a time, four points joined by fifth-order moves of 1.5 s, moments in the "
-            f"paper's frames: {_mean(before):.0f} to {_mean(after):.0f} (geometric means of ten; gains from "
-            f"{gains.min():.0f} to {gains.max():.0f}). Richer motions gain less: the ten sums of sines together "
-            f"{result.gain:.1f} times, for they excite the insignificant parameters too",
+            assumption="each trajectory joins four points by fifth-order moves of 1.5 s; inertial "
+            "parameters in the paper's "
+            f"frames. The condition number falls from {_mean(before):.0f} to {_mean(after):.0f} "
+            "(geometric means of ten "
+            f"trajectories; gains from {gains.min():.0f} to {gains.max():.0f}). Richer motions gain less because they "
+            f"also excite the insignificant parameters: the ten sums of sines together gain {result.gain:.1f} times",
             digits=3,
         ),
     )
 
 
 def _condition_numbers(trajectories: int = 10, moves: int = 3, duration_s: float = 1.5) -> tuple[Floats, Floats]:
-    """Of the parameters of Table 1 and of Table 2, for moves between random points, each trajectory by itself.
+    """Compute condition numbers for the parameters of Table 1 and of Table 2, for moves between random points.
 
     Returns:
-        (trajectories,) each; the paper's 15 samples at either end are left out.
+        One value per trajectory for each table; as in the paper, 15 samples at either end are left out.
     """
-    data, robot = printed("izaguirre1992"), zoo.puma260()
+    data, robot = read_printed("izaguirre1992"), zoo.puma260()
     layout = parameter_layout(robot)
-    chosen = [[layout.index(_translated(name)) for name in data[table]] for table in ("table1", "table2")]
+    chosen = [[layout.index(_symbol_of(name)) for name in data[table]] for table in ("table1", "table2")]
     found = []
     for seed in range(trajectories):
         points = np.random.default_rng(seed).uniform(-1.2, 1.2, (moves + 1, 6))
         motion = QuinticTrajectory(q=points, dq=np.zeros_like(points), durations=np.full(moves, duration_s))
         q, dq, ddq = motion.evaluate(np.arange(0.0, moves * duration_s, 0.028)[15:-15])
-        rows = _in_papers_frames(robot, regressor(robot, q, dq, ddq))
+        rows = _to_papers_frames(robot, regressor(robot, q, dq, ddq))
         found.append([np.linalg.cond(rows[:, columns]) for columns in chosen])
     before, after = np.array(found).T
     return before, after
 
 
 def _mean(values: Floats) -> float:
-    """Geometric."""
+    """Geometric mean."""
     return float(np.exp(np.mean(np.log(values))))
 
 
 def _spread(quick: bool) -> tuple[Row, ...]:
-    """Deviations between trajectories, averages and torque errors."""
-    data, result, equations = printed("izaguirre1992"), _significance(quick), _equations(quick)
+    """Compare deviations between trajectories, averages and torque errors of the full and the reduced fit."""
+    data, result, equations = read_printed("izaguirre1992"), _significance(quick), _equations(quick)
     spread = result.reduced.std / result.every.std[result.significant]
     paper = np.array([data["table2"][n][1] / data["table1"][n][1] for n in data["table2"]])
     truth = equations.base.project(equations.robot.parameter_vector)[result.significant]
     away = np.abs(result.reduced.average - truth) / (result.reduced.std / np.sqrt(len(result.reduced.values)))
     return (
-        in_kind(
-            "the reduced fit has smaller deviations",
-            f"geometric mean {_mean(paper):.2f} of the full fit's",
+        compare_claim(
+            "the reduced fit has smaller standard deviations",
+            f"{_mean(paper):.2f} of the full fit's (geometric mean)",
             f"{_mean(spread):.2f}",
             _mean(spread) < 1.0,
             assumption=_BRIEF,
         ),
-        in_kind(
-            "averages of Table 2 found again",
-            "the planted truth",
+        compare_claim(
+            "the averages equal the simulated robot's parameters (Table 2)",
+            "parameters of Table 2",
             f"{int(np.sum(away < 4.0))} of {len(truth)} within four standard errors",
             bool(np.mean(away < 4.0) > 0.9),
             assumption=_BRIEF,
         ),
-        in_kind(
+        compare_claim(
             "torque error with 52 and with 23 parameters (Figs. 4 and 5)",
             "very accurate; small differences at the wrist",
             f"{result.error:.2f} % and {result.reduced_error:.2f} %",
@@ -244,7 +261,7 @@ def _spread(quick: bool) -> tuple[Row, ...]:
 
 
 def _fits(equations: Samples, result: Significance) -> tuple[Figure, ...]:
-    """Figs. 1 to 5: the motion, and measured and estimated torques."""
+    """Draw the motion, and measured and estimated torques (Figs. 1 to 5)."""
     run = equations.experiments[0]
     motion = [
         Chart(
@@ -281,16 +298,16 @@ def _fits(equations: Samples, result: Significance) -> tuple[Figure, ...]:
 
 
 def friction_and_gravity(quick: bool = False) -> Part:
-    """Table 3 and the gravity coefficients."""
-    data = printed("izaguirre1992")
+    """Compute Table 3 and the gravity coefficients."""
+    data = read_printed("izaguirre1992")
     result, equations = _significance(quick), _equations(quick)
     names = [name for name, keep in zip(equations.names, result.significant, strict=True) if keep]
     rows: list[Row] = []
     cells = []
     for name, (lloyd, paper) in data["table3"].items():
-        found = float(result.reduced.average[names.index(_translated(name))])
+        found = float(result.reduced.average[names.index(_symbol_of(name))])
         rows.append(
-            close(
+            compare_numbers(
                 f"Table 3, {name}", paper, found, factor=1.15, assumption="simulated with Table 2's friction", digits=4
             )
         )
@@ -299,12 +316,12 @@ def friction_and_gravity(quick: bool = False) -> Part:
     for name, paper in data["gravity"]["ours"].items():
         ours = coefficients[name]
         rows.append(
-            checked(
+            compare_derived(
                 f"gravity coefficient {name}, from Table 2 [N m]",
                 paper,
                 round(ours, 5),
                 same=abs(paper / ours - 1) < 0.005,
-                note="agreement: within 0.5 %" if name != "c13" else "the print is near Lloyd's -1.1762 instead",
+                note="agreement: within 0.5 %" if name != "c13" else "the printed value is close to Lloyd's -1.1762",
             )
         )
     header = ("parameter", "Lloyd", "paper", "ours, identified in simulation")
@@ -318,7 +335,7 @@ def friction_and_gravity(quick: bool = False) -> Part:
 
 
 def _gravity() -> dict[str, float]:
-    """Joint 2's gravity torque as a sum of products of sines and cosines, by least squares."""
+    """Fit joint 2's gravity torque by a sum of products of sines and cosines, and return the coefficients."""
     q = np.random.default_rng(10).uniform(-3, 3, (200, 6))
     both = q[:, 1] + q[:, 2]
     terms = [np.cos(q[:, 1]), np.sin(both), np.cos(q[:, 4]) * np.sin(both)]
@@ -328,7 +345,7 @@ def _gravity() -> dict[str, float]:
 
 
 def control(quick: bool = False) -> Part:
-    """Figs. 6 to 9 with the identified model."""
+    """Simulate the open-loop motions of Figs. 6 to 9 with the identified model."""
     result = _significance(quick)
     model = zoo.puma260().with_parameters(result.equations.representative(result.estimate.values))
     return _open_loop(model, quick)
@@ -339,8 +356,9 @@ _START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 _DURATION = {"slow": 3.0, "fast": 0.9}
 """Duration of the moves [s]; assumed, the paper does not state it."""
 _ASSUMED = (
-    "moves of 90 degrees with a minimum-jerk course, 3 s (slow) and 0.9 s (fast, 190 deg/s at most); the model is the "
-    "one identified in simulation; the drives are perfect"
+    "minimum-jerk moves of 90 degrees in 3 s (slow) or 0.9 s (fast, at most 190 deg/s); model "
+    "identified in simulation; "
+    "ideal drives"
 )
 
 
@@ -352,10 +370,10 @@ def _run(model: Robot, joints: tuple[int, ...], speed: str, gravity: bool) -> Tr
 
 
 def _open_loop(model: Robot, quick: bool = False) -> Part:
-    """Figs. 6 to 9: errors of joints 1 to 3, alone and together, slow and fast, with and without gravity compensation.
+    """Compute errors of joints 1 to 3, alone and together, slow and fast, with and without gravity compensation.
 
     Args:
-        model: The identified robot that the torques are computed from.
+        model: The identified robot; it gives the torques.
         quick: Whether to move only joint 2 and all three together.
     """
     alone = [(1,)] if quick else [(0,), (1,), (2,)]
@@ -376,26 +394,26 @@ def _open_loop(model: Robot, quick: bool = False) -> Part:
 
     fast, slow, held = worst("fast", False), worst("slow", False), worst("slow", True)
     rows = (
-        in_kind(
+        compare_claim(
             "Figs. 6, 7: error of fast moves", "< 10 % of 90 deg", f"{fast:.1f} %", fast < 10.0, assumption=_ASSUMED
         ),
-        in_kind(
+        compare_claim(
             "errors are smaller at high speed than at low speed",
             "smaller",
             f"{fast:.1f} % fast, {slow:.1f} % slow",
             fast < slow,
             assumption=_ASSUMED,
-            reason="in simulation friction is what the model says, so that slow moves lose little",
+            reason="in simulation the model knows the friction exactly, so that slow moves have small errors",
         ),
-        in_kind(
+        compare_claim(
             "Figs. 8, 9: on-line gravity compensation reduces the errors of slow moves",
             "considerably",
             f"{slow:.1f} % without, {held:.1f} % with",
             held < slow,
             assumption=_ASSUMED,
         ),
-        in_kind(
-            "Figs. 7, 9: joints moving together are followed as well",
+        compare_claim(
+            "Figs. 7, 9: open-loop control also works for joints that move together",
             "works well",
             f"fast: {worst('fast', False, False):.1f} % alone, {worst('fast', False, True):.1f} % together",
             worst("fast", False, True) < 10.0,
@@ -411,7 +429,7 @@ def _open_loop(model: Robot, quick: bool = False) -> Part:
         source="section 7.2, Appendix B, Figures 6 to 9",
         rows=rows,
         figures=figures,
-        assumptions=f"Simulated: {_ASSUMED}.",
+        assumptions=f"Simulated, with these assumptions: {_ASSUMED}.",
     )
 
 
@@ -431,7 +449,7 @@ def _figure(number: int, runs: list[Tracking]) -> Figure:
 PARTS: dict[str, Callable[[bool], Part]] = {
     "78 to 52 parameters": reduction,
     "Tables 1 and 2": statistics,
-    "tables against themselves": izaguirre1992_printed.consistency,
+    "consistency of the tables": izaguirre1992_printed.consistency,
     "Table 3 and gravity": friction_and_gravity,
     "equations": izaguirre1992_printed.equations,
     "the printed program": izaguirre1992_printed.listing,

@@ -1,7 +1,7 @@
-"""Izaguirre et al. 1992, as printed: equations, statistics and the program of Appendix A, each evaluated.
+"""Izaguirre et al. 1992 as printed: check the equations, the statistics and the program of Appendix A.
 
-Equations with wrong indices or signs are found by evaluating them; the statistics of ten values are held against what
-ten values can give; the program is run line by line, its operations are counted and compared with those of our code.
+Evaluation on random bodies finds wrong indices and signs of equations. Statistics of ten values are compared with the
+range that ten values can have. The program is run line by line; its operations are counted and compared with our code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dynid.kernels import gravity_torque, inertia_matrix, velocity_torque
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import skew
-from dynid.studies.papers.data import printed
+from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.formulas import (
     OperatorCount,
     constant_operators,
@@ -28,7 +28,15 @@ from dynid.studies.papers.formulas import (
     operators,
     variables,
 )
-from dynid.studies.papers.reproduction import Listing, Part, Row, Verdict, checked, equal, in_kind
+from dynid.studies.papers.reproduction import (
+    Listing,
+    Part,
+    Row,
+    Verdict,
+    compare_claim,
+    compare_derived,
+    compare_exactly,
+)
 
 __all__ = ["consistency", "counts", "equations", "listing", "printed_program", "run_program"]
 
@@ -48,12 +56,12 @@ def equations(quick: bool = False) -> Part:
 
 
 def _row(what: str, printed: str, right: str, errors: tuple[float, float]) -> Row:
-    note = f"error of the printed form {errors[0]:.1g}, of the right one {errors[1]:.0e}"
-    return checked(what, printed, right, note=note, same=errors[0] < 1e-6 or errors[1] > 1e-6)
+    note = f"error of the printed form {errors[0]:.1g}, of the right form {errors[1]:.0e}"
+    return compare_derived(what, printed, right, note=note, same=errors[0] < 1e-6 or errors[1] > 1e-6)
 
 
 def _velocity_terms() -> Row:
-    """Christoffel symbols of the PUMA 560's inertia matrix against its velocity torques."""
+    """Compare torques from Christoffel symbols of the PUMA 560's inertia matrix with its velocity torques."""
     robot: Robot = zoo.puma560()
     q, dq = np.random.default_rng(12).uniform(-1, 1, (2, 6))
     step = 1e-5 * np.eye(6)
@@ -67,7 +75,7 @@ def _velocity_terms() -> Row:
 
 
 def _product() -> Row:
-    """Last diagonal entry of the squared cross-product matrix."""
+    """Check the last diagonal entry of the squared cross-product matrix."""
     x, y, z = np.random.default_rng(19).normal(size=3)
     truth = float((-skew(np.array([x, y, z])) @ skew(np.array([x, y, z])))[2, 2])
     return _row(
@@ -89,7 +97,7 @@ def _masses() -> Row:
 
 
 def _points(seed: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Point masses of link j and of all beyond it, in frame j + 1, and the origin's distance p from frame j."""
+    """Point masses of link j and of the links beyond it in frame j + 1, and the vector p from frame j to j + 1."""
     rng = np.random.default_rng(seed)
     return (
         rng.normal(size=(8, 3)),
@@ -101,7 +109,7 @@ def _points(seed: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
 
 
 def _first_moment() -> Row:
-    """First moment of the compound link about frame j's origin, axes of frame j + 1."""
+    """Check the first moment of the compound link about frame j's origin, in axes of frame j + 1."""
     link, m, beyond, M, p = _points(14)
     truth = m @ (link + p) + M @ (beyond + p)
     own, inner, total = m @ link, M @ beyond, float(m.sum() + M.sum())
@@ -112,7 +120,7 @@ def _first_moment() -> Row:
 
 
 def _tensor() -> Row:
-    """Share of link j in the compound tensor, moved from the far to the near frame."""
+    """Check the share of link j in the compound tensor, moved from the far to the near frame."""
     link, m, _, _, p = _points(15)
 
     def about(x: Floats) -> Floats:
@@ -128,7 +136,7 @@ def _tensor() -> Row:
 
 
 def _acceleration() -> Row:
-    """Acceleration of a point of a turning body from its own rotation."""
+    """Check the acceleration of a point of a rotating body."""
     w, dw, v, p = np.random.default_rng(16).normal(size=(4, 3))
     truth = np.cross(dw, p) + np.cross(w, np.cross(w, p))
     printed = (skew(w) + skew(v) @ skew(w)) @ p
@@ -138,7 +146,7 @@ def _acceleration() -> Row:
 
 
 def _moment() -> Row:
-    """Moment of a link about frame i + 1's origin: which first moment crosses the acceleration."""
+    """Check which first moment enters the moment of a link about frame i + 1's origin."""
     link, m, beyond, M, _ = _points(17)
     a = np.random.default_rng(18).normal(size=3)
     truth = np.cross(link, m[:, None] * a).sum(axis=0)
@@ -148,19 +156,24 @@ def _moment() -> Row:
 
 
 _VALUES = 10
-"""Trajectories, hence values behind each line."""
+"""Number of trajectories, each of which contributes one value to every line of Tables 1 and 2."""
 
 
 def consistency(quick: bool = False) -> Part:
-    """Tables 1 and 2 against what statistics of ten values can be."""
-    data = printed("izaguirre1992")
+    """Check whether ten values can have the statistics of Tables 1 and 2."""
+    data = read_printed("izaguirre1992")
     rows: list[Row] = []
     for number in (1, 2):
         lines = data[f"table{number}"]
         wrong = {name: found for name, line in lines.items() if (found := _impossible(*line))}
-        text = f"{len(lines) - len(wrong)} lines possible" + ("; misprints below" if wrong else "")
+        text = f"{len(lines) - len(wrong)} lines are possible" + ("; misprints below" if wrong else "")
         rows.append(
-            Row(f"Table {number}: lines that ten values can have", f"{len(lines)} lines", text, Verdict.REPRODUCED)
+            Row(
+                f"Table {number}: lines with possible statistics of ten values",
+                f"{len(lines)} lines",
+                text,
+                Verdict.REPRODUCED,
+            )
         )
         for name, found in wrong.items():
             rows += [
@@ -168,33 +181,34 @@ def consistency(quick: bool = False) -> Part:
                 for what, was, right, why in found
             ]
     listing, table = data["constants"]["Z6"], data["table2"]["z6"][0]
-    rows.append(checked("Appendix A: Z6, also in Table 2", listing, table, note="a digit is lost"))
-    return Part(title="Tables 1 and 2 against themselves", source="Tables 1 and 2, Appendix A", rows=tuple(rows))
+    rows.append(compare_derived("Appendix A: Z6, also in Table 2", listing, table, note="the program lacks a digit"))
+    return Part(title="Tables 1 and 2: consistency", source="Tables 1 and 2, Appendix A", rows=tuple(rows))
 
 
 def _impossible(average: float, deviation: float, maximum: float, minimum: float) -> list[tuple[str, str, str, str]]:
-    """What is wrong with the statistics of ten values: what it is, as printed, what is right, why."""
+    """Find impossible statistics of ten values; each as quantity, printed value, right value and reason."""
     found = []
     low, high = sorted((minimum, maximum))
     if maximum < minimum:
         right = f"maximum {high:g}, minimum {low:g}"
-        found.append(("range", f"maximum {maximum:g}, minimum {minimum:g}", right, "maximum and minimum exchanged"))
+        found.append(("range", f"maximum {maximum:g}, minimum {minimum:g}", right, "maximum and minimum are exchanged"))
     if not low <= average <= high:
-        found.append(("average", f"{average:g}", f"between {low:g} and {high:g}", "right: in that range"))
+        found.append(("average", f"{average:g}", f"between {low:g} and {high:g}", "right: within that range"))
         return found
     least, most = _deviations(average, high, low)
     if not 0.98 * least <= deviation <= 1.02 * most:
         note = (
-            "right: in that range. Ten values with that average, minimum and maximum cannot have the printed deviation"
+            "right: within that range. Ten values with this average, minimum and maximum cannot "
+            "have the printed deviation"
         )
         found.append(("deviation", f"{deviation:g}", f"between {least:.4g} and {most:.4g}", note))
     return found
 
 
 def _deviations(average: float, maximum: float, minimum: float) -> tuple[float, float]:
-    """Smallest and largest standard deviation of ten values; divisor 10 for the one and 9 for the other.
+    """Smallest and largest standard deviation of ten values; the smallest with divisor 10, the largest with divisor 9.
 
-    Least where all but the extremes are equal; at most that of values at the extremes only (Bhatia and Davis).
+    It is smallest where all values but the extremes are equal, and largest where all are extremes (Bhatia and Davis).
     """
     others = (_VALUES * average - maximum - minimum) / (_VALUES - 2)
     squares = (maximum - average) ** 2 + (average - minimum) ** 2 + (_VALUES - 2) * (others - average) ** 2
@@ -202,7 +216,7 @@ def _deviations(average: float, maximum: float, minimum: float) -> tuple[float, 
     return float(np.sqrt(squares / _VALUES)), float(np.sqrt(most))
 
 
-_REPAIR = {  # what link 3 drops: its share of the products of inertia JS413 and JS423
+_REPAIR = {  # terms that the program omits for link 3: its share of the products of inertia JS413 and JS423
     "JS313": "JS313 + S3*JS423",
     "JS323": "JS323 - C3*JS423",
     "JS311": "JS311 - 2*S3C3*JS413",
@@ -213,13 +227,13 @@ _REPAIR = {  # what link 3 drops: its share of the products of inertia JS413 and
 
 @cache
 def printed_program() -> tuple[tuple[str, str], ...]:
-    """Variables and formulas as printed."""
+    """Read the variables and formulas of the program as printed."""
     text = files("dynid.studies.papers.data").joinpath("izaguirre1992_listing.txt").read_text(encoding="utf-8")
     return tuple((name.strip(), formula.strip()) for name, formula in (line.split("=") for line in text.splitlines()))
 
 
-def _mended() -> tuple[dict[str, str], list[str]]:
-    """The program with parentheses balanced, and the lines that needed it."""
+def _mend_program() -> tuple[dict[str, str], list[str]]:
+    """Balance the parentheses of the program; return it and the names of the changed lines."""
     program, broken = {}, []
     for name, formula in printed_program():
         try:
@@ -231,8 +245,8 @@ def _mended() -> tuple[dict[str, str], list[str]]:
 
 
 def _constants() -> dict[str, float]:
-    c: dict[str, float] = dict(printed("izaguirre1992")["constants"])
-    c["Z6"] = printed("izaguirre1992")["table2"]["z6"][0]  # the listing has lost a digit
+    c: dict[str, float] = dict(read_printed("izaguirre1992")["constants"])
+    c["Z6"] = read_printed("izaguirre1992")["table2"]["z6"][0]  # the printed program lacks a digit
     c |= {"FP42": c["D4"] * c["M6"], "FP32": -c["D3"] * c["M6"], "FP21": c["A2"] * c["M6"]}
     c |= {f"NP4{k}": c["M6"] * c["D4"] ** 2 for k in ("11", "33")}
     c |= {f"NP3{k}": c["M6"] * c["D3"] ** 2 for k in ("11", "33")}
@@ -240,11 +254,11 @@ def _constants() -> dict[str, float]:
 
 
 def run_program(q: Floats, *, repaired: bool) -> tuple[Floats, Floats]:
-    """Inertia matrices (N, 6, 6) and gravity torques (N, 6) that the program gives at positions (N, 6)."""
+    """Compute inertia matrices (N, 6, 6) and gravity torques (N, 6) at positions (N, 6) with the printed program."""
     names: dict[str, object] = dict(_constants())
     names |= {f"S{j + 1}": np.sin(q[:, j]) for j in range(6)} | {f"C{j + 1}": np.cos(q[:, j]) for j in range(6)}
     names |= {"C23": np.cos(q[:, 1] + q[:, 2]), "S23": np.sin(q[:, 1] + q[:, 2])}
-    for name, formula in _mended()[0].items():
+    for name, formula in _mend_program()[0].items():
         names[name] = evaluate(formula, names)
         if name == "JS311" and repaired:
             names |= {key: evaluate(text, names) for key, text in _REPAIR.items()}
@@ -257,25 +271,27 @@ def run_program(q: Floats, *, repaired: bool) -> tuple[Floats, Floats]:
 
 
 def listing(quick: bool = False) -> Part:
-    """Run the printed program, find what is wrong with it, and show it beside the generated one."""
+    """Run the printed program, find its errors, and show it beside the generated one."""
     q = np.random.default_rng(11).uniform(-np.pi, np.pi, (200, 6))
     M, G = inertia_matrix(zoo.puma260(), q), gravity_torque(zoo.puma260(), q)
     (D, g), (mended, _) = run_program(q, repaired=False), run_program(q, repaired=True)
     error = np.abs(D - M).max(axis=0)
     wrong = [f"D{i + 1}{j + 1}" for i in range(6) for j in range(i, 6) if error[i, j] > 1e-9]
     right = 21 - len(wrong)
-    broken = _mended()[1]
+    broken = _mend_program()[1]
     rows = [
-        checked("lines with balanced parentheses", len(printed_program()), len(printed_program()) - len(broken)),
+        compare_derived(
+            "lines with balanced parentheses", len(printed_program()), len(printed_program()) - len(broken)
+        ),
         *(
-            Row(f"line {n}", f, mend_parentheses(f), Verdict.MISPRINT, "parentheses mended")
+            Row(f"line {n}", f, mend_parentheses(f), Verdict.MISPRINT, "parentheses balanced")
             for n, f in printed_program()
             if n in broken
         ),
-        in_kind(
+        compare_claim(
             "gravity terms D1 to D6", "exact", f"error {np.abs(g - G).max():.0e} N m", bool(np.abs(g - G).max() < 1e-9)
         ),
-        Row("inertia terms that are exact", "21 terms", f"{right} terms; misprints below", Verdict.REPRODUCED),
+        Row("exact inertia terms", "21 terms", f"{right} terms are exact; misprints below", Verdict.REPRODUCED),
     ]
     for name in wrong:
         i, j = int(name[1]) - 1, int(name[2]) - 1
@@ -286,11 +302,19 @@ def listing(quick: bool = False) -> Part:
                 "exact",
                 f"wrong by up to {largest:.2g} kg m^2 ({100 * largest / float(np.abs(M[:, i, j]).max()):.0f} %)",
                 Verdict.MISPRINT,
-                "right: add what link 3 drops, " + "; ".join(f"{k} = {v}" for k, v in _REPAIR.items()),
+                "right: add the terms that are missing for link 3, "
+                + "; ".join(f"{k} = {v}" for k, v in _REPAIR.items()),
             )
         )
     fixed = float(np.abs(mended - M).max())
-    rows.append(in_kind("with these terms added", "exact", f"all 21 terms to {fixed:.0e} kg m^2", fixed < 1e-9))
+    rows.append(
+        compare_claim(
+            "inertia terms with these terms added",
+            "exact",
+            f"all 21 terms are exact to {fixed:.0e} kg m^2",
+            fixed < 1e-9,
+        )
+    )
     package = generate_c(zoo.puma260(), ["gravity"])
     source = "\n".join(text for name, text in package.files.items() if name.endswith(".c"))
     theirs = "\n".join(f"{name} = {formula};" for name, formula in printed_program())
@@ -299,47 +323,48 @@ def listing(quick: bool = False) -> Part:
         source="Appendix A",
         rows=tuple(rows),
         listings=(Listing("Appendix A, as printed", theirs), Listing("Generated by dynid", _function(source))),
-        assumptions="Z6 is taken from Table 2; the listing has lost a digit of it.",
+        assumptions="Z6 is taken from Table 2; the printed program lacks a digit of it.",
     )
 
 
 def _function(source: str) -> str:
-    """The background task in the generated source."""
+    """Extract the background task from the generated source."""
     start = source.find("background_inertia(")
     start = source.rfind("\nvoid", 0, start) + 1 if start >= 0 else 0
     end = source.find("\n}", start)
     return source[start : end + 2] if end > 0 else source
 
 
-def _written(multiplications: int, additions: int) -> list[Row]:
-    """Operators of the printed program and of the repaired one, as they are written."""
-    program = _mended()[0]
-    total, fixed = _counted(program, set(_constants()))
+def _count_operators(multiplications: int, additions: int) -> list[Row]:
+    """Count the operators of the printed program and of the corrected one."""
+    program = _mend_program()[0]
+    total, fixed = _split_operators(program, set(_constants()))
     products = total.products + total.doublings
     least = total.sums + total.negations + 2
     most = least + fixed.sums + fixed.negations
     repair = sum(map(operators, _REPAIR.values()), total)
     return [
-        equal("multiplications in the printed program", multiplications, products),
+        compare_exactly("multiplications in the printed program", multiplications, products),
         Row(
             "additions in the printed program",
             str(additions),
-            f"{total.sums} sums, {total.negations} sign changes, 2 sums of angles: {least}; {most} with constants",
+            f"{total.sums} sums, {total.negations} sign changes, 2 sums of angles: {least} in all; "
+            f"{most} with constants",
             Verdict.REPRODUCED if least <= additions <= most else Verdict.DIFFERS,
-            "the paper counts sign changes as additions, and constants prepared beforehand in part",
+            "the paper counts sign changes as additions, and a part of the additions of constants",
         ),
         Row(
-            "operations of the program once it is right",
+            "operations of the corrected program",
             f"{multiplications} multiplications",
             f"{repair.products + repair.doublings} multiplications, {repair.sums} sums",
             Verdict.REPRODUCED if repair == total else Verdict.DIFFERS,
-            "the paper counts the program as printed, which drops terms of D11, D12 and D13",
+            "the paper counts the printed program, which omits terms of D11, D12 and D13",
         ),
     ]
 
 
-def _counted(program: Mapping[str, str], constants: set[str]) -> tuple[OperatorCount, OperatorCount]:
-    """Operators that depend on the positions, and those of constants."""
+def _split_operators(program: Mapping[str, str], constants: set[str]) -> tuple[OperatorCount, OperatorCount]:
+    """Count the operators that depend on the positions, and those of constants."""
     known, varying, fixed = set(constants), OperatorCount(), OperatorCount()
     for name, formula in program.items():
         of_constants = constant_operators(formula, known)
@@ -352,9 +377,9 @@ def _counted(program: Mapping[str, str], constants: set[str]) -> tuple[OperatorC
 
 
 def counts(quick: bool = False) -> Part:
-    """Operators of the printed program, and of ours for the same tasks."""
-    data = printed("izaguirre1992")["operations"]
-    rows = _written(*data["inertia_and_gravity"])
+    """Compare the operation counts of the printed program with ours for the same tasks."""
+    data = read_printed("izaguirre1992")["operations"]
+    rows = _count_operators(*data["inertia_and_gravity"])
     plain = generate_c(zoo.puma260(), ["velocity_torque"])
     links = generate_c(zoo.puma260().with_terms(), ["velocity_torque"])
     loaded = generate_c(zoo.puma260(), ["velocity_torque"], load="struct")
@@ -371,16 +396,16 @@ def counts(quick: bool = False) -> Part:
                 " / ".join(str(x) for x in data[key]),
                 f"{count.multiplications} / {count.additions}",
                 Verdict.DIFFERS,
-                "ours needs fewer, and is exact" if fewer else "ours costs more",
+                "ours needs fewer operations and is exact" if fewer else "ours needs more operations",
             )
         )
     synchronous = plain.counts["synchronous"]
     rows.append(
-        equal(
+        compare_exactly(
             "synchronous task per joint: multiplications / additions",
             "6 / 6",
             f"{synchronous.multiplications // 6} / {synchronous.additions // 6}",
-            note="six products with accelerations; our seventh addition is friction",
+            note="six products with accelerations; our seventh addition adds friction",
         )
     )
     return Part(title="Operation counts", source=data["source"], rows=tuple(rows))

@@ -22,10 +22,19 @@ from dynid.report.chart import Chart, Line
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
-from dynid.studies.papers.data import printed
+from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.formulas import Monomials
 from dynid.studies.papers.random_robots import random_robot
-from dynid.studies.papers.reproduction import Figure, Listing, Part, Row, Verdict, checked, equal, in_kind
+from dynid.studies.papers.reproduction import (
+    Figure,
+    Listing,
+    Part,
+    Row,
+    Verdict,
+    compare_claim,
+    compare_derived,
+    compare_exactly,
+)
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE"]
@@ -35,8 +44,8 @@ Floats = NDArray[np.float64]
 _SEVEN = ("U11-U22", "U33", "U12", "U13", "U23", "KX", "KY")
 
 
-def _between() -> Robot:
-    """Sliding joints, oblique and across, between the first revolute joint and the first that is not parallel."""
+def _robot_with_slides() -> Robot:
+    """A robot with prismatic joints between joint r, the first revolute one, and s, the first not parallel to it."""
     rows = [
         DH(),
         DH(alpha=40, d=0.2, sigma=1),
@@ -50,7 +59,7 @@ def _between() -> Robot:
 
 
 def _expected() -> dict[str, tuple[Robot, list[str]]]:
-    """Robots, and what theorem 2 says of them by hand: items 1 to 5 with r, s and delta of each."""
+    """Robots, and the sets that theorem 2 gives for them by hand: items 1 to 5 with r, s and delta of each robot."""
 
     def seven(j: int) -> list[str]:
         return [f"{name}_{j}" for name in _SEVEN]
@@ -65,12 +74,12 @@ def _expected() -> dict[str, tuple[Robot, list[str]]]:
     return {
         "PUMA 560 (r = 1, s = 2)": (zoo.puma560(), puma),
         "Stanford arm (r = 1, s = 2, joint 3 slides)": (zoo.stanford(), stanford),
-        "R P R P R R P (r = 1, s = 6, joints 2 and 4 slide between)": (_between(), moved),
+        "R P R P R R P (r = 1, s = 6, joints 2 and 4 slide between)": (_robot_with_slides(), moved),
     }
 
 
-def _outside(found: MinimalCombinations, robot: Robot) -> tuple[int, float]:
-    """Rank of the sampled regressor, and how far the combinations stick out of its row space."""
+def _rank_and_distance(found: MinimalCombinations, robot: Robot) -> tuple[int, float]:
+    """Rank of the sampled regressor, and distance of the combinations from its row space."""
     Y = sampled_regressor(robot, random_states(robot, 60))
     space = row_space(Y.reshape(-1, Y.shape[-1]))
     scaled = found.matrix / space.scale
@@ -79,17 +88,17 @@ def _outside(found: MinimalCombinations, robot: Robot) -> tuple[int, float]:
 
 
 def theorem2(quick: bool = False) -> Part:
-    """The sets of theorem 2 for named and for random robots."""
+    """Check the sets of theorem 2 on named and on random robots."""
     rows, listings = [], []
     for name, (robot, expected) in _expected().items():
         found = minimal_combinations(robot)
-        rank, error = _outside(found, robot)
-        rows.append(equal(f"theorem 2, {name}", expected, list(found.names)))
+        rank, error = _rank_and_distance(found, robot)
+        rows.append(compare_exactly(f"theorem 2, {name}", expected, list(found.names)))
         rows.append(
-            in_kind(
+            compare_claim(
                 f"minimal and complete: {name}",
                 "minimal set",
-                f"{len(found.names)} combinations, regressor of rank {rank}, distance of the spaces {error:.0e}",
+                f"{len(found.names)} combinations; the regressor has rank {rank}; the spaces differ by {error:.0e}",
                 len(found.names) == rank and error < 1e-8,
             )
         )
@@ -99,32 +108,36 @@ def theorem2(quick: bool = False) -> Part:
     for k in range(number):
         robot = random_robot(rng, int(rng.integers(3, 7)), oblique=k % 2 == 1, upright=k % 4 < 2)
         found = minimal_combinations(robot)
-        rank, error = _outside(found, robot)
+        rank, error = _rank_and_distance(found, robot)
         good += len(found.names) == rank and error < 1e-8
-    claim = in_kind("theorem 2, random robots", "every manipulator", f"{good} of {number}", good == number)
+    claim = compare_claim(
+        "theorem 2, random robots", "true for every manipulator", f"true for {good} of {number}", good == number
+    )
     return Part(
         title="Sets of minimal linear combinations",
         source="theorem 2 (section II), (92)",
         rows=(*rows, claim, _table1(), *_equation92()),
         listings=tuple(listings),
-        assumptions="The theorem is read from a damaged scan: delta(j) = 0 only if the axis of r is along gravity, all "
-        "joints before j are parallel to r, and all revolute axes from r to j coincide.",
+        assumptions="The theorem is read from a damaged scan. We read: delta(j) = 0 only if the axis "
+        "of r is parallel to "
+        "gravity, all joints before j are parallel to r, and all revolute axes from r to j coincide.",
     )
 
 
 def _table1() -> Row:
-    """The two sets of the Stanford arm: the same space, other members."""
+    """Compare Lin's set of the Stanford arm with Gautier and Khalil's: other members of the same space."""
     lin, ours = minimal_combinations(zoo.stanford()), base_parameters(zoo.stanford())
     change = lin.matrix[:, list(ours.columns)]
     error = float(np.abs(change @ ours.grouping - lin.matrix).max())
     sizes = [int(np.count_nonzero(matrix)) for matrix in (lin.matrix, ours.grouping)]
     return Row(
-        "Table I: the set beside Gautier and Khalil's, Stanford arm",
-        "lost in the scan",
-        f"one is an invertible map of the other (error {error:.0e}, condition {np.linalg.cond(change):.3g}); "
+        "Table I: comparison with the set of Gautier and Khalil, Stanford arm",
+        "illegible in the scan",
+        f"an invertible matrix maps one to the other (error {error:.0e}, condition number "
+        f"{np.linalg.cond(change):.3g}); "
         f"Lin's combinations have {sizes[0]} terms, Gautier and Khalil's {sizes[1]}",
         Verdict.ASSUMED if error < 1e-9 else Verdict.DIFFERS,
-        "assumed: Table I compares the members of both sets. Lin carries first moments and masses across the sliding "
+        "assumed: Table I compares the members of both sets. Lin moves first moments and masses across the prismatic "
         "joint, Gautier and Khalil do not",
     )
 
@@ -134,8 +147,8 @@ def _line(a_b: list[int], n: int) -> int:
 
 
 def counts(quick: bool = False) -> Part:
-    """Tables II and III beside the operations of our recorded programs."""
-    data = printed("lin1995")
+    """Compare Tables II and III with the operations of our recorded programs."""
+    data = read_printed("lin1995")
     table2, table3 = data["table2"], data["table3"]
     total = np.sum(table2["steps"], axis=0)
     joints = (3, 6) if quick else (3, 4, 5, 6, 7, 8)
@@ -145,11 +158,11 @@ def counts(quick: bool = False) -> Part:
     lin = {side: table3["per_joint"][side] for side in sides}
     texts = [" / ".join(f"{a:.0f} n {b:+.0f}" for a, b in (pair[side] for side in sides)) for pair in (lin, slopes)]
     rows = [
-        equal(
-            "Table II: sum of a rotational joint i >= s (multiplications, additions)",
+        compare_exactly(
+            "Table II: sum for a revolute joint i >= s (multiplications, additions)",
             [lin["multiplications"][0], lin["additions"][0]],
             [int(x) for x in total],
-            assumption="the column as read from the damaged scan; its sum gives the growth per joint of Table III",
+            assumption="the column is read from the damaged scan; its sum equals the cost per joint of Table III",
         ),
         _cheaper("Table III, n general revolute joints", texts[0], texts[1], True),
     ]
@@ -166,10 +179,10 @@ def counts(quick: bool = False) -> Part:
         rows.append(_cheaper(f"Table III, {name}", _pair(*theirs), _pair(cost.multiplications, cost.additions), better))
     spread = max(abs(a / b - 1) for k in stanford for a, b in zip(*table3[k].values(), strict=True))
     rows.append(
-        in_kind(
-            "nearly as efficient as the best known formulation (Gautier, Khalil), Stanford arm",
+        compare_claim(
+            "Stanford arm: almost as efficient as the best known formulation (Gautier, Khalil)",
             "almost as efficient",
-            f"printed counts within {100 * spread:.1f} % of each other",
+            f"the printed counts differ by at most {100 * spread:.1f} %",
             spread < 0.03,
         )
     )
@@ -182,8 +195,10 @@ def counts(quick: bool = False) -> Part:
         source="Tables II and III",
         rows=tuple(rows),
         tables=(("General revolute robots, multiplications / additions", table),),
-        assumptions="That the last columns of Table III are the Stanford arm with general and with symmetric links is "
-        "inferred from the text. We count the recorded program: constants folded, sines and sign changes free.",
+        assumptions="We infer from the text that the last columns of Table III are the Stanford arm "
+        "with general and with "
+        "symmetric links. We count the operations of the recorded program: constants are folded, sines, cosines and "
+        "sign changes are not counted.",
     )
 
 
@@ -192,20 +207,26 @@ def _pair(multiplications: int, additions: int) -> str:
 
 
 def _printed_counts(n: int) -> list[str]:
-    table = printed("lin1995")["table3"]
+    table = read_printed("lin1995")["table3"]
     keys = ("per_joint", "gautier_khalil", "balafoutis")
     return [_pair(_line(table[k]["multiplications"], n), _line(table[k]["additions"], n)) for k in keys]
 
 
 def _cheaper(what: str, theirs: str, ours: str, better: bool) -> Row:
-    reason = "ours needs fewer operations: the plain recursion in base parameters, common expressions shared"
+    reason = (
+        "ours needs fewer operations: the plain recursion in base parameters, with common expressions computed once"
+    )
     return Row(
-        f"{what}: multiplications / additions", theirs, ours, Verdict.DIFFERS, reason if better else "ours costs more"
+        f"{what}: multiplications / additions",
+        theirs,
+        ours,
+        Verdict.DIFFERS,
+        reason if better else "ours needs more operations",
     )
 
 
 def _equation92() -> list[Row]:
-    """(92): how the tensor of all beyond a slide changes with its length, entry by entry from point masses."""
+    """Check (92), the change of the tensor beyond a slide with its length, entry by entry with point masses."""
     points, mass = np.random.default_rng(25).normal(size=(60, 8, 3)), np.random.default_rng(26).uniform(0.1, 1, 8)
 
     def tensor(x: Floats) -> Floats:
@@ -217,19 +238,21 @@ def _equation92() -> list[Row]:
     first = np.einsum("p,kpa->ka", mass, points)
     basis = Monomials([["kx", "ky", "kz"]], {f"k{axis}": first[:, a] for a, axis in enumerate("xyz")})
     rows, good = [], 0
-    note = "the scan is damaged; the print itself may be right"
-    for a, line in enumerate(printed("lin1995")["equation92"]["W"]):
+    note = "the scan is damaged; the paper itself may be right"
+    for a, line in enumerate(read_printed("lin1995")["equation92"]["W"]):
         for b, text in enumerate(line[a:], a):
             was, right = basis.fit_formula(text), basis.fit(change[:, a, b])
             good += was == right
             if was != right:
-                rows.append(checked(f"(92): entry {a + 1}{b + 1} of W", basis.text(was), basis.text(right), note=note))
-    held = f"{good} entries hold to 1e-9" + ("; misprints below" if rows else "")
-    return [Row("(92): entries of W that hold", "6 entries", held, Verdict.REPRODUCED), *rows]
+                rows.append(
+                    compare_derived(f"(92): entry {a + 1}{b + 1} of W", basis.text(was), basis.text(right), note=note)
+                )
+    held = f"{good} entries are correct to 1e-9" + ("; misprints below" if rows else "")
+    return [Row("(92): correct entries of W", "6 entries", held, Verdict.REPRODUCED), *rows]
 
 
 def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Samples:
-    """Motions of the Stanford arm; the slide works around half a metre of reach."""
+    """Build equations from simulated motions of the Stanford arm; its prismatic joint moves about a reach of 0.5 m."""
     robot = zoo.stanford()
     runs = []
     for seed in range(trajectories):
@@ -246,7 +269,7 @@ def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Sampl
 
 
 def identification(quick: bool = False) -> Part:
-    """Section IV on the Stanford arm: exact without noise, and how noise grows with the condition numbers."""
+    """Identify the Stanford arm link by link (section IV), without noise and with three noise levels."""
     number = 2 if quick else 5
     clean = _stanford_runs(number, 0.0)
     truth = clean.base.project(clean.robot.parameter_vector)
@@ -261,24 +284,25 @@ def identification(quick: bool = False) -> Part:
     spread = [_error(LinkByLink().solve(_stanford_runs(number, level)).values, truth) for level in levels]
     growth = spread[-1] / spread[0] / (levels[-1] / levels[0])
     rows = (
-        in_kind(
+        compare_claim(
             "identified values without noise",
             "match the true values very closely",
             f"largest relative error {max(errors):.0e} over {number} trajectories",
             max(errors) < 1e-6,
-            assumption="trajectories: sums of sines, 400 samples; the paper's are in a report we do not have",
+            assumption="our trajectories are sums of sines with 400 samples; the paper's are in a "
+            "report we do not have",
         ),
-        in_kind(
+        compare_claim(
             "arbitrary trajectories are persistently exciting, joint by joint",
             "for most trajectories",
-            f"{'all' if exciting else 'not all'} joints of {number} trajectories; worst condition number "
+            f"{'all' if exciting else 'not all'} joints of {number} trajectories; largest condition number "
             f"{max(max(t) for t in tables):.3g}",
             exciting,
         ),
-        in_kind(
+        compare_claim(
             "errors grow in proportion to the noise",
             "bound proportional to the condition number",
-            f"100 times the noise, {100 * growth:.3g} times the error",
+            f"100 times the noise gives {100 * growth:.3g} times the error",
             0.2 < growth < 5.0,
         ),
     )
@@ -289,7 +313,7 @@ def identification(quick: bool = False) -> Part:
         digits=3,
     )
     chart = Chart(
-        "Error of the parameters against noise, link by link",
+        "Error of the parameters over noise, link by link",
         (Line.of("Stanford arm", np.log10(levels), np.log10(spread)),),
         "log10 of the torque noise over the largest torque",
         "log10 of the relative error",
@@ -299,7 +323,7 @@ def identification(quick: bool = False) -> Part:
         source="section IV",
         rows=rows,
         tables=(("Condition numbers of the scaled excitation matrices A_i, from the last joint to the first", table),),
-        figures=(Figure("lin1995-noise", "Relative error of all 33 parameters against noise.", chart.to_svg()),),
+        figures=(Figure("lin1995-noise", "Relative error of all 33 parameters over noise.", chart.to_svg()),),
     )
 
 

@@ -1,4 +1,4 @@
-"""Random serial robots of revolute and prismatic joints, for claims about every robot."""
+"""Random serial robots with revolute and prismatic joints, to test claims about every robot."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _QUARTERS = (0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi)
 
 
 def random_robot(rng: np.random.Generator, joints: int, *, oblique: bool, upright: bool) -> Robot:
-    """A robot with many zero lengths and right angles, as real ones have.
+    """Draw a robot; many of its lengths are zero and many angles are right, as in real robots.
 
     Args:
-        rng: All randomness.
+        rng: Generator of all random numbers.
         joints: Number of joints.
         oblique: Whether twists may be any angle.
-        upright: Whether gravity is along the base's z axis; any direction otherwise.
+        upright: Whether gravity is parallel to the base's z axis; otherwise it has a random direction.
     """
     rows = []
     for _ in range(joints):

@@ -1,8 +1,8 @@
-"""One number of a paper beside ours, and the verdict on it.
+"""The comparison of a paper with our results, and its pages.
 
-Blocks of the page of reproduced papers: comparisons with typeset formulas, drawings, listings side by side.
-
-What comes out: parts with rows, tables and figures, written as text, Markdown, SVG, JSON and one HTML page.
+A `Row` compares one number or claim and gives a `Verdict`. A `Part` regenerates one table, figure or section.
+A `Reproduction` collects the parts and writes them as text, Markdown, SVG, JSON and one HTML page. The blocks of that
+page (comparisons with typeset formulas, drawings, listings side by side) are defined here too.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ __all__ = [
     "Row",
     "SideBySide",
     "Verdict",
-    "checked",
-    "close",
-    "comparison",
-    "equal",
-    "in_kind",
-    "shown",
+    "compare_derived",
+    "compare_numbers",
+    "build_comparison",
+    "compare_exactly",
+    "compare_claim",
+    "format_value",
 ]
 
 
 class Verdict(StrEnum):
-    """How a paper's number and ours stand to each other."""
+    """Whether our result agrees with the paper's, and under which condition."""
 
     REPRODUCED = "reproduced"
     ASSUMED = "reproduced under a stated assumption"
@@ -55,31 +55,31 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A number, a list or a claim of a paper, and what we find."""
+    """A number, a list or a claim of a paper beside our result."""
 
     what: str
     paper: str
     ours: str
     verdict: Verdict
     note: str = ""
-    """The assumption, the right value or the reason for a difference."""
+    """The assumption, the right value of a misprint, or the reason for a difference."""
 
 
-def shown(value: object, digits: int = 4) -> str:
-    """A number as a person writes it, a list as words; anything else as it is."""
+def format_value(value: object, digits: int = 4) -> str:
+    """Format a number with a few digits and a list as words; anything else by ``str``."""
     if isinstance(value, list | tuple):
         return " ".join(str(item) for item in value)
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def equal(what: str, paper: object, ours: object, *, note: str = "", assumption: str = "") -> Row:
-    """Exact results: counts, names, formulas. A difference is a difference."""
+def compare_exactly(what: str, paper: object, ours: object, *, note: str = "", assumption: str = "") -> Row:
+    """Compare exact results, such as counts, names and formulas."""
     good = Verdict.ASSUMED if assumption else Verdict.REPRODUCED
     verdict = good if paper == ours else Verdict.DIFFERS
-    return Row(what, shown(paper, 10), shown(ours, 10), verdict, assumption or note)
+    return Row(what, format_value(paper, 10), format_value(ours, 10), verdict, assumption or note)
 
 
-def close(
+def compare_numbers(
     what: str,
     paper: float,
     ours: float,
@@ -90,17 +90,17 @@ def close(
     unit: str = "",
     digits: int = 4,
 ) -> Row:
-    """Numbers that agree if neither is more than ``factor`` times the other.
+    """Compare numbers; they agree if neither is more than ``factor`` times the other.
 
     Args:
-        what: What they are.
-        paper: As printed.
-        ours: As computed.
+        what: What the numbers mean.
+        paper: The printed number.
+        ours: Our number.
         factor: Largest ratio that counts as agreement.
-        assumption: What the paper leaves open and we assumed; makes agreement conditional.
-        reason: Why they differ, where they do.
-        unit: Of both.
-        digits: Significant digits shown.
+        assumption: An assumption about what the paper does not state; agreement then depends on it.
+        reason: Why the numbers differ, if they do.
+        unit: Unit of both numbers.
+        digits: Number of significant digits to print.
     """
     low, high = sorted((abs(paper), abs(ours)))
     agree = (paper * ours > 0 and high <= factor * low) or paper == ours
@@ -108,21 +108,25 @@ def close(
     width = f"within {100 * (factor - 1):.3g} %" if factor < 2 else f"within a factor {factor:g}"
     band = f"agreement: {width}" if agree else f"needed for agreement: {width}"
     note = "; ".join(text for text in (assumption if agree else reason or assumption, band) if text)
-    was, found = (f"{shown(float(value), digits)} {unit}".strip() for value in (paper, ours))
+    was, found = (f"{format_value(float(value), digits)} {unit}".strip() for value in (paper, ours))
     return Row(what, was, found, good if agree else Verdict.DIFFERS, note)
 
 
-def checked(what: str, printed: object, right: object, *, note: str = "", same: bool | None = None) -> Row:
-    """A printed value that must follow from others: reproduced if it does, else a misprint with the right value."""
+def compare_derived(what: str, printed: object, right: object, *, note: str = "", same: bool | None = None) -> Row:
+    """Compare a printed value with the one that follows from other printed values; a difference is a misprint."""
     agree = printed == right if same is None else same
     verdict = Verdict.REPRODUCED if agree else Verdict.MISPRINT
     return Row(
-        what, shown(printed, 7), shown(right, 7), verdict, note if agree else f"right: {shown(right, 7)}. {note}"
+        what,
+        format_value(printed, 7),
+        format_value(right, 7),
+        verdict,
+        note if agree else f"right: {format_value(right, 7)}. {note}",
     )
 
 
-def in_kind(what: str, paper: str, ours: str, holds: bool, *, assumption: str = "", reason: str = "") -> Row:
-    """A claim without a number, or about an apparatus we only simulate: it holds or not."""
+def compare_claim(what: str, paper: str, ours: str, holds: bool, *, assumption: str = "", reason: str = "") -> Row:
+    """Judge a claim without a number, or a claim about an experiment that we only simulate."""
     good = Verdict.ASSUMED if assumption else Verdict.REPRODUCED
     return Row(what, paper, ours, good if holds else Verdict.DIFFERS, assumption if holds else reason or assumption)
 
@@ -135,7 +139,7 @@ _CHIPS = {
     Verdict.DIFFERS: ("differs", "#c0392b"),
 }
 _WIDTHS = (23, 20, 22, 13, 22)
-"""Of the columns of a comparison [%]."""
+"""Widths of the columns of a comparison [%]."""
 _SIGNS = (
     (" - ", " \N{MINUS SIGN} "),
     ("&lt;=", "\N{LESS-THAN OR EQUAL TO}"),
@@ -147,7 +151,7 @@ _UNDERSCORE = re.compile(r"\b([A-Za-z]\w{0,7}?)_([a-z]{1,2}|\d{1,2})\b")
 
 
 def typeset(text: str) -> str:
-    """Escaped HTML with indices lowered and powers raised; names of programs stay as they are."""
+    """Escape text for HTML and typeset its indices and powers; names of program variables stay unchanged."""
     shown = escape(text)
     shown = _INDEX.sub(lambda m: f"{_letter(m[1])}<sub>{m[2]}</sub>", shown)
     shown = _UNDERSCORE.sub(lambda m: f"{_letter(m[1])}<sub>{m[2]}</sub>", shown)
@@ -169,10 +173,10 @@ def _chip(verdict: Verdict) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Block):
-    """Rows of a paper beside ours, each with its verdict."""
+    """A table of rows, each with its verdict."""
 
     rows: tuple[tuple[str, str, str, str, str], ...]
-    """As `COMPARISON` names them."""
+    """Cells of the rows, in the order of `COMPARISON`."""
 
     def to_html(self) -> str:
         columns = "".join(f'<col style="width:{width}%">' for width in _WIDTHS)
@@ -194,17 +198,17 @@ class Comparison(Block):
         return Table.of(COMPARISON, self.rows).to_markdown()
 
 
-def comparison(rows: Sequence[Row]) -> Comparison:
-    """Of rows."""
+def build_comparison(rows: Sequence[Row]) -> Comparison:
+    """Make the table of rows."""
     return Comparison(tuple((r.what, r.paper, r.ours, str(r.verdict), r.note) for r in rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Contents(Block):
-    """Parts with their numbers of rows and verdicts, linked."""
+    """A linked list of the parts with their numbers of verdicts."""
 
     parts: tuple[tuple[str, int, tuple[int, ...]], ...]
-    """Title, number of the section on the page, rows by verdict in the order of `Verdict`."""
+    """Title of each part, number of its section, and number of rows per verdict in the order of `Verdict`."""
 
     def to_html(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("part", *(_chip(verdict) for verdict in Verdict)))
@@ -232,7 +236,7 @@ class Drawing(Block):
     name: str
 
     def to_html(self) -> str:
-        # Inside a page the drawing needs no name space, and may shrink.
+        # Inside a page the drawing needs no name space and must shrink with the window.
         inline = self.svg.replace(' xmlns="http://www.w3.org/2000/svg"', ' style="max-width:100%;height:auto"')
         return f"<figure>{inline}<figcaption>{escape(self.caption)}</figcaption></figure>"
 
@@ -242,10 +246,10 @@ class Drawing(Block):
 
 @dataclass(frozen=True, slots=True)
 class SideBySide(Block):
-    """Program texts or formulas beside each other, as they are."""
+    """Program texts or formulas side by side, unchanged."""
 
     items: tuple[tuple[str, str], ...]
-    """(caption, text)"""
+    """Caption and text of each."""
 
     def to_html(self) -> str:
         blocks = "".join(
@@ -261,17 +265,17 @@ class SideBySide(Block):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing."""
+    """A drawing and the name of its file."""
 
     name: str
-    """Of its file, without ending."""
+    """Name of the file without its ending."""
     caption: str
     svg: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Program text or formulas, shown as they are; several stand side by side."""
+    """Program text or formulas, shown unchanged; several listings stand side by side."""
 
     caption: str
     text: str
@@ -283,14 +287,14 @@ class Part:
 
     title: str
     source: str
-    """Where in the paper: section, table, page."""
+    """Place in the paper: section, table or equation."""
     rows: tuple[Row, ...]
     tables: tuple[tuple[str, Table], ...] = ()
-    """Captions and tables with all numbers."""
+    """Captions, and tables with all numbers."""
     figures: tuple[Figure, ...] = ()
     listings: tuple[Listing, ...] = ()
     assumptions: str = ""
-    """What the paper does not state, and what was taken instead."""
+    """Assumptions about what the paper does not state."""
 
     def comparison(self) -> Table:
         """The rows as a table."""
@@ -299,7 +303,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """A paper, or all of them, regenerated."""
+    """The regenerated parts of one paper or of all papers."""
 
     name: str
     title: str
@@ -312,16 +316,16 @@ class Reproduction:
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many rows have each verdict."""
+        """Number of rows per verdict."""
         found = Counter(row.verdict for row in self.rows)
         return {verdict: found[verdict] for verdict in Verdict}
 
     def summary(self) -> str:
-        """One line."""
+        """Summarise the verdicts in one line."""
         return f"{self.title}: " + ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
 
     def to_text(self) -> str:
-        """Plain text."""
+        """Write everything as plain text."""
         lines = [self.title, "=" * len(self.title), "", self.summary(), ""]
         for part in self.parts:
             lines += [part.title, "-" * len(part.title), f"Source: {part.source}.", *_paragraph(part.assumptions)]
@@ -333,7 +337,7 @@ class Reproduction:
         return "\n".join(lines)
 
     def to_markdown(self, level: int = 1) -> str:
-        """Markdown; figures are linked from the folder ``figures``."""
+        """Write everything as Markdown; figures are linked from the folder ``figures``."""
         lines = [f"{'#' * level} {self.title}", "", self.summary() + ".", ""]
         for part in self.parts:
             lines += [f"{'#' * (level + 1)} {part.title}", "", f"Source: {part.source}.", *_paragraph(part.assumptions)]
@@ -346,7 +350,7 @@ class Reproduction:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """The verdicts."""
+        """Write the rows and their verdicts as JSON."""
         data = {
             "name": self.name,
             "title": self.title,
@@ -361,20 +365,20 @@ class Reproduction:
         return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
     def to_html(self) -> str:
-        """One page that needs nothing from elsewhere."""
+        """Write one self-contained HTML page."""
         return Page.of(self.title, [_Summary(self), *map(_PartSection, self.parts)]).to_html()
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """Write everything into a folder, over what a run before left there.
+        """Write everything into a folder, and replace the files of an earlier run.
 
         Raises:
-            ExportError: The folder cannot be made or written.
+            ExportError: The folder cannot be created or written.
         """
         target = Path(folder)
         try:
             (target / "figures").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ExportError(f"the folder cannot be made: {error.strerror}", path=target) from error
+            raise ExportError(f"the folder cannot be created: {error.strerror}", path=target) from error
         texts = {"index.html": self.to_html(), "tables.md": self.to_markdown(), "tables.txt": self.to_text()}
         texts["verdicts.json"] = self.to_json()
         texts |= {f"figures/{figure.name}.svg": figure.svg for part in self.parts for figure in part.figures}
@@ -421,7 +425,7 @@ class _PartSection(Section):
         return (
             Text(f"Source: {part.source}.", "hint"),
             *([Text(part.assumptions)] if part.assumptions else []),
-            comparison(part.rows),
+            build_comparison(part.rows),
             *(Drawing(figure.svg, figure.caption, figure.name) for figure in part.figures),
             *(Rows(tuple(table.header), tuple(table.rows), folded=caption) for caption, table in part.tables),
             *([SideBySide(listings)] if listings else []),

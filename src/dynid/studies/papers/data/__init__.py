@@ -7,10 +7,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["printed"]
+__all__ = ["read_printed"]
 
 
 @cache
-def printed(paper: str) -> dict[str, Any]:
-    """What a paper prints, by table, equation or section."""
+def read_printed(paper: str) -> dict[str, Any]:
+    """Read the numbers and formulas that a paper prints, by table, equation or section."""
     return tomllib.loads(files("dynid.studies.papers.data").joinpath(f"{paper}.toml").read_text(encoding="utf-8"))
