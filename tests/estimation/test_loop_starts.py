@@ -135,3 +135,15 @@ def test_a_fit_that_noise_has_spoilt_is_not_the_only_start() -> None:
     found = estimator.solve(dynid.estimation.build_equations(chosen.prior, log, base=chosen.base))
     away = np.abs(found.values - chosen.values) / found.stderr
     assert np.mean(away < 1.96) > 0.85
+
+
+@pytest.mark.parametrize("estimator", [dynid.estimation.InstrumentalVariables(), dynid.estimation.DIDIM()])
+def test_estimates_do_not_depend_on_the_number_of_pieces_of_a_run(
+    estimator: dynid.estimation.Estimator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are as many pieces as the processor computes side by side."""
+    equations = CHOSEN.equations(CHOSEN.noisy(0))
+    found = estimator.solve(equations)
+    monkeypatch.setattr("dynid.loop.simulator.FORGETTING_S", 1e9)
+    whole = estimator.solve(equations)
+    assert np.abs((found.values - whole.values) / whole.stderr).max() < 1e-5
