@@ -9,9 +9,8 @@ import dynid.estimation.physical.feasible as feasible_module
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.physical.bounds import Bounds
-from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
+from dynid.estimation.physical.conic import ConeProgram, solve_by_log_cholesky, solve_cone_program
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous

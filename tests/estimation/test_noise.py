@@ -10,10 +10,9 @@ from scipy.signal import lfilter
 
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.linear.energy_balance import Energy
+from dynid.estimation.linear.energy_balance import Energy, Power
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.momentum import Momentum
-from dynid.estimation.linear.power import Power
 from dynid.estimation.linear.robust import Cauchy, Huber
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import process

@@ -12,8 +12,7 @@ from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
-from dynid.estimation.physical.prior import PriorCoordinates
-from dynid.estimation.physical.prior_distance import Distance, prior_residual
+from dynid.estimation.physical.prior import Distance, PriorCoordinates, prior_residual
 from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, DataError, EstimationError
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import OLS
 from dynid.estimation.linear.recursive import Recursive
@@ -99,7 +99,7 @@ def test_wrong_input_is_refused() -> None:
         Recursive(forgetting=0.0)
     with pytest.raises(ArgumentError):
         Recursive(torque_std=(1.0,)).begin(arm())
-    with pytest.raises(EstimationError):
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
         Recursive().solve(silent(arm()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.linear.reduced_set import ReducedSet
 from dynid.estimation.linear.ridge import Ridge
 from dynid.estimation.linear.truncated_svd import TruncatedSVD
@@ -68,5 +68,5 @@ def test_a_locked_joint_reduces_the_set_further() -> None:
 
 
 def test_zero_torques_are_refused() -> None:
-    with pytest.raises(EstimationError):
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
         ReducedSet().solve(silent(arm()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
+from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.robust import Cauchy, Huber
@@ -69,9 +69,9 @@ def test_open_parameters_are_reported() -> None:
 
 
 def test_data_without_support_is_refused() -> None:
-    with pytest.raises(EstimationError, match="zero"):
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
         Huber().solve(silent(arm()))
-    with pytest.raises(IdentifiabilityError, match="nothing to judge the noise by"):
+    with pytest.raises(IdentifiabilityError, match="9 equations cannot determine 25"):
         Huber().solve(equations_of(arm(), samples=3))
     with pytest.raises(ArgumentError):
         Huber(tuning=0.0)

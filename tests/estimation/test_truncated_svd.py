@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.truncated_svd import TruncatedSVD, singular_groups
 
@@ -52,7 +52,7 @@ def test_what_is_cut_is_reported_as_open() -> None:
 
 
 def test_unsupported_data() -> None:
-    with pytest.raises(EstimationError):
+    with pytest.raises(IdentifiabilityError, match="all torques are zero"):
         TruncatedSVD().solve(silent(arm()))
     with pytest.raises(ArgumentError):
         TruncatedSVD(cut=1.0)

@@ -68,7 +68,7 @@ def test_training_and_held_out_errors_are_of_the_same_band() -> None:
 def test_samples_of_the_fit_are_known_by_content() -> None:
     """A copy of the arrays is the same data; another part of the same run is not."""
     copied = replace(RUNS[0], q=RUNS[0].q.copy(), effort=RUNS[0].effort.copy())
-    with pytest.raises(ArgumentError, match="the samples are the same"):
+    with pytest.raises(ArgumentError, match="was used for the identification"):
         validate(identify(PRIOR, RUNS[0], Recipe.bare()), copied)
     for twice in ([RUNS[0], RUNS[0]], [RUNS[1], RUNS[0], copied]):
         with pytest.raises(ArgumentError, match="have the same samples"):
@@ -85,7 +85,7 @@ def test_an_error_like_the_prior_s_is_no_failure() -> None:
     assert alike.verdict.startswith("passed")
     worse = replace(check, prior_error=check.relative_error / 1.02)
     assert not worse.passed
-    assert "worse than the model before" in worse.verdict
+    assert "worse than the prior model" in worse.verdict
 
 
 def test_nothing_compared_is_json() -> None:

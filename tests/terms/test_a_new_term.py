@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation.candidates import standard_candidates
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.rows import torque_of_terms
+from dynid.estimation.selection import standard_candidates
 from dynid.export.result_file import read_result, write_result
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.links.identify import identify

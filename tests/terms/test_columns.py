@@ -8,8 +8,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.link_torques import RobotTorques
-from dynid.estimation.rows import torque_of_terms
+from dynid.estimation.rows import RobotTorques, torque_of_terms
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
 from dynid.terms.base import Motion, Reference, Term

@@ -7,18 +7,16 @@ from dynid.lazy import lazy_names
 NAMES = {
     "streamed_logs": ["stream_equations"],
     "bootstrap": ["BlockBootstrap"],
-    "candidates": ["standard_candidates"],
     "closed_loop.in_loop": ["InLoop", "with_loop"],
     "closed_loop.instrumental": ["InstrumentalVariables"],
     "closed_loop.law_test": ["check_controller"],
     "closed_loop.output_error": ["CLIE", "CLOE", "DIDIM"],
     "equations": ["Factors", "LoopedRuns", "Samples", "StreamedLogs", "build_equations"],
     "estimate": ["Estimate", "Estimator"],
-    "linear.energy_balance": ["Energy"],
+    "linear.energy_balance": ["Energy", "Power"],
     "linear.least_squares": ["OLS", "WLS"],
     "linear.link_by_link": ["LinkByLink"],
     "linear.momentum": ["Momentum"],
-    "linear.power": ["Power"],
     "linear.recursive": ["Recursive"],
     "linear.reduced_set": ["ReducedSet"],
     "linear.ridge": ["Ridge"],
@@ -32,7 +30,7 @@ NAMES = {
     "physical.prior_wls": ["PriorWLS"],
     "registry": ["estimator", "estimators"],
     "scales": ["fitted_scales"],
-    "selection": ["Candidate", "ForwardSelection"],
+    "selection": ["Candidate", "ForwardSelection", "standard_candidates"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -1,7 +1,6 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.estimation.bootstrap import BlockBootstrap as BlockBootstrap
-from dynid.estimation.candidates import standard_candidates as standard_candidates
 from dynid.estimation.closed_loop.in_loop import InLoop as InLoop
 from dynid.estimation.closed_loop.in_loop import with_loop as with_loop
 from dynid.estimation.closed_loop.instrumental import InstrumentalVariables as InstrumentalVariables
@@ -17,11 +16,11 @@ from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
 from dynid.estimation.linear.energy_balance import Energy as Energy
+from dynid.estimation.linear.energy_balance import Power as Power
 from dynid.estimation.linear.least_squares import OLS as OLS
 from dynid.estimation.linear.least_squares import WLS as WLS
 from dynid.estimation.linear.link_by_link import LinkByLink as LinkByLink
 from dynid.estimation.linear.momentum import Momentum as Momentum
-from dynid.estimation.linear.power import Power as Power
 from dynid.estimation.linear.recursive import Recursive as Recursive
 from dynid.estimation.linear.reduced_set import ReducedSet as ReducedSet
 from dynid.estimation.linear.ridge import Ridge as Ridge
@@ -39,4 +38,5 @@ from dynid.estimation.registry import estimators as estimators
 from dynid.estimation.scales import fitted_scales as fitted_scales
 from dynid.estimation.selection import Candidate as Candidate
 from dynid.estimation.selection import ForwardSelection as ForwardSelection
+from dynid.estimation.selection import standard_candidates as standard_candidates
 from dynid.estimation.streamed_logs import stream_equations as stream_equations

@@ -1,8 +1,8 @@
-"""Uncertainty by drawing blocks of time anew: no formula, no assumption on noise within a block.
+"""Uncertainty by the block bootstrap, without a formula and without assumptions about the noise within a block.
 
-The equations are cut into blocks longer than their errors remember. Each replicate draws as many blocks as there are,
-with replacement, and estimates again from their factors; the scatter of the replicates is that of the estimate (Kuensch
-1989). It holds for estimators with constraints and priors too, as they are applied to every replicate.
+The equations are cut into blocks of time that are longer than the correlation of their errors. Each replicate draws as
+many blocks as there are, with replacement, and estimates again from their factors. The scatter of the replicates is the
+scatter of the estimate (Kuensch 1989), also for estimators with constraints and priors: they act on every replicate.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ from dynid.findings import Finding
 __all__ = ["BlockBootstrap"]
 
 Floats = NDArray[np.float64]
-GROUPS = 10
-"""Segments that the drawn blocks of an experiment are put into: fewer are faster to solve."""
 MOST_FAILURES = 0.2
-"""Share of replicates that may be unsolvable before the whole is."""
+"""Largest share of replicates without a solution (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockBootstrap(Estimator):
-    """Another estimator's values with the covariance of its replicates on blocks drawn anew.
+    """The values of another estimator with the covariance of its replicates on randomly drawn blocks.
 
-    Only for estimators that need factors and no single samples: least squares of any kind, feasible ones.
+    Only for estimators that work on factors: least squares of any kind, and physically consistent least squares.
     """
 
     name: ClassVar[str] = "bootstrap"
@@ -44,25 +42,26 @@ class BlockBootstrap(Estimator):
 
     estimator: Estimator = field(default_factory=WLS)
     replicates: int = 200
-    """How often to estimate again; 200 give standard deviations to 5 %."""
+    """Number of replicates; 200 give standard deviations to 5 %, that is 1 / sqrt(2 * 200)."""
     blocks: int = 40
-    """Into how many blocks of time each experiment is cut."""
+    """Number of blocks of time that each experiment is cut into (convention)."""
     seed: int = 0
+    """Seed of the random draws."""
 
     def __post_init__(self) -> None:
-        """Refuse settings without meaning."""
+        """Check the numbers of replicates and blocks."""
         if self.replicates < 2 or self.blocks < 2:
             raise ArgumentError(f"a bootstrap needs two replicates and two blocks or more, not {self}")
 
     def estimate(self, equations: Samples) -> Estimate:
-        """Estimate once from all data, then the scatter from replicates.
+        """Estimate the values from all data and their covariance from replicates.
 
         Raises:
-            IdentifiabilityError: Too many replicates leave parameters open that all data together determine.
+            IdentifiabilityError: Too many replicates leave parameters undetermined that all data together determine.
         """
         estimate = self.estimator.solve(equations)
         found, failed = [], 0
-        for drawn in self._drawn(equations):
+        for drawn in self._draw(equations):
             try:
                 replicate = self.estimator.solve(drawn)
             except (EstimationError, IdentifiabilityError):
@@ -72,8 +71,8 @@ class BlockBootstrap(Estimator):
         values = np.array([row for row in found if np.isfinite(row).all()]).reshape(-1, len(equations.names))
         if len(values) < (1.0 - MOST_FAILURES) * self.replicates:
             raise IdentifiabilityError(
-                f"{self.replicates - len(values)} of {self.replicates} replicates leave parameters open",
-                remedy="Use more blocks, record longer, or trust the formula instead.",
+                f"{self.replicates - len(values)} of {self.replicates} replicates leave parameters undetermined",
+                remedy="Use more blocks, record longer, or use the covariance of the estimator itself.",
             )
         covariance = np.cov(values, rowvar=False).reshape(len(equations.names), -1)
         covariance[estimate.undetermined, estimate.undetermined] = np.inf
@@ -85,8 +84,8 @@ class BlockBootstrap(Estimator):
         )
         return replace(estimate, covariance=covariance, findings=(*estimate.findings, remark))
 
-    def _drawn(self, equations: Samples) -> Iterator[Samples]:
-        """Problems of as many blocks as there are, drawn with replacement from each experiment."""
+    def _draw(self, equations: Samples) -> Iterator[Samples]:
+        """Draw equations of as many blocks as there are, with replacement, from each experiment."""
         fine = build_equations(
             equations.robot,
             equations.experiments,

@@ -1,7 +1,7 @@
 """Errors on left-out blocks of time, for any set of terms and any weight of the prior, without a second pass.
 
-The fits are regularised by the prior but not constrained by it, so that each is one linear solve: what is compared are
-models and weights, and constraints that hold in the end hardly change the order.
+The fits are regularised by the prior but have no physical constraints, so that each fit is one linear solve. They only
+rank models and weights, and constraints hardly change that order.
 """
 
 from __future__ import annotations
@@ -27,18 +27,26 @@ __all__ = ["Folds", "Weighing", "weigh_prior"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 WEIGHTS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
-"""Prior weights that cross-validation tries, in units of the torque's noise."""
+"""Prior weights that cross-validation tries, in units of the torque noise (convention: one per decade)."""
 ROUNDING = 4.0 * float(np.finfo(float).eps)
-"""Part of the summed terms that a squared error cannot be told from zero by."""
+"""Relative rounding error of a squared error that is a difference of sums: some units of machine precision."""
 SINGULAR = 1e-12
-"""Part of the largest diagonal element that makes a singular matrix one that can be factorised."""
+"""Share of the largest diagonal element that is added to a singular matrix before it is factorised (convention)."""
+NEAR_BEST = 1.01
+"""Ratio to the smallest error up to which an error counts as equally small (convention: 1 %)."""
+FOLDS = 12
+"""Number of folds of a single run by default (convention)."""
+SMALL_PIVOT = 1e-5
+"""Ratio of the smallest to the largest Cholesky pivot below which a small system counts as singular (convention)."""
+SINGULAR_SYSTEM = 1e-10
+"""Relative eigenvalue below which a direction of a small system is left out; the square of `SMALL_PIVOT`."""
 
 
 class Folds:
     """Cross products of all columns, per fold, and the fits that leave one fold out."""
 
-    def __init__(self, equations: Factors, weights: Floats, counts: Sequence[int] = (12,)) -> None:
-        """Cut the blocks of equations into folds.
+    def __init__(self, equations: Factors, weights: Floats, counts: Sequence[int] = (FOLDS,)) -> None:
+        """Group the blocks of the equations into folds.
 
         Args:
             equations: The equations.
@@ -81,7 +89,7 @@ class Folds:
     def errors(
         self, present: Sequence[Term], candidates: Sequence[Sequence[Term]], prior_weight: float
     ) -> tuple[Floats, Floats]:
-        """Squared torque errors of left-out folds [(N m)^2], all joints together: what a validation will measure.
+        """Squared torque errors of all joints together on left-out folds [(N m)^2], as a validation measures them.
 
         Args:
             present: Terms of the model.
@@ -104,13 +112,13 @@ class Folds:
         extra = np.concatenate([*groups, np.zeros(0, dtype=np.int64)])
         matrix, pull = self._matrices[fold], prior_weight * self.coordinates.pull
         side = self._sides[fold] + pull * self.coordinates.centre
-        L = _lower(matrix[kept[:, None], kept], pull[kept])
+        L = _cholesky(matrix[kept[:, None], kept], pull[kept])
         Z = dtrtrs(L, np.column_stack([side[kept], matrix[kept[:, None], extra]]), lower=1)[0]
         half, values, start = np.tile(Z[:, 0], (1 + len(groups), 1)), [], 1
         for place, group in enumerate(groups, start=1):
             mine = Z[:, start : start + group.size]
             S = matrix[group[:, None], group] + np.diag(pull[group]) - mine.T @ mine
-            values.append(_small_solved(S, side[group] - mine.T @ Z[:, 0]))
+            values.append(_solve_semidefinite(S, side[group] - mine.T @ Z[:, 0]))
             half[place] -= mine @ values[-1]
             start += group.size
         return self._squares(self._torque[fold], kept, dtrtrs(L, half.T, lower=1, trans=1)[0], groups, values)
@@ -125,7 +133,7 @@ class Folds:
             kept: Columns of the kept part.
             solutions: (columns, 1 + groups) the kept part of each solution.
             groups: Columns of each group.
-            values: Their part of the solution.
+            values: Parameters of each group.
         """
         rank, last = self.equations.base.rank, len(products) - 1
         used = np.array([*range(rank), *(rank + kept[self._rigid :] - self._rigid)])
@@ -140,7 +148,7 @@ class Folds:
             cross = products[rows[:, None], used] @ U[:, place]
             squares[place] += torque @ (2.0 * cross + products[rows[:, None], rows] @ torque)
             sizes[place] += length[rows] @ np.abs(torque)
-        # below this, which can be negative, is rounding: fits without noise are all alike
+        # differences below this are rounding and may be negative: without noise, all fits count as equal
         return np.asarray(np.maximum(squares, ROUNDING * sizes**2))
 
     @property
@@ -161,23 +169,23 @@ class Folds:
             matrix, side = self._matrices[fold][kept[:, None], kept], self._sides[fold][kept]
             fits = np.empty((kept.size, len(WEIGHTS)))
             for place, weight in enumerate(WEIGHTS):
-                L = _lower(matrix, weight * pull)
+                L = _cholesky(matrix, weight * pull)
                 fits[:, place] = dpotrs(L, side + weight * pull * centre, lower=1)[0]
             errors += self._squares(products, kept, fits, [], [])
-        self._best[key] = max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= 1.01 * errors.min())
+        self._best[key] = max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= NEAR_BEST * errors.min())
         return self._best[key]
 
 
-def _small_solved(S: Floats, right: Floats) -> Floats:
-    """Solution of a semidefinite system, of the smallest norm where it is singular to 1e-10."""
+def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
+    """Solve a small semidefinite system; the solution of the smallest norm where it is singular."""
     L, failed = dpotrf(S, lower=1)
-    if not failed and L.diagonal().min() > 1e-5 * L.diagonal().max():
+    if not failed and L.diagonal().min() > SMALL_PIVOT * L.diagonal().max():
         return np.asarray(dpotrs(L, right, lower=1)[0])
-    return np.asarray(np.linalg.lstsq(S, right, rcond=1e-10)[0])
+    return np.asarray(np.linalg.lstsq(S, right, rcond=SINGULAR_SYSTEM)[0])
 
 
-def _lower(matrix: Floats, pull: Floats) -> Floats:
-    """Lower Cholesky factor of a semidefinite matrix with something added to its diagonal, which is never nothing."""
+def _cholesky(matrix: Floats, pull: Floats) -> Floats:
+    """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull."""
     A = matrix.copy()
     diagonal = A.ravel()[:: len(A) + 1]
     diagonal += pull
@@ -187,7 +195,7 @@ def _lower(matrix: Floats, pull: Floats) -> Floats:
         L, failed = dpotrf(A, lower=1)
     if failed:
         raise EstimationError(
-            "the equations of a fold cannot be solved", remedy="Check that the log's torques are sane."
+            "the equations of a fold cannot be solved", remedy="Check the torques of the log: dynid check."
         )
     return np.asarray(L)
 
@@ -203,26 +211,27 @@ def _groups(equations: Factors, segments: Sequence[int], count: int) -> list[NDA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighing:
-    """Data and prior against each other: what the data alone say, and how much the prior counts beside them."""
+    """The estimate from the data alone, and the weights of data and prior in an estimate from both."""
 
     plain: Estimate
-    """By weighted least squares, no prior."""
+    """Weighted least squares without prior."""
     weights: Floats
-    """(n,) of the joints' squared residuals: the inverse of their variance."""
+    """(n,) weight of each joint's squared residuals: the inverse of their variance."""
     factor: Factor
-    """Of all equations, weighted so that samples correlated in time do not outweigh the prior."""
+    """All equations, weighted such that samples correlated in time do not outweigh the prior."""
     prior_weight: float
+    """Weight of the prior against data in units of their noise."""
     findings: tuple[Finding, ...]
-    """How the prior's weight was chosen; empty where it was given."""
+    """How the prior's weight was chosen; empty if the caller chose it."""
 
 
 def weigh_prior(equations: Factors, prior_weight: float | None, rounds: int, method: str) -> Weighing:
-    """Weigh data and prior.
+    """Choose the weights of data and prior.
 
     Args:
         equations: The equations.
-        prior_weight: Of the prior; None chooses it by cross-validation.
-        rounds: How often the joints' weights are refined.
+        prior_weight: Weight of the prior; None chooses it by cross-validation.
+        rounds: Number of times that the joints' weights are refined.
         method: Name of the estimator.
     """
     weights = refined_weights(equations, rounds)

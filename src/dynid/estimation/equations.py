@@ -1,8 +1,8 @@
-"""Equations: what an estimator solves. The type says what an estimator may ask of them.
+"""Equations: what an estimator solves. The type says what they hold.
 
     Factors            the reduced equations: enough for estimators that are linear in the torques
-      Samples          and whole experiments in memory: single samples can be looked at again
-        LoopedRuns     and every experiment has its control loop: it can be simulated
+      Samples          also whole experiments in memory: estimators can read single samples again
+        LoopedRuns     also the control loop of every experiment: it can be simulated
       StreamedLogs     logs larger than memory, reduced piece by piece; each log can be streamed again
 
 `build_equations` reduces experiments in memory, `stream_equations` reduces streams of pieces.
@@ -45,7 +45,7 @@ BLOCK = 8192
 BLOCKS = 10
 """Number of blocks of time that an experiment is cut into (convention): ten folds of cross-validation."""
 StreamedLog = Callable[[], Iterable[Experiment]]
-"""Starts the stream of a log anew; see `dynid.process_stream`."""
+"""A function that starts the stream of a log, as often as it is called; see `dynid.process_stream`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,18 +55,18 @@ class Factors:
     holds: ClassVar[str] = "reduced equations"
     """What these equations hold, for messages."""
     remedy: ClassVar[str] = "Use build_equations or stream_equations."
-    """How a person gets such equations, or does without them."""
+    """How a person gets such equations, or does without them, for messages."""
 
     robot: Robot
     """Geometry, terms, and prior parameter values."""
     base: BaseParameters
-    """The combinations that the motion can reveal at all."""
+    """The combinations of parameters that torques can determine."""
     information: Information
     """Reduced base columns, then terms; its segments are blocks of time, numbered through all experiments."""
     blocks: tuple[tuple[int, ...], ...]
     """For each experiment the segments of `information` that it was cut into."""
     excerpts: tuple[Experiment, ...]
-    """For each log what reports can draw: a whole experiment, the beginning of a streamed log, or no sample at all."""
+    """For each log the samples that reports draw: a whole experiment, the beginning of a streamed log, or nothing."""
     terms: tuple[Term, ...] = ()
     """Terms besides the robot's own; each has one parameter, after the base parameters."""
     band_hz: float | None = None
@@ -74,24 +74,24 @@ class Factors:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(b + k,) names of what is estimated: base parameters, then terms."""
+        """(b + k,) names of the unknowns: base parameters, then terms."""
         return (*self.base.names, *(term.name for term in self.terms))
 
     @property
     def units(self) -> tuple[str, ...]:
-        """(b + k,) SI units."""
+        """(b + k,) SI units of the unknowns."""
         names = self.robot.joint_names
         return (*self.base.units, *(term_unit(self.robot, term, term.acts_on(names)) for term in self.terms))
 
     @property
     def grouping(self) -> Floats:
-        """(b + k, p + k) from standard parameters and terms to what is estimated."""
+        """(b + k, p + k) matrix from standard parameters and terms to the unknowns."""
         b, p = self.base.grouping.shape
         k = len(self.terms)
         return np.block([[self.base.grouping, np.zeros((b, k))], [np.zeros((k, p)), np.eye(k)]])
 
     def keep(self, terms: Sequence[Term]) -> Self:
-        """The same equations with some of their terms only, in the given order."""
+        """Equations with only some of the terms, in the given order."""
         places = [self.terms.index(term) for term in terms]
         columns = [*self.base.columns, *(len(self.base.layout) + place for place in places)]
         information = self.information.select(columns)
@@ -144,7 +144,7 @@ class Samples(Factors):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoopedRuns(Samples):
-    """Equations of whole experiments that each know the control loop that made them, so that it can be simulated."""
+    """Equations of whole experiments with the control loops that produced them, so that these can be simulated."""
 
     holds: ClassVar[str] = "experiments with their control loops"
     remedy: ClassVar[str] = (
@@ -161,11 +161,11 @@ class StreamedLogs(Factors):
     remedy: ClassVar[str] = "Use stream_equations."
 
     logs: tuple[StreamedLog, ...]
-    """Functions that start the stream of each log anew."""
+    """For each log the function that starts its stream."""
 
 
 def wrong_kind(who: str, equations: Factors, needs: Sequence[type[Factors]]) -> ArgumentError:
-    """The error for equations that are of none of the kinds that somebody needs."""
+    """The error for equations of a kind that the caller cannot use."""
     wanted = " or ".join(kind.holds for kind in needs)
     return ArgumentError(f"{who} needs {wanted}; these equations hold {equations.holds}", remedy=needs[0].remedy)
 
@@ -187,11 +187,11 @@ def build_equations(
         robot: Geometry and terms; its parameter values serve as the prior.
         experiments: One or several.
         base: The base parameters; of every motion by default.
-        terms: What acts on the torques besides links and the robot's own terms.
+        terms: Terms besides the robot's own.
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
-        method: How samples are reduced without terms and band; see `dynid.information`.
-        blocks: Into how many blocks of time each experiment is cut, for cross-validation and robust weights.
-        threads: How many threads reduce.
+        method: How samples are reduced where there are no terms and no band; see `dynid.information`.
+        blocks: Number of blocks of time that each experiment is cut into, for cross-validation and correlation.
+        threads: Number of threads that reduce the samples.
 
     Raises:
         ArgumentError: The experiments have other joints than the robot.
@@ -210,7 +210,7 @@ def build_equations(
         if terms or band_hz is not None:
             part = reduce_rows(robot, chosen, terms, run, cut_blocks(run, blocks), band_hz)
         else:
-            part = _reduced(robot, run, chosen, method, blocks, threads)
+            part = _reduce_run(robot, run, chosen, method, blocks, threads)
         parts.append(part.renumber(next_segment(parts)))
     kind = LoopedRuns if all(run.loop is not None for run in runs) else Samples
     return kind(
@@ -225,12 +225,12 @@ def build_equations(
 
 
 def next_segment(parts: Sequence[Information]) -> int:
-    """The first number that no segment of the parts has."""
+    """The lowest number above those of all segments."""
     return 1 + max((segment for part in parts for segment in part.segments), default=-1)
 
 
 def merged(parts: Sequence[Information]) -> Information:
-    """All parts as one.
+    """Merge the information of several experiments.
 
     Raises:
         IdentifiabilityError: No valid sample is left.
@@ -243,7 +243,7 @@ def merged(parts: Sequence[Information]) -> Information:
     return total
 
 
-def _reduced(
+def _reduce_run(
     robot: Robot, run: Experiment, base: BaseParameters, method: Method, blocks: int, threads: int
 ) -> Information:
     return reduce_samples(
@@ -261,10 +261,10 @@ def _reduced(
 
 
 def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:
-    """(N,) number of the block of time of each sample; it spans gaps only where there are more of them than blocks."""
+    """(N,) number of each sample's block of time; a block ends at a gap, unless there are more gaps than blocks."""
     length = max(1, -(-run.samples // max(1, blocks)))
     coarse = np.arange(run.samples) // length
-    if np.count_nonzero(np.diff(run.segment)) > blocks:  # isolated samples, say
+    if np.count_nonzero(np.diff(run.segment)) > blocks:  # for example isolated samples
         return coarse
     change = np.ones(run.samples, dtype=bool)
     change[1:] = (np.diff(coarse) != 0) | (np.diff(run.segment) != 0)

@@ -1,4 +1,4 @@
-"""The result of an estimation, which says itself what it could not determine; and what an estimator is."""
+"""`Estimate`, the result of an estimation with what it could not determine, and `Estimator`, the way to get one."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ class Estimate:
     names: tuple[str, ...]
     units: tuple[str, ...]
     values: Floats
-    """(b,)"""
+    """(b,) base parameters, then terms."""
     covariance: Floats
-    """(b, b) of the values; infinite variance where the data determine nothing."""
+    """(b, b) covariance of the values; infinite variance where the data determine nothing."""
     undetermined: NDArray[np.bool_]
-    """(b,) whether the data leave the parameter open; its value is then a convention (smallest norm)."""
+    """(b,) whether the data do not determine the parameter; its value is then a convention (smallest norm)."""
     noise_std: Floats
     """(n,) standard deviation of each joint's residual torque [N m or N]."""
     inflation: Floats
     """(n,) autocorrelation factor: by how much residuals that are correlated in time raise the variance."""
     samples: NDArray[np.int64]
-    """(n,) samples of each joint that counted."""
+    """(n,) number of valid samples of each joint."""
     condition: float
     """Condition number of the weighted, column-scaled equations."""
     method: str
+    """Name of the method, as a noun phrase."""
     standard: Floats | None = None
-    """(p,) standard parameters, where the estimator gives them."""
+    """(p,) standard parameters; None from estimators of base parameters only."""
     findings: tuple[Finding, ...] = ()
-    """What a person should know: what the data leave open, fallbacks taken, weights chosen, doubts."""
+    """What a person should know: undetermined parameters, fallbacks, chosen weights, doubts."""
     at_bound: tuple[str, ...] = ()
-    """Bodies or parameters held by a constraint."""
+    """Bodies, parameters and bounds that lie on a constraint."""
     given_bounds: tuple[str, ...] = ()
     """Those of `at_bound` that the user gave; the others are physical: bodies, friction that must not be negative."""
     prior_dominated: tuple[str, ...] = ()
@@ -59,11 +60,11 @@ class Estimate:
 
     @classmethod
     def of(cls, equations: Factors, **fields: Any) -> Estimate:
-        """The estimate from equations, with their names and units, and a finding about parameters left open.
+        """The estimate from equations, with their names and units, and a finding about undetermined parameters.
 
         Args:
             equations: The equations.
-            **fields: All other fields, by name; samples default to the equations' own.
+            **fields: All other fields, by name; samples are by default those of the equations.
         """
         undetermined, findings = fields["undetermined"], tuple(fields.pop("findings", ()))
         left = [name for name, free in zip(equations.names, undetermined, strict=True) if free]

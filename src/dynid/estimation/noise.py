@@ -1,4 +1,4 @@
-"""How noisy the torques are, per joint, and how many independent samples the correlated residuals amount to.
+"""Noise of the torques: variance and autocorrelation factor of each joint, and the check that data suffice for them.
 
 Both come from the factors of joints and blocks of time, so that no second pass over the data is needed, and filters,
 terms and masks are accounted for by construction.
@@ -11,16 +11,40 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.information import Information
 
-__all__ = ["Blocks", "block_inflation", "correlation_inflation", "joint_variances"]
+__all__ = ["Blocks", "block_inflation", "check_data", "correlation_inflation", "joint_variances"]
 
 Floats = NDArray[np.float64]
 RESOLVED = 1e-10
-"""Directions of a joint's scaled equations with less of the largest one's square are left out."""
+"""Eigenvalues of a joint's scaled equations below this share of the largest one are left out (convention)."""
 ROUNDING = 1e-11
-"""Residuals below this part of a joint's torque are rounding."""
+"""Residuals below this share of a joint's torque are rounding (convention: the resolution of the factors)."""
+QUIETEST = 1e-20
+"""Smallest variance of a joint relative to the largest (convention: ten digits of torque)."""
+
+
+def check_data(equations: Factors, *, spare: int = 0) -> None:
+    """Check that there are enough equations, and torques other than zero.
+
+    Args:
+        equations: The equations.
+        spare: Number of equations beyond the number of unknowns that are needed, for example to judge the noise.
+
+    Raises:
+        IdentifiabilityError: There are too few equations, or all torques are zero.
+    """
+    information = equations.information
+    count, unknowns = int(information.samples.sum()), len(information.columns)
+    if count < unknowns + spare:
+        why = f"cannot determine {unknowns} parameters" if count < unknowns else "leave nothing to judge the noise by"
+        raise IdentifiabilityError(f"{count} equations {why}", remedy="Record for longer, or mask less.")
+    if not any(np.any(information.factor(joint)[:, -1]) for joint in range(information.dof)):
+        raise IdentifiabilityError(
+            "all torques are zero", remedy="Check the channel map: which column is the torque, and was the drive on?"
+        )
 
 
 def joint_variances(equations: Factors, beta: Floats, segments: Mapping[int, float] | None = None) -> Floats:
@@ -29,22 +53,22 @@ def joint_variances(equations: Factors, beta: Floats, segments: Mapping[int, flo
     Args:
         equations: The equations.
         beta: (b + k,) parameters.
-        segments: Weights of some segments' squared residuals; the variance is then that of a segment of weight one.
+        segments: Weights of the squared residuals of some segments; the variance is that of a segment of weight one.
     """
     squares = _residual_squares(equations.information, beta, segments)
     counts = equations.counts
     share = 1.0 - beta.size / max(int(counts.sum()), beta.size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(counts > 0, squares / np.maximum(counts * share, 1.0), 0.0)
-    # a joint without residual (no noise, or no torque) must not get infinite weight, nor one of rounding a huge one
-    floor = 1e-20 * max(float(variances.max(initial=0.0)), 1e-280)
+    # a joint without residuals, or with rounding as residuals, must not get an infinite or a huge weight
+    floor = QUIETEST * max(float(variances.max(initial=0.0)), 1e-280)
     torque = np.array([np.sum(equations.information.factor(j)[:, -1] ** 2) for j in range(equations.robot.dof)])
     return np.maximum(variances, np.maximum(floor, ROUNDING**2 * torque / np.maximum(counts, 1)))
 
 
 def _residual_squares(information: Information, beta: Floats, segments: Mapping[int, float] | None) -> Floats:
     """(n,) weighted sums of the joints' squared residuals."""
-    if segments is None:  # of all segments together there are factors already
+    if segments is None:  # the factors of all segments together exist already
         vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
         return np.array([np.sum((information.factor(joint) @ vector) ** 2) for joint, vector in enumerate(vectors)])
     counting = np.array([segments.get(segment, 1.0) for segment in information.segments])
@@ -52,11 +76,12 @@ def _residual_squares(information: Information, beta: Floats, segments: Mapping[
 
 
 def correlation_inflation(equations: Factors, beta: Floats) -> Floats:
-    """(n,) factor by which serial correlation of the residuals raises the variance of the estimates, at least 1.
+    """(n,) autocorrelation factor of each joint's residuals, at least 1: it multiplies the variance of the estimates.
 
     In a block of time s the equations W_s and residuals e_s give the score ``g_s = W_s^T e_s``. Independent residuals
-    of variance v would make its covariance ``v W_s^T W_s``; the factor is how much larger ``g_s^T (W^T W)^-1 g_s`` is,
-    over all blocks and directions that the joint's equations resolve (the block version of a sandwich estimator).
+    of variance v would make its covariance ``v W_s^T W_s``; the factor is the ratio of ``g_s^T (W^T W)^-1 g_s`` to
+    its expected value, over all blocks and all directions that the joint's equations resolve (the block version of a
+    sandwich estimator).
     """
     information = equations.information
     groups = []
@@ -72,16 +97,16 @@ Blocks = Sequence[tuple[Floats, Floats]]
 
 
 def block_inflation(groups: Sequence[Blocks], variances: Floats, unknowns: int) -> Floats:
-    """(g,) the factor of `correlation_inflation` for groups of counts, such as those of one joint.
+    """(g,) autocorrelation factor of groups of equations, such as those of one joint; see `correlation_inflation`.
 
     Args:
         groups: The blocks of time of each group.
-        variances: (g,) of the residuals of each group.
-        unknowns: How many parameters were fitted to all groups together.
+        variances: (g,) variance of the residuals of each group.
+        unknowns: Number of parameters that were fitted to all groups together.
     """
     parts = [_group_parts(blocks) for blocks in groups]
     directions = sum(rank for _, rank, _ in parts)
-    share = min(1.0, unknowns / max(directions, 1))  # of a group's directions that the fit has adapted to
+    share = min(1.0, unknowns / max(directions, 1))  # share of a group's directions that the fit has adapted to
     found = np.ones(len(groups))
     for place, (scores, rank, overlap) in enumerate(parts):
         expected = variances[place] * (rank - share * overlap)
@@ -91,7 +116,7 @@ def block_inflation(groups: Sequence[Blocks], variances: Floats, unknowns: int) 
 
 
 def _group_parts(blocks: Blocks) -> tuple[float, int, float]:
-    """Of one group: sum of whitened squared scores, resolved directions, and their concentration in single blocks."""
+    """For one group: sum of whitened squared scores, number of resolved directions, their concentration in blocks."""
     products = [product for product, _ in blocks]
     total = np.sum(products, axis=0)
     scale = np.sqrt(np.diagonal(total))

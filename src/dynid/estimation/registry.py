@@ -24,7 +24,7 @@ ESTIMATORS: dict[str, str] = {
     "reduced-set": "dynid.estimation.linear.reduced_set:ReducedSet",
     "link-by-link": "dynid.estimation.linear.link_by_link:LinkByLink",
     "energy": "dynid.estimation.linear.energy_balance:Energy",
-    "power": "dynid.estimation.linear.power:Power",
+    "power": "dynid.estimation.linear.energy_balance:Power",
     "momentum": "dynid.estimation.linear.momentum:Momentum",
     "recursive": "dynid.estimation.linear.recursive:Recursive",
     "tls": "dynid.estimation.noisy.total_least_squares:TLS",

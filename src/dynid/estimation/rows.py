@@ -1,33 +1,83 @@
-"""Terms along the stretches of an experiment: their columns, their torque, and the reduction with them."""
+"""Terms along the gap-free stretches of an experiment: their columns, their torques, and the reduction with them.
+
+Some terms depend on the torques of the links; `RobotTorques` gives them the torques along a stretch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.link_torques import RobotTorques
 from dynid.information import Extension, Information, reduce_extended
+from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
-from dynid.terms.base import Motion, Term
+from dynid.terms.base import Motion, Reference, Term
 
-__all__ = ["term_columns", "torque_of_terms", "reduce_rows", "stretches"]
+__all__ = ["WIDEST_BAND", "RobotTorques", "reduce_rows", "stretches", "term_columns", "torque_of_terms"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RobotTorques:
+    """Torques of a robot along a motion, for terms that depend on them; see `dynid.terms.base.LinkTorques`."""
+
+    robot: Robot
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the moving joints, in the order of q."""
+        return self.robot.joint_names
+
+    @property
+    def gravity(self) -> Floats:
+        """(3,) gravity [m/s^2] in the root link's frame."""
+        return self.robot.gravity
+
+    def torque(self, reference: Reference, motion: Motion) -> Floats:
+        """(N, n) torque of the whole robot with the reference's parameters [N m or N].
+
+        Many terms need it along the same stretch of motion, so it is cached as long as the stretch is in use.
+        """
+        known = _TORQUES.setdefault(motion, [])
+        for other, robot, torque in known:
+            if other is reference and robot is self.robot:
+                return torque
+        evaluate = kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)
+        torque = np.asarray(evaluate(motion.q, motion.dq, motion.ddq, reference.theta))
+        known.append((reference, self.robot, torque))
+        return torque
+
+    def gravity_torque(self, reference: Reference, motion: Motion, gravity: Floats) -> Floats:
+        """(N, n) torque that holds the links under a gravity vector (3,) in m/s^2 [N m or N]."""
+        turned = self.robot.with_gravity(gravity)
+        return np.asarray(kernel(turned, "gravity_torque", symbolic_parameters=True)(motion.q, reference.theta))
+
+
+_TORQUES: WeakKeyDictionary[Motion, list[tuple[Reference, Robot, Floats]]] = WeakKeyDictionary()
+"""Cache of torques along stretches of motion, as long as these are in use."""
+
+
 OVERSAMPLING = 5.0
-"""Rate of the kept equations over the band's upper end; the filter's slope ends well below half of it."""
+"""Rate of the kept equations over the upper end of the band (derivation: the attenuation of the filter is large well
+below half of this rate, so that nothing aliases)."""
+WIDEST_BAND = 0.45
+"""Band over sampling rate from which on nothing is filtered (convention: just below the Nyquist frequency)."""
 AT_ONCE = 16
-"""Columns that are filtered together: as many as the filter's machine code takes."""
+"""Number of columns that are filtered at a time: the block size of the compiled filter."""
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
-    """The gap-free stretches of an experiment, with the rows they take; all of it at once where nothing has memory."""
+    """Iterate over the rows and the motion of each gap-free stretch; over all rows at once if no term has memory."""
     edges: list[int] = (np.flatnonzero(np.diff(run.segment)) + 1).tolist() if memory else []
     for start, stop in zip([0, *edges], [*edges, run.samples], strict=True):
         rows = slice(start, stop)
@@ -62,10 +112,10 @@ def reduce_rows(
     Args:
         robot: Geometry and terms.
         base: The base parameters.
-        terms: What else acts on the torques.
+        terms: Terms besides the robot's own.
         run: The experiment.
         blocks: (N,) number of the block of time of each sample.
-        band_hz: Upper end of the band in which torques are to be explained [Hz]; None for no filter.
+        band_hz: Upper end of the band to which both sides are low-passed [Hz]; None for no filter.
     """
     names = [(type(term).__qualname__, term.name) for term in terms]
     extension = Extension(
@@ -88,7 +138,7 @@ def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> tu
 
 
 def _step(rate_hz: float, band_hz: float) -> int:
-    """Every how many-th low-passed row is enough."""
+    """Number of low-passed rows of which one is kept."""
     if not band_hz > 0.0:
         raise ArgumentError(f"band_hz is {band_hz}", remedy="Give the upper end of the band [Hz], or None.")
     return max(1, int(rate_hz / (OVERSAMPLING * band_hz)))
@@ -96,7 +146,7 @@ def _step(rate_hz: float, band_hz: float) -> int:
 
 def _low_pass(table: Floats, rate_hz: float, band_hz: float) -> Floats:
     """(N, k) low-passed columns of a gap-free stretch."""
-    if band_hz >= 0.45 * rate_hz or len(table) < 4:
+    if band_hz >= WIDEST_BAND * rate_hz or len(table) < 4:
         return table
     parts = [table[:, k : k + AT_ONCE] for k in range(0, table.shape[1], AT_ONCE)]
     return np.column_stack([Butterworth().apply(part, rate_hz, band_hz) for part in parts])

@@ -1,4 +1,4 @@
-"""The samples behind equations, block by block, for estimators that need them again; and when there are too few."""
+"""The equations of single samples, block by block, for estimators that need more than factors."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.equations import Factors, Samples
+from dynid.errors import ArgumentError
+from dynid.estimation.equations import Samples
 from dynid.estimation.rows import stretches, term_columns
 from dynid.information.triangular import append_rows
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
-__all__ = ["SampleBlock", "check_samples", "folded", "sample_blocks"]
+__all__ = ["SampleBlock", "append_many_rows", "sample_blocks"]
 
 Floats = NDArray[np.float64]
 BLOCK = 2048
-"""Samples whose equations are in memory at a time."""
+"""Number of samples whose equations are in memory at a time (convention: some megabytes)."""
 REFLECTED = 256
-"""Rows that are reflected at a time: they stay in the cache."""
+"""Number of rows that are reflected at a time (convention: they stay in the processor's cache)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class SampleBlock:
 
     run: Experiment
     rows: slice
-    """Which samples of the run."""
+    """The samples of the run."""
     matrix: Floats
     """(m, n, b + k) torque per unit of each base parameter and term."""
 
@@ -41,15 +41,15 @@ class SampleBlock:
 
     @property
     def effort(self) -> Floats:
-        """(m, n) measured torque, zero where it does not count [N m or N]."""
+        """(m, n) measured torque, zero where the equation does not count [N m or N]."""
         return np.where(self.valid, self.run.effort[self.rows], 0.0)
 
 
 def sample_blocks(equations: Samples, size: int = BLOCK) -> Iterator[SampleBlock]:
-    """The equations of all experiments, a block after the other; no block spans a gap.
+    """Iterate over the equations of all experiments in blocks of samples; no block spans a gap.
 
     Args:
-        equations: Of experiments in memory.
+        equations: The equations.
         size: Largest number of samples of a block.
 
     Raises:
@@ -73,7 +73,7 @@ def sample_blocks(equations: Samples, size: int = BLOCK) -> Iterator[SampleBlock
 
 
 def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]) -> Floats:
-    """(m, n, k) term columns with their zeros."""
+    """(m, n, k) columns of terms for all joints, zero where a term does not act."""
     dense = np.zeros((*shape, len(columns)))
     for k, column in enumerate(columns):
         for joint, values in column.items():
@@ -81,28 +81,8 @@ def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]
     return dense
 
 
-def folded(R: Floats, rows: Floats) -> Floats:
-    """The triangle (w, w) of a triangle and any number of rows (m, w) below it."""
+def append_many_rows(R: Floats, rows: Floats) -> Floats:
+    """Append any number of rows (m, w) to a triangle (w, w), a batch at a time."""
     for start in range(0, len(rows), REFLECTED):
         R = append_rows(R, rows[start : start + REFLECTED])
     return R
-
-
-def check_samples(equations: Factors) -> None:
-    """Refuse data that cannot support any number.
-
-    Raises:
-        IdentifiabilityError: There are no more equations than unknowns, so that nothing is left to judge the noise by.
-        EstimationError: Every measured torque is zero.
-    """
-    count, unknowns = int(equations.counts.sum()), len(equations.names)
-    if count <= unknowns:
-        raise IdentifiabilityError(
-            f"{count} equations for {unknowns} unknowns leave nothing to judge the noise by",
-            remedy="Record more samples.",
-        )
-    factor = equations.information.weight()
-    if not (np.any(factor.z) or factor.residual):
-        raise EstimationError(
-            "all measured torques are zero", remedy="Check that the log's effort channel is connected and mapped."
-        )

@@ -1,7 +1,11 @@
-"""Which terms the torques really contain: forward selection by cross-validation over blocks of time.
+"""Forward selection of terms by cross-validation over blocks of time.
 
 The rule is conservative, because the residuals of a fit are mostly model errors: a term is kept only if it lowers the
-error on left-out blocks by a clear part, and in most of the blocks ([Izaguirre1992] would call it significant).
+error on left-out blocks by a clear share, and in most of the blocks.
+
+`standard_candidates` lists the terms that are tried by default, with widths and travels that fit the motion. A term
+enters on all joints at once, because what all joints show is less likely to be chance than what one joint shows. Each
+class in `dynid.terms.TERMS` declares its candidates; see `Term.candidates`.
 """
 
 from __future__ import annotations
@@ -16,10 +20,13 @@ from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
+from dynid.processing.experiment import Experiment
+from dynid.robot.model import Robot
 from dynid.tables import Table
-from dynid.terms.base import Term
+from dynid.terms import TERMS
+from dynid.terms.base import Reference, Term, TermSizes
 
-__all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep"]
+__all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep", "standard_candidates"]
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +40,7 @@ class Candidate:
 
     @property
     def has_memory(self) -> bool:
-        """Whether one of the terms has."""
+        """Whether one of the terms depends on the past of the motion."""
         return any(term.has_memory for term in self.terms)
 
 
@@ -43,18 +50,18 @@ class SelectionStep:
 
     candidate: str
     gain: float
-    """By how much it lowered the cross-validated error of the joints it acts on [%]."""
+    """Decrease of the cross-validated error of all joints together [%]."""
     folds: int
-    """In how many folds it helped."""
+    """Number of folds in which the candidate lowered the error."""
     of: int
-    """How many folds there were."""
+    """Number of all folds."""
     kept: bool
-    """Whether that was enough."""
+    """Whether the candidate passed the rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Selection:
-    """What was selected, and how."""
+    """The selected terms, and the rounds of the selection."""
 
     terms: tuple[Term, ...]
     steps: tuple[SelectionStep, ...]
@@ -65,7 +72,7 @@ class Selection:
         return Table.of(["term", "gain %", "folds better", ""], rows)
 
     def to_json(self) -> list[dict[str, object]]:
-        """For machines."""
+        """The rounds as values that JSON can hold."""
         return [
             {"term": s.candidate, "gain_percent": s.gain, "folds_better": s.folds, "folds": s.of, "kept": s.kept}
             for s in self.steps
@@ -77,26 +84,28 @@ class ForwardSelection:
     """Add the candidate that lowers the cross-validated error most, as long as one passes the rule."""
 
     gain: float = 0.01
-    """Smallest relative gain in the error of the joints concerned, left-out blocks only."""
+    """Smallest relative decrease of the error on left-out blocks that keeps a candidate (experiment: the rule, that is
+    `gain`, `share` and `folds`, was developed on the logs of docs/real-data.md, which are no blind test for it)."""
     share: float = 2.0 / 3.0
-    """Smallest share of the folds in which it must help."""
+    """Smallest share of the folds in which a candidate must lower the error."""
     folds: tuple[int, ...] = (8, 12, 24)
-    """Into how many blocks of time a run is cut, one of which is left out in turn; several runs are left out whole."""
+    """Numbers of blocks of time into which a single run is cut, each block left out in turn; several partitions count
+    together. Of several runs, each is left out as a whole."""
     most: int = 60
-    """Largest number of rounds."""
+    """Largest number of rounds (convention: more than there are candidates)."""
 
     def __post_init__(self) -> None:
-        """Refuse rules without meaning."""
+        """Check that shares lie between zero and one, and that there are two folds or more."""
         if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and all(count >= 2 for count in self.folds)):
             raise ArgumentError(f"a selection needs a gain and a share below one, and two folds or more, not {self}")
 
     def run(self, equations: Factors, candidates: Sequence[Candidate], *, present: Sequence[Term] = ()) -> Selection:
-        """Select among candidates whose terms are all part of the equations.
+        """Select terms among candidates.
 
         Args:
-            equations: Reduced with the terms of all candidates.
-            candidates: What may be added.
-            present: Terms that are in the model anyway.
+            equations: Equations with the terms of all candidates.
+            candidates: Groups of terms that may be added.
+            present: Terms that are in the model in any case.
         """
         before = equations.keep(present)
         plain = least_squares_estimate(before, refined_weights(before), "before selection")
@@ -104,11 +113,11 @@ class ForwardSelection:
         chosen: list[Term] = []
         steps: list[SelectionStep] = []
         tried: dict[Candidate, SelectionStep] = {}
-        # the simple before the complex: memory is tried only once no memoryless term passes any more
+        # simple terms first: memory is tried only when no memoryless term passes any more
         for pool in ([c for c in candidates if not c.has_memory], list(candidates)):
             remaining = [c for c in pool if not set(c.terms) & set(chosen)]
             while remaining and len(steps) < self.most:
-                # the second pool begins with the terms that the first ended with: what was tried beside them stands
+                # trials beside the same chosen terms stay valid, also from the first pool to the second
                 new = [candidate for candidate in remaining if candidate not in tried]
                 tried |= zip(new, self._trials(folds, [*present, *chosen], new), strict=True)
                 best = max(remaining, key=lambda candidate: (tried[candidate].kept, tried[candidate].gain))
@@ -127,8 +136,44 @@ class ForwardSelection:
 
     def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
         """Judge the squared errors (folds,) without and with a candidate."""
-        # every fold counts alike: one fold with a large error must not decide
+        # the mean of logarithms lets every fold count alike: one fold with a large error must not decide
         gain = 1.0 - float(np.exp(0.5 * np.mean(np.log(np.maximum(new, 1e-300) / np.maximum(old, 1e-300)))))
         better = int(np.count_nonzero(new < old))
         kept = gain >= self.gain and better >= self.share * len(old)
         return SelectionStep(candidate=name, gain=100.0 * gain, folds=better, of=len(old), kept=kept)
+
+
+HIGH_SPEED_PERCENTILE = 95.0
+"""Percentile of a joint's speeds that counts as its high speed (convention)."""
+SMALLEST_SIZE = 1e-9
+"""Added to speeds and travels, so that a joint at rest has a scale too [rad, rad/s, m or m/s] (convention)."""
+
+
+def standard_candidates(
+    robot: Robot, experiments: Sequence[Experiment], reference: Reference, *, memory: bool = True
+) -> tuple[Candidate, ...]:
+    """List the groups of terms that selection tries by default: the candidates of every class in `dynid.terms.TERMS`.
+
+    Args:
+        robot: The robot; friction of its couplings' motors is included.
+        experiments: The motion, which sets the scales of speeds and travels.
+        reference: Parameters that give approximately the right torques, for example of an earlier fit.
+        memory: Whether the samples follow one another in time, so that friction with memory makes sense.
+    """
+    speed = np.percentile(np.abs(np.concatenate([run.dq for run in experiments])), HIGH_SPEED_PERCENTILE, axis=0)
+    sizes = TermSizes(
+        speed=speed + SMALLEST_SIZE,
+        travel=np.ptp(np.concatenate([run.q for run in experiments]), axis=0) + SMALLEST_SIZE,
+        gravity=robot.gravity,
+        motors=tuple(tuple((robot.joint_names.index(n), r) for n, r in c.ratios.items()) for c in robot.couplings),
+        most_loaded=_most_loaded_joint(experiments),
+        reference=reference,
+    )
+    groups = [Candidate(name, tuple(terms)) for term in TERMS for name, terms in term.candidates(sizes).items()]
+    return tuple(group for group in groups if group.terms and (memory or not group.has_memory))
+
+
+def _most_loaded_joint(experiments: Sequence[Experiment]) -> int:
+    """Index of the joint with the largest torques: the gains of the other drives are relative to its drive."""
+    squares = sum(np.where(run.valid, run.effort, 0.0).T ** 2 @ np.ones(run.samples) for run in experiments)
+    return int(np.argmax(squares))

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.candidates import standard_candidates
 from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
@@ -21,7 +20,7 @@ from dynid.estimation.physical.nearest import lifted_parameters
 from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.registry import capabilities
 from dynid.estimation.rows import torque_of_terms
-from dynid.estimation.selection import ForwardSelection, Selection
+from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
 from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel

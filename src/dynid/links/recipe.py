@@ -6,6 +6,7 @@ the fields of `Recipe` as keys; ``dynid identify --save-recipe FILE`` writes one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -17,22 +18,18 @@ from dynid.estimation.selection import ForwardSelection
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.robot.model import Robot
 from dynid.settings import TomlSettings
+from dynid.terms import usual_terms
 from dynid.terms.base import StateTerm, Term
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
 
 __all__ = ["USUAL_TERMS", "Recipe", "add_terms"]
 
-TERMS: dict[str, StateTerm] = {
-    "rotor-inertia": RotorInertia(),
-    "viscous": Viscous(),
-    "coulomb": Coulomb(),
-    "offset": Offset(),
+_TERMS: dict[str, StateTerm] = {
+    re.sub(r"(?<!^)(?=[A-Z])", "-", type(term).__name__).lower(): term for term in usual_terms()
 }
-"""Terms that a recipe can add to every joint, by name."""
-USUAL_TERMS = tuple(TERMS)
-"""Terms that nearly every driven joint has: rotor inertia, viscous and dry friction, offset (convention)."""
+"""Terms that a recipe can add to every joint; the name of the class in lower case, with hyphens -> term."""
+USUAL_TERMS = tuple(_TERMS)
+"""Names of the terms of a usual joint, see `dynid.terms.usual_terms`."""
 SPRING_HARMONICS = (1, 2)
 """Harmonics of the joint angle that describe a spring, cylinder or counterweight (convention: a counterweight has the
 first; a spring between two links has mostly the first two)."""
@@ -83,16 +80,16 @@ class Recipe(TomlSettings):
     trim_s: float | None = None
     """Time left out at the ends of every stretch that is compared in a band [s]; None for the settling time."""
     limit_percent: float = 15.0
-    """Largest relative torque error on held-out data that passes [%]."""
+    """Largest relative torque error on held-out data that passes [%] (convention)."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that no log can be treated with."""
-        _check_names("terms", self.terms, TERMS)
+        """Check every setting that has a range or a list of names."""
+        _check_names("terms", self.terms, _TERMS)
         _check_names("estimator", (self.estimator,), ESTIMATORS)
         check_number("control_rate_hz", self.control_rate_hz, "a rate above zero [Hz], or None")
         if self.control_rate_hz is not None and self.control_rate_hz > HIGHEST_CONTROL_RATE_HZ:
             raise ArgumentError(
-                f"control_rate_hz is {self.control_rate_hz:g}: no law of a whole arm is that fast",
+                f"control_rate_hz is {self.control_rate_hz:g}, faster than the control law of an arm",
                 remedy=f"Give the rate of the law that commands the torques [Hz], at most {HIGHEST_CONTROL_RATE_HZ:g}.",
             )
         check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
@@ -145,13 +142,13 @@ def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
 
     Args:
         robot: The robot.
-        names: Keys of `TERMS`; rotor inertia, viscous and dry friction and offset by default.
+        names: Names of the terms, of `USUAL_TERMS`; all of these by default.
     """
-    added = [TERMS[name] for name in names]
+    added = [_TERMS[name] for name in names]
     for joint in robot.moving_joints if added else ():
-        own = {type(model): model for model in joint.terms}
-        models = [own.pop(type(model), model) for model in added]
-        robot = robot.with_terms(*models, *own.values(), joints=[joint.name])
+        own = {type(term): term for term in joint.terms}
+        terms = [own.pop(type(term), term) for term in added]
+        robot = robot.with_terms(*terms, *own.values(), joints=[joint.name])
     return robot
 
 

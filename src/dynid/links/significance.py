@@ -16,7 +16,8 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS, refined_weights, sandwich
-from dynid.estimation.samples import check_samples, sample_blocks
+from dynid.estimation.noise import check_data
+from dynid.estimation.samples import sample_blocks
 from dynid.information import Factor
 from dynid.information.triangular import append_rows
 from dynid.tables import Table
@@ -149,7 +150,7 @@ def significant_parameters(
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"the threshold is {threshold}", remedy="Give a part of the largest torque, such as 0.01.")
-    check_samples(equations)
+    check_data(equations, spare=1)
     method = estimator or WLS()
     share = contributions(equations, method.solve(equations).values)
     return _reduced(
@@ -173,7 +174,7 @@ def essential_parameters(
     """
     if not limit > 0.0:
         raise ArgumentError(f"the limit is {limit} %", remedy="Give a positive percentage.")
-    check_samples(equations)
+    check_data(equations, spare=1)
     method = estimator or WLS()
     full = WLS().solve(equations)
     weights = refined_weights(equations)

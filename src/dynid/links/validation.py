@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.rows import stretches
+from dynid.estimation.rows import WIDEST_BAND, stretches
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 SETTLED = 1e-2
 """Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
 ALIKE = 1.01
-"""Ratio up to which the errors of two models count as equal (convention: which one is larger is then chance)."""
+"""Ratio up to which the errors of two models count as equal (convention: 1 %, where chance decides which is larger)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,15 +71,15 @@ class Validation:
         if self.relative_error > self.limit:
             return f"failed: {error} exceeds the limit of {self.limit:g} %"
         if self.relative_error > ALIKE * self.prior_error:
-            return f"failed: {error} is worse than the model before ({self.prior_error:.2f} %)"
-        return f"passed: {error} (training {self.training_error:.2f} %, model before {self.prior_error:.2f} %)"
+            return f"failed: {error} is worse than the prior model ({self.prior_error:.2f} %)"
+        return f"passed: {error} (training {self.training_error:.2f} %, prior model {self.prior_error:.2f} %)"
 
     def summary(self) -> str:
         """Verdict and a table per joint."""
         columns = (self.per_joint, self.prior_per_joint, self.rms, self.whiteness)
         figures = np.column_stack(columns).tolist()
         rows = [(name, *row) for name, row in zip(self.joint_names, figures, strict=True)]
-        table = Table.of(["joint", "error %", "model before %", "rms residual", "lag-one correlation"], rows)
+        table = Table.of(["joint", "error %", "prior model %", "rms residual", "lag-one correlation"], rows)
         return f"{self.verdict}\n\n{table.to_text()}"
 
     def to_json(self) -> dict[str, object]:
@@ -100,7 +100,7 @@ class Validation:
         }
 
     def _by_joint(self, values: Floats) -> dict[str, float | None]:
-        """Joint -> value; none where nothing could be compared."""
+        """Joint -> value; None where nothing could be compared."""
         return {name: finite_or_none(value) for name, value in zip(self.joint_names, values, strict=True)}
 
     def __str__(self) -> str:
@@ -124,26 +124,29 @@ def validate(
 
     Args:
         fit: The identification.
-        experiments: Held-out data; refused where it has samples of the identification.
+        experiments: Held-out data, without samples of the identification.
         limit: Largest relative error that passes [%].
         band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
             band does not count as error of the model [Hz]; the band of the identification by default.
         trim_s: Time left out at both ends of every low-passed stretch [s]; the filter's settling time by default.
+
+    Raises:
+        ArgumentError: An experiment was used for the identification.
     """
     band = fit.equations.band_hz if band_hz is None else band_hz
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if any(_shares_samples(run, used) for run in runs for used in fit.equations.excerpts):
         raise ArgumentError(
-            "an experiment of the identification cannot validate it: the samples are the same",
-            remedy="Keep one run, or a part of one, aside.",
+            "an experiment that was used for the identification cannot validate it",
+            remedy="Hold out one run, or a part of one.",
         )
-    judged = _Band(band, trim_s)
+    comparison = _Comparison(band, trim_s)
     residuals = []
     squares, total, prior, counts = np.zeros((4, fit.robot.dof))
     for run in runs:
-        predicted, before = fit.torque(run), _before(fit.robot, run)
-        (measured, residual, prior_residual), counted = judged.compared(
-            run, run.effort, run.effort - predicted, run.effort - before
+        predicted, prior_torque = fit.torque(run), inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
+        (measured, residual, prior_residual), counted = comparison.torques(
+            run, run.effort, run.effort - predicted, run.effort - prior_torque
         )
         residuals.append(residual)
         squares += (residual**2).sum(axis=0)
@@ -157,7 +160,7 @@ def validate(
             relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
             prior_per_joint=100.0 * np.sqrt(prior / total),
             prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
-            training_error=_training_error(fit, judged),
+            training_error=_training_error(fit, comparison),
             rms=np.sqrt(squares / counts),
             whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
             samples=int(counts.sum()),
@@ -174,7 +177,7 @@ def cross_validate(
     folds: int = 5,
     **options: Any,
 ) -> tuple[Validation, ...]:
-    """Identify without, and validate on, each part of the data in turn.
+    """Leave out each part of the data in turn: identify from the others, and validate on it.
 
     Several experiments are left out one at a time; a single one is cut into blocks of time.
 
@@ -190,7 +193,7 @@ def cross_validate(
         for (i, one), (j, other) in combinations(enumerate(runs, start=1), 2):
             if _shares_samples(one, other):
                 raise ArgumentError(
-                    f"experiments {i} and {j} have the same samples: none of them can judge the other",
+                    f"experiments {i} and {j} have the same samples, so neither can validate the other",
                     remedy="Give each run once; a single one is cut into blocks of time.",
                 )
         pairs = [(runs[:k] + runs[k + 1 :], run) for k, run in enumerate(runs)]
@@ -202,7 +205,7 @@ def cross_validate(
 
 
 def _shares_samples(run: Experiment, other: Experiment) -> bool:
-    """Whether two experiments are the same recording by content, and a sample counts in both."""
+    """Whether two experiments have the same content, and a sample counts in both."""
     if run is other:
         return True
     if run.q.shape != other.q.shape or not np.array_equal(run.q, other.q):
@@ -212,7 +215,7 @@ def _shares_samples(run: Experiment, other: Experiment) -> bool:
 
 
 def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
-    """The run with each block of time masked, and with all others masked."""
+    """For each block of time the run without it, and the run with nothing else."""
     if not 2 <= folds <= run.samples:
         raise ArgumentError(f"{folds} folds of {run.samples} samples", remedy="Use two or more, each of some samples.")
     number = np.arange(run.samples) * folds // run.samples
@@ -220,57 +223,54 @@ def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
     return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
 
 
-def _training_error(fit: Identification, judged: _Band) -> float:
+def _training_error(fit: Identification, comparison: _Comparison) -> float:
     """Relative error on the data of the identification [%], in the same band as the held-out data."""
-    if judged.hz is None:
+    if comparison.band_hz is None:
         return float(fit.training_error[-1])
     squares = total = 0.0
     for run in fit.equations.excerpts:
-        (measured, residual), _ = judged.compared(run, run.effort, run.effort - fit.torque(run))
+        (measured, residual), _ = comparison.torques(run, run.effort, run.effort - fit.torque(run))
         squares += float(np.sum(residual**2))
         total += float(np.sum(measured**2))
     return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
 
 
-def _before(robot: Robot, run: Experiment) -> Floats:
-    """(N, n) torques by the robot as it was before."""
-    return np.asarray(inverse_dynamics(robot, run.q, run.dq, run.ddq))
-
-
 @dataclass(frozen=True, slots=True)
-class _Band:
-    """In which band torques are compared."""
+class _Comparison:
+    """How measured and predicted torques are compared."""
 
-    hz: float | None
+    band_hz: float | None
+    """Band to which the torques are low-passed [Hz]; None for no filter."""
     trim_s: float | None
+    """Time left out at both ends of a low-passed stretch [s]; None for the settling time of the filter."""
 
-    def compared(self, run: Experiment, *torques: Floats) -> tuple[tuple[Floats, ...], Mask]:
-        """Torques (N, n) each as they are compared, zero where they do not count, and where they do.
+    def torques(self, run: Experiment, *torques: Floats) -> tuple[tuple[Floats, ...], Mask]:
+        """Torques (N, n) as they are compared, zero where a sample does not count, and the mask of those that count.
 
-        With a band they are low-passed wherever they were measured, also in rest and slow rows that do not count, and
-        by the textbook's filter, as others would filter a log before they look at it: a Butterworth of order 4 both
-        ways, the ends turned over. What the ends may have spoilt is left out.
+        With a band they are low-passed wherever they were measured, also at rest and in slow rows that do not count.
+        The filter is the usual one, a Butterworth filter of order 4 run forwards and backwards with odd extension of
+        the ends. Samples near the ends, where the filter has not settled, are left out.
         """
         from scipy import signal
 
-        if self.hz is None or self.hz >= 0.45 * run.rate_hz:
+        if self.band_hz is None or self.band_hz >= WIDEST_BAND * run.rate_hz:
             return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
         smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
-        trim = Butterworth().settling_s(self.hz, SETTLED) if self.trim_s is None else self.trim_s
+        trim = Butterworth().settling_s(self.band_hz, SETTLED) if self.trim_s is None else self.trim_s
         margin = int(np.ceil(trim * run.rate_hz - 1e-9))
-        sections = signal.butter(4, self.hz, fs=run.rate_hz, output="sos")
-        for rows, joint in _measured(run, margin):
+        sections = signal.butter(4, self.band_hz, fs=run.rate_hz, output="sos")
+        for rows, joint in _measured_stretches(run, margin):
             known = np.isfinite(run.effort[rows, joint])
-            # all torques in one call, as SciPy finds the filter's steady state anew in each
-            table = signal.sosfiltfilt(sections, [_bridged(torque[rows, joint], known) for torque in torques])
+            # one call for all torques, because SciPy computes the filter's steady state in every call
+            table = signal.sosfiltfilt(sections, [_bridge_holes(torque[rows, joint], known) for torque in torques])
             inner = slice(rows.start + margin, rows.stop - margin)
             smooth[:, inner, joint] = table[:, margin : table.shape[1] - margin]
             counts[inner, joint] = run.valid[inner, joint]
         return tuple(np.where(counts, smooth, 0.0)), counts
 
 
-def _measured(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
-    """Rows and joint of every stretch with measured torques and no hole as long as the margin."""
+def _measured_stretches(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
+    """Rows and joint of every stretch whose torques were measured without a hole longer than the margin."""
     for rows, _ in stretches(run):
         for joint in range(run.q.shape[1]):
             known = rows.start + np.flatnonzero(np.isfinite(run.effort[rows, joint]))
@@ -279,7 +279,7 @@ def _measured(run: Experiment, margin: int) -> Iterator[tuple[slice, int]]:
                     yield slice(int(part[0]), int(part[-1]) + 1), joint
 
 
-def _bridged(torque: Floats, known: Mask) -> Floats:
-    """(N,) torques with straight lines across holes."""
+def _bridge_holes(torque: Floats, known: Mask) -> Floats:
+    """(N,) torques, interpolated linearly where they are not known."""
     rows = np.arange(torque.size)
     return np.interp(rows, rows[known], torque[known])

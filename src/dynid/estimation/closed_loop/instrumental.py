@@ -52,7 +52,7 @@ from dynid.estimation.closed_loop.loop_search import LoopEstimator, LoopSearch, 
 from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.linear.least_squares import refuse_unsupported
+from dynid.estimation.noise import check_data
 from dynid.estimation.physical.nearest import with_standard
 from dynid.estimation.scores import (
     BLOCK,
@@ -264,7 +264,7 @@ class InstrumentalVariables(LoopEstimator):
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
-        refuse_unsupported(equations)
+        check_data(equations)
         if isinstance(equations, StreamedLogs):
             return self._streamed(equations)
         runs = LoopRuns.of(equations)

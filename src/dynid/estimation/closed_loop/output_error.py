@@ -29,7 +29,7 @@ from dynid.estimation.closed_loop.loop_search import LoopEstimator, not_settled
 from dynid.estimation.closed_loop.loop_start import FreeStart
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.linear.least_squares import refuse_unsupported
+from dynid.estimation.noise import check_data
 from dynid.estimation.physical.nearest import possible_estimate, with_standard
 from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
 from dynid.findings import Finding
@@ -126,7 +126,7 @@ class _LoopFit(LoopEstimator):
             IdentifiabilityError: The motion does not determine all parameters.
             EstimationError: No start follows the references.
         """
-        refuse_unsupported(equations)
+        check_data(equations)
         runs = LoopRuns.of(equations)
         fit, remarks, counts = runs.from_some_start(self.fit)
         normal = fit.normal
@@ -176,7 +176,7 @@ class DIDIM(_LoopFit):
         """
         if isinstance(equations, LoopedRuns):
             return _LoopFit.estimate(self, equations)
-        refuse_unsupported(equations)
+        check_data(equations)
         return streamed_didim(equations, self.iterations, self.tolerance, consistent=self.consistent)
 
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[Finding, ...], dict[str, float]]:

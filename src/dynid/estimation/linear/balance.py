@@ -19,8 +19,8 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import sandwich
-from dynid.estimation.noise import block_inflation
-from dynid.estimation.samples import check_samples, folded
+from dynid.estimation.noise import block_inflation, check_data
+from dynid.estimation.samples import append_many_rows
 from dynid.information import Factor
 
 __all__ = ["Balance", "IntervalEstimator", "solve_balances"]
@@ -67,7 +67,7 @@ class IntervalEstimator(Estimator, ABC):
 
     def estimate(self, equations: Samples) -> Estimate:
         """Estimate from the balances of all intervals whose samples all count."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         balances = self._balances(equations)
         return solve_balances(equations, lambda: balances, f"least squares on {self._quantity} differences")
 
@@ -138,7 +138,7 @@ def _folded(equations: Samples, balances: Balances, variances: Floats, inflation
     for rows in balances():
         v = rows.variance(variances)
         weight = 1.0 / v if inflation is None else rows.variance(variances * inflation) / v**2
-        R = folded(R, np.column_stack([rows.matrix, rows.target]) * np.sqrt(weight)[:, None])
+        R = append_many_rows(R, np.column_stack([rows.matrix, rows.target]) * np.sqrt(weight)[:, None])
         count += len(weight)
     columns = equations.information.columns
     z, residual = R[:b, b].copy(), float(R[b, b] ** 2)

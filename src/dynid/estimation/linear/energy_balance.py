@@ -2,10 +2,16 @@
 
 [GautierKhalil1992] eqs. (1)-(10). One equation per interval, no accelerations. Friction, where the robot has joint
 models for it, enters by its work over the interval; rotors by their kinetic energy.
+
+The power model: the rate of the energy balance, one equation per sample ([GautierKhalil1992] eq. 7, derived).
+
+The power of all joints together, ``tau^T dq``, is that of the links, rotors and friction, ``dq^T Y``. Internal forces
+do no work, so it is one simple equation; it uses the accelerations of the experiment.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,11 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.equations import Factors, Samples
-from dynid.estimation.linear.balance import Balance, IntervalEstimator
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.linear.balance import Balance, IntervalEstimator, solve_balances
 from dynid.estimation.linear.integrals import Intervals, intervals, model_momentum, model_rows, split_columns
+from dynid.estimation.noise import check_data
+from dynid.estimation.samples import sample_blocks
 from dynid.kernels import kernel
 
-__all__ = ["Energy", "energy_balances"]
+__all__ = ["Energy", "Power", "energy_balances", "power_balances"]
 
 Floats = NDArray[np.float64]
 
@@ -70,3 +79,35 @@ def _joined(parts: list[Balance]) -> Balance:
         target=np.concatenate([part.target for part in parts]),
         scatter=np.concatenate([part.scatter for part in parts]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Power(Estimator):
+    """Minimises squared residuals of the power of all joints together ([GautierKhalil1992] eq. 7, derived).
+
+    One equation per sample; use it as a reference for the energy model.
+    """
+
+    name: ClassVar[str] = "power"
+    title: ClassVar[str] = "least squares on power"
+    use: ClassVar[str] = "one equation per sample is enough"
+    references: ClassVar[tuple[str, ...]] = ("GautierKhalil1992",)
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
+
+    def estimate(self, equations: Samples) -> Estimate:
+        """Estimate from the power balances of all samples at which every joint counts."""
+        check_data(equations, spare=1)
+        return solve_balances(equations, lambda: power_balances(equations), "least squares on power")
+
+
+def power_balances(equations: Samples) -> Iterator[Balance]:
+    """The equations ``tau^T dq = (dq^T Y) x``, block by block."""
+    for block in sample_blocks(equations, 8192):
+        whole = block.valid.all(axis=1)
+        dq = block.run.dq[block.rows][whole]
+        yield Balance(
+            matrix=np.einsum("tj,tjk->tk", dq, block.matrix[whole]),
+            target=(dq * block.effort[whole]).sum(axis=1),
+            scatter=dq**2,
+        )

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.noise import correlation_inflation, joint_variances
+from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
 from dynid.findings import Finding
 from dynid.information import Factor
 
-__all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights", "refuse_unsupported"]
+__all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights", "sandwich"]
 
 Floats = NDArray[np.float64]
 
@@ -99,27 +99,9 @@ def _file_weights(equations: Factors, beta: Floats, weights: Floats) -> Floats:
     return np.asarray(found * count.sum() / (found @ count))
 
 
-def refuse_unsupported(equations: Factors) -> None:
-    """Refuse data that cannot support any number.
-
-    Raises:
-        IdentifiabilityError: There are fewer equations than parameters, or all torques are zero.
-    """
-    information = equations.information
-    count, unknowns = int(information.samples.sum()), len(information.columns)
-    if count < unknowns:
-        raise IdentifiabilityError(
-            f"{count} equations cannot determine {unknowns} parameters", remedy="Record for longer, or mask less."
-        )
-    if not any(np.any(information.factor(joint)[:, -1]) for joint in range(information.dof)):
-        raise IdentifiabilityError(
-            "all torques are zero", remedy="Check the channel map: which column is the torque, and was the drive on?"
-        )
-
-
 def refined_weights(equations: Factors, rounds: int = 3) -> Floats:
     """(n,) inverse residual variance of each joint, from repeated weighted fits."""
-    refuse_unsupported(equations)
+    check_data(equations)
     weights = np.ones(equations.robot.dof)
     for _ in range(rounds):
         beta = equations.information.weight(weights).solve(minimum_norm=True)
@@ -143,7 +125,7 @@ def least_squares_estimate(
         findings: What a person should know.
         segments: Weight of some segments, as the inverse of their variance relative to that of the others.
     """
-    refuse_unsupported(equations)
+    check_data(equations)
     factor = equations.information.weight(weights, segments)
     beta = factor.solve(minimum_norm=True)
     variances = joint_variances(equations, beta, segments)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.noise import correlation_inflation
-from dynid.estimation.samples import check_samples
+from dynid.estimation.noise import check_data, correlation_inflation
 from dynid.findings import Finding
 from dynid.tables import Table
 
@@ -58,7 +57,7 @@ class LinkByLink(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate; a joint's errors are carried on to all links before it."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         chain = _Chain(equations)
         inflation = correlation_inflation(equations, chain.beta)
         noise = chain.noise**2 * inflation
@@ -81,7 +80,7 @@ class LinkByLink(Estimator):
 
     def steps(self, equations: Factors) -> tuple[LinkStep, ...]:
         """The steps with their condition numbers and excitation tests, last joint first."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         return tuple(_Chain(equations).steps)
 
 

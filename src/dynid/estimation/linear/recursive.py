@@ -17,7 +17,8 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, sandwich
-from dynid.estimation.samples import check_samples, folded, sample_blocks
+from dynid.estimation.noise import check_data
+from dynid.estimation.samples import append_many_rows, sample_blocks
 from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.kernels import regressor
@@ -74,7 +75,7 @@ class Recursive(Estimator):
 
     def estimate(self, equations: Samples) -> Estimate:
         """Estimate; where samples are forgotten, the parameters are those at the end of the last experiment."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         weights = self._weights(equations.robot)
         factor = _folded(equations, weights, self.forgetting)
         estimate = least_squares_estimate(equations, weights, "recursive least squares")
@@ -184,7 +185,7 @@ def _absorbed(R: Floats, Y: Floats, effort: Floats, valid: NDArray[np.bool_], we
     age = np.arange(len(Y))[::-1]
     root = np.sqrt(keep ** age[:, None] * weights) * valid
     rows = np.concatenate([Y, effort[..., None]], axis=2) * root[..., None]
-    return folded(np.sqrt(keep ** len(Y)) * R, rows.reshape(-1, R.shape[1]))
+    return append_many_rows(np.sqrt(keep ** len(Y)) * R, rows.reshape(-1, R.shape[1]))
 
 
 def _folded(equations: Samples, weights: Floats, keep: float) -> Factor:

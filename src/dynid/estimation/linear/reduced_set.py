@@ -17,7 +17,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate
 from dynid.estimation.linear.minimum_norm import joint_weights
-from dynid.estimation.samples import check_samples
+from dynid.estimation.noise import check_data
 from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import echelon
@@ -46,7 +46,7 @@ class ReducedSet(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate; the base parameters are the combinations of the parameters that were kept."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         weights = joint_weights(equations, self.weighted)
         factor = equations.information.weight(weights)
         columns = self._columns(equations, factor)

@@ -19,7 +19,7 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
-from dynid.estimation.samples import check_samples
+from dynid.estimation.noise import check_data
 from dynid.findings import Finding
 
 __all__ = ["Ridge", "cross_validated_ridge"]
@@ -51,7 +51,7 @@ class Ridge(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate; the covariance includes the square of the bias."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         weights = joint_weights(equations, self.weighted)
         standard = StandardEquations.of(equations, weights)
         d = self._chosen(standard)

@@ -19,8 +19,8 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, cut_blocks
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import refined_weights, sandwich
-from dynid.estimation.noise import block_inflation
-from dynid.estimation.samples import check_samples, sample_blocks
+from dynid.estimation.noise import block_inflation, check_data
+from dynid.estimation.samples import sample_blocks
 from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import factor_from_preconditioned, make_preconditioner
@@ -71,7 +71,7 @@ class _Robust(Estimator, ABC):
 
     def estimate(self, equations: Samples) -> Estimate:
         """Estimate with weights of samples and scales of joints in balance."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         beta, findings = self._start(equations), tuple[Finding, ...]()
         for _ in range(self.rounds):
             factor = self._reweighted(equations, beta, _scales(equations, beta))

@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
-from dynid.estimation.samples import check_samples
+from dynid.estimation.noise import check_data
 from dynid.findings import Finding
 
 __all__ = ["TruncatedSVD", "singular_groups"]
@@ -45,7 +45,7 @@ class TruncatedSVD(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate; what a direction left out takes part in is reported as not determined."""
-        check_samples(equations)
+        check_data(equations, spare=1)
         weights = joint_weights(equations, self.weighted)
         standard = StandardEquations.of(equations, weights)
         kept = self._kept(standard)

@@ -24,7 +24,8 @@ from dynid.checks import as_whole, check_number
 from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights, refuse_unsupported
+from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.noise import check_data
 from dynid.estimation.noisy.belief import Belief
 from dynid.estimation.noisy.direct_model import DirectModel
 from dynid.estimation.noisy.motion_noise import (
@@ -233,7 +234,7 @@ class Kalman(Estimator):
         Raises:
             EstimationError: The filter runs away, or the positions are nowhere near those it expects.
         """
-        refuse_unsupported(equations)
+        check_data(equations)
         plain = least_squares_estimate(equations, refined_weights(equations), f"{self._name} Kalman filter")
         settings = self._resolved(equations, plain)
         belief, innovations = settings._one_pass(equations, None)

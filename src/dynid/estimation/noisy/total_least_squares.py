@@ -18,8 +18,8 @@ from scipy.linalg import solve_triangular
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples, wrong_kind
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.least_squares import refined_weights, refuse_unsupported
-from dynid.estimation.noise import correlation_inflation, joint_variances
+from dynid.estimation.linear.least_squares import refined_weights
+from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
 from dynid.estimation.samples import sample_blocks
 from dynid.findings import Finding
 from dynid.information import Factor
@@ -77,7 +77,7 @@ class TLS(Estimator):
             IdentifiabilityError: The motion leaves parameters open.
             EstimationError: The gap between the singular values is too small.
         """
-        refuse_unsupported(equations)
+        check_data(equations)
         weights = refined_weights(equations) if self.weighted else np.ones(equations.robot.dof)
         factor = equations.information.weight(weights)
         if factor.rank < len(factor.columns):

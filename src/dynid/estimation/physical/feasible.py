@@ -23,11 +23,9 @@ from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.bounds import Bounds, Constraint
-from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_cone_program
+from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_by_log_cholesky, solve_cone_program
 from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate, within_equalities
-from dynid.estimation.physical.log_cholesky import solve_by_log_cholesky
-from dynid.estimation.physical.prior import PriorCoordinates
-from dynid.estimation.physical.prior_distance import Distance, check_distance, prior_residual
+from dynid.estimation.physical.prior import Distance, PriorCoordinates, check_distance, prior_residual
 from dynid.estimation.physical.pseudo_inertia import unsvec
 from dynid.findings import Finding
 from dynid.information import Factor

@@ -2,20 +2,34 @@
 
 Unknowns y are, for every body, `svec` of its pseudo-inertia whitened by the prior's, then the terms' parameters
 over their prior values, then the terms over the size that the noise gives them.
+
+How far a body is from the prior's, measured in one of four ways ([LeeWensingPark2020]).
+
+With the pseudo-inertia Q whitened by the prior's (the identity where the body is the prior) and its eigenvalues l:
+
+    pull-back    sum (l - 1)^2                  quadratic: one cone program
+    euclidean    squares of the ten parameters  quadratic, each relative to the prior body's size
+    entropic     2 sum (l - log l - 1)          convex; an impossible body is infinitely far
+    geometric    sum (log l)^2                  the same for a body and its inverse: thrice as far is a third as far
+
+Each is the squared norm of a residual that is linear (the first two) or a function of Q's eigenvalues, so that one
+Gauss-Newton iteration over cone programs finds the minimum under all constraints.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
+from dynid.errors import ArgumentError
+from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec, unsvec
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 
-__all__ = ["PriorCoordinates", "term_signs"]
+__all__ = ["Distance", "PriorCoordinates", "check_distance", "euclidean_rows", "prior_residual", "term_signs"]
 
 Floats = NDArray[np.float64]
 IDENTITY = svec(np.eye(4))
@@ -64,3 +78,62 @@ class PriorCoordinates:
 def term_signs(robot: Robot) -> list[bool]:
     """Whether the parameter of each term must not be negative."""
     return [placed.term.is_non_negative for placed in robot.terms]
+
+
+Distance = Literal["pull-back", "euclidean", "entropic", "geometric"]
+SMALLEST_EIGENVALUE = 1e-12
+"""Eigenvalues below count as this, so that logarithms stay finite."""
+
+
+def check_distance(distance: str) -> None:
+    """Refuse the name of a distance that is none."""
+    if distance not in get_args(Distance):
+        raise ArgumentError(
+            f"'{distance}' is no distance from a prior", remedy=f"One of {', '.join(get_args(Distance))}."
+        )
+
+
+def prior_residual(distance: Distance, y: Floats, from_whitened: Floats) -> tuple[Floats, Floats]:
+    """Residual r (10,) whose square is a body's distance from the prior, and its slope dr/dy (10, 10).
+
+    Args:
+        distance: Which.
+        y: (10,) `svec` of the whitened pseudo-inertia.
+        from_whitened: (10, 10) parameters = from_whitened @ y.
+    """
+    identity = svec(np.eye(4))
+    if distance == "pull-back":
+        return y - identity, np.eye(10)
+    if distance == "euclidean":
+        rows = euclidean_rows(from_whitened)
+        return rows @ (y - identity), rows
+    values, vectors = np.linalg.eigh(unsvec(y))
+    bent = np.maximum(values, SMALLEST_EIGENVALUE)
+    h, slope = (np.log(bent), 1.0 / bent) if distance == "geometric" else _entropic(bent)
+    # the derivative of a function of a matrix (Daleckii and Krein): divided differences between its eigenvalues
+    gaps = np.subtract.outer(bent, bent)
+    near = np.abs(gaps) < 1e-6 * np.add.outer(bent, bent)
+    quotient = np.subtract.outer(h, h) / np.where(near, 1.0, gaps)
+    quotient = np.where(near, 0.5 * np.add.outer(slope, slope), quotient)
+    columns = [vectors @ (quotient * (vectors.T @ unsvec(unit) @ vectors)) @ vectors.T for unit in np.eye(10)]
+    return svec((vectors * h) @ vectors.T), np.stack([svec(column) for column in columns], axis=1)
+
+
+def _entropic(bent: Floats) -> tuple[Floats, Floats]:
+    """The signed root of ``2 (l - log l - 1)`` and its slope; both by their series near one."""
+    e = bent - 1.0
+    near = np.abs(e) < 1e-3
+    safe = np.where(near, 2.0, bent)
+    root = np.sign(e) * np.sqrt(2.0 * (safe - np.log(safe) - 1.0))
+    h = np.where(near, e - e**2 / 3.0 + 7.0 * e**3 / 36.0, root)
+    slope = np.where(near, 1.0 - 2.0 * e / 3.0 + 7.0 * e**2 / 12.0, (1.0 - 1.0 / safe) / np.where(near, 1.0, root))
+    return h, slope
+
+
+def euclidean_rows(from_whitened: Floats) -> Floats:
+    """(10, 10) parameters over the prior body's own mass, mass times radius, and mass times radius squared."""
+    prior = from_whitened @ svec(np.eye(4))
+    mass = prior[9]
+    radius = np.sqrt(max(0.5 * (prior[0] + prior[3] + prior[5]) / mass, 1e-12))
+    size = np.concatenate([np.full(6, mass * radius**2), np.full(3, mass * radius), [mass]])
+    return np.asarray(from_whitened / size[:, None])
