@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.parameters.base import BaseParameters
-from dynid.parameters.numeric import random_states, sampled_regressor
+from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import RowSpace
 from dynid.robot.model import Robot
 
@@ -24,6 +24,6 @@ def distance(rows: Floats, space: RowSpace) -> float:
 def torque_error(robot: Robot, base: BaseParameters, seed: int = 7) -> float:
     """Largest relative difference between torques of standard and of base parameters at random states."""
     theta = np.random.default_rng(seed).normal(size=len(base.layout))
-    Y = sampled_regressor(robot, random_states(robot, 5, seed=seed))
+    Y = sample_regressor(robot, random_states(robot, 5, seed=seed))
     full, reduced = Y @ theta, Y[..., list(base.columns)] @ base.project(theta)
     return float(np.abs(full - reduced).max() / max(1.0, float(np.abs(full).max())))

@@ -13,7 +13,7 @@ from dynid.errors import ArgumentError
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters, base_vector
 from dynid.parameters.layout import parameter_layout
-from dynid.parameters.numeric import random_states, sampled_regressor
+from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm
@@ -69,7 +69,7 @@ def test_projection_keeps_the_torques():
     robot = zoo.stanford().with_terms(RotorInertia(), Viscous(), Offset())
     base = base_parameters(robot)
     theta = np.random.default_rng(1).normal(size=(3, len(base.layout)))
-    Y = sampled_regressor(robot, random_states(robot, 4))
+    Y = sample_regressor(robot, random_states(robot, 4))
     np.testing.assert_allclose(
         np.einsum("sjp,kp->ksj", Y, theta),
         np.einsum("sjb,kb->ksj", Y[..., list(base.columns)], base.project(theta)),
@@ -226,7 +226,7 @@ def test_methods_do_not_mind_the_size_of_the_robot(size: float, method: Any) -> 
     base = base_parameters(robot, method)
     assert base.rank == 33
     rng = np.random.default_rng(0)
-    q, dq, ddq = rng.normal(size=(3, 20, robot.dof)) * np.where([b.prismatic for b in robot.bodies], size, 1.0)
+    q, dq, ddq = rng.normal(size=(3, 20, robot.dof)) * np.where([b.is_prismatic for b in robot.bodies], size, 1.0)
     theta = rng.normal(size=robot.parameter_vector.size) * np.tile([size**2] * 6 + [size] * 3 + [1.0], robot.dof)
     Y = regressor(robot, q, dq, ddq)
     tau = Y @ theta

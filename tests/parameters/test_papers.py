@@ -9,7 +9,7 @@ from dynid.parameters.base import base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.minimal_combinations import minimal_combinations
-from dynid.parameters.numeric import random_states, sampled_regressor
+from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space, successive_columns
 from dynid.robot import zoo
 from dynid.robot.formats.dh import StandardDH, from_dh
@@ -46,7 +46,7 @@ PUMA560_NAMES = (
 def test_puma560_relations(method):
     base = base_parameters(zoo.puma560(), method)
     assert " ".join(base.names) == PUMA560_NAMES
-    relations = {c.name: c.right_side() for c in base.combinations if c.regrouped}
+    relations = {c.name: c.right_side() for c in base.combinations if c.is_regrouped}
     assert relations == PUMA560
     assert base.unidentifiable == ["XX1", "XY1", "XZ1", "YY1", "YZ1", "MX1", "MY1", "MZ1", "M1", "MZ2", "M2"]
     assert len(base.layout) - base.rank == 24
@@ -156,7 +156,7 @@ def _puma260_in_distal_frames() -> tuple[np.ndarray, list[str]]:
     """Sampled regressor on the paper's parameters: link moments about the distal standard DH frames."""
     robot = zoo.puma260()
     layout = parameter_layout(robot)
-    Y = sampled_regressor(robot, random_states(robot, 100))
+    Y = sample_regressor(robot, random_states(robot, 100))
     Y = Y.reshape(-1, len(layout))
     for j, body in enumerate(robot.bodies):
         T = dict(body.members)[f"link{j + 1}"]

@@ -109,7 +109,7 @@ def test_mistakes_are_found(code: str) -> None:
 
 
 def test_snapped_robot_has_no_rounded_angles() -> None:
-    assert not findings(arm(body(), roll=1.5708).snapped())
+    assert not findings(arm(body(), roll=1.5708).snap_angles())
 
 
 def test_equal_legs_side_by_side_are_no_copies() -> None:

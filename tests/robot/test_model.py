@@ -144,7 +144,7 @@ def test_snapping_makes_rounded_right_angles_exact() -> None:
         joints=(Joint(name="j", kind="revolute", parent="a", child="b", T_parent_joint=transform(R, np.zeros(3))),),
     )
     assert np.count_nonzero(rounded.bodies[0].R_parent_joint) == 5
-    assert np.count_nonzero(rounded.snapped().bodies[0].R_parent_joint) == 3
+    assert np.count_nonzero(rounded.snap_angles().bodies[0].R_parent_joint) == 3
 
 
 def test_terms_give_their_torques() -> None:

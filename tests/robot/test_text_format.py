@@ -97,7 +97,7 @@ def test_a_robot_can_be_written(name: str) -> None:
     robot = without_friction(zoo.get(name))
     again = parse_text(description_text(robot))
     np.testing.assert_allclose(torque(again), torque(robot), rtol=1e-11, atol=1e-11)
-    assert [b.prismatic for b in again.bodies] == [b.prismatic for b in robot.bodies]
+    assert [b.is_prismatic for b in again.bodies] == [b.is_prismatic for b in robot.bodies]
     third = parse_text(description_text(again))
     np.testing.assert_allclose(third.parameter_vector, again.parameter_vector, atol=1e-13)
 

@@ -17,7 +17,7 @@ def pinocchio_model(robot: Robot) -> Any:
     model.gravity.linear = robot.gravity
     ids: list[int] = []
     for body in robot.bodies:
-        kind = pin.JointModelPrismaticUnaligned if body.prismatic else pin.JointModelRevoluteUnaligned
+        kind = pin.JointModelPrismaticUnaligned if body.is_prismatic else pin.JointModelRevoluteUnaligned
         placement = pin.SE3(np.array(body.R_parent_joint), np.array(body.p_parent_joint))
         index = model.addJoint(0 if body.parent < 0 else ids[body.parent], kind(body.axis), placement, body.joint.name)
         inertia = body.inertia

@@ -43,5 +43,5 @@ def potential_energy_row(robot: Robot, q: Array) -> Array:
 
 
 def energy_rows(robot: Robot, q: Array, dq: Array) -> Array:
-    """Total energy [J] per unit of each link parameter (10 n,)."""
+    """Kinetic plus potential energy [J] per unit of each link parameter (10 n,)."""
     return kinetic_energy_row(robot, q, dq) + potential_energy_row(robot, q)  # [GautierKhalil1992] eqs. (4), (6)

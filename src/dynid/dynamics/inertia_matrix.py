@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynid.dynamics.inverse_dynamics import backward_pass
-from dynid.dynamics.kinematics import BodyMotion, joint_rotation, lever, spin
+from dynid.dynamics.kinematics import ROUNDING, BodyMotion, joint_rotation, lever, spin
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
 
@@ -23,30 +23,30 @@ __all__ = [
 ]
 
 Composite = tuple[Any, Array, Array]
-"""Mass, first moment (3,), tensor (3, 3) about the body's origin, of the body and all that it carries."""
+"""Mass, first moment (3,), tensor (3, 3) about the body's origin: of the body with all bodies that it carries."""
 
 
 def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
     """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] eqs. (15)-(17)).
 
-    A body is carried to its parent's frame in three cheap steps: along the joint axis (which the joint angle leaves
-    alone), around it, and across to the parent's origin.
+    A body is expressed in its parent's frame in three cheap steps: a shift along the joint axis (which the joint angle
+    does not change), the turn about it, and a shift across it to the parent's origin.
     """
-    composites: list[Composite] = [_own(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
+    composites: list[Composite] = [_own_composite(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]
         if body.parent < 0:
             continue
         arm = lever(body, q[j])
-        carried = _turned(body, q[j], _moved(composites[j], body.axis * arm.along))
-        mass, h, tensor = _moved(_placed(body.R_parent_joint, carried), arm.across)
+        carried = _turn_back(body, q[j], _move_origin(composites[j], body.axis * arm.along))
+        mass, h, tensor = _move_origin(_rotate(body.R_parent_joint, carried), arm.across)
         onto = composites[body.parent]
         composites[body.parent] = (onto[0] + mass, onto[1] + h, onto[2] + tensor)  # [Izaguirre1992] eqs. (15), (16)
     return composites
 
 
-def _moved(composite: Composite, p: Array) -> Composite:
-    """The same body about an origin from which the old one is at p (3,), written out so that zeros vanish.
+def _move_origin(composite: Composite, p: Array) -> Composite:
+    """Describe the same body about another origin, in which the old one is at p (3,); written out so that zeros vanish.
 
     [Izaguirre1992] eqs. (15), (17) without the rotation.
     """
@@ -61,16 +61,16 @@ def _moved(composite: Composite, p: Array) -> Composite:
     return mass, h + p * mass, moved
 
 
-def _turned(body: Body, q: Any, composite: Composite) -> Composite:
-    """The same body in the frame before the joint's turn.
+def _turn_back(body: Body, q: Any, composite: Composite) -> Composite:
+    """Describe the same body in the frame before the joint's turn.
 
     About a coordinate axis k the products of the turn ``T J T'`` share the swing ``s (Jaa - Jbb) + 2 c Jab``: nine
     multiplications in all.
     """
     mass, h, J = composite
     turn = joint_rotation(body, q)
-    if body.prismatic or np.count_nonzero(body.axis) != 1:
-        return _placed(turn, composite)
+    if body.is_prismatic or np.count_nonzero(body.axis) != 1:
+        return _rotate(turn, composite)
     k = int(np.flatnonzero(body.axis)[0])
     a, b = (k + 1) % 3, (k + 2) % 3
     c, s = turn[a, a], turn[b, a]
@@ -83,8 +83,8 @@ def _turned(body: Body, q: Any, composite: Composite) -> Composite:
     return mass, turn @ h, turned
 
 
-def _placed(R: Array, composite: Composite) -> Composite:
-    """The same body in a frame turned by R (3, 3); only the upper triangle of ``R J R'`` is computed."""
+def _rotate(R: Array, composite: Composite) -> Composite:
+    """Describe the same body in a frame turned by R (3, 3); only the upper triangle of ``R J R'`` is computed."""
     mass, h, tensor = composite
     half = R @ tensor
     placed: Any = np.array(tensor, dtype=object)
@@ -94,7 +94,7 @@ def _placed(R: Array, composite: Composite) -> Composite:
     return mass, R @ h, placed
 
 
-def _own(theta: Array) -> Composite:
+def _own_composite(theta: Array) -> Composite:
     xx, xy, xz, yy, yz, zz, mx, my, mz, m = theta
     return m, np.array([mx, my, mz]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -106,8 +106,8 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
         body = robot.bodies[j]
         u = body.axis
         # wrench that accelerates the composite body by one unit of joint j
-        force, moment = (u * mass, cross(h, u)) if body.prismatic else (cross(u, h), tensor @ u)
-        M[j, j] = u @ (force if body.prismatic else moment)
+        force, moment = (u * mass, cross(h, u)) if body.is_prismatic else (cross(u, h), tensor @ u)
+        M[j, j] = u @ (force if body.is_prismatic else moment)
         i = j
         while body.parent >= 0:
             arm, turn = lever(body, q[i]), joint_rotation(body, q[i])
@@ -115,17 +115,17 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
             force = body.R_parent_joint @ (turn @ force)
             moment = body.R_parent_joint @ (turn @ moment) + cross(arm.across, force)
             i, body = body.parent, robot.bodies[body.parent]
-            M[i, j] = M[j, i] = body.axis @ (force if body.prismatic else moment)  # [Izaguirre1992] eq. (9)
-    return _with_motor_inertia(robot, theta, M)
+            M[i, j] = M[j, i] = body.axis @ (force if body.is_prismatic else moment)  # [Izaguirre1992] eq. (9)
+    return _add_motor_inertia(robot, theta, M)
 
 
 def motor_inertia_matrix(robot: Robot, theta: Array) -> Array:
-    """Inertia of the rotors (n, n): of the joints' own on the diagonal, of couplings beside it."""
+    """Inertia of the rotors (n, n): the joints' own rotors on the diagonal, those of couplings also beside it."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
-    return _with_motor_inertia(robot, theta, M)
+    return _add_motor_inertia(robot, theta, M)
 
 
-def _with_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
+def _add_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
     for value, placed in zip(theta[10 * robot.dof :], robot.terms, strict=True):
         for (j, k), factor in placed.inertia().items():
             M[j, k] = M[j, k] + value * factor
@@ -141,7 +141,7 @@ def gravity_torque(robot: Robot, theta: Array, q: Array) -> Array:
         directions.append(joint_rotation(body, q[j]).T @ (body.R_parent_joint.T @ above))
     for j, (mass, h, _) in enumerate(composite_bodies(robot, theta, q)):
         body = robot.bodies[j]
-        wrench = directions[j] * mass if body.prismatic else cross(h, directions[j])
+        wrench = directions[j] * mass if body.is_prismatic else cross(h, directions[j])
         torque.append(-(body.axis @ wrench))  # [Izaguirre1992] eqs. (5), (13)
     return np.array(torque)
 
@@ -156,7 +156,7 @@ class _Run(NamedTuple):
 
     before: BodyMotion
     placement: Array
-    """(3, 3) of the run's first joint, with all the fixed turns about its axis."""
+    """(3, 3) placement of the run's first joint, with all the fixed turns about its axis."""
     cosine: Any
     sine: Any
     rate: Any
@@ -172,30 +172,32 @@ def _velocity_motions(robot: Robot, q: Array, dq: Array) -> list[BodyMotion]:
     for j, body in enumerate(robot.bodies):
         before = motions[body.parent] if body.parent >= 0 else base
         turn, arm, u = joint_rotation(body, q[j]), lever(body, q[j]), body.axis
-        run = _extended(robot, runs, body, q[j], dq[j]) or _Run(before, body.R_parent_joint, *_angle(body, q[j]), dq[j])
-        whole = np.eye(3) if body.prismatic else turn_about(u, run.cosine, run.sine)
+        run = _extend_run(robot, runs, body, q[j], dq[j]) or _Run(
+            before, body.R_parent_joint, *_cosine_and_sine(body, q[j]), dq[j]
+        )
+        whole = np.eye(3) if body.is_prismatic else turn_about(u, run.cosine, run.sine)
         w = whole.T @ (run.placement.T @ run.before.angular_velocity)
         dw = whole.T @ (run.placement.T @ run.before.angular_acceleration)
-        if not body.prismatic:
+        if not body.is_prismatic:
             dw, w = dw + cross(w, u * run.rate), w + u * run.rate  # [Izaguirre1992] eqs. (19), (18)
         field = spin(w, dw)
         a = body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)
         a = turn.T @ a + (field @ u) * arm.along  # [Izaguirre1992] eq. (20)
-        motions.append(BodyMotion(turn, w, dw, a + cross(w, u * (2.0 * dq[j])) if body.prismatic else a, field))
+        motions.append(BodyMotion(turn, w, dw, a + cross(w, u * (2.0 * dq[j])) if body.is_prismatic else a, field))
         runs.append(run)
     return motions
 
 
-def _angle(body: Body, q: Any) -> tuple[Any, Any]:
-    return (1.0, 0.0) if body.prismatic else (np.cos(q), np.sin(q))
+def _cosine_and_sine(body: Body, q: Any) -> tuple[Any, Any]:
+    return (1.0, 0.0) if body.is_prismatic else (np.cos(q), np.sin(q))
 
 
-def _extended(robot: Robot, runs: list[_Run], body: Body, q: Any, dq: Any) -> _Run | None:
-    """The parent's run and this joint, where their axes are parallel: one turn by the sum of the angles."""
-    if body.parent < 0 or body.prismatic or robot.bodies[body.parent].prismatic:
+def _extend_run(robot: Robot, runs: list[_Run], body: Body, q: Any, dq: Any) -> _Run | None:
+    """Add a joint to its parent's run: one turn by the sum of the angles; None where the axes are not parallel."""
+    if body.parent < 0 or body.is_prismatic or robot.bodies[body.parent].is_prismatic:
         return None
     sign = float(np.round(body.R_parent_joint @ body.axis @ robot.bodies[body.parent].axis))
-    if not np.allclose(body.R_parent_joint @ body.axis, sign * robot.bodies[body.parent].axis, rtol=0.0, atol=1e-15):
+    if not np.allclose(body.R_parent_joint @ body.axis, sign * robot.bodies[body.parent].axis, rtol=0.0, atol=ROUNDING):
         return None
     run, cosine, sine = runs[body.parent], np.cos(q), np.sin(q)
     before = run.sine * sign

@@ -19,7 +19,7 @@ def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) ->
 
     Args:
         robot: Geometry, gravity and kinds of terms.
-        theta: (p,) parameter values, see `Robot.parameter_vector`; zeros shorten the recorded program.
+        theta: (p,) parameter values in the order of `Robot.parameter_vector`; zeros shorten the recorded program.
         q: (n,) joint positions [rad or m].
         dq: (n,) joint velocities.
         ddq: (n,) joint accelerations.
@@ -45,7 +45,7 @@ def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion
         body, motion = robot.bodies[j], motions[j]
         own = body_wrench(theta[10 * j : 10 * j + 10], *motion[1:])
         force, moment = forces[j] + own[0], moments[j] + own[1]  # [Atkeson1986] eq. (12)
-        torque[j] = body.axis @ (force if body.prismatic else moment)  # [Atkeson1986] eq. (17)
+        torque[j] = body.axis @ (force if body.is_prismatic else moment)  # [Atkeson1986] eq. (17)
         if body.parent >= 0:
             arm = lever(body, q[j])
             moment = moment + cross(body.axis * arm.along, force)
@@ -58,7 +58,7 @@ def backward_pass(robot: Robot, theta: Array, q: Array, motions: list[BodyMotion
 
 
 def term_rows(robot: Robot, q: Array, dq: Array, ddq: Array) -> list[dict[int, Any]]:
-    """Columns of the terms, in parameter order: for each, joint index -> torque per unit."""
+    """One column per term, in the order of the parameters: joint index -> torque per unit of the parameter."""
     return [placed.rows(q, dq, ddq) for placed in robot.terms]
 
 

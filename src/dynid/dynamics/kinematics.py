@@ -32,6 +32,11 @@ __all__ = [
 ]
 
 
+ROUNDING = 1e-15
+"""Part of a length or of a unit vector below which an entry is rounding and made an exact zero, which keeps the
+recorded programs short (convention: some units in the last place of a double)."""
+
+
 class BodyMotion(NamedTuple):
     """Motion of one body, in its own frame."""
 
@@ -42,9 +47,9 @@ class BodyMotion(NamedTuple):
     angular_acceleration: Array
     """(3,) [rad/s^2]"""
     acceleration: Array
-    """(3,) of the origin, minus gravity [m/s^2]"""
+    """(3,) acceleration of the origin minus gravity [m/s^2]"""
     spin: Array
-    """(3, 3) ``[dw x] + [w x]^2``: acceleration field of the body [1/s^2]"""
+    """(3, 3) ``[dw x] + [w x]^2``: times a body-fixed vector it is that vector's second derivative [1/s^2]"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,19 +63,19 @@ class Lever:
 
 
 def lever(body: Body, q: Any) -> Lever:
-    """Split the lever arm of a body at joint position q [rad or m]."""
+    """The lever arm of a body at joint position q [rad or m], split at the joint axis."""
     axis_in_parent = body.R_parent_joint @ body.axis
     along = float(axis_in_parent @ body.p_parent_joint)
     across = body.p_parent_joint - along * axis_in_parent
     size = float(np.abs(body.p_parent_joint).max())
-    across = np.where(np.abs(across) <= 1e-15 * size, 0.0, across)
-    along = 0.0 if abs(along) <= 1e-15 * size else along
-    return Lever(across=across, along=along + q if body.prismatic else along)
+    across = np.where(np.abs(across) <= ROUNDING * size, 0.0, across)
+    along = 0.0 if abs(along) <= ROUNDING * size else along
+    return Lever(across=across, along=along + q if body.is_prismatic else along)
 
 
 def joint_rotation(body: Body, q: Any) -> Array:
     """Rotation from body coordinates to joint-placement coordinates (3, 3) at joint position q."""
-    return np.eye(3) if body.prismatic else rotation_about(body.axis, q)
+    return np.eye(3) if body.is_prismatic else rotation_about(body.axis, q)
 
 
 def spin(w: Array, dw: Array) -> Array:
@@ -110,13 +115,13 @@ def _next_motion(body: Body, before: BodyMotion, q: Any, dq: Any, ddq: Any) -> B
     turn, arm, u = joint_rotation(body, q), lever(body, q), body.axis
     w = turn.T @ (body.R_parent_joint.T @ before.angular_velocity)
     dw = turn.T @ (body.R_parent_joint.T @ before.angular_acceleration)
-    if not body.prismatic:
+    if not body.is_prismatic:
         dw = dw + u * ddq + cross(w, u * dq)  # [Izaguirre1992] eq. (19)
         w = w + u * dq  # [Izaguirre1992] eq. (18)
     field = spin(w, dw)
     # [Izaguirre1992] eq. (20), the lever split at the joint axis
     a = turn.T @ (body.R_parent_joint.T @ (before.acceleration + before.spin @ arm.across)) + (field @ u) * arm.along
-    if body.prismatic:
+    if body.is_prismatic:
         a = a + u * ddq + cross(w, u * (2.0 * dq))
     return BodyMotion(turn, w, dw, a, field)
 
@@ -130,7 +135,7 @@ def body_velocities(robot: Robot, q: Array, dq: Array) -> list[tuple[Array, Arra
         v = turn.T @ (body.R_parent_joint.T @ (v + cross(w, arm.across)))
         w = turn.T @ (body.R_parent_joint.T @ w)
         v = v + cross(w, u * arm.along)
-        velocities.append((w, v + u * dq[j]) if body.prismatic else (w + u * dq[j], v))
+        velocities.append((w, v + u * dq[j]) if body.is_prismatic else (w + u * dq[j], v))
     return velocities
 
 
@@ -141,7 +146,7 @@ def body_poses(robot: Robot, q: Array) -> list[tuple[Array, Array]]:
         R, p = poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
         R_base_joint = R @ body.R_parent_joint
         p = p + R @ body.p_parent_joint
-        if body.prismatic:
+        if body.is_prismatic:
             p = p + (R_base_joint @ body.axis) * q[j]
         poses.append((R_base_joint @ joint_rotation(body, q[j]), p))
     return poses

@@ -30,7 +30,7 @@ def joint_twists(robot: Robot, q: Array) -> list[dict[int, tuple[Array, Array]]]
             angular_here = turn.T @ (body.R_parent_joint.T @ angular)
             linear_here = turn.T @ (body.R_parent_joint.T @ (linear + cross(angular, arm.across)))
             here[i] = (linear_here + cross(angular_here, u * arm.along), angular_here)
-        here[j] = (u, np.zeros(3)) if body.prismatic else (np.zeros(3), u)
+        here[j] = (u, np.zeros(3)) if body.is_prismatic else (np.zeros(3), u)
         twists.append(here)
     return twists
 
@@ -45,9 +45,9 @@ def torque_regressor(robot: Robot, q: Array, dq: Array, ddq: Array) -> Array:
         ddq: (n,) joint accelerations.
     """
     wrenches = [body_wrench_regressor(*motion[1:]) for motion in body_motions(robot, q, dq, ddq)]
-    models = term_rows(robot, q, dq, ddq)
-    Y = _project(robot, joint_twists(robot, q), wrenches, extra=len(models))
-    for column, rows in enumerate(models, start=10 * robot.dof):
+    columns = term_rows(robot, q, dq, ddq)
+    Y = _project(robot, joint_twists(robot, q), wrenches, extra=len(columns))
+    for column, rows in enumerate(columns, start=10 * robot.dof):
         for j, value in rows.items():
             Y[j, column] = value
     return _plain(Y)

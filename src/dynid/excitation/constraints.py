@@ -162,7 +162,7 @@ def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
             where = tuple(f"joint '{limits.joint_names[j]}'" for j in joints)
             scale = np.maximum(size[joints], _SMALLEST_MOTION)
             bound = np.concatenate([upper[high], -lower[low]])
-            units = tuple(("m" if robot.bodies[j].prismatic else "rad") + per for j in joints)
+            units = tuple(("m" if robot.bodies[j].is_prismatic else "rad") + per for j in joints)
             found.append(JointConstraint(name, where, scale, units, order, joints, sign, bound))
     return found
 
@@ -173,7 +173,7 @@ def _torque(robot: Robot, limits: MotionLimits) -> Constraint:
     scale = np.maximum(np.tile(limits.torque[joints], 2), _SMALLEST_TORQUE)
     theta = robot.parameter_vector
     function = Differentiable(lambda **x: newton_euler(robot, theta, **x), robot.dof, "q", "dq", "ddq")
-    units = tuple("N" if robot.bodies[j].prismatic else "N m" for j in joints) * 2
+    units = tuple("N" if robot.bodies[j].is_prismatic else "N m" for j in joints) * 2
     return _Torque("torque", where, scale, units, function, joints)
 
 

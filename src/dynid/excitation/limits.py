@@ -12,7 +12,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule
 from dynid.excitation.collision.hulls import Hull
 from dynid.robot.model import Robot
-from dynid.robot.parts import frozen_array
+from dynid.robot.parts import freeze_array
 
 __all__ = ["Cell", "HalfSpace", "MotionLimits", "Workspace"]
 
@@ -33,7 +33,7 @@ class HalfSpace:
 
     def __post_init__(self) -> None:
         """Make the normal a unit vector."""
-        normal = frozen_array(self.normal, (3,))
+        normal = freeze_array(self.normal, (3,))
         length = float(np.linalg.norm(normal))
         if not 0.0 < length < np.inf:
             raise ArgumentError("the normal of a half-space has no direction", remedy="Give three finite numbers.")
@@ -41,7 +41,7 @@ class HalfSpace:
             raise ArgumentError(
                 f"the offset of half-space '{self.name}' is not finite: {self.offset}", remedy="Give metres."
             )
-        object.__setattr__(self, "normal", frozen_array(normal / length, (3,)))
+        object.__setattr__(self, "normal", freeze_array(normal / length, (3,)))
         object.__setattr__(self, "offset", float(self.offset) / length)
 
 
@@ -60,7 +60,7 @@ class Workspace:
 
     def __post_init__(self) -> None:
         """Check and freeze."""
-        object.__setattr__(self, "point", frozen_array(self.point, (3,)))
+        object.__setattr__(self, "point", freeze_array(self.point, (3,)))
         if not self.speed > 0.0:
             raise ArgumentError(f"the speed of the tool must be positive, not {self.speed}")
 

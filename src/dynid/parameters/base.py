@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.base_set import BaseParameters, base_vector
-from dynid.parameters.chain import chain_in_dh_frames, is_closed_form
+from dynid.parameters.chain import chain_in_dh_frames, has_closed_form
 from dynid.parameters.closed_form import closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
@@ -22,28 +22,32 @@ from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import States, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
-from dynid.parameters.structural import Attainable, attainable, knows_terms, structural_row_space
+from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
 from dynid.robot.model import Robot, require_robot
 
-__all__ = ["BaseParameters", "Method", "base_parameters", "base_vector", "reasons_for"]
+__all__ = ["BaseParameters", "Method", "base_parameters", "base_vector", "explain_hidden"]
 
 Floats = NDArray[np.float64]
 
+EXACT = 1e-9
+"""Distance of a direction cosine from 1, and of frames from axes [1 or m], that rounding explains (convention: far
+above it)."""
 
-def reasons_for(
+
+def explain_hidden(
     robot: Robot, layout: ParameterLayout, hidden: Collection[str], *, locked: Mapping[int, float], static: bool
 ) -> dict[str, str]:
-    """One clause per hidden parameter.
+    """Say in one clause per hidden parameter why it has no effect.
 
     Args:
         robot: The robot.
         layout: Its parameters.
-        hidden: Names of those without effect.
+        hidden: Names of the parameters without effect.
         locked: Joint number (from 0) -> position at which it is held.
         static: Whether the robot only stands still.
     """
-    spans = attainable(robot, locked=locked, static=static)
+    spans = attainable_spans(robot, locked=locked, static=static)
     found = {}
     for parameter in layout:
         if parameter.name in hidden:
@@ -51,7 +55,7 @@ def reasons_for(
             if parameter.kind == "term":
                 found[parameter.name] = _joint_reason(parameter, body in locked, static)
             elif static:
-                found[parameter.name] = _rest_reason(parameter)
+                found[parameter.name] = _reason_at_rest(parameter)
             else:
                 found[parameter.name] = _link_reason(parameter, spans[body], robot)
     return found
@@ -65,13 +69,13 @@ def _joint_reason(parameter: Parameter, locked: bool, static: bool) -> str:
     return "the motion does not excite it"
 
 
-def _rest_reason(parameter: Parameter) -> str:
+def _reason_at_rest(parameter: Parameter) -> str:
     if parameter.kind == "inertia":
         return "at rest no moment of inertia acts"
     return f"at rest only weights act, and no joint lifts this of link '{parameter.owner}'"
 
 
-def _link_reason(parameter: Parameter, span: Attainable, robot: Robot) -> str:
+def _link_reason(parameter: Parameter, span: AttainableSpan, robot: Robot) -> str:
     link, turning = f"link '{parameter.owner}'", span.turning
     if parameter.kind == "mass":
         return f"the origin of {link} stays where it is, so its mass alone never moves"
@@ -82,15 +86,19 @@ def _link_reason(parameter: Parameter, span: Attainable, robot: Robot) -> str:
     axis = _axis_words(turning[0])
     if parameter.kind == "inertia":
         return f"{link} only turns about {axis}, so no other moment of inertia acts"
-    if abs(turning[0]["XYZ".index(parameter.symbol[1])]) > 1.0 - 1e-9:
+    if _is_axis(turning[0]["XYZ".index(parameter.symbol[1])]):
         return f"{link} only turns about {axis}, so mass may shift along it unnoticed"
     vertical = " parallel to gravity" if np.linalg.norm(robot.gravity) > 0.0 else ""
     return f"{link} only turns about {axis}{vertical}, so where its mass lies shows only in its moment of inertia"
 
 
+def _is_axis(cosine: float) -> bool:
+    return abs(cosine) > 1.0 - EXACT
+
+
 def _axis_words(direction: Floats) -> str:
     k = int(np.argmax(np.abs(direction)))
-    return f"its {'xyz'[k]} axis" if abs(direction[k]) > 1.0 - 1e-9 else "one oblique axis"
+    return f"its {'xyz'[k]} axis" if _is_axis(direction[k]) else "one oblique axis"
 
 
 Method = Literal["closed-form", "minimal-combinations", "numeric", "structural"]
@@ -105,7 +113,7 @@ REFERENCES: Mapping[Method, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Found:
-    """What a method found: kept columns with their combinations, or a row space from which to choose them."""
+    """Result of a method: kept columns with their combinations, or a row space from which to choose them."""
 
     space: RowSpace | None = None
     columns: tuple[int, ...] = ()
@@ -117,14 +125,14 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Motion:
-    """What the robot may do."""
+    """The motions that the robot may make."""
 
     locked: Mapping[int, float]
     static: bool
     states: States | None
 
     @property
-    def restricted(self) -> bool:
+    def is_restricted(self) -> bool:
         return bool(self.locked) or self.static or self.states is not None
 
     def words(self, robot: Robot) -> str:
@@ -150,10 +158,10 @@ def base_parameters(
         method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots
             that move freely, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled regressors, anything). By
             default ("auto" or None) the first of closed-form, structural, numeric that applies.
-        locked: Joints held still (at zero, or at the given positions), whose torque is not measured.
+        locked: Joints that are held (at zero, or at the given positions) and whose torque is not measured.
         static: Whether the robot only stands still.
-        states: ``(q, dq, ddq)``, each (N, n): only this very motion, found numerically.
-        order: Names of parameters to keep rather than others, first come first served ([Izaguirre1992] section 6.1);
+        states: ``(q, dq, ddq)``, each (N, n): the only motion that the robot makes; found numerically.
+        order: Names of the parameters to keep rather than others, the most wanted first ([Izaguirre1992] section 6.1);
             the rest follows in the order of [GautierKhalil1990].
 
     Raises:
@@ -161,13 +169,13 @@ def base_parameters(
     """
     require_robot(robot)
     given = None if states is None else States.of(states, robot.dof)
-    motion = _Motion(locked=_held(robot, locked), static=static, states=given)
+    motion = _Motion(locked=_locked_positions(robot, locked), static=static, states=given)
     layout = parameter_layout(robot)
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
     assert chosen != "auto"
     found = _find(robot, layout, chosen, motion)
     columns, combinations, symbols = found.columns, found.combinations, found.symbols
-    grouping = _numbers(layout, combinations, symbols)
+    grouping = _coefficients(layout, combinations, symbols)
     if found.space is not None or order:
         wanted = [layout.index(name) for name in order or ()]
         rest = [column for column in keep_order(robot) if column not in wanted]
@@ -182,7 +190,7 @@ def base_parameters(
         grouping=grouping,
         combinations=combinations,
         symbols=symbols,
-        reasons=_reasons(robot, layout, hidden, motion),
+        reasons=_explain(robot, layout, hidden, motion),
         method=chosen + found.remark,
         references=REFERENCES[chosen],
         motion=motion.words(robot),
@@ -193,7 +201,7 @@ def base_parameters(
 def _default_method(robot: Robot, motion: _Motion) -> Method:
     if motion.states is not None:
         return "numeric"
-    if is_closed_form(robot) and not motion.restricted:
+    if has_closed_form(robot) and not motion.is_restricted:
         return "closed-form"
     return "structural" if knows_terms(robot) else "numeric"
 
@@ -202,7 +210,7 @@ def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion
     if method == "numeric":
         space = numeric_row_space(robot, locked=motion.locked, static=motion.static, states=motion.states)
         return _Found(space=space, gap=space.gap)
-    if motion.states is not None or (motion.restricted and method != "structural"):
+    if motion.states is not None or (motion.is_restricted and method != "structural"):
         raise ArgumentError(
             f"the {method} method does not know motion restricted to {motion.words(robot)}",
             remedy="Use method='numeric'." if motion.states is not None else "Use method='structural'.",
@@ -216,26 +224,26 @@ def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion
 
 
 def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _Found:
-    """By closed form or minimal combinations, in the robot's own frames where they are modified DH frames."""
+    """Find the base parameters by closed form or minimal combinations, in modified DH frames."""
     chain, to_dh, deviation = chain_in_dh_frames(robot, method)
-    remark = f", axes taken as parallel within {deviation:.0e}" if deviation > 1e-9 else ""
+    remark = f", axes taken as parallel within {deviation:.0e}" if deviation > EXACT else ""
     if method == "minimal-combinations":
         space = row_space(minimal_combinations(robot).matrix)
         if not explains_torques(robot, space):
             return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
         return _Found(space=space, remark=remark)
     columns, combinations, symbols = closed_form(chain, layout)
-    grouping = _numbers(layout, combinations, symbols)
+    grouping = _coefficients(layout, combinations, symbols)
     space = row_space(grouping if to_dh is None else grouping @ to_dh)
-    if not explains_torques(robot, space):  # geometry out of all proportion, say: never answer wrongly
+    if not explains_torques(robot, space):  # lengths of very different sizes, for example: never answer wrongly
         return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
     if to_dh is None:
         return _Found(columns=columns, combinations=combinations, symbols=symbols)
     return _Found(space=space, remark=remark)
 
 
-def _numbers(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:
-    """(b, p) the coefficients of combinations as numbers."""
+def _coefficients(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:
+    """Coefficients of the combinations as numbers (b, p)."""
     matrix = np.zeros((len(combinations), len(layout)))
     for row, combination in zip(matrix, combinations, strict=True):
         for term in combination.terms:
@@ -243,7 +251,7 @@ def _numbers(layout: ParameterLayout, combinations: Sequence[Combination], symbo
     return matrix
 
 
-def _held(robot: Robot, locked: str | Sequence[str] | Mapping[str, float]) -> dict[int, float]:
+def _locked_positions(robot: Robot, locked: str | Sequence[str] | Mapping[str, float]) -> dict[int, float]:
     names = (locked,) if isinstance(locked, str) else locked
     positions = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
     if not all(np.isfinite(position) for position in positions.values()):
@@ -257,8 +265,8 @@ def _held(robot: Robot, locked: str | Sequence[str] | Mapping[str, float]) -> di
     return {robot.joint_names.index(name): float(position) for name, position in positions.items()}
 
 
-def _reasons(robot: Robot, layout: ParameterLayout, hidden: set[str], motion: _Motion) -> dict[str, str]:
-    found = reasons_for(robot, layout, hidden, locked=motion.locked, static=motion.static)
+def _explain(robot: Robot, layout: ParameterLayout, hidden: set[str], motion: _Motion) -> dict[str, str]:
+    found = explain_hidden(robot, layout, hidden, locked=motion.locked, static=motion.static)
     if motion.states is None:
         return found
     always = base_parameters(robot, locked=[robot.joint_names[j] for j in motion.locked]).unidentifiable

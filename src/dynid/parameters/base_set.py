@@ -40,17 +40,17 @@ class BaseParameters:
     grouping: Floats
     """(b, p) matrix of the combinations: ``beta = grouping @ theta``; the identity in the kept columns."""
     combinations: tuple[Combination, ...]
-    """(b,) the same, readable."""
+    """(b,) the combinations with readable coefficients."""
     symbols: Mapping[str, float] = field(default_factory=dict)
     """Values of the geometric symbols in the combinations [m], and cosines and sines of angles."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """For every parameter that never acts, why."""
+    """Parameter that never acts -> the reason."""
     method: str
     """How the combinations were found."""
     references: tuple[str, ...] = ()
     """Papers of the method: keys of docs/references.md."""
     motion: str = "every motion"
-    """What the robot may do; a restricted motion reveals less."""
+    """The motions that the robot may make; a restricted motion reveals less."""
     rank_gap: float = float("inf")
     """Smallest singular value that counts over the largest that does not; infinite for methods without sampling."""
 
@@ -81,7 +81,7 @@ class BaseParameters:
     @property
     def identifiable(self) -> list[str]:
         """Standard parameters that the torques reveal one by one."""
-        return [self.layout[c].name for c, row in zip(self.columns, self.grouping, strict=True) if _single(row)]
+        return [self.layout[c].name for c, row in zip(self.columns, self.grouping, strict=True) if _stands_alone(row)]
 
     @property
     def combined(self) -> list[str]:
@@ -112,13 +112,13 @@ class BaseParameters:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """The result as HTML, for notebooks."""
         rows = "".join(
             f"<tr><td>{c.name}</td><td>{escape(c.right_side())}</td><td>{escape(u)}</td><td>{escape(o)}</td></tr>"
             for c, u, o in zip(self.combinations, self.units, self._owner_texts(), strict=True)
         )
         head = "<tr><th>base parameter</th><th>is</th><th>unit</th><th>of</th></tr>"
-        hidden = "".join(f"<li>{escape(line)}</li>" for line in self._hidden())
+        hidden = "".join(f"<li>{escape(line)}</li>" for line in self._hidden_lines())
         return f"<p>{escape(self.headline)}</p><table>{head}{rows}</table><ul>{hidden}</ul>"
 
     @property
@@ -128,34 +128,34 @@ class BaseParameters:
         return f"{self.robot}: {self.rank} base parameters from {len(self.layout)} standard ones ({how})"
 
     def to_text(self) -> str:
-        """A page to read."""
+        """The result as plain text."""
         lines = [self.headline, ""]
         for text, owners in zip(self.expressions, self._owner_texts(), strict=True):
             lines.append(f"  {text}" + (f"   [{owners}]" if " = " in text else ""))
-        lines += ["", *self._summary(), *self._hidden("  ")]
+        lines += ["", *self._summary(), *self._hidden_lines("  ")]
         return "\n".join(lines)
 
     def to_markdown(self) -> str:
-        """A Markdown page."""
+        """The result as Markdown."""
         lines = [f"**{self.headline}**", "", "| base parameter | is | unit | of |", "|---|---|---|---|"]
         for combination, unit, owners in zip(self.combinations, self.units, self._owner_texts(), strict=True):
             lines.append(f"| {combination.name} | {combination.right_side()} | {unit} | {owners} |".replace("*", "\\*"))
-        lines += ["", *(f"{line}  " for line in self._summary()), *self._hidden("- ")]
+        lines += ["", *(f"{line}  " for line in self._summary()), *self._hidden_lines("- ")]
         return "\n".join(lines)
 
     def to_latex(self) -> str:
         """The regrouping relations as a LaTeX ``align*``; parameters that stand alone are listed in a comment."""
         lines = []
         for combination in self.combinations:
-            if combination.regrouped:
+            if combination.is_regrouped:
                 letters = combination.name.rstrip("0123456789")
                 left = f"{letters}_{{{combination.name[len(letters) :]}}}"
                 lines.append(f"  {left} &= {combination.right_side(latex=True)}")
-        alone = " ".join(c.name for c in self.combinations if not c.regrouped)
+        alone = " ".join(c.name for c in self.combinations if not c.is_regrouped)
         return "\n".join([f"% alone: {alone}", "\\begin{align*}", " \\\\\n".join(lines), "\\end{align*}"])
 
     def to_json(self) -> str:
-        """Everything, for other programs."""
+        """The whole result as JSON, for other programs."""
         names = self.layout.names
         base = [
             {
@@ -199,7 +199,7 @@ class BaseParameters:
         lines += [f"{what} ({len(names)}): {' '.join(names) or 'none'}" for what, names in groups]
         return [*lines, f"Without effect ({len(self.unidentifiable)}):"]
 
-    def _hidden(self, indent: str = "") -> list[str]:
+    def _hidden_lines(self, indent: str = "") -> list[str]:
         """One line per reason, with the parameters it hides."""
         by_reason: dict[str, list[str]] = {}
         for name in self.unidentifiable:
@@ -210,12 +210,12 @@ class BaseParameters:
 def base_vector(base: BaseParameters, theta: ArrayLike) -> Floats:
     """Standard parameters (p,) that give the same torques: base values in the kept columns, zeros elsewhere.
 
-    With so many zeros the inverse dynamics costs much less ([GautierKhalil1990] section VI, [Lin1995] section III).
+    With the zeros the inverse dynamics costs much less ([GautierKhalil1990] section VI, [Lin1995] section III).
     """
     full = np.zeros(len(base.layout))
     full[list(base.columns)] = base.project(theta)
     return full
 
 
-def _single(row: Floats) -> bool:
+def _stands_alone(row: Floats) -> bool:
     return int(np.count_nonzero(row)) == 1

@@ -1,4 +1,4 @@
-"""What the axes of a serial robot decide: the joints r and s, and which first moments act.
+"""What follows from the axes of a serial robot: the joints r and s, and which first moments act.
 
 The first revolute joint r, the first revolute joint s that is not parallel to it, and the direction of gravity settle
 which parameters act ([GautierKhalil1990] section III-B, [Lin1995] theorem 2). The rules are the complete ones: the
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.inertia_maps import transport
+from dynid.parameters.row_space import TINY
 from dynid.parameters.symbols import dh_rows
 from dynid.robot.formats.dh import DH
 from dynid.robot.formats.modified_dh import modified_dh
@@ -22,11 +23,11 @@ from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform
 from dynid.terms.base import Dependence
 
-__all__ = ["Chain", "chain_in_dh_frames", "chain_of", "is_closed_form"]
+__all__ = ["PARALLEL", "Chain", "chain_in_dh_frames", "chain_of", "has_closed_form", "is_along_z"]
 
 Floats = NDArray[np.float64]
 
-_PARALLEL = 1e-9
+PARALLEL = 1e-9
 """Sine of an angle, or distance [m], below which axes are parallel or meet; convention: far above rounding."""
 
 
@@ -47,7 +48,7 @@ class Chain:
     first_axis: tuple[Floats, ...]
     """(3,) axis of joint r in frame j, for r <= j < s; zeros elsewhere."""
     concurrent: tuple[float | None, ...]
-    """Where on axis j, from O_j [m], all axes up to j meet for good; None where they do not, or gravity acts."""
+    """Where on axis j, from O_j [m], all axes up to j meet at every q; None where they do not meet, or gravity acts."""
 
     @property
     def count(self) -> int:
@@ -55,7 +56,7 @@ class Chain:
         total = 0
         for j, row in enumerate(self.rows):
             if row.sigma:
-                oblique = self.r < j < self.s and not _is_z(self.first_axis[j])
+                oblique = self.r < j < self.s and not is_along_z(self.first_axis[j])
                 total += 1 + 3 * (j > self.s) + 2 * oblique
             elif j < self.s:
                 total += 1 + 2 * self.first_moments[j]
@@ -64,7 +65,7 @@ class Chain:
         return total
 
 
-def is_closed_form(robot: Robot) -> bool:
+def has_closed_form(robot: Robot) -> bool:
     """Whether the closed forms describe this robot: a chain with rotors, friction and offsets, but no couplings."""
     return _obstacle(robot) is None
 
@@ -77,15 +78,15 @@ def _obstacle(robot: Robot) -> str | None:
 
 
 def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None, float]:
-    """The chain of a serial robot in modified DH frames, its own where they are such.
+    """The chain of a serial robot in modified DH frames: the robot's own frames where they are modified DH frames.
 
     Args:
         robot: The robot.
-        method: Who asks, for the error's sake.
+        method: Name of the method that asks, for the error message.
 
     Returns:
-        The chain; (p, p) the map from the robot's parameters to those in the DH frames (None for its own frames); by
-        how much the DH frames miss the robot's axes.
+        The chain; the map (p, p) from the robot's parameters to those in the DH frames (None where they are the robot's
+        own frames); the largest distance of the DH frames from the robot's axes [1 or m].
 
     Raises:
         ArgumentError: The robot branches, or has couplings or terms of other kinds.
@@ -114,8 +115,8 @@ def chain_of(rows: Sequence[DH], gravity: Floats) -> Chain:
     rotations = [_rotation(row) for row in rows]
     revolute = [j for j, row in enumerate(rows) if not row.sigma]
     r = revolute[0] if revolute else n
-    axes = _carried(rotations, r)
-    s = next((j for j in revolute if j > r and not _is_z(axes[j])), n)
+    axes = _first_axis_in_frames(rotations, r)
+    s = next((j for j in revolute if j > r and not is_along_z(axes[j])), n)
     return Chain(
         rows=tuple(rows),
         gravity=np.asarray(gravity, dtype=float),
@@ -132,16 +133,17 @@ def _rotation(row: DH) -> Floats:
     return row.T_previous_joint[:3, :3]
 
 
-def _carried(rotations: Sequence[Floats], r: int) -> list[Floats]:
-    """Axis of joint r in every later frame at q = 0; right for all q up to and including joint s."""
+def _first_axis_in_frames(rotations: Sequence[Floats], r: int) -> list[Floats]:
+    """Axis of joint r in every later frame at q = 0; up to and including joint s it is the same for all q."""
     axes = [np.zeros(3)] * len(rotations)
     for j in range(r, len(rotations)):
         axes[j] = np.array([0.0, 0.0, 1.0]) if j == r else rotations[j].T @ axes[j - 1]
     return axes
 
 
-def _is_z(direction: Floats) -> bool:
-    return bool(np.hypot(direction[0], direction[1]) <= _PARALLEL)
+def is_along_z(direction: Floats) -> bool:
+    """Whether a unit vector (3,) is parallel to the z axis."""
+    return bool(np.hypot(direction[0], direction[1]) <= PARALLEL)
 
 
 def _first_moment_acts(
@@ -152,25 +154,25 @@ def _first_moment_acts(
     for k in range(r + 1):
         z = z @ rotations[k]
     direction = z[:, 2]
-    if np.linalg.norm(np.cross(gravity, direction)) > _PARALLEL * max(float(np.linalg.norm(gravity)), 1e-300):
+    if np.linalg.norm(np.cross(gravity, direction)) > PARALLEL * max(float(np.linalg.norm(gravity)), TINY):
         return True
-    if any(not _is_z(axes[k]) for k in range(r, j)) or not _earlier_parallel(rotations, r):
+    if any(not is_along_z(axes[k]) for k in range(r, j)) or not _are_earlier_parallel(rotations, r):
         return True
     # all axes before are parallel: they coincide unless some common perpendicular has a length
-    return not _coincident(rows, r, j)
+    return not _are_coincident(rows, r, j)
 
 
-def _earlier_parallel(rotations: Sequence[Floats], r: int) -> bool:
+def _are_earlier_parallel(rotations: Sequence[Floats], r: int) -> bool:
     """Whether the prismatic joints before r slide along r's axis."""
     direction = np.array([0.0, 0.0, 1.0])
     for k in range(r, 0, -1):
         direction = rotations[k] @ direction  # axis r in frame k - 1
-        if not _is_z(direction):
+        if not is_along_z(direction):
             return False
     return True
 
 
-def _coincident(rows: Sequence[DH], r: int, j: int) -> bool:
+def _are_coincident(rows: Sequence[DH], r: int, j: int) -> bool:
     """Whether the revolute axes r, ..., j (all joints parallel) are one line, at every position."""
     place = np.zeros(2)  # of axis k across, in the axes of frame k
     for k in range(r + 1, j + 1):
@@ -180,7 +182,7 @@ def _coincident(rows: Sequence[DH], r: int, j: int) -> bool:
         place = np.array([place[0], flip * place[1]])
         c, s = np.cos(row.theta), np.sin(row.theta)
         place = np.array([c * place[0] + s * place[1], c * place[1] - s * place[0]])
-        if not row.sigma and np.hypot(*place) > _PARALLEL:
+        if not row.sigma and np.hypot(*place) > PARALLEL:
             return False
     return True
 
@@ -194,8 +196,8 @@ def _meeting_points(rows: Sequence[DH]) -> tuple[float | None, ...]:
         if j == 0:
             place = None if row.sigma else 0.0
         elif place is not None:
-            parallel = abs(np.sin(row.alpha)) <= _PARALLEL
-            meets = not row.sigma and abs(row.d) <= _PARALLEL and (line or parallel or abs(place) <= _PARALLEL)
+            parallel = abs(np.sin(row.alpha)) <= PARALLEL
+            meets = not row.sigma and abs(row.d) <= PARALLEL and (line or parallel or abs(place) <= PARALLEL)
             place = (place * np.cos(row.alpha) * (parallel and not line) - row.r) if meets else None
             line = line and parallel
         points.append(place)

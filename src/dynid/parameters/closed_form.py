@@ -1,10 +1,10 @@
 """Base parameters in closed form, from the geometry alone ([GautierKhalil1990]).
 
-One sweep from the last link to the first moves onto the link before what the joint between cannot tell apart: of a
-revolute joint ``YY MZ M`` (eq. 15), of a prismatic one the whole tensor (eq. 16), and between the joints r and s some
-first moments more (eqs. 19, 20). The conditions are the complete ones (see `dynid.parameters.chain`); coefficients are
-polynomials in the robot's own geometric symbols. Rotor inertias are put where they cannot be told from link parameters
-before the sweep begins.
+One sweep from the last link to the first moves the parameters that the joint in between cannot tell apart to the link
+before it: ``YY MZ M`` at a revolute joint (eq. 15), the whole tensor at a prismatic one (eq. 16), and between the
+joints r and s some first moments as well (eqs. 19, 20). The conditions are the complete ones (see
+`dynid.parameters.chain`); coefficients are polynomials in the robot's own geometric symbols. Before the sweep begins,
+rotor inertias are added to the link parameters that they cannot be told from.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.parameters.chain import Chain
+from dynid.parameters.chain import PARALLEL, Chain, is_along_z
 from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.parameters.symbols import DHSymbols, dh_symbols
@@ -27,6 +27,8 @@ Linear = dict[str, Polynomial]
 """A linear combination of standard parameters, by name."""
 
 XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)
+_PARALLEL_COSINE = 1.0 - 1e-12
+"""Cosine of an angle above which two axes are parallel: within 1.4e-6 rad (convention: far above rounding)."""
 _TENSOR = ((XX, XY, XZ), (XY, YY, YZ), (XZ, YZ, ZZ))
 
 
@@ -54,7 +56,7 @@ def closed_form(
     for j in reversed(range(len(links))):  # [GautierKhalil1990] section V, steps 2 and 3
         before = links[j - 1] if j else [{} for _ in range(10)]
         _regroup(chain, table[j], j, links[j], before)
-    kept = {f"{INERTIAL_SYMBOLS[k]}{j + 1}": links[j][k] for j in range(len(links)) for k in _kept(chain, j)}
+    kept = {f"{INERTIAL_SYMBOLS[k]}{j + 1}": links[j][k] for j in range(len(links)) for k in _kept_positions(chain, j)}
     kept |= models
     names = [name for name in layout.names if name in kept]
     columns = tuple(layout.index(name) for name in names)
@@ -78,7 +80,7 @@ def _add(target: Linear, source: Mapping[str, Polynomial], factor: Polynomial | 
 
 
 def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: list[Linear]) -> None:
-    """Move onto link j - 1 what joint j cannot tell apart, and drop it from link j."""
+    """Move the parameters that joint j cannot tell apart from link j to link j - 1."""
     if not chain.rows[j].sigma:
         _regroup_revolute(row, link, before)
         point = chain.concurrent[j]
@@ -90,7 +92,7 @@ def _regroup(chain: Chain, row: DHSymbols, j: int, link: list[Linear], before: l
     _move_tensor(row, link, before)
     if chain.r < j < chain.s:
         axis = chain.first_axis[j]
-        if np.hypot(axis[0], axis[1]) <= 1e-9:
+        if is_along_z(axis):
             _move_first_moments(row, link, before)
         else:
             k = int(np.argmax(np.abs(axis)))  # mass may shift along the only axis of rotation unnoticed
@@ -141,9 +143,9 @@ def _move_tensor(row: DHSymbols, link: list[Linear], before: list[Linear]) -> No
 
 
 def _move_first_moments(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
-    """Move ``MX MY`` of a link that slides along r's axis, at r_j = 0.
+    """Move ``MX MY`` of a link that slides along r's axis, at r_j = 0, to the link before it.
 
-    [GautierKhalil1990] eqs. (19) and (20) are the twists of 0 and 90 degrees; here any twist will do.
+    [GautierKhalil1990] eqs. (19) and (20) are the twists of 0 and 90 degrees; here the twist may be any angle.
     """
     A, d = _rotation(row), row.d
     for a, source in ((0, link[MX]), (1, link[MY])):
@@ -153,15 +155,15 @@ def _move_first_moments(row: DHSymbols, link: list[Linear], before: list[Linear]
             _add(before[k], source, factor)
 
 
-def _kept(chain: Chain, j: int) -> Sequence[int]:
-    """What is left of link j."""
+def _kept_positions(chain: Chain, j: int) -> Sequence[int]:
+    """Positions of the parameters that link j keeps."""
     if chain.rows[j].sigma:
         if j < chain.r:
             return (M,)
         if j > chain.s:
             return (MX, MY, MZ, M)
         axis = chain.first_axis[j]
-        if np.hypot(axis[0], axis[1]) <= 1e-9:
+        if is_along_z(axis):
             return (M,)
         dropped = MX + int(np.argmax(np.abs(axis)))
         return (*(k for k in (MX, MY, MZ) if k != dropped), M)
@@ -192,7 +194,7 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
         if rotor is None:
             continue
         if not row.sigma:
-            if j == chain.r or (j == chain.s and _perpendicular(chain)):
+            if j == chain.r or (j == chain.s and _is_s_perpendicular(chain)):
                 found[rotor] = {f"ZZ{number}": _ONE}
             continue
         pull = _pull_along(chain, j)
@@ -209,19 +211,19 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
     return found
 
 
-def _perpendicular(chain: Chain) -> bool:
+def _is_s_perpendicular(chain: Chain) -> bool:
     axis = chain.rows[chain.s].T_previous_joint[:3, :3].T
     before = chain.first_axis[chain.s - 1]
-    return abs(float((axis @ before)[2])) <= 1e-9
+    return abs(float((axis @ before)[2])) <= PARALLEL
 
 
 def _pull_along(chain: Chain, j: int) -> float | None:
-    """Gravity along prismatic joint j [m/s^2], or None if a joint before makes the rotor's motion its own."""
+    """Gravity along prismatic joint j [m/s^2]; None where an earlier joint makes the rotor identifiable."""
     direction = np.array([0.0, 0.0, 1.0])
     for k in range(j, 0, -1):
         direction = chain.rows[k].T_previous_joint[:3, :3] @ direction  # axis j in frame k - 1
         along = abs(float(direction[2]))
-        if along > 1e-9 if chain.rows[k - 1].sigma else along < 1.0 - 1e-12:
+        if along > PARALLEL if chain.rows[k - 1].sigma else along < _PARALLEL_COSINE:
             return None
     pull = float(chain.gravity @ (chain.rows[0].T_previous_joint[:3, :3] @ direction))
-    return 0.0 if abs(pull) <= 1e-9 * max(1.0, float(np.linalg.norm(chain.gravity))) else pull
+    return 0.0 if abs(pull) <= PARALLEL * max(1.0, float(np.linalg.norm(chain.gravity))) else pull

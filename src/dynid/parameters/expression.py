@@ -15,9 +15,17 @@ from typing import Self
 __all__ = ["Combination", "Polynomial", "Term"]
 
 Monomial = tuple[tuple[str, int], ...]
+"""Symbols with their powers."""
+
+_VANISHING = 1e-14
+"""Coefficients up to this size are rounding of sums that cancel, and vanish (convention)."""
+_DENOMINATOR = 12
+"""Largest denominator of a coefficient that is written as a fraction (convention)."""
+_SAME = 1e-12
+"""Relative difference within which a coefficient is that fraction (convention: far above rounding)."""
 
 
-def _squared_cosine(sine: str) -> str | None:
+def _cosine_of(sine: str) -> str | None:
     """The cosine's symbol if this is a sine (SA3 -> CA3, ST3 -> CT3)."""
     return "C" + sine[1:] if sine[:2] in ("SA", "ST") else None
 
@@ -40,7 +48,7 @@ class Polynomial:
 
     @classmethod
     def _of(cls, terms: Mapping[Monomial, float]) -> Self:
-        kept = {monomial: value for monomial, value in terms.items() if abs(value) > 1e-14}
+        kept = {monomial: value for monomial, value in terms.items() if abs(value) > _VANISHING}
         if len(kept) < 2:
             return cls(tuple(kept.items()))
         return cls(tuple(sorted(kept.items(), key=lambda item: (-_degree(item[0]), item[0]))))
@@ -50,7 +58,7 @@ class Polynomial:
 
     def __add__(self, other: Polynomial | float) -> Polynomial:
         total = dict(self.terms)
-        for monomial, value in _polynomial(other).terms:
+        for monomial, value in _as_polynomial(other).terms:
             total[monomial] = total.get(monomial, 0.0) + value
         return Polynomial._of(total)
 
@@ -60,10 +68,10 @@ class Polynomial:
         return Polynomial(tuple((monomial, -value) for monomial, value in self.terms))
 
     def __sub__(self, other: Polynomial | float) -> Polynomial:
-        return self + -_polynomial(other)
+        return self + -_as_polynomial(other)
 
     def __rsub__(self, other: Polynomial | float) -> Polynomial:
-        return _polynomial(other) - self
+        return _as_polynomial(other) - self
 
     def __mul__(self, other: Polynomial | float) -> Polynomial:
         if not isinstance(other, Polynomial):
@@ -77,7 +85,7 @@ class Polynomial:
         total: dict[Monomial, float] = {}
         for a, x in self.terms:
             for b, y in other.terms:
-                for monomial, value in _reduced(_product(a, b), x * y):
+                for monomial, value in _replace_squared_sines(_product(a, b), x * y):
                     total[monomial] = total.get(monomial, 0.0) + value
         return Polynomial._of(total)
 
@@ -93,8 +101,8 @@ class Polynomial:
         return total
 
     @property
-    def negative(self) -> bool:
-        """Whether every term is negative, so that the sign can be put in front."""
+    def is_negative(self) -> bool:
+        """Whether every term is is_negative, so that the sign can be put in front."""
         return bool(self.terms) and all(value < 0.0 for _, value in self.terms)
 
     def text(self, latex: bool = False) -> str:
@@ -108,7 +116,7 @@ class Polynomial:
 _UNIT: tuple[tuple[Monomial, float], ...] = (((), 1.0),)
 
 
-def _polynomial(value: Polynomial | float) -> Polynomial:
+def _as_polynomial(value: Polynomial | float) -> Polynomial:
     return value if isinstance(value, Polynomial) else Polynomial.constant(value)
 
 
@@ -123,13 +131,13 @@ def _product(a: Monomial, b: Monomial) -> Monomial:
     return tuple(sorted(powers.items()))
 
 
-def _reduced(monomial: Monomial, value: float) -> list[tuple[Monomial, float]]:
+def _replace_squared_sines(monomial: Monomial, value: float) -> list[tuple[Monomial, float]]:
     """Write squares of sines as one minus the square of the cosine."""
     for name, power in monomial:
-        cosine = _squared_cosine(name)
+        cosine = _cosine_of(name)
         if power >= 2 and cosine is not None:
             rest = tuple((n, p - 2 if n == name else p) for n, p in monomial if n != name or p > 2)
-            return _reduced(rest, value) + _reduced(_product(rest, ((cosine, 2),)), -value)
+            return _replace_squared_sines(rest, value) + _replace_squared_sines(_product(rest, ((cosine, 2),)), -value)
     return [(monomial, value)]
 
 
@@ -147,8 +155,8 @@ def _symbol_text(name: str, power: int, latex: bool) -> str:
 
 
 def _number(size: float, latex: bool) -> str:
-    fraction = Fraction(size).limit_denominator(12)
-    if abs(float(fraction) - size) > 1e-12 * size:
+    fraction = Fraction(size).limit_denominator(_DENOMINATOR)
+    if abs(float(fraction) - size) > _SAME * size:
         return f"{size:.6g}"
     if fraction.denominator == 1:
         return str(fraction.numerator)
@@ -178,7 +186,7 @@ class Combination:
     terms: tuple[Term, ...]
 
     @property
-    def regrouped(self) -> bool:
+    def is_regrouped(self) -> bool:
         """Whether more than one standard parameter takes part."""
         return len(self.terms) > 1
 
@@ -186,7 +194,7 @@ class Combination:
         """``ZZ1 + YY2 + 2*R3*MZ3 + (D3^2 + R3^2)*(M3 + M4)``: terms with the same coefficient are put together."""
         groups: dict[Polynomial, list[tuple[float, str]]] = {}
         for term in self.terms:
-            coefficient, sign = (-term.coefficient, -1.0) if term.coefficient.negative else (term.coefficient, 1.0)
+            coefficient, sign = (-term.coefficient, -1.0) if term.coefficient.is_negative else (term.coefficient, 1.0)
             if -coefficient in groups:
                 coefficient, sign = -coefficient, -sign
             groups.setdefault(coefficient, []).append((sign, _parameter_text(term.parameter, latex)))

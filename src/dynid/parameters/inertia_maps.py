@@ -40,7 +40,7 @@ def kinetic_row(twist: Floats) -> Floats:
 
 
 def mixed_kinetic_matrix(twist: Floats) -> Floats:
-    """Matrix (10, 6) that gives, for a second twist, the part of the energy row that is bilinear in the two."""
+    """Matrix (10, 6): times a second twist it is the part of the energy row that is bilinear in both twists."""
     x, y, z = twist[:3]
     about = [
         [x, 0, 0],

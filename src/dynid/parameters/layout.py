@@ -131,7 +131,7 @@ def parameter_layout(robot: Robot) -> ParameterLayout:
 
 def term_unit(robot: Robot, term: Term, joints: Sequence[int]) -> str:
     """Unit of a term's parameter where it acts on joints of these indices."""
-    return term.unit_for(prismatic=all(robot.bodies[j].prismatic for j in joints))
+    return term.unit_for(prismatic=all(robot.bodies[j].is_prismatic for j in joints))
 
 
 def _unique(rows: list[Parameter]) -> tuple[Parameter, ...]:

@@ -2,8 +2,8 @@
 
 Every link is taken together with all that it carries; the parts of the composite body's mass, first moment and tensor
 that stay constant as the joints move are ``m^, k, U``. Theorem 2 says which of them act. The scan of the paper is
-damaged; the recursion below is the checked reconstruction: frames are modified DH frames, and everything is carried as
-a matrix on the parameters.
+damaged; the recursion below is the checked reconstruction: frames are modified DH frames, and every quantity is a
+matrix that multiplies the parameters.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.parameters.chain import Chain, chain_in_dh_frames
+from dynid.parameters.chain import Chain, chain_in_dh_frames, is_along_z
 from dynid.parameters.closed_form import rotor_substitutes
 from dynid.parameters.expression import Combination, Term
 from dynid.parameters.layout import ParameterLayout, parameter_layout
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MinimalCombinations:
-    """Lin's set of constants, one row each."""
+    """Lin's set of constants, one row of the matrix each."""
 
     names: tuple[str, ...]
     """``U33_1  U11-U22_4  KX_4  MC_3`` (mass of all links from 3 on), and terms by their own names."""
@@ -43,7 +43,7 @@ class MinimalCombinations:
 
     @property
     def combinations(self) -> tuple[Combination, ...]:
-        """The same, readable."""
+        """The combinations with readable coefficients."""
         recognise = Recogniser(self.symbols)
         rows = zip(self.names, self.matrix, strict=True)
         return tuple(_readable(name, row, self.layout, recognise) for name, row in rows)
@@ -57,11 +57,11 @@ class _Composite:
     """Constants of the links from j on, as maps of the 10 n link parameters."""
 
     mass: Floats
-    """(p,)"""
+    """(p,) mass m^."""
     k: Floats
-    """(3, p)"""
+    """(3, p) constant part of the first moment."""
     U: Floats
-    """(3, 3, p)"""
+    """(3, 3, p) constant part of the tensor."""
 
 
 def minimal_combinations(robot: Robot) -> MinimalCombinations:
@@ -72,7 +72,7 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
     """
     chain, to_dh, _ = chain_in_dh_frames(robot, "minimal-combinations")
     layout = parameter_layout(robot)
-    names, matrix = _links(chain, len(layout))
+    names, matrix = _link_combinations(chain, len(layout))
     table, symbols = dh_symbols(chain.rows)
     substitutes = rotor_substitutes(chain, table, layout)
     for parameter in layout:
@@ -86,14 +86,14 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
     return MinimalCombinations(tuple(names), matrix, layout, symbols)
 
 
-def _links(chain: Chain, size: int) -> tuple[list[str], Floats]:
+def _link_combinations(chain: Chain, size: int) -> tuple[list[str], Floats]:
     """Names and rows of the links' combinations, from the base outwards."""
     names: list[str] = []
     rows: list[Floats] = []
     beyond: _Composite | None = None
     for j in reversed(range(len(chain.rows))):
         beyond = _composite(chain, j, beyond, size)
-        chosen = _chosen(chain, j, beyond)
+        chosen = _acting_combinations(chain, j, beyond)
         names[:0] = [f"{name}_{j + 1}" for name in chosen]
         rows[:0] = list(chosen.values())
     return names, np.array(rows)
@@ -113,7 +113,7 @@ def _readable(name: str, row: Floats, layout: ParameterLayout, recognise: Recogn
 
 
 def _composite(chain: Chain, j: int, beyond: _Composite | None, size: int) -> _Composite:
-    own = _own(j, size)
+    own = _own_constants(j, size)
     if beyond is None:
         return own
     row = chain.rows[j + 1]
@@ -136,7 +136,7 @@ def _composite(chain: Chain, j: int, beyond: _Composite | None, size: int) -> _C
     return _Composite(mass, k, U)
 
 
-def _own(j: int, size: int) -> _Composite:
+def _own_constants(j: int, size: int) -> _Composite:
     unit = np.eye(size)[10 * j : 10 * j + 10]
     xx, xy, xz, yy, yz, zz = unit[:6]
     return _Composite(unit[9], unit[6:9], np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
@@ -150,7 +150,7 @@ def _shift(s: Floats, arm: Floats, mass: Floats) -> Floats:
     return np.asarray(-np.multiply.outer(S @ S, mass) - product - product.transpose(1, 0, 2))
 
 
-def _chosen(chain: Chain, j: int, body: _Composite) -> dict[str, Floats]:
+def _acting_combinations(chain: Chain, j: int, body: _Composite) -> dict[str, Floats]:
     """The combinations of link j that act: [Lin1995] theorem 2, items 1) to 5)."""
     U, k = body.U, body.k
     if not chain.rows[j].sigma:
@@ -167,6 +167,6 @@ def _chosen(chain: Chain, j: int, body: _Composite) -> dict[str, Floats]:
         found |= {"KX": k[0], "KY": k[1], "KZ": k[2]}  # 4)
     elif j > chain.r:
         u = chain.first_axis[j]
-        if np.hypot(u[0], u[1]) > 1e-9:  # 5) with the axis of r in frame j
+        if not is_along_z(u):  # 5) with the axis of r in frame j
             found |= {"K1": -u[1] * k[0] + u[0] * k[1], "K2": k[2] - u[2] * (u @ k)}
     return found

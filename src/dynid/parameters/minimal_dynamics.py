@@ -24,7 +24,7 @@ from dynid.tape import OperationCount, count, record
 __all__ = ["SYMMETRIC_STANFORD", "count_inverse_dynamics", "counts_table", "general_robot"]
 
 SYMMETRIC_STANFORD = ("ZZ1", "XX2", "ZZ2", "MY2", "MZ3", "M3", "XX4", "ZZ4", "MY4", "XX5", "ZZ5", "MY5", "XX6", "ZZ6")
-"""The parameters that the Stanford arm keeps when its links are symmetric."""
+"""Base parameters of the Stanford arm that are not zero when its links are symmetric."""
 
 
 def count_inverse_dynamics(robot: Robot, kept: Sequence[str] | None = None) -> OperationCount:
@@ -38,13 +38,13 @@ def count_inverse_dynamics(robot: Robot, kept: Sequence[str] | None = None) -> O
     layout = parameter_layout(plain)
     columns = base_parameters(plain).columns if kept is None else [layout.index(name) for name in kept]
     theta = np.zeros(len(layout))
-    theta[list(columns)] = np.sqrt(np.arange(2.0, 2.0 + len(columns)))  # no two alike, so that none cancel
+    theta[list(columns)] = np.sqrt(np.arange(2.0, 2.0 + len(columns)))  # all different, so that none cancel
     n = robot.dof
     return count(record(lambda q, dq, ddq: rigid_body_torque(plain, theta, q, dq, ddq), q=(n,), dq=(n,), ddq=(n,)))
 
 
 def general_robot(joints: int) -> Robot:
-    """A robot of revolute joints without any special angle or length, standing upright."""
+    """A robot of revolute joints with neither right angles nor zero lengths, on an upright base."""
     rows = [DH(alpha=0.3 + 0.1 * j, d=0.2 + 0.03 * j, r=0.3 + 0.05 * j) for j in range(1, joints)]
     return from_dh([DH(), *rows], name=f"{joints} general revolute joints")
 

@@ -1,4 +1,4 @@
-"""Numbers recognised as short expressions in geometric constants, so that numerical groupings can be read.
+"""Recognise numbers as short expressions in geometric constants, so that numerical groupings can be read.
 
 A coefficient such as 0.2094 is shown as ``D3^2 + D4^2 + R3^2`` when that is its value to nine digits. Only short
 expressions are tried; a number that is none of them stays a number.
@@ -23,14 +23,22 @@ Product = tuple[str, ...]
 """Symbols multiplied together."""
 
 _LENGTHS = {"inertia": 2, "first moment": 1, "mass": 0}
+"""Kind of parameter -> power of length in its unit."""
 _FACTORS = (1.0, -1.0, 2.0, -2.0)
 """Factors of products of lengths that occur when inertias are moved to another frame."""
+_HALF = 1e-10
+"""Distance of twice a number without unit from a whole number that is rounding (convention)."""
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-12
+"""Relative and absolute difference within which an expression has a number's value (convention: nine digits)."""
+_MOST_ANGLES, _MOST_PRODUCTS, _MOST_SQUARES = 8, 4000, 6
+"""Cosines and sines beyond which products of two are not tried; most products; most squares in a signed sum
+(convention: they bound the time of a search)."""
 _MANY = 150
-"""With more candidates than this a sum of two would be recognised by accident, and slowly."""
+"""With more candidates than this, a sum of two would be found by accident, and slowly (convention)."""
 
 
 class _Candidates:
-    """Products of so many lengths with at most two cosines or sines."""
+    """Products of ``degree`` lengths with at most two cosines or sines."""
 
     def __init__(self, degree: int, geometry: Mapping[str, float]) -> None:
         lengths = [name for name in geometry if name[0] in "DRP"]
@@ -38,12 +46,14 @@ class _Candidates:
         powers = list(combinations_with_replacement(lengths, degree)) if degree >= 0 else []
         turns: list[Product] = [()]
         turns += [(a,) for a in angles]
-        turns += combinations_with_replacement(angles, 2) if len(angles) <= 8 else []
-        self.products: list[Product] = [power + turn for turn in turns for power in powers][:4000]
+        turns += combinations_with_replacement(angles, 2) if len(angles) <= _MOST_ANGLES else []
+        self.products: list[Product] = [power + turn for turn in turns for power in powers][:_MOST_PRODUCTS]
         self.sizes = np.array([math.prod(geometry[name] for name in names) for names in self.products])
         self.weighted = np.concatenate([factor * self.sizes for factor in _FACTORS])
         self.order = np.argsort(self.weighted, kind="stable")
-        self.squares = [k for k, names in enumerate(self.products) if degree == 2 and names == names[:1] * 2][:6]
+        self.squares = [k for k, names in enumerate(self.products) if degree == 2 and names == names[:1] * 2][
+            :_MOST_SQUARES
+        ]
         # few terms first; of equally many, those nearest to the base
         patterns = product((1.0, -1.0, 0.0), repeat=len(self.squares))
         signs = sorted(patterns, key=lambda s: (sum(map(abs, s)), [x == 0.0 for x in s]))
@@ -51,7 +61,7 @@ class _Candidates:
 
 
 class Recogniser:
-    """Finds expressions in given geometric symbols, and remembers what it found."""
+    """Finds expressions in given geometric symbols, and remembers those it found."""
 
     def __init__(self, geometry: Mapping[str, float]) -> None:
         self._geometry = geometry
@@ -66,31 +76,31 @@ class Recogniser:
         return self._known[key]
 
     def _search(self, value: float, degree: int, after: int, last: int) -> Polynomial:
-        if degree == 0 and abs(2.0 * value - round(2.0 * value)) < 1e-10:
+        if degree == 0 and abs(2.0 * value - round(2.0 * value)) < _HALF:
             return Polynomial.constant(round(2.0 * value) / 2.0)
         if (degree, after, last) not in self._candidates:
             near = {n: v for n, v in self._geometry.items() if after < int(n.lstrip("PXYZDRCSAT")) <= last}
             self._candidates[degree, after, last] = _Candidates(degree, near)
-        found = _matching(self._candidates[degree, after, last], value, 1e-9 * abs(value) + 1e-12)
+        found = _match(self._candidates[degree, after, last], value, _RELATIVE * abs(value) + _ABSOLUTE)
         return Polynomial.constant(value) if found is None else found
 
 
-def _matching(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
+def _match(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
     """One candidate, a signed sum of squares, or a sum of two candidates, each once or twice."""
     sizes, products = candidates.sizes, candidates.products
     for factor in _FACTORS:
         hits = np.flatnonzero(np.abs(factor * sizes - value) <= tolerance)
         if len(hits):
-            return _polynomial([(factor, products[int(hits[0])])])
+            return _build_polynomial([(factor, products[int(hits[0])])])
     sums = candidates.signs @ sizes[candidates.squares] if candidates.squares else np.zeros(0)
     hits = np.flatnonzero(np.abs(sums - value) <= tolerance)
     if len(hits):
         signs = candidates.signs[int(hits[0])].tolist()
-        return _polynomial([(sign, products[k]) for sign, k in zip(signs, candidates.squares, strict=True)])
-    return _matching_pair(candidates, value, tolerance) if 0 < len(products) <= _MANY else None
+        return _build_polynomial([(sign, products[k]) for sign, k in zip(signs, candidates.squares, strict=True)])
+    return _match_pair(candidates, value, tolerance) if 0 < len(products) <= _MANY else None
 
 
-def _matching_pair(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
+def _match_pair(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
     weighted, order = candidates.weighted, candidates.order
     ascending = weighted[order]
     rest = value - weighted
@@ -100,10 +110,10 @@ def _matching_pair(candidates: _Candidates, value: float, tolerance: float) -> P
         return None
     pair = (int(hits[0]), int(order[place[hits[0]]]))
     count = len(candidates.products)
-    return _polynomial([(_FACTORS[k // count], candidates.products[k % count]) for k in pair])
+    return _build_polynomial([(_FACTORS[k // count], candidates.products[k % count]) for k in pair])
 
 
-def _polynomial(terms: Sequence[tuple[float, Product]]) -> Polynomial:
+def _build_polynomial(terms: Sequence[tuple[float, Product]]) -> Polynomial:
     total = Polynomial()
     for factor, names in terms:
         term = Polynomial.constant(factor)

@@ -1,6 +1,6 @@
 """Base parameters from sampled regressors: rank-revealing factorisation at random states ([Izaguirre1992] section 6.1).
 
-Works for every robot, tree and term, and for a motion that was really made. [Gautier1990] uses the same idea
+Works for every robot, tree and term, and for a given motion. [Gautier1990] uses the same idea
 with QR.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
 from dynid.kernels import record_quantity
-from dynid.parameters.row_space import RANK_TOLERANCE, RowSpace, row_space
+from dynid.parameters.row_space import RANK_TOLERANCE, SILENT, TINY, RowSpace, row_space
 from dynid.robot.model import Robot
 from dynid.tape import compile_tape
 from dynid.terms.base import Dependence
@@ -26,10 +26,19 @@ __all__ = [
     "keep_order",
     "numeric_row_space",
     "random_states",
-    "sampled_regressor",
+    "sample_regressor",
 ]
 
 Floats = NDArray[np.float64]
+
+SHORTEST_STROKE_M = 0.1
+"""Shortest stroke of a prismatic joint in random states [m] (convention)."""
+FASTEST = 3.0
+"""Largest velocity and acceleration in random states [SI units]: their torques match those of gravity (convention)."""
+SPARE_STATES = 20
+"""Random states beyond half the number of parameters; each gives one equation per joint (convention)."""
+EXPLAINED = 1e-6
+"""Part of a regressor that may lie outside a row space which holds it: axes rounded to six digits (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,29 +68,29 @@ class States:
 def random_states(
     robot: Robot, count: int, *, locked: Mapping[int, float] | None = None, static: bool = False, seed: int = 0
 ) -> States:
-    """States that excite everything: whole turns, strokes of the robot's own size, velocities that match gravity.
+    """Draw states that excite everything: whole turns, strokes of the robot's own size, velocities that match gravity.
 
     Args:
         robot: The robot.
         count: Number of states N.
         locked: Joint number (from 0) -> position at which it is held.
         static: Whether the robot only stands still.
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
     """
     random = np.random.default_rng(seed)
-    size = max([float(np.abs(body.p_parent_joint).max()) for body in robot.bodies] + [0.1])
-    stroke = np.array([size if body.prismatic else np.pi for body in robot.bodies])
+    size = max([float(np.abs(body.p_parent_joint).max()) for body in robot.bodies] + [SHORTEST_STROKE_M])
+    stroke = np.array([size if body.is_prismatic else np.pi for body in robot.bodies])
     moving = np.ones(robot.dof)
     moving[list(locked or {})] = 0.0
     q = random.uniform(-1.0, 1.0, (count, robot.dof)) * stroke * moving
     for joint, position in (locked or {}).items():
         q[:, joint] = position
-    dq, ddq = (random.uniform(-3.0, 3.0, (count, robot.dof)) * moving * (not static) for _ in range(2))
+    dq, ddq = (random.uniform(-FASTEST, FASTEST, (count, robot.dof)) * moving * (not static) for _ in range(2))
     return States(q, dq, ddq)
 
 
-def sampled_regressor(robot: Robot, states: States) -> Floats:
-    """The torque regressor at every state (N, n, p)."""
+def sample_regressor(robot: Robot, states: States) -> Floats:
+    """Evaluate the torque regressor at every state (N, n, p)."""
     # interpreted, not compiled: it runs once, on few states
     program = compile_tape(record_quantity(robot, "regressor"), backend="numpy")
     return np.asarray(program(states.q, states.dq, states.ddq))
@@ -96,40 +105,40 @@ def numeric_row_space(
     tolerance: float = RANK_TOLERANCE,
     seed: int = 0,
 ) -> RowSpace:
-    """What the torques of the free joints see of the parameters, from regressors at random or given states.
+    """The combinations of parameters on which the torques of the free joints depend, from regressors at states.
 
     Args:
         robot: The robot.
-        locked: Joint number (from 0) -> position at which it is held; nobody measures its torque.
+        locked: Joint number (from 0) -> position at which it is held; its torque is not measured.
         static: Whether the robot only stands still.
-        states: The motion really made, in place of random states.
+        states: The motion that was made, in place of random states.
         tolerance: Scaled singular values below this fraction of the largest count as zero.
-        seed: Of the random states.
+        seed: Seed of the random states.
     """
     if states is None:
-        count = robot.parameter_vector.size // 2 + 20
+        count = robot.parameter_vector.size // 2 + SPARE_STATES
         states = random_states(robot, count, locked=locked, static=static, seed=seed)
     free = [j for j in range(robot.dof) if j not in (locked or {})]
-    Y = sampled_regressor(robot, states)[:, free, :]  # [Izaguirre1992] eqs. (25), (26)
+    Y = sample_regressor(robot, states)[:, free, :]  # [Izaguirre1992] eqs. (25), (26)
     return row_space(Y.reshape(-1, Y.shape[2]), tolerance)
 
 
-def explains_torques(robot: Robot, space: RowSpace, tolerance: float = 1e-6) -> bool:
-    """Whether a row space holds the regressor of a random state; deviations up to rounded axes are forgiven."""
+def explains_torques(robot: Robot, space: RowSpace, tolerance: float = EXPLAINED) -> bool:
+    """Whether a row space holds the regressor of a random state, within the rounding of a robot's axes."""
     state = random_states(robot, 1)
     Y = torque_regressor(robot, state.q[0], state.dq[0], state.ddq[0])  # plain: quicker than compiling for one state
     length = np.linalg.norm(Y, axis=0)
-    heard = length > 1e-12 * float(length.max(initial=0.0))
-    scale = np.where(heard, length, 1.0)
-    scaled = np.where(heard, Y / scale, 0.0)
+    acts = length > SILENT * float(length.max(initial=0.0))
+    scale = np.where(acts, length, 1.0)
+    scaled = np.where(acts, Y / scale, 0.0)
     rows = space.rows / scale
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
     Q = np.linalg.qr(rows.T)[0]
     return bool(np.linalg.norm(scaled - scaled @ Q @ Q.T) <= tolerance * max(1.0, float(np.linalg.norm(scaled))))
 
 
 def keep_order(robot: Robot) -> list[int]:
-    """Columns in the order in which to keep them, so that groupings come out as in [GautierKhalil1990] eqs. (15), (16).
+    """Columns in the order in which to keep them; the groupings are then those of [GautierKhalil1990] eqs. (15), (16).
 
     Of a link that turns, the second moment and the mass terms across its own axis are kept and ``YY MZ M`` (for an
     axis along z) go to the link before; of a link that slides, mass and first moments are kept and the tensor goes to
@@ -137,7 +146,7 @@ def keep_order(robot: Robot) -> list[int]:
     """
     groups: list[list[int]] = [[] for _ in range(6)]
     for j, body in enumerate(robot.bodies):
-        for group, symbols in _roles(body.prismatic, int(np.argmax(np.abs(body.axis)))).items():
+        for group, symbols in _roles(body.is_prismatic, int(np.argmax(np.abs(body.axis)))).items():
             groups[group].extend(10 * j + k for k in symbols)
     for column, placed in enumerate(robot.terms, start=10 * robot.dof):
         own_rotor = placed.term.dependence is Dependence.ACCELERATION and len(placed.joints) == 1
@@ -149,7 +158,7 @@ _TENSOR = {(0, 0): 0, (0, 1): 1, (0, 2): 2, (1, 1): 3, (1, 2): 4, (2, 2): 5}
 
 
 def _roles(prismatic: bool, along: int) -> dict[int, list[int]]:
-    """Positions among the ten parameters by group: 0 kept first of turning, 1 of sliding links; 2, 3 dropped first."""
+    """Group -> positions among the ten parameters: kept of turning (0) and sliding links (1), dropped (2, 3)."""
     if prismatic:
         return {1: [9, 6, 7, 8], 3: list(range(6))}
     second = max(k for k in range(3) if k != along)

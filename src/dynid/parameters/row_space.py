@@ -23,11 +23,24 @@ RANK_TOLERANCE = 1e-9
 
 Experiment: on the robots of the papers and on random ones the smallest that counts is above 0.06 of the largest, and
 the largest that does not is below 1e-11 of it."""
+SILENT = 1e-12
+"""Length of a column, relative to the longest, up to which it is rounding and counts as zero (convention)."""
+TINY = 1e-300
+"""Keeps a product or quotient of numbers that may all be zero away from zero (near the smallest double)."""
+COEFFICIENT_ROUNDING = 1e-9
+"""Scaled coefficients are of order one; those below this part of the largest are rounding (convention)."""
+INDEPENDENT = (1e-3, 1e-7)
+"""Part of a column outside the kept ones from which it is independent, in the first and in the second round: clearly
+independent columns are preferred (convention)."""
+SHORTEST = 1e-6
+"""Length of a column of the orthonormal basis below which that part is taken of this length (convention)."""
+HALF = 1e-10
+"""Distance of a coefficient from a multiple of one half that is rounding (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSpace:
-    """What of p parameters a set of linear measurements can see."""
+    """The combinations of p parameters that a set of linear measurements depends on."""
 
     basis: Floats
     """(b, p) orthonormal rows that span the space after every column was divided by its scale."""
@@ -64,13 +77,13 @@ def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE, rounding: float
         rounding: Columns no longer than this are taken for zero, besides those far shorter than the longest.
     """
     norms = np.linalg.norm(matrix, axis=0)
-    silent = norms <= max(1e-12 * float(norms.max(initial=0.0)), rounding, 1e-300)
+    silent = norms <= max(SILENT * float(norms.max(initial=0.0)), rounding, TINY)
     scale = np.where(silent, 1.0, norms)
     scaled = np.where(silent, 0.0, matrix / scale)
     if len(scaled) > scaled.shape[1]:
         scaled = np.asarray(np.linalg.qr(scaled, mode="r"))
     _, values, Vt = np.linalg.svd(scaled, full_matrices=False)
-    rank = int(np.count_nonzero(values > tolerance * max(float(values.max(initial=0.0)), 1e-300)))
+    rank = int(np.count_nonzero(values > tolerance * max(float(values.max(initial=0.0)), TINY)))
     padded = np.zeros(matrix.shape[1])
     padded[: len(values)] = values
     return RowSpace(basis=Vt[:rank], scale=scale, singular_values=padded)
@@ -81,40 +94,40 @@ def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int
 
     Args:
         space: The row space.
-        order: All column numbers, the ones to keep rather than drop first.
+        order: All column numbers, those to keep rather than drop first.
 
     Returns:
         The kept columns (ascending) and the grouping matrix G (b, p), ``Y == Y[:, columns] @ G``, ``G[:, columns] ==
         1``.
     """
-    columns = tuple(sorted(_independent(space.basis, order, space.rank)))
+    columns = tuple(sorted(_find_independent(space.basis, order, space.rank)))
     kept = list(columns)
     # every other column as a combination of the kept ones: [Izaguirre1992] eqs. (27)-(29)
     grouping = np.linalg.solve(space.basis[:, kept], space.basis) if kept else np.zeros((0, space.basis.shape[1]))
     # scaled coefficients are of order one, so what is far below is rounding
-    grouping[np.abs(grouping) < 1e-9 * max(1.0, float(np.abs(grouping).max(initial=0.0)))] = 0.0
+    grouping[np.abs(grouping) < COEFFICIENT_ROUNDING * max(1.0, float(np.abs(grouping).max(initial=0.0)))] = 0.0
     grouping = grouping * space.scale / space.scale[kept, None]
     grouping[:, kept] = np.eye(len(kept))
-    return columns, _neat(grouping)
+    return columns, _round_halves(grouping)
 
 
-def _independent(basis: Floats, order: Sequence[int], rank: int) -> list[int]:
+def _find_independent(basis: Floats, order: Sequence[int], rank: int) -> list[int]:
     """The first ``rank`` columns in this order that are independent; nearly dependent ones wait for a second round."""
     kept: list[int] = []
     directions: list[Floats] = []
-    for threshold in (1e-3, 1e-7):
+    for threshold in INDEPENDENT:
         for column in order:
             if column in kept or len(kept) == rank:
                 continue
-            rest = _rejected(basis[:, column], directions)
+            rest = _reject(basis[:, column], directions)
             length = float(np.linalg.norm(rest))
-            if length > threshold * max(float(np.linalg.norm(basis[:, column])), 1e-6):
+            if length > threshold * max(float(np.linalg.norm(basis[:, column])), SHORTEST):
                 kept.append(column)
                 directions.append(rest / length)
     return kept
 
 
-def _rejected(vector: Floats, directions: list[Floats]) -> Floats:
+def _reject(vector: Floats, directions: list[Floats]) -> Floats:
     if directions:
         Q = np.array(directions)
         for _ in range(2):  # twice is enough: the second round removes the rounding of the first
@@ -122,7 +135,7 @@ def _rejected(vector: Floats, directions: list[Floats]) -> Floats:
     return vector
 
 
-def _neat(grouping: Floats) -> Floats:
+def _round_halves(grouping: Floats) -> Floats:
     """Coefficients within rounding of a multiple of one half made exact."""
     halves = np.round(2.0 * grouping) / 2.0
-    return np.where(np.abs(grouping - halves) <= 1e-10, halves, grouping)
+    return np.where(np.abs(grouping - halves) <= HALF, halves, grouping)

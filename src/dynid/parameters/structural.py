@@ -34,10 +34,16 @@ from dynid.robot.parts import PlacedTerm
 from dynid.spatial import rotation_about, skew
 from dynid.terms.base import Dependence
 
-__all__ = ["Attainable", "UnitRobot", "attainable", "knows_terms", "structural_row_space", "unit_robot"]
+__all__ = ["AttainableSpan", "UnitRobot", "attainable_spans", "knows_terms", "structural_row_space", "unit_robot"]
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-12
+"""Size of a column that is rounding; in the robot's own units all that acts is of order one (convention)."""
+SPAN_ROUNDING = 1e-10
+"""Singular values of spanning rows up to this size, or this part of the largest, are rounding (convention)."""
+RATIO_DIGITS = 12
+"""Decimals to which the ratios of a coupling are compared (convention)."""
 _DIMENSIONS = {
     "kg m^2": (2, 0), "kg m": (1, 0), "kg": (0, 0), "N m": (2, -2), "N": (1, -2),
     "N m s/rad": (2, -1), "N s/m": (0, -1),
@@ -73,8 +79,8 @@ def unit_robot(robot: Robot) -> UnitRobot:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attainable:
-    """What a body can do, over all motions of the robot."""
+class AttainableSpan:
+    """Energies and twists of a body over all motions of the robot."""
 
     energy: Floats
     """(k, 11) orthonormal rows that span the energy rows (h, 1); the 1 tells points from directions."""
@@ -84,33 +90,33 @@ class Attainable:
     @property
     def turning(self) -> Floats:
         """(k, 3) orthonormal rows that span the attainable angular velocities, body frame."""
-        return _orthonormal(self.twists[:, :3])
+        return _orthonormal_rows(self.twists[:, :3])
 
 
 def knows_terms(robot: Robot) -> bool:
-    """Whether this recursion knows the torque of all terms."""
+    """Whether this recursion can describe the torques of all terms."""
     return all(placed.term.dependence is not Dependence.OTHER for placed in robot.terms)
 
 
 def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
-    """What the torques of the free joints see of the parameters; exact up to rounding, for any tree.
+    """The combinations of parameters on which the torques of the free joints depend; exact, for any tree.
 
     Args:
         robot: The robot; its terms may be accelerations, velocities, their signs and constants, see `Dependence`.
-        locked: Joint number (from 0) -> position [rad or m] at which it is held; nobody measures its torque.
+        locked: Joint number (from 0) -> position [rad or m] at which it is held; its torque is not measured.
         static: Whether the robot only stands still.
     """
     scaled = unit_robot(robot)
-    robot, locked = scaled.robot, _scaled_positions(robot, locked or {}, scaled.length)
+    robot, locked = scaled.robot, _scale_positions(robot, locked or {}, scaled.length)
     terms = _known_terms(robot)
-    bodies = attainable(robot, locked=locked, static=static)
+    bodies = attainable_spans(robot, locked=locked, static=static)
     size = robot.parameter_vector.size
     rows = [np.zeros((0, size))]
     carried = np.zeros((robot.dof, 10, size))
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]
         carried[j, :, 10 * j : 10 * j + 10] += np.eye(10)
-        parent = bodies[body.parent] if body.parent >= 0 else _base(robot, locked, static)
+        parent = bodies[body.parent] if body.parent >= 0 else _base_span(robot, locked, static)
         if j in locked:
             constant = _harmonics(body, locked[j])[0]
         else:
@@ -119,37 +125,39 @@ def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = N
         if body.parent >= 0:
             carried[body.parent] += constant @ carried[j]
     rows.extend(_friction_rows(robot, terms, locked, static))
-    space = row_space(np.vstack(rows), rounding=1e-12)  # all that counts is of order one in the robot's own units
+    space = row_space(np.vstack(rows), rounding=ROUNDING)
     return replace(space, scale=space.scale * scaled.factors)
 
 
-def _scaled_positions(robot: Robot, locked: Mapping[int, float], length: float) -> dict[int, float]:
-    return {j: position / length if robot.bodies[j].prismatic else position for j, position in locked.items()}
+def _scale_positions(robot: Robot, locked: Mapping[int, float], length: float) -> dict[int, float]:
+    return {j: position / length if robot.bodies[j].is_prismatic else position for j, position in locked.items()}
 
 
-def attainable(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> list[Attainable]:
+def attainable_spans(
+    robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False
+) -> list[AttainableSpan]:
     """The spans of energies and twists of every body; arguments as in `structural_row_space`."""
     locked = locked or {}
-    spans: list[Attainable] = []
+    spans: list[AttainableSpan] = []
     for j, body in enumerate(robot.bodies):
-        parent = spans[body.parent] if body.parent >= 0 else _base(robot, locked, static)
-        spans.append(_next(body, j, parent, locked.get(j), static))
+        parent = spans[body.parent] if body.parent >= 0 else _base_span(robot, locked, static)
+        spans.append(_next_span(body, j, parent, locked.get(j), static))
     return spans
 
 
-def _base(robot: Robot, locked: Mapping[int, float], static: bool) -> Attainable:
+def _base_span(robot: Robot, locked: Mapping[int, float], static: bool) -> AttainableSpan:
     energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])  # [GautierKhalil1990] eqs. (A10), (A12)
     rates = np.zeros((0, robot.dof)) if static else np.eye(robot.dof)[[j for j in range(robot.dof) if j not in locked]]
-    return Attainable(energy[None, :], np.hstack([np.zeros((len(rates), 6)), rates]))
+    return AttainableSpan(energy[None, :], np.hstack([np.zeros((len(rates), 6)), rates]))
 
 
-def _next(body: Body, j: int, parent: Attainable, held: float | None, static: bool) -> Attainable:
-    """One step outwards."""
+def _next_span(body: Body, j: int, parent: AttainableSpan, held: float | None, static: bool) -> AttainableSpan:
+    """The span of a body from that of its parent."""
     energy_maps = [_harmonics(body, held)[0]] if held is not None else _energy_maps(body)
     twist_maps = [_twist_matrix(body, held)] if held is not None else _twist_maps(body)
     # [GautierKhalil1990] eqs. (9), (10)
-    energies = [_mapped_points(parent.energy, S.T, constant=m == 0) for m, S in enumerate(energy_maps)]
-    twists = [_mapped_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(twist_maps)]
+    energies = [_map_points(parent.energy, S.T, constant=m == 0) for m, S in enumerate(energy_maps)]
+    twists = [_map_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(twist_maps)]
     moved = np.vstack(twists)
     if held is None and not static:
         u = _unit_twist(body)
@@ -158,27 +166,27 @@ def _next(body: Body, j: int, parent: Attainable, held: float | None, static: bo
         energies.append(np.hstack([rows, np.zeros((len(rows), 1))]))
         moved = moved.copy()
         moved[:, :6] += moved[:, 6 + j, None] * u
-    return Attainable(_orthonormal(np.vstack(energies)), _orthonormal(moved))
+    return AttainableSpan(_orthonormal_rows(np.vstack(energies)), _orthonormal_rows(moved))
 
 
 def _conditions(
-    robot: Robot, j: int, parent: Attainable, carried: Floats, terms: Mapping[int, PlacedTerm], static: bool
+    robot: Robot, j: int, parent: AttainableSpan, carried: Floats, terms: Mapping[int, PlacedTerm], static: bool
 ) -> list[Floats]:
-    """What must vanish so that nothing depends on joint j: rows (k, p)."""
+    """Rows (k, p) whose products with the parameters must vanish so that nothing depends on joint j."""
     body, own = robot.bodies[j], {c: p.term.dependence for c, p in terms.items() if p.joints == (j,)}
     offsets = [column for column, dependence in own.items() if dependence is Dependence.CONSTANT]
     rotors = [column for column, dependence in own.items() if dependence is Dependence.ACCELERATION]
     rows = []
     for m, S in enumerate(_energy_maps(body)[1:], start=1):
         block = parent.energy[:, :10] @ S @ carried
-        if body.prismatic and m == 1:
+        if body.is_prismatic and m == 1:
             block[:, offsets] += parent.energy[:, 10, None]  # the offset's energy is OFF * q
         rows.append(block)
     if not static:
         u = _unit_twist(body)
         inertial = kinetic_row(u) @ carried
         inertial[rotors] += 0.5
-        twists = np.vstack([_mapped_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(_twist_maps(body))])
+        twists = np.vstack([_map_twists(parent.twists, X, constant=m == 0) for m, X in enumerate(_twist_maps(body))])
         mixed = twists[:, :6] @ mixed_kinetic_matrix(u).T @ carried
         rows += [inertial[None, :], mixed + _coupled_inertia(robot, j, twists[:, 6:], terms)]
     return rows
@@ -198,7 +206,7 @@ def _coupled_inertia(robot: Robot, j: int, rates: Floats, terms: Mapping[int, Pl
 def _friction_rows(
     robot: Robot, terms: Mapping[int, PlacedTerm], locked: Mapping[int, float], static: bool
 ) -> list[Floats]:
-    """Friction and offsets, which no link parameter imitates (but for the offset of a prismatic joint)."""
+    """Friction and offsets, which act like no link parameter (except the offset of a prismatic joint)."""
     size = robot.parameter_vector.size
     rows: dict[object, Floats] = {}
 
@@ -210,7 +218,7 @@ def _friction_rows(
         ratios = {j: ratio for j, ratio in placed.speeds.items() if j not in locked}
         if dependence is Dependence.CONSTANT:
             for j in ratios:
-                if not robot.bodies[j].prismatic:
+                if not robot.bodies[j].is_prismatic:
                     add((dependence, j), column, 1.0)
         elif dependence is Dependence.VELOCITY and not static:
             for pair in combinations(sorted(ratios), 2) if len(placed.joints) > 1 else [tuple(ratios)]:
@@ -225,14 +233,14 @@ def _friction_rows(
 def _direction(ratios: Mapping[int, float]) -> tuple[tuple[tuple[int, float], ...], float]:
     """Ratios up to a factor, and that factor's size: motors with the same direction share the sign of their speed."""
     first = ratios[min(ratios)]
-    return tuple((k, round(r / first, 12)) for k, r in sorted(ratios.items())), abs(first)
+    return tuple((k, round(r / first, RATIO_DIGITS)) for k, r in sorted(ratios.items())), abs(first)
 
 
 def _known_terms(robot: Robot) -> dict[int, PlacedTerm]:
     """Column of every term -> the term.
 
     Raises:
-        ArgumentError: A term whose torque this recursion cannot know.
+        ArgumentError: The recursion cannot describe the torque of a term.
     """
     for placed in robot.terms:
         if placed.term.dependence is Dependence.OTHER:
@@ -249,11 +257,11 @@ def _known_terms(robot: Robot) -> dict[int, PlacedTerm]:
 
 def _unit_twist(body: Body) -> Floats:
     zero = np.zeros(3)
-    return np.concatenate([zero, body.axis] if body.prismatic else [body.axis, zero])
+    return np.concatenate([zero, body.axis] if body.is_prismatic else [body.axis, zero])
 
 
 def _pose(body: Body, q: float) -> tuple[Floats, Floats]:
-    if body.prismatic:
+    if body.is_prismatic:
         return body.R_parent_joint, body.p_parent_joint + body.R_parent_joint @ body.axis * q
     return body.R_parent_joint @ rotation_about(body.axis, q), body.p_parent_joint
 
@@ -264,7 +272,7 @@ def _harmonics(body: Body, *positions: float) -> list[Floats]:
 
 def _energy_maps(body: Body) -> list[Floats]:
     """S_jm: factors of 1, q, q^2 (prismatic) or of 1, cos, sin, cos 2, sin 2 (revolute), each (10, 10)."""
-    if body.prismatic:
+    if body.is_prismatic:
         minus, zero, plus = _harmonics(body, -1.0, 0.0, 1.0)
         return [zero, 0.5 * (plus - minus), 0.5 * (plus + minus) - zero]
     return _fourier(_harmonics(body, *_angles(5)))
@@ -278,7 +286,7 @@ def _twist_matrix(body: Body, q: float) -> Floats:
 
 def _twist_maps(body: Body) -> list[Floats]:
     """Factors of 1, q (prismatic) or of 1, cos, sin (revolute), each (6, 6)."""
-    if body.prismatic:
+    if body.is_prismatic:
         minus, plus = _twist_matrix(body, -1.0), _twist_matrix(body, 1.0)
         return [0.5 * (plus + minus), 0.5 * (plus - minus)]
     return _fourier([_twist_matrix(body, q) for q in _angles(3)])
@@ -298,18 +306,18 @@ def _fourier(samples: list[Floats]) -> list[Floats]:
     return parts
 
 
-def _mapped_points(points: Floats, matrix: Floats, constant: bool) -> Floats:
+def _map_points(points: Floats, matrix: Floats, constant: bool) -> Floats:
     """Energy rows (k, 11) through a map (10, 10); only the constant part keeps the mark of a point."""
     return np.hstack([points[:, :10] @ matrix.T, points[:, 10:] * constant])
 
 
-def _mapped_twists(twists: Floats, matrix: Floats, constant: bool) -> Floats:
+def _map_twists(twists: Floats, matrix: Floats, constant: bool) -> Floats:
     return np.hstack([twists[:, :6] @ matrix.T, twists[:, 6:] * constant])
 
 
-def _orthonormal(rows: Floats) -> Floats:
+def _orthonormal_rows(rows: Floats) -> Floats:
     """Orthonormal rows with the same span."""
     if rows.size == 0:
         return np.zeros((0, rows.shape[1]))
     _, values, Vt = np.linalg.svd(rows, full_matrices=False)
-    return np.asarray(Vt[values > 1e-10 * max(1.0, float(values[0]))])
+    return np.asarray(Vt[values > SPAN_ROUNDING * max(1.0, float(values[0]))])

@@ -1,4 +1,4 @@
-"""The robot's geometric constants by name."""
+"""Names and values of a robot's geometric constants."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 
 __all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of"]
+
+EXACT = 1e-12
+"""Distance of a length [m], sine or cosine from 0 or 1 that is rounding of double precision (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,11 @@ def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
     for j, body in enumerate(robot.bodies):
         R, p = body.R_parent_joint, body.p_parent_joint
         z = R[:, 2]
-        ours = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
-        if not ours or abs(z[0]) > 1e-12 or abs(p[1] * z[2] - p[2] * z[1]) > 1e-12 * max(1.0, float(np.abs(p).max())):
+        fits = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
+        if not fits or abs(z[0]) > EXACT or abs(p[1] * z[2] - p[2] * z[1]) > EXACT * max(1.0, float(np.abs(p).max())):
             return None
         alpha, theta = float(np.arctan2(-z[1], z[2])), float(np.arctan2(-R[0, 1], R[0, 0]))
-        rows.append(DH(alpha=alpha, d=float(p[0]), theta=theta, r=float(p @ z), sigma=int(body.prismatic)))
+        rows.append(DH(alpha=alpha, d=float(p[0]), theta=theta, r=float(p @ z), sigma=int(body.is_prismatic)))
     return tuple(rows)
 
 
@@ -44,9 +47,9 @@ def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
     """Symbols ``D3 R3 CA3 SA3 CT3 ST3`` of a table and their values; zeros, ones and right angles are folded."""
     table, values = [], {}
 
-    def named(name: str, value: float) -> Polynomial:
+    def symbol_for(name: str, value: float) -> Polynomial:
         exact = round(value)
-        if abs(value - exact) < 1e-12 and (exact == 0 or (exact in (-1, 1) and name[0] in "CS")):
+        if abs(value - exact) < EXACT and (exact == 0 or (exact in (-1, 1) and name[0] in "CS")):
             return Polynomial.constant(exact)
         values[name] = value
         return Polynomial.symbol(name)
@@ -54,12 +57,12 @@ def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
     for j, row in enumerate(rows, start=1):
         table.append(
             DHSymbols(
-                d=named(f"D{j}", row.d),
-                r=named(f"R{j}", row.r) if not row.sigma else Polynomial(),
-                cos_alpha=named(f"CA{j}", float(np.cos(row.alpha))),
-                sin_alpha=named(f"SA{j}", float(np.sin(row.alpha))),
-                cos_theta=named(f"CT{j}", float(np.cos(row.theta))) if row.sigma else Polynomial(),
-                sin_theta=named(f"ST{j}", float(np.sin(row.theta))) if row.sigma else Polynomial(),
+                d=symbol_for(f"D{j}", row.d),
+                r=symbol_for(f"R{j}", row.r) if not row.sigma else Polynomial(),
+                cos_alpha=symbol_for(f"CA{j}", float(np.cos(row.alpha))),
+                sin_alpha=symbol_for(f"SA{j}", float(np.sin(row.alpha))),
+                cos_theta=symbol_for(f"CT{j}", float(np.cos(row.theta))) if row.sigma else Polynomial(),
+                sin_theta=symbol_for(f"ST{j}", float(np.sin(row.theta))) if row.sigma else Polynomial(),
             )
         )
     return table, values
@@ -73,6 +76,6 @@ def geometry_of(robot: Robot) -> dict[str, float]:
     values = {}
     for j, body in enumerate(robot.bodies, start=1):
         values.update(
-            {f"P{axis}{j}": float(p) for axis, p in zip("XYZ", body.p_parent_joint, strict=True) if abs(p) > 1e-12}
+            {f"P{axis}{j}": float(p) for axis, p in zip("XYZ", body.p_parent_joint, strict=True) if abs(p) > EXACT}
         )
     return values

@@ -64,7 +64,7 @@ class Coverage(Section):
         body, limits = self.fit.robot.bodies[j], self.fit.robot.moving_joints[j].limits
         q = np.concatenate([run.q[:, j] for run in runs])
         dq = np.concatenate([run.dq[:, j] for run in runs])
-        scale, unit = (1.0, "m") if body.prismatic else (float(np.rad2deg(1.0)), "deg")
+        scale, unit = (1.0, "m") if body.is_prismatic else (float(np.rad2deg(1.0)), "deg")
         span = limits.upper - limits.lower
         return (
             f"{self.fit.robot.joint_names[j]} [{unit}]",

@@ -74,8 +74,8 @@ def joint_torques(fit: Identification, run: Experiment) -> tuple[JointTorque, ..
     return tuple(
         JointTorque(
             name,
-            "N" if body.prismatic else "N m",
-            "m/s" if body.prismatic else "rad/s",
+            "N" if body.is_prismatic else "N m",
+            "m/s" if body.is_prismatic else "rad/s",
             run.time,
             measured[:, j],
             identified[:, j],

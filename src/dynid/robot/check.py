@@ -1,7 +1,7 @@
-"""What is unphysical or suspicious in a robot model, and what to do about it.
+"""Check a robot model for numbers that are unphysical or suspicious.
 
-Each rule is a small generator of findings; `check_robot` runs them all. An error is something no robot can have, a
-warning something that is probably a mistake, a note something worth knowing.
+Each rule is a small generator of findings; `check_robot` runs them all. An error is impossible for
+any robot, a warning is probably a mistake, a note is worth knowing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.findings import Finding, QualityReport, Severity
 from dynid.robot.inertia import Inertia
-from dynid.robot.model import Robot
+from dynid.robot.model import ROUNDED_ANGLE, Robot
 from dynid.robot.parts import Joint, Link
 
 __all__ = ["check_robot"]
@@ -28,10 +28,15 @@ FAR, WIDE, NARROW = 3.0, 3.0, 0.005
 which a unit or a frame is probably wrong (convention)."""
 TEMPLATE = 3
 """Links of one chain with the same ten numbers that look like a template (convention)."""
-EXACT, ROUNDED = 1e-13, 1e-4
+EXACT, ROUNDED = 1e-13, ROUNDED_ANGLE
 """Distance of a matrix entry from -1, 0 or 1 that is rounding of float64, and of a written angle such as 1.5708."""
 EARTH = (9.7, 9.9)
 """Strength of gravity on Earth's ground [m/s^2], with a margin."""
+POINT_MASS = 1e-12
+"""Part of the tensor about the origin up to which the tensor about the centre of mass is rounding (convention)."""
+SAME_PLACE_M, SMALLEST_LINK_M = 1e-3, 0.1
+"""Distance up to which two joints are at the same place, and smallest size of a link that sizes are judged by [m]
+(convention)."""
 
 
 def check_robot(robot: Robot) -> QualityReport:
@@ -39,36 +44,44 @@ def check_robot(robot: Robot) -> QualityReport:
     return QualityReport.of(robot.name, (finding for rule in _RULES for finding in rule(robot)))
 
 
-def _found(code: str, severity: Severity, where: str, message: str, remedy: str) -> Finding:
+def _finding(code: str, severity: Severity, where: str, message: str, remedy: str) -> Finding:
     return Finding(code=code, severity=severity, where=where, message=message, remedy=remedy)
 
 
 # --- links ------------------------------------------------------------------------------------------------------------
 
 
-def _masses(robot: Robot) -> Iterator[Finding]:
+def _check_masses(robot: Robot) -> Iterator[Finding]:
     for link in _links_with_inertia(robot):
         mass = link.inertia.mass
         if mass < 0.0:
-            yield _found(
-                "negative-mass", "error", _of(link), f"the mass is negative: {mass:g} kg", "Measure or identify it."
+            yield _finding(
+                "negative-mass",
+                "error",
+                _place(link),
+                f"the mass is negative: {mass:g} kg",
+                "Measure or identify it.",
             )
         elif mass == 0.0:
-            yield _found(
+            yield _finding(
                 "inertia-without-mass",
                 "error",
-                _of(link),
+                _place(link),
                 "it has inertia but no mass",
                 "Give it its mass, or no inertia.",
             )
         elif not LIGHTEST_KG <= mass <= HEAVIEST_KG:
-            yield _found(
-                "unusual-mass", "warning", _of(link), f"its mass is {mass:g} kg", "Check the unit: kg, not g or t."
+            yield _finding(
+                "unusual-mass",
+                "warning",
+                _place(link),
+                f"its mass is {mass:g} kg",
+                "Check the unit: kg, not g or t.",
             )
 
 
-def _tensors(robot: Robot) -> Iterator[Finding]:
-    """Tensors no body can have: not positive, or against the triangle inequality of the principal moments."""
+def _check_tensors(robot: Robot) -> Iterator[Finding]:
+    """Tensors that no body can have: principal moments that are negative or break the triangle inequality."""
     for link in _links_with_inertia(robot):
         if link.inertia.mass <= 0.0:
             continue
@@ -77,21 +90,23 @@ def _tensors(robot: Robot) -> Iterator[Finding]:
         remedy = "Take the tensor from CAD again (about the centre of mass, in kg m^2), or identify it."
         slack = ROUNDING * max(abs(moments[0]), moments[2])  # files are rounded
         if not moments.any():
-            yield _found("mass-without-inertia", "warning", _of(link), "it has mass but a zero inertia tensor", remedy)
+            yield _finding(
+                "mass-without-inertia", "warning", _place(link), "it has mass but a zero inertia tensor", remedy
+            )
         elif moments[0] < -slack:
-            yield _found(
+            yield _finding(
                 "negative-moment",
                 "error",
-                _of(link),
+                _place(link),
                 f"a principal moment of inertia is negative: {shown} kg m^2",
                 remedy,
             )
         elif moments[0] + moments[1] < moments[2] - slack:
             text = f"its principal moments break the triangle inequality: {shown} kg m^2"
-            yield _found("triangle-inequality", "error", _of(link), text, remedy)
+            yield _finding("triangle-inequality", "error", _place(link), text, remedy)
 
 
-def _placement(robot: Robot) -> Iterator[Finding]:
+def _check_placements(robot: Robot) -> Iterator[Finding]:
     """Mass far from where the link is, or spread far wider or narrower than the link."""
     typical = _typical_length(robot)
     for link in _links_with_inertia(robot):
@@ -104,19 +119,19 @@ def _placement(robot: Robot) -> Iterator[Finding]:
         if away > FAR * size:
             text = f"the centre of mass is {away:.3g} m from the line between its joints, which are {size:.3g} m apart"
             remedy = "Check its unit (m) and frame (the link's, not the CAD file's)."
-            yield _found("far-centre-of-mass", "warning", _of(link), text, remedy)
+            yield _finding("far-centre-of-mass", "warning", _place(link), text, remedy)
         if spread > WIDE * size:
             text = f"the radius of gyration is {spread:.3g} m for a link of about {size:.3g} m"
             remedy = "Check the unit (kg m^2) and the point (centre of mass) it is about."
-            yield _found("wide-inertia", "warning", _of(link), text, remedy)
+            yield _finding("wide-inertia", "warning", _place(link), text, remedy)
         if 0.0 < spread < NARROW * size:
             text = f"the radius of gyration is only {spread * 1e3:.3g} mm for a link of about {size:.3g} m"
             remedy = "Check the unit (kg m^2), or identify the tensor."
-            yield _found("narrow-inertia", "warning", _of(link), text, remedy)
+            yield _finding("narrow-inertia", "warning", _place(link), text, remedy)
 
 
-def _copies(robot: Robot) -> Iterator[Finding]:
-    """The same ten numbers on three links or more of one chain: placeholders. Legs side by side may well be equal."""
+def _check_copies(robot: Robot) -> Iterator[Finding]:
+    """Links of one chain with the same ten numbers: placeholders. Links of parallel chains (legs) may be equal."""
     above = {joint.child: joint.parent for joint in robot.joints}
     groups: dict[bytes, list[str]] = defaultdict(list)
     for link in _links_with_inertia(robot):
@@ -126,23 +141,23 @@ def _copies(robot: Robot) -> Iterator[Finding]:
         if len(longest) >= TEMPLATE:
             text = "they all have the same mass and inertia, as if copied from a template"
             remedy = "Replace them by CAD values, or identify them."
-            yield _found("copied-inertia", "warning", _listed("link", longest), text, remedy)
+            yield _finding("copied-inertia", "warning", _list_names("link", longest), text, remedy)
 
 
-def _massless_ends(robot: Robot) -> Iterator[Finding]:
+def _check_massless_ends(robot: Robot) -> Iterator[Finding]:
     carriers = {body.parent for body in robot.bodies}
     for index, body in enumerate(robot.bodies):
         if index not in carriers and not body.inertia.vector.any():
             text = "it moves a body without mass, so its acceleration is not defined"
             remedy = "Give the body its mass, or lock the joint."
-            yield _found("massless-body", "warning", f"joint '{body.joint.name}'", text, remedy)
+            yield _finding("massless-body", "warning", f"joint '{body.joint.name}'", text, remedy)
 
 
 # --- joints -----------------------------------------------------------------------------------------------------------
 
 
-def _limits(robot: Robot) -> Iterator[Finding]:
-    """Limits that are missing or leave no motion, one finding for all joints alike."""
+def _check_limits(robot: Robot) -> Iterator[Finding]:
+    """Limits that are missing or leave no motion, one finding for all joints with the same problem."""
     cases: tuple[tuple[str, Severity, str, str, Callable[[Joint], bool]], ...] = (
         (
             "no-position-limits",
@@ -190,19 +205,19 @@ def _limits(robot: Robot) -> Iterator[Finding]:
     for code, severity, message, remedy, applies in cases:
         names = [joint.name for joint in robot.moving_joints if applies(joint)]
         if names:
-            yield _found(code, severity, _listed("joint", names), message, remedy)
+            yield _finding(code, severity, _list_names("joint", names), message, remedy)
 
 
-def _friction(robot: Robot) -> Iterator[Finding]:
+def _check_friction(robot: Robot) -> Iterator[Finding]:
     for joint in robot.moving_joints:
         for term in joint.terms:
             if term.is_non_negative and term.value < 0.0:
                 text = f"{type(term).__name__} ({term.symbol}) is negative: {term.value:g}"
                 remedy = "Correct the sign, or identify it."
-                yield _found("negative-friction", "error", f"joint '{joint.name}'", text, remedy)
+                yield _finding("negative-friction", "error", f"joint '{joint.name}'", text, remedy)
 
 
-def _rounded_angles(robot: Robot) -> Iterator[Finding]:
+def _check_rounded_angles(robot: Robot) -> Iterator[Finding]:
     names = []
     for joint in robot.joints:
         entries = np.abs(np.concatenate([joint.T_parent_joint[:3, :3].ravel(), joint.axis]))
@@ -211,19 +226,21 @@ def _rounded_angles(robot: Robot) -> Iterator[Finding]:
             names.append(joint.name)
     if names:
         text = "right angles are rounded (1.5708 for pi/2), which adds terms to the equations"
-        yield _found("rounded-angle", "note", _listed("joint", names), text, "Use robot.snapped() to make them exact.")
+        yield _finding(
+            "rounded-angle", "note", _list_names("joint", names), text, "Use robot.snap_angles() to make them exact."
+        )
 
 
-def _gravity(robot: Robot) -> Iterator[Finding]:
+def _check_gravity(robot: Robot) -> Iterator[Finding]:
     strength = float(np.linalg.norm(robot.gravity))
     if not EARTH[0] <= strength <= EARTH[1]:
         remedy = "Pass gravity=(0, 0, -9.81), or keep it if the robot is not on Earth's ground."
-        yield _found("unusual-gravity", "note", "robot", f"gravity is {strength:.4g} m/s^2", remedy)
+        yield _finding("unusual-gravity", "note", "robot", f"gravity is {strength:.4g} m/s^2", remedy)
 
 
 _RULES: tuple[Callable[[Robot], Iterator[Finding]], ...] = (
-    *(_masses, _tensors, _placement, _copies, _massless_ends),
-    *(_limits, _friction, _rounded_angles, _gravity),
+    *(_check_masses, _check_tensors, _check_placements, _check_copies, _check_massless_ends),
+    *(_check_limits, _check_friction, _check_rounded_angles, _check_gravity),
 )
 
 
@@ -237,7 +254,7 @@ def _links_with_inertia(robot: Robot) -> list[Link]:
 def _principal_moments(inertia: Inertia) -> NDArray[np.float64]:
     """(3,) about the centre of mass, ascending [kg m^2]."""
     about_com, about_origin = inertia.about_com, inertia.about_origin
-    if np.linalg.norm(about_com) <= 1e-12 * np.linalg.norm(about_origin):
+    if np.linalg.norm(about_com) <= POINT_MASS * np.linalg.norm(about_origin):
         return np.zeros(3)  # what is left of a point mass after rounding
     return np.array(np.linalg.eigvalsh(about_com))
 
@@ -248,9 +265,11 @@ def _joint_points(robot: Robot, link: Link) -> list[NDArray[np.float64]]:
 
 
 def _typical_length(robot: Robot) -> float:
-    """Median distance between successive joints [m], and at least 0.1."""
+    """Median distance between successive joints [m], at least `SMALLEST_LINK_M`."""
     lengths = [float(np.linalg.norm(joint.T_parent_joint[:3, 3])) for joint in robot.joints]
-    return max(float(np.median([length for length in lengths if length > 1e-3] or [0.1])), 0.1)
+    return max(
+        float(np.median([length for length in lengths if length > SAME_PLACE_M] or [SMALLEST_LINK_M])), SMALLEST_LINK_M
+    )
 
 
 def _distance_to_segment(point: NDArray[np.float64], end: NDArray[np.float64]) -> float:
@@ -270,11 +289,11 @@ def _chain_members(name: str, above: dict[str, str], group: set[str]) -> list[st
     return members[::-1]
 
 
-def _of(link: Link) -> str:
+def _place(link: Link) -> str:
     return f"link '{link.name}'"
 
 
-def _listed(what: str, names: list[str]) -> str:
+def _list_names(what: str, names: list[str]) -> str:
     """``joint 'a'`` or ``joints a, b, c and 4 more``."""
     if len(names) == 1:
         return f"{what} '{names[0]}'"

@@ -1,7 +1,4 @@
-"""Mass properties of one rigid body, expressed in a frame fixed to it.
-
-What a model file can say about an inertia, and whether it has to be said anew.
-"""
+"""Mass properties of one rigid body, in a frame fixed to it, and what writers of model files need to know of them."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import DescriptionError, ExportError
 from dynid.spatial import skew
 
-__all__ = ["Inertia", "centre_of_mass", "same_inertia"]
+__all__ = ["Inertia", "centre_of_mass", "is_same_inertia"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,7 +87,7 @@ class Inertia:
     def is_physical(self) -> bool:
         """Whether a real body can have these numbers (pseudo-inertia positive semidefinite within rounding)."""
         eigenvalues = np.linalg.eigvalsh(self.pseudo)
-        return bool(eigenvalues[0] >= -_SEMIDEFINITE * max(abs(eigenvalues[-1]), 1e-300))
+        return bool(eigenvalues[0] >= -_SEMIDEFINITE * max(abs(eigenvalues[-1]), _TINY))
 
     def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:
         """The same body described in another frame; ``T_new_old`` (4, 4) maps old to new coordinates."""
@@ -106,18 +103,20 @@ class Inertia:
         return Inertia.from_vector(self.vector + other.vector)
 
     def __sub__(self, other: Inertia) -> Inertia:
-        """What remains when a part, given in the same frame, is taken off."""
+        """The body without a part of it, given in the same frame."""
         return Inertia.from_vector(self.vector - other.vector)
 
 
+_TINY = 1e-300
+"""Stands for the largest eigenvalue of a body without mass, which would be zero (near the smallest double)."""
 _ROUNDING = 1e-14
-"""Relative difference of sums of parameters, as a robot rebuilt from its parameter vector has them."""
+"""Relative rounding of sums of parameters in a robot that was rebuilt from its parameter vector (convention)."""
 _SEMIDEFINITE = 1e-12
 """Part of the largest eigenvalue that a smallest one may be below zero by rounding alone (convention)."""
 
 
 def centre_of_mass(inertia: Inertia, link: str) -> NDArray[np.float64]:
-    """Centre of mass (3,) [m] of what is to be written.
+    """Centre of mass (3,) [m] to write into a model file.
 
     Raises:
         ExportError: The body has a first moment but no mass; model files hold mass and centre, not the moment.
@@ -131,7 +130,7 @@ def centre_of_mass(inertia: Inertia, link: str) -> NDArray[np.float64]:
     return inertia.com
 
 
-def same_inertia(a: Inertia, b: Inertia) -> bool:
-    """Whether two inertias are the same within rounding, mass, first moment and tensor each on its own scale."""
+def is_same_inertia(a: Inertia, b: Inertia) -> bool:
+    """Whether two inertias are equal within rounding: mass, first moment and tensor each on its own scale."""
     pairs = ((a.mass, b.mass), (a.first_moment, b.first_moment), (a.about_origin, b.about_origin))
     return all(np.linalg.norm(np.subtract(x, y)) <= _ROUNDING * np.linalg.norm(y) for x, y in pairs)

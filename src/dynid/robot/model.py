@@ -8,6 +8,8 @@ all its links together. The links keep their own frames and inertias.
 from __future__ import annotations
 
 import hashlib
+import heapq
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,18 +19,21 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
-from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, frozen_array
-from dynid.robot.tree import topological_order
+from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
 from dynid.spatial import snap, transform
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import Coupling
 
-__all__ = ["STANDARD_GRAVITY", "Body", "ModelFile", "Robot", "require_robot"]
+__all__ = ["ROUNDED_ANGLE", "STANDARD_GRAVITY", "Body", "ModelFile", "Robot", "require_robot"]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall for an upright base [m/s^2]."""
+ROUNDED_ANGLE = 1e-4
+"""Distance of an entry of a rotation from -1, 0 or 1 that comes from a written angle such as 1.5708 (convention)."""
+_EXACT_ROTATION = 1e-12
+"""Largest entry by which ``R R'`` may differ from the identity after entries were replaced (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,7 +50,7 @@ class Body:
     members: tuple[tuple[str, NDArray[np.float64]], ...]
     """Every link of the body with its pose ``T_body_link`` (4, 4)."""
     inertia: Inertia
-    """Of all members together, in the body frame."""
+    """Inertia of all members together, in the body frame."""
 
     @property
     def axis(self) -> NDArray[np.float64]:
@@ -53,7 +58,7 @@ class Body:
         return self.joint.axis
 
     @property
-    def prismatic(self) -> bool:
+    def is_prismatic(self) -> bool:
         """Whether the joint slides instead of turning."""
         return self.joint.kind == "prismatic"
 
@@ -74,7 +79,7 @@ class Robot:
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
-    """In any order; made topological (parents first), otherwise keeping the given order."""
+    """The joints; given in any order, kept with parents before children."""
     gravity: NDArray[np.float64] = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
     """(3,) acceleration of free fall in the root link's frame [m/s^2]."""
     couplings: tuple[Coupling, ...] = ()
@@ -84,9 +89,9 @@ class Robot:
 
     def __post_init__(self) -> None:
         """Check that the links form one tree and order the joints from the root outwards."""
-        object.__setattr__(self, "gravity", frozen_array(self.gravity, (3,)))
+        object.__setattr__(self, "gravity", freeze_array(self.gravity, (3,)))
         object.__setattr__(self, "links", tuple(self.links))
-        object.__setattr__(self, "joints", topological_order(self.links, tuple(self.joints)))
+        object.__setattr__(self, "joints", _order_from_root(self.links, tuple(self.joints)))
         for coupling in self.couplings:
             for name in coupling.ratios:
                 self._coordinate(name)
@@ -233,7 +238,7 @@ class Robot:
     def with_base_orientation(self, R_world_base: ArrayLike) -> Self:
         """The same robot on a turned base: gravity points along the world's -z with its present strength."""
         R = np.asarray(R_world_base, dtype=float)
-        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
+        if R.shape != (3, 3) or not is_rotation(R):
             raise ArgumentError(f"not a rotation (3, 3): {R.tolist()}")
         return self.with_gravity(R.T @ np.array([0.0, 0.0, -float(np.linalg.norm(self.gravity))]))
 
@@ -253,7 +258,7 @@ class Robot:
         for term in terms:
             if not isinstance(term, StateTerm | Coupling):
                 raise ArgumentError(
-                    f"{term!r} is no term of a joint's present state, which is all that a robot can carry",
+                    f"{term!r} is not a term of a joint's present state; a robot can carry no other terms",
                     remedy="Give an object, such as Viscous(); Identification.torque runs terms with memory.",
                 )
         named = (joints,) if isinstance(joints, str) else joints
@@ -300,16 +305,16 @@ class Robot:
             self, links=(*self.links, Link(name=name, inertia=inertia)), joints=(*self.joints, joint), source=None
         )
 
-    def snapped(self, tolerance: float = 1e-4) -> Self:
+    def snap_angles(self, tolerance: float = ROUNDED_ANGLE) -> Self:
         """The same robot with rounded geometry made exact: 1.5708 rad becomes a right angle.
 
-        Rotation entries and axes within ``tolerance`` of -1, 0, 1 are replaced by those numbers. A robot so cleaned has
-        fewer terms in its equations, but is no longer the file's robot to the last digit: compare before you trust it.
+        Entries of rotations and axes within ``tolerance`` of -1, 0, 1 are replaced by those numbers. The equations of
+        the result have fewer terms, but it is not the file's robot to the last digit: compare before you trust it.
         """
         joints = []
         for joint in self.joints:
             R = snap(joint.T_parent_joint[:3, :3], tolerance)
-            if not np.allclose(R @ R.T, np.eye(3), atol=1e-12):
+            if not np.allclose(R @ R.T, np.eye(3), atol=_EXACT_ROTATION):
                 R = joint.T_parent_joint[:3, :3]
             T = transform(R, joint.T_parent_joint[:3, 3])
             joints.append(replace(joint, T_parent_joint=T, axis=snap(joint.axis, tolerance)))
@@ -321,19 +326,84 @@ class Robot:
         parts: list[object] = [self.gravity.tolist()]
         for body in self.bodies:
             geometry = (body.R_parent_joint, body.p_parent_joint, body.axis)
-            parts.append((body.parent, body.prismatic, [array.tolist() for array in geometry]))
-            parts.append([_identity(term) for term in body.joint.terms])
+            parts.append((body.parent, body.is_prismatic, [array.tolist() for array in geometry]))
+            parts.append([_distinguish_term(term) for term in body.joint.terms])
         parts.extend([(self._coordinate(name), ratio) for name, ratio in c.ratios.items()] for c in self.couplings)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def __repr__(self) -> str:
         """Name, size and gravity in one line."""
         g = ", ".join(f"{value:g}" for value in self.gravity)
-        kinds = "".join("P" if body.prismatic else "R" for body in self.bodies)
+        kinds = "".join("P" if body.is_prismatic else "R" for body in self.bodies)
         return f"Robot('{self.name}', {self.dof} joints {kinds}, {len(self.links)} links, gravity ({g}) m/s^2)"
 
 
-def _identity(term: StateTerm) -> object:
+def _order_from_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> tuple[Joint, ...]:
+    """Order joints with parents before children, otherwise as given.
+
+    Raises:
+        DescriptionError: The links do not form one tree with unique names.
+    """
+    _check_unique("link", [link.name for link in links])
+    _check_unique("joint", [joint.name for joint in joints])
+    _check_connections({link.name for link in links}, joints)
+    root = _find_root(links, joints)
+    outgoing: dict[str, list[int]] = defaultdict(list)
+    for index, joint in enumerate(joints):
+        outgoing[joint.parent].append(index)
+    ready = list(outgoing[root])
+    heapq.heapify(ready)
+    ordered: list[Joint] = []
+    while ready:
+        joint = joints[heapq.heappop(ready)]
+        ordered.append(joint)
+        for index in outgoing[joint.child]:
+            heapq.heappush(ready, index)
+    if len(ordered) < len(joints):
+        stuck = next(joint for joint in joints if joint not in ordered)
+        raise DescriptionError("the joints form a cycle", place=f"joint '{stuck.name}'", remedy="Cut the loop.")
+    return tuple(ordered)
+
+
+def _check_unique(what: str, names: list[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DescriptionError(
+                f"{count} {what}s have the name '{name}'", place=f"{what} '{name}'", remedy="Rename all but one."
+            )
+
+
+def _check_connections(link_names: set[str], joints: tuple[Joint, ...]) -> None:
+    held: set[str] = set()
+    for joint in joints:
+        for name in (joint.parent, joint.child):
+            if name not in link_names:
+                raise DescriptionError(
+                    f"link '{name}' does not exist",
+                    place=f"joint '{joint.name}'",
+                    remedy="Add the link or mend its name.",
+                )
+        if joint.child in held or joint.child == joint.parent:
+            raise DescriptionError(
+                f"link '{joint.child}' hangs on two joints or on itself: a kinematic loop",
+                place=f"joint '{joint.name}'",
+                remedy="Cut the loop: dynid handles serial chains and trees.",
+            )
+        held.add(joint.child)
+
+
+def _find_root(links: tuple[Link, ...], joints: tuple[Joint, ...]) -> str:
+    children = {joint.child for joint in joints}
+    roots = [link.name for link in links if link.name not in children]
+    if len(roots) != 1:
+        found = "every link has a parent" if not roots else f"{len(roots)} links have no parent: {', '.join(roots[:5])}"
+        raise DescriptionError(
+            f"the links do not form one tree: {found}", remedy="Exactly one link, the base, may have no parent joint."
+        )
+    return roots[0]
+
+
+def _distinguish_term(term: StateTerm) -> object:
     """What distinguishes the equations of a term from those of others, parameter values left out.
 
     Our own terms differ by their text. A user's class may be written anew under the same name, or inherit the text
@@ -358,10 +428,11 @@ def _identity(term: StateTerm) -> object:
 
 
 _PROBES = tuple(sign * size for size in (3e-5, 0.0021, 0.017, 0.13, 0.71, 1.9, 8.3, 57.0) for sign in (1.0, -1.0))
+"""Positions, velocities and accelerations at which a user's term is evaluated to tell it from others (convention)."""
 
 
 def _state_text(value: object) -> str:
-    return repr(value.tolist()) if isinstance(value, np.ndarray) else repr(value)  # the text of a long array is cut
+    return repr(value.tolist()) if isinstance(value, np.ndarray) else repr(value)  # repr cuts a long array
 
 
 def _code_text(function: FunctionType) -> list[object]:
@@ -378,7 +449,7 @@ def _code_text(function: FunctionType) -> list[object]:
 
 
 def require_robot(value: object) -> None:
-    """Refuse what is not a robot, a name above all: the command line takes those, functions do not."""
+    """Refuse values that are not a robot, above all names of robots, which only the command line takes."""
     if not isinstance(value, Robot):
         raise ArgumentError(
             f"expected a Robot, not {type(value).__name__} {value!r:.60}",

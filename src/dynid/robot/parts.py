@@ -1,25 +1,36 @@
-"""The parts a robot is made of: links, joints and their limits."""
+"""The parts of a robot: links, joints with their limits, and the terms that act on joints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import DescriptionError
+from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
-from dynid.spatial import snap
+from dynid.spatial import rotation_about, snap, transform
 from dynid.terms.base import RecordableTerm, StateTerm
 
-__all__ = ["Joint", "JointKind", "JointLimits", "Link", "PlacedTerm", "frozen_array"]
+__all__ = ["Joint", "JointKind", "JointLimits", "Link", "PlacedTerm", "check_locked", "freeze_array", "is_rotation"]
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
+_ROTATION = 1e-6
+"""Largest entry by which ``R R'`` of a rotation in a file may differ from the identity (convention: six digits)."""
+_SHORTEST_AXIS = 1e-9
+"""Length of an axis below which it has no direction (convention)."""
 
-def frozen_array(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """A read-only copy of finite numbers of that shape."""
+
+def is_rotation(R: NDArray[np.float64]) -> bool:
+    """Whether a matrix (3, 3) is a rotation, within the rounding of files."""
+    return bool(np.allclose(R @ R.T, np.eye(3), atol=_ROTATION) and np.linalg.det(R) >= 0)
+
+
+def freeze_array(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Copy finite numbers of that shape into a read-only array."""
     array = np.array(values, dtype=float)
     if array.shape != shape or not np.isfinite(array).all():
         raise DescriptionError(f"expected finite numbers of shape {shape}, got {np.asarray(values).tolist()}")
@@ -53,7 +64,7 @@ class Link:
 
     name: str
     inertia: Inertia = field(default_factory=Inertia.zero)
-    """In the link frame."""
+    """Mass properties in the link frame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,16 +94,26 @@ class Joint:
                 remedy="Use revolute, continuous, prismatic or fixed.",
             )
         T = np.array(self.T_parent_joint, dtype=float)
-        axis = frozen_array(self.axis, (3,))
+        axis = freeze_array(self.axis, (3,))
         R = T[:3, :3] if T.shape == (4, 4) else np.zeros((3, 3))
-        if not np.isfinite(T).all() or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
+        if not np.isfinite(T).all() or not is_rotation(R):
             raise DescriptionError("placement is not a rigid transform (4, 4)", place=f"joint '{self.name}'")
-        if self.kind != "fixed" and not np.linalg.norm(axis) > 1e-9:
+        if self.kind != "fixed" and not np.linalg.norm(axis) > _SHORTEST_AXIS:
             raise DescriptionError("the axis has no direction", place=f"joint '{self.name}'")
         length = float(np.linalg.norm(axis))
         T[:3, :3] = snap(R)
-        object.__setattr__(self, "T_parent_joint", frozen_array(T, (4, 4)))
-        object.__setattr__(self, "axis", frozen_array(snap(axis / length) if length > 1e-9 else axis, (3,)))
+        object.__setattr__(self, "T_parent_joint", freeze_array(T, (4, 4)))
+        object.__setattr__(self, "axis", freeze_array(snap(axis / length) if length > _SHORTEST_AXIS else axis, (3,)))
+
+    def lock(self, position: float) -> Joint:
+        """The joint fixed at a position [rad or m]; a fixed joint stays as it is."""
+        if self.kind == "fixed":
+            return self
+        if self.kind == "prismatic":
+            motion = transform(np.eye(3), position * self.axis)
+        else:
+            motion = transform(rotation_about(self.axis, position), np.zeros(3))
+        return replace(self, kind="fixed", T_parent_joint=self.T_parent_joint @ motion, limits=JointLimits(), terms=())
 
     @property
     def moves(self) -> bool:
@@ -127,3 +148,16 @@ class PlacedTerm:
     def inertia(self) -> dict[tuple[int, int], float]:
         """Entries of the inertia matrix per unit of the parameter."""
         return self.term.inertia(self.joints)
+
+
+def check_locked(locked: Mapping[str, float], joints: Iterable[str]) -> None:
+    """Refuse locked joints that the description does not have, and positions that are not finite numbers."""
+    known = list(joints)
+    for name, position in locked.items():
+        if name not in known:
+            raise ArgumentError(
+                f"locked names the joint '{name}', which the description does not have",
+                remedy=f"Its joints are: {', '.join(known[:40])}.",
+            )
+        if not np.isfinite(position):
+            raise ArgumentError(f"joint '{name}' cannot be locked at {position}", remedy="Give a finite position.")

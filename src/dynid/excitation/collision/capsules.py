@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
-from dynid.robot.parts import frozen_array
+from dynid.robot.parts import freeze_array
 from dynid.spatial import inverse_transform
 
 __all__ = [
@@ -52,8 +52,8 @@ class Capsule:
 
     def __post_init__(self) -> None:
         """Check and freeze."""
-        object.__setattr__(self, "start", frozen_array(self.start, (3,)))
-        object.__setattr__(self, "end", frozen_array(self.end, (3,)))
+        object.__setattr__(self, "start", freeze_array(self.start, (3,)))
+        object.__setattr__(self, "end", freeze_array(self.end, (3,)))
         if not (np.isfinite(self.radius) and self.radius > 0.0):
             raise ArgumentError(f"the radius of a capsule must be positive, not {self.radius}")
 

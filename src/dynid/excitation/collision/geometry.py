@@ -48,7 +48,7 @@ def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tu
     for link in document.root.all("link"):
         for collision in link.all("collision"):
             T = read_origin(document, collision)
-            points = _shape(document, document.needed(collision, "geometry"), folder)
+            points = _shape(document, document.child(collision, "geometry"), folder)
             hulls.append(Hull(link=link.name, corners=points @ T[:3, :3].T + T[:3, 3]))
     return tuple(hulls)
 
@@ -82,7 +82,7 @@ def _about_unit_sphere() -> Floats:
 
 
 def _mesh(document: XmlDocument, shape: Element, folder: Path | None) -> Floats:
-    name = document.required(shape, "filename")
+    name = document.attribute(shape, "filename")
     if folder is None:
         raise ArgumentError(
             f"the body of '{document.root.name}' is made of meshes", remedy="Name their folder: meshes=..."

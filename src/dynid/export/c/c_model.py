@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import Regrouping, regroup, separate_friction, ungrouped
 from dynid.parameters.base import BaseParameters
 from dynid.parameters.layout import parameter_layout
-from dynid.parameters.numeric import random_states, sampled_regressor
+from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
 from dynid.tape import Tape, count, record
@@ -200,7 +200,7 @@ def _keeps_torques(robot: Robot, values: Floats, own: Floats) -> bool:
 
     If axes are nearly parallel, or frames far from their bodies, regrouping loses digits that the code needs.
     """
-    Y = sampled_regressor(robot, random_states(robot, 5))
+    Y = sample_regressor(robot, random_states(robot, 5))
     terms = float((np.abs(Y) @ np.abs(own)).max())
     return bool(np.abs(Y @ (values - own)).max() <= _ROUNDING * terms)
 
@@ -214,7 +214,7 @@ def flatten(robot: Robot, theta: Floats) -> Floats:
     flat = np.array(theta, dtype=float)
     for j in reversed(range(robot.dof)):
         body, own = robot.bodies[j], flat[10 * j : 10 * j + 6]  # XX XY XZ YY YZ ZZ
-        if body.prismatic or abs(body.axis[2]) != 1.0:
+        if body.is_prismatic or abs(body.axis[2]) != 1.0:
             continue
         spread = 0.5 * (own[5] - own[0] - own[3])
         own[[0, 3]] = _add(own[[0, 3]], np.full(2, spread))

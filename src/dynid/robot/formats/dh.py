@@ -26,6 +26,8 @@ from dynid.terms.base import StateTerm
 __all__ = ["DH", "StandardDH", "from_dh"]
 
 _T = TypeVar("_T")
+RIGHT_ANGLE = 1e-12
+"""Distance of an angle from a multiple of 90 degrees [rad] up to which it is exactly that (convention: rounding)."""
 _X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 
@@ -64,7 +66,7 @@ class _Row(ABC):
         return "prismatic" if self.sigma else "revolute"
 
     def in_radians(self) -> Self:
-        """The row whose angles were given in degrees."""
+        """The row in radians; its angles are in degrees."""
         return replace(self, alpha=np.deg2rad(self.alpha), theta=np.deg2rad(self.theta))
 
 
@@ -192,9 +194,9 @@ def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T])
 
 
 def _screw(axis: NDArray[np.float64], angle: float, length: float) -> NDArray[np.float64]:
-    """Turn about an axis through the origin and shift along it (4, 4), exact at multiples of 90 degrees."""
+    """Pose (4, 4) after a turn about an axis through the origin and a shift along it; exact at right angles."""
     quarter_turns = round(angle / (np.pi / 2))
-    if abs(angle - quarter_turns * (np.pi / 2)) <= 1e-12 * max(1, abs(quarter_turns)):
+    if abs(angle - quarter_turns * (np.pi / 2)) <= RIGHT_ANGLE * max(1, abs(quarter_turns)):
         cosine, sine = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarter_turns % 4]
     else:
         cosine, sine = float(np.cos(angle)), float(np.sin(angle))

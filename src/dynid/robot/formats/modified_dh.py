@@ -25,10 +25,20 @@ _Vector = NDArray[np.float64]
 _Line = tuple[_Vector, _Vector]
 """A point and a unit direction."""
 
+PARALLEL_RAD = 1e-5
+"""Angle [rad] within which axes are taken as parallel: 1.5708 for a right angle is off by 4e-6 (convention)."""
+ROUNDING = 1e-9
+"""Angle [rad], length [m] or cosine that is rounding of the axes' geometry and becomes zero (convention)."""
+ALONG_X = 0.9
+"""Cosine of the angle to the x axis from which an axis lies along it, so that y serves instead (convention)."""
+STEEP = 0.2
+"""Sine of the angle between two axes, seen along the free directions, below which they would meet far away
+(convention)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModifiedDH:
-    """A serial robot re-expressed in modified DH frames; joint positions, limits and models are unchanged."""
+    """A serial robot re-expressed in modified DH frames; joint positions, limits and terms are unchanged."""
 
     rows: tuple[DH, ...]
     """One per moving joint [rad, m]."""
@@ -43,13 +53,13 @@ class ModifiedDH:
     taken as parallel that are not quite."""
 
 
-def modified_dh(robot: Robot, *, tolerance: float = 1e-5) -> ModifiedDH:
+def modified_dh(robot: Robot, *, tolerance: float = PARALLEL_RAD) -> ModifiedDH:
     """Find modified DH parameters of a serial robot with any axes and frames.
 
     Args:
         robot: A chain of revolute and prismatic joints; links fixed to a body are merged into it.
         tolerance: Axes within this angle [rad] of parallel are taken as parallel. Their common perpendicular would lie
-            kilometres away; 1.5708 for a right angle is off by 4e-6. `Robot.snapped` mends such a file beforehand.
+            kilometres away; 1.5708 for a right angle is off by 4e-6. `Robot.snap_angles` mends such a file beforehand.
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.
@@ -61,7 +71,7 @@ def modified_dh(robot: Robot, *, tolerance: float = 1e-5) -> ModifiedDH:
         )
     poses = _poses_at_zero(robot)
     axes = [(T[:3, 3], T[:3, :3] @ body.axis) for T, body in zip(poses, robot.bodies, strict=True)]
-    sigmas = [int(body.prismatic) for body in robot.bodies]
+    sigmas = [int(body.is_prismatic) for body in robot.bodies]
     frames = _frames(axes, sigmas, tolerance)
     rows = _rows(frames, sigmas, tolerance)
     T_body_mdh = tuple(inverse_transform(T_base_body) @ T for T_base_body, T in zip(poses, frames, strict=True))
@@ -69,7 +79,7 @@ def modified_dh(robot: Robot, *, tolerance: float = 1e-5) -> ModifiedDH:
         rows=rows,
         T_base_0=frames[0],
         T_body_mdh=T_body_mdh,
-        robot=_in_new_frames(robot, rows, frames[0], T_body_mdh),
+        robot=_express_in_frames(robot, rows, frames[0], T_body_mdh),
         deviation=_deviation(rows, frames),
     )
 
@@ -95,7 +105,7 @@ def _axis_line(j: int, lines: Sequence[_Line], sigmas: Sequence[int], foot: _Vec
         if np.linalg.norm(gap) <= tolerance:
             return point + free @ (other - point), u
         way = free @ gap
-        if np.linalg.norm(way) > 0.2 * np.linalg.norm(gap):  # else the two would meet far away
+        if np.linalg.norm(way) > STEEP * np.linalg.norm(gap):  # else the two would meet far away
             point = point + way * (gap @ (other - point)) / (way @ way)
             free = free - np.outer(way, way) / (way @ way)
     return point + free @ (foot - point), u
@@ -136,21 +146,21 @@ def _common_perpendicular(
     across, way = np.cross(z, z_next), b - a
     if np.linalg.norm(across) > tolerance:
         x = across
-    elif np.linalg.norm(way) > 1e-9:
+    elif np.linalg.norm(way) > ROUNDING:
         x = way
     else:
         x = x_before
     x = x - z * (z @ x)
     x = x / np.linalg.norm(x)
     side = x @ x_before
-    if abs(side) <= 1e-9:  # a right angle to both sides: let d be positive
+    if abs(side) <= ROUNDING:  # a right angle to both sides: let d be positive
         side = way @ x
-    return x if side >= -1e-9 else -x
+    return x if side >= -ROUNDING else -x
 
 
 def _perpendicular(z: _Vector) -> _Vector:
     """The root's x axis turned perpendicular to z, or its y axis when z is along x."""
-    x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) < ALONG_X else np.array([0.0, 1.0, 0.0])
     x -= z * (z @ x)
     x /= np.linalg.norm(x)
     return x
@@ -162,23 +172,25 @@ def _rows(frames: Sequence[NDArray[np.float64]], sigmas: Sequence[int], toleranc
         R, p = (inverse_transform(T_before) @ T)[:3, :3], (inverse_transform(T_before) @ T)[:3, 3]
         alpha = float(np.arctan2(-R[1, 2], R[2, 2]))
         parallel = abs(np.sin(alpha)) <= tolerance
-        alpha = (0.0 if R[2, 2] > 0 else np.pi) if parallel else _quarter(alpha)
-        theta = _quarter(float(np.arctan2(-R[0, 1], R[0, 0])))
-        rows.append(DH(alpha=alpha, d=_clean(p[0]), theta=theta, r=_clean(np.float64(p @ R[:, 2])), sigma=sigma))
+        alpha = (0.0 if R[2, 2] > 0 else np.pi) if parallel else _snap_right_angle(alpha)
+        theta = _snap_right_angle(float(np.arctan2(-R[0, 1], R[0, 0])))
+        rows.append(
+            DH(alpha=alpha, d=_snap_zero(p[0]), theta=theta, r=_snap_zero(np.float64(p @ R[:, 2])), sigma=sigma)
+        )
     return tuple(rows)
 
 
-def _quarter(angle: float) -> float:
-    """The angle, made an exact multiple of 90 degrees when it is one within 1e-9 rad."""
+def _snap_right_angle(angle: float) -> float:
+    """The angle, made an exact multiple of 90 degrees when it is one within rounding."""
     nearest = round(angle / (np.pi / 2)) * (np.pi / 2)
-    return nearest if abs(angle - nearest) <= 1e-9 else angle
+    return nearest if abs(angle - nearest) <= ROUNDING else angle
 
 
-def _clean(length: np.float64) -> float:
-    return 0.0 if abs(length) <= 1e-9 else float(length)
+def _snap_zero(length: np.float64) -> float:
+    return 0.0 if abs(length) <= ROUNDING else float(length)
 
 
-def _in_new_frames(
+def _express_in_frames(
     robot: Robot, rows: Sequence[DH], T_base_0: NDArray[np.float64], T_body_mdh: Sequence[NDArray[np.float64]]
 ) -> Robot:
     bodies = robot.bodies

@@ -36,8 +36,8 @@ from dynid.files import write_atomically
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.inertia import Inertia
-from dynid.robot.locking import check_locked, lock
 from dynid.robot.model import STANDARD_GRAVITY, Robot
+from dynid.robot.parts import check_locked
 from dynid.spatial import inverse_transform
 from dynid.terms.base import Dependence
 from dynid.terms.motors import RotorInertia
@@ -53,6 +53,10 @@ ROTORS = "ia"
 
 _MOST_LINKS, _MOST_CHARACTERS, _LARGEST = 100, 1_000_000, 1e30
 """Links, characters and size of a number beyond which a text is refused (convention: far above any robot)."""
+_ROUNDING_RAD = 1e-12
+"""Angle [rad] that is rounding (convention)."""
+_TILT = 1e-9
+"""Part of gravity across the z axis that is rounding (convention)."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _NAME = re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII)
 _ROTOR_NAME = re.compile(r"ia\d+")
@@ -61,7 +65,7 @@ _KEYWORDS = ("number_links", *GEOMETRY, *INERTIA, "option", "option.update", "va
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDescription:
-    """What the text says, symbols kept."""
+    """Contents of a text; symbols are kept as symbols."""
 
     rows: Mapping[str, tuple[float | str, ...]]
     """Keyword (or ``ia``) -> one number or symbol per link."""
@@ -134,7 +138,7 @@ def read_text(
         raise DescriptionError(error.reason, path=path, place=error.place, remedy=error.remedy) from None
     held = locked or {}
     check_locked(held, [joint.name for joint in robot.joints])
-    return replace(robot, joints=tuple(lock(j, held[j.name]) if j.name in held else j for j in robot.joints))
+    return replace(robot, joints=tuple(j.lock(held[j.name]) if j.name in held else j for j in robot.joints))
 
 
 def parse_text(text: str, *, gravity: ArrayLike = STANDARD_GRAVITY, short_rows: bool = False) -> Robot:
@@ -327,12 +331,12 @@ def _describe(robot: Robot) -> TextDescription:
 def _check_expressible(robot: Robot, in_dh_frames: Robot, thetas: list[float]) -> None:
     if robot.couplings or any(placed.term.dependence is not Dependence.ACCELERATION for placed in robot.terms):
         raise ExportError("the text format has rotor inertias only", remedy="Take the other terms off.")
-    if any(abs(theta) > 1e-12 for theta in thetas):
+    if any(abs(theta) > _ROUNDING_RAD for theta in thetas):
         degrees = ", ".join(f"{np.rad2deg(theta):g}" for theta in thetas)
         raise ExportError(
             f"the text format has no theta offsets, the robot needs ({degrees}) degrees",
             remedy="Shift the joints' zeros.",
         )
     across = float(np.abs(in_dh_frames.gravity[:2]).max())
-    if in_dh_frames.gravity[2] > 0 or across > 1e-9 * float(np.abs(in_dh_frames.gravity).max()):
+    if in_dh_frames.gravity[2] > 0 or across > _TILT * float(np.abs(in_dh_frames.gravity).max()):
         raise ExportError("the text format wants gravity along -z of frame 0", remedy="Use `Robot.with_gravity`.")

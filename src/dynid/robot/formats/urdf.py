@@ -26,10 +26,9 @@ from dynid.robot.formats.xml import (
     read_document,
     start_tag,
 )
-from dynid.robot.inertia import Inertia, centre_of_mass, same_inertia
-from dynid.robot.locking import check_locked, lock
+from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
-from dynid.robot.parts import Joint, JointKind, JointLimits, Link
+from dynid.robot.parts import Joint, JointKind, JointLimits, Link, check_locked
 from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
@@ -112,17 +111,17 @@ def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float
 
 
 def _link(document: XmlDocument, element: Element) -> Link:
-    return Link(name=document.required(element, "name"), inertia=read_inertia(document, element))
+    return Link(name=document.attribute(element, "name"), inertia=read_inertia(document, element))
 
 
 def read_inertia(document: XmlDocument, link: Element) -> Inertia:
     """Mass properties of a ``<link>`` in its own frame; nothing without ``<inertial>``."""
-    inertial = document.only(link, "inertial")
+    inertial = document.optional_child(link, "inertial")
     if inertial is None:
         return Inertia.zero()
     T_link_inertial = read_origin(document, inertial)
     R = T_link_inertial[:3, :3]
-    mass = document.number(document.needed(inertial, "mass"), "value")
+    mass = document.number(document.child(inertial, "mass"), "value")
     tensor = inertial_tensor(document, inertial)
     with document.at(inertial):
         return Inertia.from_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
@@ -130,7 +129,7 @@ def read_inertia(document: XmlDocument, link: Element) -> Inertia:
 
 def read_origin(document: XmlDocument, element: Element) -> NDArray[np.float64]:
     """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one."""
-    origin = document.only(element, "origin")
+    origin = document.optional_child(element, "origin")
     if origin is None:
         return np.eye(4)
     rpy = document.numbers(origin, "rpy", 3, np.zeros(3))
@@ -139,7 +138,7 @@ def read_origin(document: XmlDocument, element: Element) -> NDArray[np.float64]:
 
 def inertial_tensor(document: XmlDocument, inertial: Element) -> NDArray[np.float64]:
     """Tensor (3, 3) [kg m^2] about the centre of mass, in the axes of the ``<inertial>``'s own frame."""
-    values = document.needed(inertial, "inertia")
+    values = document.child(inertial, "inertia")
     tensor = np.zeros((3, 3))
     for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
         tensor[row, column] = tensor[column, row] = document.number(values, attribute)
@@ -147,26 +146,26 @@ def inertial_tensor(document: XmlDocument, inertial: Element) -> NDArray[np.floa
 
 
 def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> Joint:
-    name = document.required(element, "name")
+    name = document.attribute(element, "name")
     kind = _kind(document, element, locked)
-    axis = document.only(element, "axis")
+    axis = document.optional_child(element, "axis")
     moves = kind != "fixed"
     with document.at(element):
         joint = Joint(
             name=name,
             kind=kind,
-            parent=document.required(document.needed(element, "parent"), "link"),
-            child=document.required(document.needed(element, "child"), "link"),
+            parent=document.attribute(document.child(element, "parent"), "link"),
+            child=document.attribute(document.child(element, "child"), "link"),
             T_parent_joint=read_origin(document, element),
             axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
             limits=_limits(document, element, kind) if moves else JointLimits(),
             terms=_terms(document, element) if moves else (),
         )
-        return lock(joint, locked[name]) if name in locked else joint
+        return joint.lock(locked[name]) if name in locked else joint
 
 
 def _kind(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> JointKind:
-    kind = document.required(element, "type")
+    kind = document.attribute(element, "type")
     remedy = f"Hold the joint: --hold {element.name}, or read_urdf(path, locked={{{element.name!r}: 0.0}})."
     if kind in ("floating", "planar"):
         if locked.get(element.name) != 0.0:
@@ -182,7 +181,7 @@ def _kind(document: XmlDocument, element: Element, locked: Mapping[str, float]) 
 
 def _limits(document: XmlDocument, element: Element, kind: JointKind) -> JointLimits:
     """Limits of a moving joint; a bound the file does not give is infinite."""
-    limit = document.only(element, "limit")
+    limit = document.optional_child(element, "limit")
     if limit is None:
         return JointLimits()
     bounds = {
@@ -203,7 +202,7 @@ def _terms(document: XmlDocument, element: Element) -> tuple[StateTerm, ...]:
 
 def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
     """Damping and friction of a ``<joint>``; 0 where the file gives none."""
-    dynamics = document.only(joint, "dynamics")
+    dynamics = document.optional_child(joint, "dynamics")
     return {name: 0.0 if dynamics is None else document.number(dynamics, name, 0.0) for name in DYNAMICS}
 
 
@@ -236,15 +235,15 @@ def urdf_text(robot: Robot) -> str:
         links = {element.name: element for element in document.root.all("link")}
         joints = {element.name: element for element in document.root.all("joint")}
         if links.keys() == {link.name for link in robot.links} and joints.keys() == {j.name for j in robot.joints}:
-            return _updated(robot, document, links, joints)
-    return "\n".join(_fresh(robot)) + "\n"
+            return _update_text(robot, document, links, joints)
+    return "\n".join(_write_lines(robot)) + "\n"
 
 
-def _updated(robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element]) -> str:
+def _update_text(robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element]) -> str:
     edits = TextEdits(document)
     for link in robot.links:
         element = links[link.name]
-        if not same_inertia(link.inertia, read_inertia(document, element)):
+        if not is_same_inertia(link.inertia, read_inertia(document, element)):
             _set_inertial(edits, document, element, link.inertia)
     for joint in robot.moving_joints:
         _set_dynamics(edits, document, joints[joint.name], joint)
@@ -253,29 +252,29 @@ def _updated(robot: Robot, document: XmlDocument, links: dict[str, Element], joi
 
 def _set_inertial(edits: TextEdits, document: XmlDocument, link: Element, inertia: Inertia) -> None:
     """Put an inertia in place, in the axes the file already uses for it."""
-    inertial = document.only(link, "inertial")
+    inertial = document.optional_child(link, "inertial")
     com = centre_of_mass(inertia, link.name)
     if inertial is None:
         edits.insert_first(link, _inertial_lines(inertia, com))
         return
     T_link_inertial = read_origin(document, inertial)
     R = T_link_inertial[:3, :3]
-    origin = document.only(inertial, "origin")
+    origin = document.optional_child(inertial, "origin")
     if origin is not None:
         edits.set_numbers(origin, "xyz", com, T_link_inertial[:3, 3])
     elif com.any():
         edits.insert_first(inertial, [start_tag("origin", {"xyz": format_numbers(com), "rpy": "0 0 0"}) + "/>"])
-    mass = document.needed(inertial, "mass")
+    mass = document.child(inertial, "mass")
     edits.set_numbers(mass, "value", [inertia.mass], [document.number(mass, "value")])
     present, tensor = inertial_tensor(document, inertial), R.T @ inertia.about_com @ R
     for name, place in TENSOR_ATTRIBUTES.items():
-        edits.set_numbers(document.needed(inertial, "inertia"), name, [tensor[place]], [present[place]])
+        edits.set_numbers(document.child(inertial, "inertia"), name, [tensor[place]], [present[place]])
 
 
 def _set_dynamics(edits: TextEdits, document: XmlDocument, element: Element, joint: Joint) -> None:
     present = read_dynamics(document, element)
     wanted = {name: value for name, value in _friction(joint).items() if value != present[name]}
-    dynamics = document.only(element, "dynamics")
+    dynamics = document.optional_child(element, "dynamics")
     if dynamics is not None:
         for name, value in wanted.items():
             edits.set_attribute(dynamics, name, format_numbers([value]))
@@ -292,7 +291,7 @@ def _dynamics_tag(friction: dict[str, float]) -> str:
     return start_tag("dynamics", {name: format_numbers([value]) for name, value in friction.items()}) + "/>"
 
 
-def _fresh(robot: Robot) -> Iterator[str]:
+def _write_lines(robot: Robot) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="utf-8"?>'
     yield start_tag("robot", {"name": robot.name}) + ">"
     for link in robot.links:

@@ -1,6 +1,6 @@
-"""Robot descriptions in XML: reading files that nobody vouches for, and changing a few attributes in place.
+"""Robot descriptions in XML: reading untrusted files, and changing a few attributes in place.
 
-The file is the only thing opened: no mesh, include, entity or other path named in it is followed. Size, depth and
+Only the file itself is opened: no mesh, include, entity or other path named in it is followed. Size, depth and
 number of elements are bounded, document types are refused before parsing, and every element remembers where its text
 stands, so that a writer can replace a few characters and leave the rest of the file byte for byte as it was.
 """
@@ -115,23 +115,23 @@ class XmlDocument:
             remedy = error.remedy or "Correct the element."
             raise DescriptionError(error.reason, path=self.path, place=place, remedy=remedy) from None
 
-    def required(self, element: Element, attribute: str) -> str:
+    def attribute(self, element: Element, attribute: str) -> str:
         """The attribute's text, which must be there and not be empty."""
         value = element.attributes.get(attribute, "")
         if not value:
             raise self.error(element, f"the attribute '{attribute}' is missing", f'Add {attribute}="...".')
         return value
 
-    def only(self, element: Element, tag: str) -> Element | None:
+    def optional_child(self, element: Element, tag: str) -> Element | None:
         """The child with that tag, or None; two of them contradict each other."""
         found = element.all(tag)
         if len(found) > 1:
             raise self.error(found[1], f"a second <{tag}> in the same <{element.tag}>", "Keep only one of them.")
         return found[0] if found else None
 
-    def needed(self, element: Element, tag: str) -> Element:
+    def child(self, element: Element, tag: str) -> Element:
         """The child with that tag, which must be there."""
-        child = self.only(element, tag)
+        child = self.optional_child(element, tag)
         if child is None:
             raise self.error(element, f"<{tag}> is missing", f"Add a <{tag}> to the <{element.tag}>.")
         return child
@@ -150,7 +150,7 @@ class XmlDocument:
 
     def number_list(self, element: Element, attribute: str) -> NDArray[np.float64]:
         """All finite numbers in an attribute that must be there."""
-        words = self.required(element, attribute).split()
+        words = self.attribute(element, attribute).split()
         bad = next((word for word in words if not _NUMBER.fullmatch(word)), None)
         if bad is not None:
             raise self.error(

@@ -1,6 +1,12 @@
 """Robot models to try methods on: the robots of the papers and current industrial arms, from published data."""
 
-from dynid.robot.zoo.catalogue import get, names
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+from dynid.robot.zoo import classic_arms, industrial_arms, paper_arms
 from dynid.robot.zoo.classic_arms import cartesian, cylindrical, scara, stanford
 from dynid.robot.zoo.industrial_arms import iiwa14, panda, tx40, ur10, ur10e
 from dynid.robot.zoo.paper_arms import ddarm, gautier_khalil_3r, puma260, puma560
@@ -22,3 +28,24 @@ __all__ = [
     "ur10",
     "ur10e",
 ]
+
+_MAKERS: dict[str, Callable[[], Robot]] = {
+    name: getattr(module, name) for module in (paper_arms, classic_arms, industrial_arms) for name in module.__all__
+}
+"""Name of a robot -> the function that builds it."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of all robots of the zoo, in alphabetical order."""
+    return tuple(sorted(_MAKERS))
+
+
+def get(name: str) -> Robot:
+    """Build the robot of that name, with the default arguments of its function.
+
+    Raises:
+        ArgumentError: There is no such robot; the error lists those there are.
+    """
+    if name not in _MAKERS:
+        raise ArgumentError(f"the zoo has no robot '{name}'", remedy=f"It has: {', '.join(names())}.")
+    return _MAKERS[name]()

@@ -1,4 +1,4 @@
-"""Short ways to write the published tables of the zoo."""
+"""Helpers with which the published tables of the zoo are written."""
 
 from __future__ import annotations
 

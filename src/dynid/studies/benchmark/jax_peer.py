@@ -71,10 +71,10 @@ def _regressor(jax: Any, robot: Robot) -> Callable[[Any, Any, Any], Any]:
     def step(body: Any, q: Any) -> tuple[Any, Any]:
         axis, skewed = jnp.array(body.axis), hat(body.axis)
         turn = jnp.eye(3)
-        if not body.prismatic:
+        if not body.is_prismatic:
             turn = turn + jnp.sin(q) * skewed + (1.0 - jnp.cos(q)) * skewed @ skewed
         R = jnp.array(body.R_parent_joint) @ turn
-        p = jnp.array(body.p_parent_joint) + (jnp.array(body.R_parent_joint) @ axis * q if body.prismatic else 0.0)
+        p = jnp.array(body.p_parent_joint) + (jnp.array(body.R_parent_joint) @ axis * q if body.is_prismatic else 0.0)
         return R, p
 
     def motion(body: Any, q: Any, v: Any, acc: Any, before: Any) -> Any:
@@ -83,7 +83,7 @@ def _regressor(jax: Any, robot: Robot) -> Callable[[Any, Any, Any], Any]:
         w_new, dw_new = R.T @ w, R.T @ dw
         a_new = R.T @ (a + jnp.cross(dw, p) + jnp.cross(w, jnp.cross(w, p)))
         moved = {i: (R.T @ (linear + jnp.cross(angular, p)), R.T @ angular) for i, (linear, angular) in twists.items()}
-        if body.prismatic:
+        if body.is_prismatic:
             return w_new, dw_new, a_new + 2 * jnp.cross(w_new, axis * v) + axis * acc, moved
         return w_new + axis * v, dw_new + jnp.cross(w_new, axis * v) + axis * acc, a_new, moved
 
@@ -95,7 +95,7 @@ def _regressor(jax: Any, robot: Robot) -> Callable[[Any, Any, Any], Any]:
             before = (zero, zero, -jnp.array(robot.gravity), {}) if body.parent < 0 else states[body.parent]
             w, dw, a, twists = motion(body, q[j], v[j], acc[j], before)
             axis = jnp.array(body.axis)
-            twists[j] = (axis, zero) if body.prismatic else (zero, axis)
+            twists[j] = (axis, zero) if body.is_prismatic else (zero, axis)
             states.append((w, dw, a, twists))
             A = wrench(w, dw, a)
             for i, twist in twists.items():

@@ -54,7 +54,7 @@ def _mjcf(robot: Robot) -> str:
         x, y, inertia = body.R_parent_joint[:, 0], body.R_parent_joint[:, 1], body.inertia
         I = inertia.about_com  # noqa: E741
         moments = text(I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
-        kind = "slide" if body.prismatic else "hinge"
+        kind = "slide" if body.is_prismatic else "hinge"
         return (
             f'<body pos="{text(*body.p_parent_joint)}" xyaxes="{text(*x, *y)}"><joint type="{kind}"'
             f' axis="{text(*body.axis)}"/><inertial mass="{inertia.mass:.17g}" pos="{text(*inertia.com)}"'

@@ -145,6 +145,6 @@ def _format_input(case: Case) -> str:
     words: list[float] = [case.few, case.repeats, robot.dof, *robot.gravity]
     for body in robot.bodies:
         along_z = body.axis.tolist() == [0.0, 0.0, 1.0]
-        words += [body.parent + 1, (0 if along_z else 2) + body.prismatic, *body.axis, *body.R_parent_joint.ravel()]
+        words += [body.parent + 1, (0 if along_z else 2) + body.is_prismatic, *body.axis, *body.R_parent_joint.ravel()]
         words += [*body.p_parent_joint, body.inertia.mass, *body.inertia.com, *body.inertia.about_com.ravel()]
     return " ".join(f"{word:.17g}" for word in words)

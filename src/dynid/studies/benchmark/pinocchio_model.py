@@ -21,7 +21,7 @@ def pinocchio_model(robot: Robot) -> tuple[Any, Any]:
     for body in robot.bodies:
         placement = pin.SE3(np.array(body.R_parent_joint), np.array(body.p_parent_joint))
         parent = 0 if body.parent < 0 else ids[body.parent]
-        index = model.addJoint(parent, _joint(pin, body.axis, body.prismatic), placement, body.joint.name)
+        index = model.addJoint(parent, _joint(pin, body.axis, body.is_prismatic), placement, body.joint.name)
         inertia = pin.Inertia(body.inertia.mass, body.inertia.com, body.inertia.about_com)
         model.appendBodyToJoint(index, inertia, pin.SE3.Identity())
         ids.append(index)

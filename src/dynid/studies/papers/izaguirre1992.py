@@ -20,7 +20,7 @@ from dynid.links.significance import Significance, significant_parameters
 from dynid.parameters.base import base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import parameter_layout
-from dynid.parameters.numeric import random_states, sampled_regressor
+from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space, successive_columns
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
@@ -86,7 +86,7 @@ def reduction(quick: bool = False) -> Part:
     data = read_printed("izaguirre1992")
     robot = zoo.puma260()
     layout = parameter_layout(robot)
-    space = row_space(_to_papers_frames(robot, sampled_regressor(robot, random_states(robot, 100))))
+    space = row_space(_to_papers_frames(robot, sample_regressor(robot, random_states(robot, 100))))
     order = _order()
 
     def eliminate(symbols: dict[str, str]) -> list[str]:

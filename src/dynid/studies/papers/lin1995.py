@@ -14,7 +14,7 @@ from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
 from dynid.parameters.minimal_dynamics import SYMMETRIC_STANFORD, count_inverse_dynamics, general_robot
-from dynid.parameters.numeric import random_states, sampled_regressor
+from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
@@ -80,7 +80,7 @@ def _expected() -> dict[str, tuple[Robot, list[str]]]:
 
 def _rank_and_distance(found: MinimalCombinations, robot: Robot) -> tuple[int, float]:
     """Rank of the sampled regressor, and distance of the combinations from its row space."""
-    Y = sampled_regressor(robot, random_states(robot, 60))
+    Y = sample_regressor(robot, random_states(robot, 60))
     space = row_space(Y.reshape(-1, Y.shape[-1]))
     scaled = found.matrix / space.scale
     scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)

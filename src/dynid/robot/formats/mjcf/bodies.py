@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings, rotation_to_z_axis
+from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, SHORTEST, MjcfSettings, rotation_to_z_axis
 from dynid.robot.formats.xml import Element
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointKind, JointLimits
@@ -20,7 +20,7 @@ from dynid.spatial import rotation_about, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
 
-__all__ = ["JOINT_TERMS", "geom_inertia", "read_joint", "stated_inertia"]
+__all__ = ["JOINT_TERMS", "geom_inertia", "read_joint", "read_inertial"]
 
 _WATER = 1000.0
 """MuJoCo's default density [kg/m^3]."""
@@ -69,7 +69,7 @@ _SHAPES: dict[str, tuple[int, Callable[[NDArray[np.float64]], Shape]]] = {
 _WEIGHTLESS = ("plane", "hfield")
 
 
-def stated_inertia(settings: MjcfSettings, inertial: Element) -> Inertia:
+def read_inertial(settings: MjcfSettings, inertial: Element) -> Inertia:
     """Mass properties in an ``<inertial>``, in the body frame."""
     document = settings.document
     full = "fullinertia" in inertial.attributes
@@ -134,7 +134,7 @@ def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[ND
     ends = document.numbers(geom, "fromto", 6)
     along, middle = ends[3:] - ends[:3], (ends[:3] + ends[3:]) / 2.0
     half = np.linalg.norm(along) / 2.0
-    if not half > 1e-14 or not size.size:
+    if not half > SHORTEST or not size.size:
         raise document.error(geom, "'fromto' has no length or 'size' is empty", "Give two different points and a size.")
     # a box or ellipsoid drawn between two points is as deep as it is wide
     sizes = np.array([*np.repeat(size[0], count - 1), half])

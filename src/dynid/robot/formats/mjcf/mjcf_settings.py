@@ -19,6 +19,7 @@ __all__ = [
     "ACTUATORS",
     "MjcfSettings",
     "ORIENTATIONS",
+    "SHORTEST",
     "check_scope",
     "effort_limits",
     "read_settings",
@@ -42,6 +43,11 @@ _NEUTRAL = {
     "coordinate": ("local",),
 }
 _UNSUPPORTED_FLAGS = ("damper", "frictionloss", "passive", "constraint")
+
+SHORTEST = 1e-14
+"""Length of a vector below which it has no direction, (convention: near the rounding of a unit vector)."""
+_STRAIGHT = 1e-10
+"""Sine of an angle below which two directions are the same or opposite (convention)."""
 
 Defaults = dict[str, dict[str, dict[str, str]]]
 """Class -> element tag -> attributes, inherited ones included."""
@@ -97,7 +103,7 @@ class MjcfSettings:
 
 
 def _from_quaternion(_: MjcfSettings, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    return rotation_from_quaternion(q) if np.linalg.norm(q) > 1e-14 else None
+    return rotation_from_quaternion(q) if np.linalg.norm(q) > SHORTEST else None
 
 
 def _from_euler(settings: MjcfSettings, angles: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,16 +116,16 @@ def _from_euler(settings: MjcfSettings, angles: NDArray[np.float64]) -> NDArray[
 
 def _from_axis_angle(settings: MjcfSettings, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
     length = np.linalg.norm(values[:3])
-    return rotation_about(values[:3] / length, settings.radians(values[3])) if length > 1e-14 else None
+    return rotation_about(values[:3] / length, settings.radians(values[3])) if length > SHORTEST else None
 
 
 def _from_xy_axes(_: MjcfSettings, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
     x, y = values[:3], values[3:]
-    if np.linalg.norm(x) < 1e-14:
+    if np.linalg.norm(x) < SHORTEST:
         return None
     x = x / np.linalg.norm(x)
     y = y - x * (x @ y)
-    if np.linalg.norm(y) < 1e-14:
+    if np.linalg.norm(y) < SHORTEST:
         return None
     y = y / np.linalg.norm(y)
     return np.column_stack([x, y, np.cross(x, y)])
@@ -127,13 +133,13 @@ def _from_xy_axes(_: MjcfSettings, values: NDArray[np.float64]) -> NDArray[np.fl
 
 def _from_z_axis(_: MjcfSettings, z: NDArray[np.float64]) -> NDArray[np.float64] | None:
     length = np.linalg.norm(z)
-    return rotation_to_z_axis(z / length) if length > 1e-14 else None
+    return rotation_to_z_axis(z / length) if length > SHORTEST else None
 
 
 def rotation_to_z_axis(z: NDArray[np.float64]) -> NDArray[np.float64]:
     """The smallest turn (3, 3) that brings the z axis to a unit vector (3,); about x when it is half a turn."""
     axis, sine = np.array([-z[1], z[0], 0.0]), float(np.hypot(z[0], z[1]))
-    return rotation_about(axis / sine if sine > 1e-10 else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
+    return rotation_about(axis / sine if sine > _STRAIGHT else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
 
 
 _Build = Callable[[MjcfSettings, NDArray[np.float64]], NDArray[np.float64] | None]
@@ -153,8 +159,8 @@ def read_settings(document: XmlDocument) -> MjcfSettings:
     Raises:
         DescriptionError: An option is wrong, or changes the dynamics in a way that is not supported.
     """
-    compiler = _merged(document, "compiler")
-    option = _merged(document, "option")
+    compiler = _merge_sections(document, "compiler")
+    option = _merge_sections(document, "option")
     for name, neutral in _NEUTRAL.items():
         if compiler.attributes.get(name, neutral[0]) not in neutral:
             raise document.error(compiler, f"the compiler option '{name}' is not supported", f"Remove '{name}'.")
@@ -174,7 +180,7 @@ def read_settings(document: XmlDocument) -> MjcfSettings:
     )
 
 
-def _merged(document: XmlDocument, tag: str) -> Element:
+def _merge_sections(document: XmlDocument, tag: str) -> Element:
     """All sections of that tag as one element; the last word counts."""
     sections = document.root.all(tag)
     attributes = {name: value for section in sections for name, value in section.attributes.items()}
@@ -226,7 +232,7 @@ def _nested_defaults(
     for child in section.all("default"):
         own = _own_defaults(child)
         merged = {tag: inherited.get(tag, {}) | own.get(tag, {}) for tag in {*inherited, *own}}
-        yield document.required(child, "class"), merged
+        yield document.attribute(child, "class"), merged
         yield from _nested_defaults(document, child, merged)
 
 

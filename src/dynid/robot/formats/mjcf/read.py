@@ -15,13 +15,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.robot.formats.mjcf.bodies import geom_inertia, read_joint, stated_inertia
+from dynid.robot.formats.mjcf.bodies import geom_inertia, read_inertial, read_joint
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document, read_document
 from dynid.robot.inertia import Inertia
-from dynid.robot.locking import check_locked, lock
 from dynid.robot.model import ModelFile, Robot
-from dynid.robot.parts import Joint, Link
+from dynid.robot.parts import Joint, Link, check_locked
 from dynid.spatial import transform
 
 __all__ = ["MjcfModel", "parse_mjcf", "read_mjcf", "read_model"]
@@ -133,7 +132,7 @@ class _Reader:
     def _read_body(self, member: _Member, parent: str, *, moving: bool) -> None:
         body = member.element
         self._count += 1
-        name = body.name or self._unused(f"body{self._count}")
+        name = body.name or self._claim_name(f"body{self._count}")
         if name == "world":
             raise self._document.error(body, "the name 'world' belongs to the world", "Rename the body.")
         childclass = body.attributes.get("childclass", member.childclass)
@@ -159,23 +158,23 @@ class _Reader:
         T_parent_next = T_parent_body
         for index, (joint, anchor) in enumerate(joints):
             last = index == len(joints) - 1 and not anchor.any()
-            child = link if last else self._unused(f"{joint.name}_frame")
+            child = link if last else self._claim_name(f"{joint.name}_frame")
             T_at_zero = T_parent_next @ _shift(anchor) @ joint.T_parent_joint
             placed = replace(joint, parent=parent, child=child, T_parent_joint=T_at_zero)
-            self._model.joints.append(lock(placed, self._locked[joint.name]) if joint.name in self._locked else placed)
+            self._model.joints.append(placed.lock(self._locked[joint.name]) if joint.name in self._locked else placed)
             if not last:
                 self._model.links.append(Link(name=child))
                 self._model.frames[link].append(child)
             parent, T_parent_next = child, _shift(-anchor)
         if parent != link:
-            name = self._unused(f"{link}_fixed")
+            name = self._claim_name(f"{link}_fixed")
             joint = Joint(name=name, kind="fixed", parent=parent, child=link, T_parent_joint=T_parent_next)
             self._model.joints.append(joint)
 
     def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, NDArray[np.float64]]:
         """A joint of the body, unconnected, and its anchor in the body frame."""
         element = self._settings.resolve(member.element, member.childclass)
-        name = element.name or self._unused(f"{body}_joint{index + 1}")
+        name = element.name or self._claim_name(f"{body}_joint{index + 1}")
         self._model.joint_elements[name] = element
         kind = "free" if element.tag == "freejoint" else element.attributes.get("type", "hinge")
         if kind in ("ball", "free") and self._locked.get(name) == 0.0:
@@ -185,10 +184,10 @@ class _Reader:
     # --- inertias --------------------------------------------------------------------------------------------------
 
     def _inertia(self, body: Element, members: list[_Member], *, moving: bool) -> Inertia:
-        inertial = self._document.only(body, "inertial")
+        inertial = self._document.optional_child(body, "inertial")
         source = self._settings.inertia_from_geom
         if inertial is not None and source != "true":
-            return stated_inertia(self._settings, inertial)
+            return read_inertial(self._settings, inertial)
         if source == "false":
             return Inertia.zero()
         total = Inertia.zero()
@@ -198,7 +197,7 @@ class _Reader:
                 total += geom_inertia(self._settings, geom, moving=moving).in_frame(member.T_body_frame)
         return total
 
-    def _unused(self, name: str) -> str:
+    def _claim_name(self, name: str) -> str:
         """The name, with underscores behind it until no body or joint has it."""
         while name in self._taken:
             name += "_"

@@ -15,7 +15,7 @@ from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model
 from dynid.robot.formats.xml import Element, TextEdits, format_numbers, parse_document, start_tag
-from dynid.robot.inertia import Inertia, centre_of_mass, same_inertia
+from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 from dynid.spatial import inverse_transform
@@ -23,6 +23,8 @@ from dynid.spatial import inverse_transform
 __all__ = ["mjcf_text", "write_mjcf"]
 
 _UPPER = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])  # MuJoCo's order: M11 M22 M33 M12 M13 M23
+_DIAGONAL = 1e-15
+"""Part of a tensor outside the diagonal that is rounding: the file's orientation can stay (convention)."""
 
 
 def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -52,16 +54,16 @@ def mjcf_text(robot: Robot) -> str:
         held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
-            return _updated(robot, model)
-    return "\n".join(_fresh(robot)) + "\n"
+            return _update_text(robot, model)
+    return "\n".join(_write_lines(robot)) + "\n"
 
 
-def _updated(robot: Robot, model: MjcfModel) -> str:
+def _update_text(robot: Robot, model: MjcfModel) -> str:
     edits = TextEdits(model.document)
     present = {link.name: link.inertia for link in model.links}
     for name, body in model.bodies.items():
         inertia = _with_frames(robot, name, model.frames[name])
-        if not same_inertia(inertia, present[name]):
+        if not is_same_inertia(inertia, present[name]):
             _set_inertial(edits, model.settings, body, name, inertia)
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
@@ -92,7 +94,7 @@ def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
         own, T_body_frame = robot.link_body(frame)
         if own == index:
             total += part.in_frame(inverse_transform(T_body_link) @ T_body_frame)
-        elif not same_inertia(total + part, total):
+        elif not is_same_inertia(total + part, total):
             raise ExportError(
                 "a body with several joints has inertia between them, which MJCF cannot hold",
                 place=f"link '{frame}'",
@@ -108,7 +110,7 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
         remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
         raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=document.path, remedy=remedy)
     com, tensor = centre_of_mass(inertia, name), inertia.about_com
-    inertial = document.only(body, "inertial")
+    inertial = document.optional_child(body, "inertial")
     if inertial is None:
         edits.insert_first(body, [start_tag("inertial", _inertial_attributes(inertia, com)) + "/>"])
         return
@@ -120,7 +122,7 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
         return
     R = settings.rotation(inertial)
     moments = R.T @ tensor @ R
-    if np.linalg.norm(moments - np.diag(np.diag(moments))) > 1e-15 * np.linalg.norm(moments):
+    if np.linalg.norm(moments - np.diag(np.diag(moments))) > _DIAGONAL * np.linalg.norm(moments):
         moments, R = _principal(tensor)
         for orientation in ORIENTATIONS:
             if orientation != "quat":
@@ -163,7 +165,7 @@ def _friction(joint: Joint) -> dict[str, float]:
     return {name: term.value for name in JOINT_TERMS for term in joint.terms if term.mjcf_attribute == name}
 
 
-def _fresh(robot: Robot) -> Iterator[str]:
+def _write_lines(robot: Robot) -> Iterator[str]:
     yield start_tag("mujoco", {"model": robot.name}) + ">"
     yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>'
     yield "  " + start_tag("option", {"gravity": format_numbers(robot.gravity)}) + "/>"
