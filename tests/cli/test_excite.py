@@ -299,4 +299,4 @@ def test_an_interrupt_before_anything_was_found_promises_nothing(
     monkeypatch.setattr("dynid.excitation.search.rest_positions", stop)
     result = run(beams, *QUICK, "--out", tmp_path / "plan")
     assert result.exit_code == 130
-    assert "What was finished, if anything, is kept" in result.output
+    assert "Finished parts are kept" in result.output

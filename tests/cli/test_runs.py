@@ -158,7 +158,7 @@ def test_a_rerun_gives_the_same_result_and_sees_changed_inputs(bench: Path, tmp_
     (tmp_path / "run1.csv").unlink()
     gone = run("rerun", tmp_path / "res")
     assert gone.exit_code == 3
-    assert "Put it back" in gone.output
+    assert "Restore it" in gone.output
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "robot without inertials": (["check", "massless.urdf"], 0, "Give the body its mass"),
     "unknown joint to hold": (["base", "arm.urdf", "--hold", "nose"], 2, "Its joints are: joint1"),
     "hold without a number": (["base", "arm.urdf", "--hold", "joint1=far"], 2, "--hold JOINT=0.02"),
-    "hold of a built-in robot": (["base", "panda", "--hold", "joint1"], 2, "robots from files"),
+    "hold of a built-in robot": (["base", "panda", "--hold", "joint1"], 2, "robot files only"),
     # logs
     "degrees": (identify("degrees.csv"), 3, "degrees taken for radians?"),
     "degrees in a check": (["check", "degrees.csv", "--map", "map.toml", "--robot", "arm.urdf"], 1, "degrees"),
@@ -286,7 +286,7 @@ def test_an_output_that_nobody_reads(desk: Path) -> None:
 def test_no_compiler(desk: Path) -> None:
     result = run(desk, "codegen", "arm.urdf", "--out", "code", PATH="/nowhere", CC="")
     assert result.returncode == 0
-    assert "no C compiler was found; install gcc or clang" in result.stdout
+    assert "there is no C compiler; install gcc or clang" in result.stdout
 
 
 def test_forty_columns(desk: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line: one sub-command per verb, options only. The only folder that prints or exits.
+"""The command line: one sub-command per verb. Only this folder prints and exits.
 
 Exit codes are in `dynid.cli.group`. Heavy imports happen inside the commands, so that ``dynid --help`` is instant.
 """
@@ -24,7 +24,7 @@ try:
         validate_command,
     )
     from dynid.cli.group import EXIT_CODES, ErrorGroup
-except KeyboardInterrupt:  # before a command could report it
+except KeyboardInterrupt:  # no command has started that could report it
     sys.stderr.write("dynid: interrupted. Nothing was started.\n")
     sys.exit(130)
 
@@ -35,7 +35,7 @@ Examples:
   dynid demo
   dynid base puma560
   dynid inspect run1.csv > map.toml
-  dynid identify arm.urdf run1.csv --map map.toml --validate run2.csv --out result
+  dynid identify arm.urdf run1.csv --map map.toml --out result
   dynid validate result/ run9.csv --map map.toml"""
 
 
@@ -44,9 +44,10 @@ Examples:
 )
 @click.version_option(package_name="dynid")
 def main() -> None:
-    """Identify the dynamics of robots: what can be known, and what it is.
+    """Identify the dynamics of robots from logs of their motion.
 
-    Robots are files (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or built-in: see dynid robots.
+    ROBOT is a file (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or the name of a built-in robot: dynid
+    robots lists them.
     """
 
 

@@ -1,4 +1,4 @@
-"""dynid base and dynid robots: which parameters can be known, and the built-in robots."""
+"""dynid base and dynid robots: which parameters can be identified, and the built-in robots."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def robots(as_json: bool) -> None:
               show_default=True, help="Format of the output.")  # fmt: skip
 @JSON
 @click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
-@click.option("--static", is_flag=True, help="The robot only stands still, in any pose.")
+@click.option("--static", is_flag=True, help="Assume that the robot stands still, in any number of poses.")
 @click.option("--usual-terms", is_flag=True,
               help="Add rotor inertia, viscous and dry friction and offset to every joint.")  # fmt: skip
-@click.option("--counts", is_flag=True, help="Print the operation count of inverse dynamics, too.")
+@click.option("--counts", is_flag=True, help="Also print the operation count of inverse dynamics.")
 def base(
     robot: Robot,
     method: str,
@@ -51,14 +51,17 @@ def base(
     usual_terms: bool,
     counts: bool,
 ) -> None:
-    """Show which parameters can be known, and in which combinations."""
+    """Show which parameters can be identified.
+
+    Parameters that cannot be separated are shown as combinations.
+    """
     from dynid.links.recipe import add_terms
     from dynid.parameters.base import base_parameters
     from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table
 
     style = "json" if as_json else style
     if counts and style != "text":
-        raise errors.ArgumentError("--counts prints a text for people", remedy="Use it with --format text.")
+        raise errors.ArgumentError("--counts prints text only", remedy="Use it with --format text.")
     model = add_terms(robot) if usual_terms else robot
     chosen: Any = None if method == "auto" else method
     result = base_parameters(model, method=chosen, locked=locked, static=static)

@@ -1,4 +1,4 @@
-"""dynid check: list what is wrong or suspicious in a robot model or in a log."""
+"""dynid check: list the faults of a robot model or of a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check"]
 @click.argument("what", metavar="ROBOT|LOG")
 @HOLD
 @click.option("--robot", "recorded", metavar="ROBOT",
-              help="Robot that was recorded, a file or a built-in one; for a log.")  # fmt: skip
+              help="Robot that was recorded: a file or a built-in robot; only for a log.")  # fmt: skip
 @MAP
 @DELAY
 @JSON
@@ -30,9 +30,9 @@ def check(
     delay: float | Literal["auto"],
     as_json: bool,
 ) -> None:
-    """List what is wrong or suspicious in a robot model or in a log, with the remedy.
+    """List the faults of a robot model or of a log.
 
-    Exit code 1 if something is wrong, 0 if there are at most warnings.
+    Every finding comes with a remedy. The exit code is 1 if there is an error, and 0 if there are at most warnings.
     """
     from dynid.robot.check import check_robot
 
@@ -53,7 +53,7 @@ def check(
 def _check_log(
     what: str, recorded: str | None, held: dict[str, float], channel_map: str | None, delay: float | Literal["auto"]
 ) -> tuple[Any, tuple[str, ...]]:
-    """The findings about a log, and the notes of its reader."""
+    """Check a log; return the findings and the notes of its reader."""
     from dynid.gate.model_delay import resolve_delay
     from dynid.gate.quality import check_and_process
     from dynid.links.recipe import add_terms

@@ -1,4 +1,4 @@
-"""dynid codegen: from a run or a robot to C code."""
+"""dynid codegen: write C code of a run or of a robot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["codegen"]
 
 @command(
     "dynid codegen result/ --out arm_dynamics",
-    "dynid codegen arm.urdf --functions gravity,inverse_dynamics --out arm_dynamics",
+    "dynid codegen arm.urdf --functions gravity,friction --out arm_dynamics",
     "dynid codegen ur10 --precision float --load --out ur10_dynamics",
 )
 @click.argument("model", metavar="RUN|ROBOT")
@@ -29,8 +29,9 @@ __all__ = ["codegen"]
 @click.option(
     "--functions",
     default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
-    show_default=True,
-    help="Functions to write, comma-separated; forward_dynamics, energy and regressor are others.",
+    metavar="NAME[,NAME...]",
+    help="Functions to write: inverse_dynamics, inertia_matrix, gravity, velocity_torque, friction (these by default), "
+    "forward_dynamics, energy, regressor.",
 )
 @click.option(
     "--precision",
@@ -44,9 +45,9 @@ __all__ = ["codegen"]
     type=click.Choice(["folded", "struct"]),
     default="folded",
     show_default=True,
-    help="Parameters as constants in the code, or in a struct that can be changed at run time.",
+    help="Write parameters as constants (folded), or in a struct that can change at run time.",
 )
-@click.option("--load", is_flag=True, help="Add a load on the last link that can be changed at run time.")
+@click.option("--load", is_flag=True, help="Add a load on the last link that can change at run time.")
 @click.option(
     "--verify/--no-verify",
     default=True,
@@ -67,10 +68,11 @@ def codegen(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write real-time C99 code of a robot's dynamics, with a self-test.
+    """Write C99 code of a robot's dynamics, with a self-test.
 
-    From a folder that dynid identify wrote (or its result.json) the code has everything that was identified. A robot
-    file has what its format can hold: URDF has no place for rotor inertias and offsets.
+    The code runs in real time. RUN is a folder that dynid identify wrote, or its result.json; the code then contains
+    everything that was identified. The code of a ROBOT contains what its file states; URDF files cannot state rotor
+    inertias and offsets.
     """
     from dynid.export.c.c_check import find_compiler
     from dynid.export.c.c_package import generate_c
@@ -90,14 +92,14 @@ def codegen(
         print_json({"folder": str(out), "compiled_and_compared": compiled, "summary": code.summary().splitlines()})
         return
     click.echo(code.summary())
-    why = "compiled and compared with the model" if compiled else "not compiled here"
+    state = "compiled and compared with the model" if compiled else "not compiled"
     if verify and not compiled:
-        why += ": no C compiler was found; install gcc or clang, or set CC"
-    click.echo(f"written: {out} ({why})")
+        state += ": there is no C compiler; install gcc or clang, or set CC"
+    click.echo(f"written: {out} ({state})")
 
 
 def _source(name: str, hold: tuple[str, ...]) -> Robot | SavedResult:
-    """A result, by its folder or file, or a robot."""
+    """Read a result from its folder or file, or a robot."""
     from dynid.export.result_file import read_result
     from dynid.robot import zoo
 
@@ -107,6 +109,6 @@ def _source(name: str, hold: tuple[str, ...]) -> Robot | SavedResult:
         return read_robot(name, held_joints(hold))
     if hold:
         raise errors.ArgumentError(
-            "--hold is for robot files, and this is a result", remedy="Hold the joint in dynid identify."
+            "--hold applies to robot files, but this is a result", remedy="Use --hold with dynid identify."
         )
     return read_result(path)

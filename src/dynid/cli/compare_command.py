@@ -1,4 +1,4 @@
-"""dynid compare: compare estimators on simulated logs of a robot of known parameters."""
+"""dynid compare: compare estimators on simulated logs of a robot with known parameters."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ LIST = "NUMBER[,NUMBER...]"
 
 @command(
     "dynid compare puma560 --noise 1e-5,1e-4,1e-3 --rate 100 --runs 20",
-    "dynid compare tx40 --methods ols,wls+f,iv,didim --gains 0,0.3 --jobs 2 --out out/compare",
+    "dynid compare tx40 --methods ols,wls+f,iv --gains 0,0.3 --jobs 2 --out out",
 )
 @robot_argument
 @click.option("--noise", metavar=LIST, help="Standard deviations of the noise of the positions [rad or m]; 1e-4 by "
               "default.")  # fmt: skip
 @click.option("--rate", metavar=LIST, help="Sampling rates of the log [Hz]; 100 by default.")
-@click.option("--gains", metavar=LIST, help="Relative errors of the controller gains that estimators get; 0 by "
+@click.option("--gains", metavar=LIST, help="Relative errors of the controller gains that the estimators assume; 0 by "
               "default.")  # fmt: skip
 @click.option("--methods", metavar="NAME[,NAME...]",
-              help="Short names of estimators; +f low-passes the positions, as in wls+f.")  # fmt: skip
+              help="Short names of estimators; with the ending +f, as in wls+f, positions are "
+              "low-pass filtered.")  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=1), help="Number of logs per condition; 20 by default.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Number of processes that share the work; 1 by default.")
 @RECIPE_OPTION
@@ -42,15 +43,15 @@ LIST = "NUMBER[,NUMBER...]"
               help="Change another setting: torque_noise, quantisation, start, duration_s, amplitude, seed; "
               "repeatable.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path),
-              help="Folder for compare.html, .md, .json, and .svg where conditions differ.")  # fmt: skip
+              help="Folder for compare.html, .md and .json, and for .svg if there are several conditions.")  # fmt: skip
 @FORCE
 @JSON
 def compare(robot: Robot, out: Path | None, force: bool, as_json: bool, **recipe_words: Any) -> None:
-    """Compare estimators on a robot of known parameters: simulated loops, noisy logs, many runs.
+    """Compare estimators on simulated logs of a known robot.
 
-    The robot gets rotor inertia, friction and offset in every joint unless it has its own.
+    Many noisy logs are simulated in a control loop. Joints without rotor inertia, friction and offset get them.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would slow small problems down
     from dynid.studies.compare.compare_page import comparison_table, study_page, study_pictures
     from dynid.studies.compare.compare_recipe import CompareRecipe
     from dynid.studies.compare.study import run_study
@@ -63,7 +64,7 @@ def compare(robot: Robot, out: Path | None, force: bool, as_json: bool, **recipe
     if out is not None:
         _refuse_overwriting(out, force)
     total = max(len(chosen) * recipe.runs, 1)
-    with _nothing_kept(), progress("comparing") as advance:
+    with _report_interrupt(), progress("comparing") as advance:
         study = run_study(
             setting, chosen, recipe.methods, runs=recipe.runs, seed=recipe.seed, jobs=recipe.jobs,
             tell=lambda done, _, note: advance(done / total, note),
@@ -80,12 +81,12 @@ def compare(robot: Robot, out: Path | None, force: bool, as_json: bool, **recipe
 
 
 @contextlib.contextmanager
-def _nothing_kept() -> Iterator[None]:
-    """Say at an interrupt that nothing is kept: a comparison has no state to continue from."""
+def _report_interrupt() -> Iterator[None]:
+    """Report at an interrupt that a comparison cannot be continued."""
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("dynid: interrupted. A comparison keeps nothing; the same command starts again.", err=True)
+        click.echo("dynid: interrupted. Nothing was kept; the same command starts again.", err=True)
         raise click.exceptions.Exit(130) from None
 
 
@@ -95,12 +96,12 @@ NAMES = ("compare.html", "compare.md", "compare.json", "compare.svg")
 def _refuse_overwriting(out: Path, force: bool) -> None:
     from dynid.errors import ExportError
 
-    nearest_there = next(place for place in (out, *out.absolute().parents) if place.exists())
-    if not nearest_there.is_dir() or not os.access(nearest_there, os.W_OK):
-        raise ExportError("no folder can be made there", path=out, remedy="Choose another --out.")
-    there = [name for name in NAMES if (out / name).exists()]
-    if there and not force:
-        raise ExportError("the file exists already", path=out / there[0], remedy="Choose another --out, or --force.")
+    existing = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ExportError("no folder can be created there", path=out, remedy="Choose another --out.")
+    present = [name for name in NAMES if (out / name).exists()]
+    if present and not force:
+        raise ExportError("the file exists already", path=out / present[0], remedy="Choose another --out, or --force.")
 
 
 def _write(out: Path, page: str, markdown: str, data: dict[str, object], picture: str) -> None:

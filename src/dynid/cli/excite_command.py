@@ -30,7 +30,7 @@ __all__ = ["excite"]
 @command(
     "dynid excite ur10 --out plan",
     "dynid excite arm.urdf --scale 0.5 --period 20 --time-limit 60 --out plan",
-    "dynid excite arm.urdf --acceleration 5 --floor 0.05 --set clearance=0.02 --set meshes=. --out plan",
+    "dynid excite arm.urdf --floor 0.05 --set clearance=0.02 --out plan",
 )
 @robot_argument
 @click.option("--period", "period_s", type=POSITIVE, metavar="SECONDS",
@@ -38,11 +38,12 @@ __all__ = ["excite"]
 @click.option("--scale", type=FiniteRange(0.0, 1.0, min_open=True), metavar="SHARE",
               help="Share of the robot's limits that may be used; 0.8 by default.")  # fmt: skip
 @click.option("--acceleration", metavar="NUMBER[,NUMBER...]",
-              help="Acceleration limit, one for all joints or one each [rad/s^2 or m/s^2]; URDF has none.")  # fmt: skip
+              help="Acceleration limit of all joints, or of each joint [rad/s^2 or m/s^2]; URDF "
+              "files have none.")  # fmt: skip
 @click.option("--floor", type=FiniteRange(), metavar="Z",
-              help="Height below which no body goes: z of the base frame [m].")  # fmt: skip
+              help="Smallest height of every body: z in the base frame [m].")  # fmt: skip
 @click.option("--time-limit", "time_limit_s", type=POSITIVE, metavar="SECONDS",
-              help="Time of the search [s], 30 by default; Ctrl-C keeps the best motion.")  # fmt: skip
+              help="Duration of the search [s]; 30 by default. Ctrl-C keeps the best motion.")  # fmt: skip
 @recipe_options("harmonics=7, tool_speed=1 or velocity=2")
 @OUT
 @FORCE
@@ -59,9 +60,9 @@ def excite(
     as_json: bool,
     **recipe_words: Any,
 ) -> None:
-    """Design the motion that reveals the parameters best, within the robot's limits.
+    """Design the motion that reveals the parameters best.
 
-    Limits that are neither known nor given are not checked; the screen and the report name them.
+    The motion keeps the robot's limits. The screen and the report name the limits that are unknown and not checked.
     """
     from dynid.excitation.plan_files import plan_contents
     from dynid.runs.plan_run import PlanRecipe, run_design
@@ -74,7 +75,7 @@ def excite(
     with progress("searching") as advance:
         plan, files = run_design(robot, recipe, out=request, progress=advance, notice=show_finding)
     if plan.interrupted:
-        click.echo("interrupted: this is the best motion found until then", err=True)
+        click.echo("interrupted: this is the best motion so far", err=True)
     if as_json:
         print_json(plan_contents(plan))
     else:

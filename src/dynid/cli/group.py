@@ -1,4 +1,4 @@
-"""The group of all commands: every failure becomes one message and an exit code, never a traceback."""
+"""The group of all commands: every failure becomes one message and an exit code, without a traceback."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ __all__ = ["EXIT_CODES", "ErrorGroup"]
 EXIT_CODES = """\b
 Exit codes:
   0    success
-  1    the verdict failed (held-out error, doubtful load, faulty log, rerun differs)
-  2    wrong use of options or settings
+  1    the verdict failed: held-out error, doubtful load, faulty log,
+       or a rerun that differs
+  2    wrong options or settings
   3    bad robot description or data
-  4    not identifiable from these data
-  5    no answer found, or nothing could be written
-  70   an internal error of dynid
+  4    the data do not determine the parameters
+  5    no solution was found, or nothing could be written
+  70   internal error of dynid
   130  interrupted"""
 
-INTERRUPTED = "interrupted. What was finished, if anything, is kept; the same command continues from there."
+INTERRUPTED = "interrupted. Finished parts are kept; the same command continues from there."
 
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),
@@ -47,7 +48,7 @@ class ErrorGroup(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))  # also narrow ones
+        extra.setdefault("terminal_width", max(24, min(80, shutil.get_terminal_size().columns) - 2))
         if os.environ.get("NO_COLOR"):
             extra.setdefault("color", False)
         with _one_message(()):
@@ -70,18 +71,18 @@ class ErrorGroup(click.Group):
             try:
                 return super().invoke(ctx)
             finally:
-                sys.stdout.flush()  # so that a full disk or a closed pipe shows here
+                sys.stdout.flush()  # reports a full disk or a closed pipe here
 
 
 def _escape_letters(stream: TextIO) -> None:
-    """Write letters that a locale cannot show as escapes."""
+    """Write letters that the locale cannot show as escapes."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager
 def _list_interrupts() -> Iterator[list[int]]:
-    """List the interrupts so far: one that hits a library while it is imported raises an error of any kind."""
+    """List the interrupts so far: one during the import of a library can raise any kind of error."""
     seen: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -106,15 +107,19 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
         code = next(code for kind, code in _CODES if isinstance(error, kind))
         _fail(str(error), code)
     except BrokenPipeError:
-        _write_no_more()  # nobody reads the output any more, which is no error
+        _write_no_more()  # the reader of the output has ended, which is no error
         sys.exit(0)
     except KeyboardInterrupt:
         _fail(INTERRUPTED, 130)
     except MemoryError:
-        _fail("not enough memory. Use shorter logs, or several of them.", 5)
+        _fail("there is not enough memory. Use shorter logs, or several of them.", 5)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else "the output: "
-        _fail(f"{place}{error.strerror or error}. Check that it exists, may be used and has room.", 5)
+        _fail(
+            f"{place}{error.strerror or error}. Check that it exists, that you may use it, and that "
+            "the disk has space.",
+            5,
+        )
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception as error:
@@ -122,14 +127,18 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
             _fail(INTERRUPTED, 130)
         if os.environ.get("DYNID_TRACEBACK"):
             raise
-        _fail(f"an internal error of dynid: {type(error).__name__}: {error}. Set DYNID_TRACEBACK=1 to see where.", 70)
+        _fail(
+            f"internal error of dynid: {type(error).__name__}: {error}. Set DYNID_TRACEBACK=1 to "
+            "see where it occurred.",
+            70,
+        )
 
 
 def _fail(message: str, code: int) -> NoReturn:
     with contextlib.suppress(OSError):
         click.echo(f"dynid: {message}", err=True)
     if code == 5:
-        _write_no_more()  # what cannot be written is not tried again when Python ends
+        _write_no_more()  # otherwise Python would try to write it again when it ends
     sys.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""dynid identify: from a robot and its logs to a run folder with the result and the proof."""
+"""dynid identify: identify a robot from its logs, and write a run folder with the result and its validation."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["identify"]
 
-UNPROVEN = "No data were held out (--validate, --hold-out), so nothing is proven."
+UNPROVEN = "No data were held out (--validate, --hold-out), so the result is not validated."
 
 
 class EstimatorName(click.ParamType[str]):
-    """The name of an estimator in the registry."""
+    """The name of an estimator."""
 
     name = "name"
 
@@ -47,10 +47,10 @@ class EstimatorName(click.ParamType[str]):
 
 
 @command(
-    "dynid identify arm.urdf run1.csv --map map.toml --hold-out 30% --out result",
-    "dynid identify arm.urdf run1.csv run2.csv --map map.toml --validate run3.csv --set band_hz=10 --out result",
-    "dynid identify arm.urdf run1.csv --map map.toml --recipe result/recipe.toml --out again",
-    "dynid identify arm.urdf run1.csv --map map.toml --estimator iv --set law=law.toml --out result",
+    "dynid identify arm.urdf run1.csv --map map.toml --hold-out 30% --out out",
+    "dynid identify arm.urdf run1.csv --map map.toml --validate run2.csv --out res",
+    "dynid identify arm.urdf run1.csv --map map.toml --recipe r.toml --out out",
+    "dynid identify arm.urdf run1.csv --map map.toml --set law=law.toml --out out",
 )
 @robot_argument
 @logs_argument
@@ -60,9 +60,10 @@ class EstimatorName(click.ParamType[str]):
               "the columns, coloured noise); link-by-link, energy, power, momentum; iv, didim, cloe, clie (simulate "
               "the control loop).")  # fmt: skip
 @click.option("--validate", "held_out", multiple=True, type=EXISTING, metavar="LOG",
-              help="Log for the proof, which is not identified from; repeatable.")  # fmt: skip
+              help="Held-out log: it validates the result and is not used to identify it; repeatable.")  # fmt: skip
 @click.option("--hold-out", metavar="PART",
-              help="Part of every log for the proof: 40% (the last), 12:16 [s], or every:3:0.75 (each third block of "
+              help="Held-out part of every log: 40% (the last 40%), 12:16 (seconds), or every:3:0.75 "
+              "(every third block of "
               "0.75 s).")  # fmt: skip
 @recipe_options("band_hz=30, delay_s=auto or selection=false")
 @CHECK
@@ -82,10 +83,10 @@ def identify(
     as_json: bool,
     **recipe_words: Any,
 ) -> None:
-    """Identify a robot from logs; write a run folder with the result, the identified model and a report.
+    """Identify a robot from logs.
 
-    Exit code 1 if held-out data were given and the verdict failed. An interrupted run continues where it stopped when
-    the same command is given again; dynid rerun repeats a finished one.
+    The run folder gets the result, the identified model and a report. The exit code is 1 if the result fails on the
+    held-out data. The same command continues an interrupted run; dynid rerun repeats a finished one.
     """
     from dynid.export.result_file import result_json
     from dynid.links.recipe import Recipe

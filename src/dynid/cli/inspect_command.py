@@ -16,7 +16,10 @@ __all__ = ["inspect"]
 @logs_argument
 @JSON
 def inspect(logs: tuple[str, ...], as_json: bool) -> None:
-    """Look into a log and propose a channel map for it, with the reason for every guess."""
+    """Propose a channel map for a log.
+
+    The map goes to the standard output; the reason for every guess goes to the error stream.
+    """
     from dynid.logs.inspect import inspect_log
 
     with progress("inspecting") as advance:

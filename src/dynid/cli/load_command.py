@@ -1,4 +1,4 @@
-"""dynid load: identify what the robot holds."""
+"""dynid load: identify the load of a robot."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ __all__ = ["load"]
     "dynid load arm.urdf held.csv --map map.toml --sensor tool0",
     "dynid load arm.urdf held.csv --unloaded empty.csv --map map.toml --out load",
     "dynid load arm.urdf held.csv --map map.toml --arm 0.1,0.01",
-    "dynid load arm.urdf held.csv --map map.toml --sensor tool0 --set drift=true --set library=objects.toml",
+    "dynid load arm.urdf held.csv --map map.toml --sensor tool0 --set drift=true",
 )
 @robot_argument
 @logs_argument
 @MAP
-@click.option("--sensor", metavar="LINK", help="Link that carries a force and torque sensor; without it joint torques "
-              "are used.")  # fmt: skip
+@click.option("--sensor", metavar="LINK", help="Link that carries a force and torque sensor; without "
+"this option, joint "
+              "torques are used.")  # fmt: skip
 @click.option("--unloaded", multiple=True, type=EXISTING, metavar="LOG",
-              help="Log of the robot without the load, for joint torques; repeatable.")  # fmt: skip
+              help="Log of the robot without the load; only for joint torques; repeatable.")  # fmt: skip
 @click.option("--arm", metavar="known|unknown|MASS,COM",
-              help="Knowledge of the arm's model without --unloaded: known (default), unknown, or the standard "
-              "deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
+              help="How well the arm's model is known, if there is no --unloaded: known (default), unknown, or the "
+              "standard deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
 @click.option("--tare", type=EXISTING, metavar="FILE",
-              help="File load.json of the gripper alone, which is subtracted with its uncertainty.")  # fmt: skip
+              help="The load.json of the gripper alone; it is subtracted, with its uncertainty.")  # fmt: skip
 @recipe_options("link=tool, sign=-1, delay_s=auto or gate=false")
 @click.option("--out", type=click.Path(path_type=Path),
               help="Folder for the load, the URDF of the robot with the load, and a report.")  # fmt: skip
@@ -64,9 +65,10 @@ def load(
     as_json: bool,
     **recipe_words: Any,
 ) -> None:
-    """Identify what the robot holds, by a wrist sensor or by joint torques; print payload dialogs to type in.
+    """Identify the load of a robot.
 
-    Exit code 1 if the result is doubtful.
+    The data come from a wrist sensor or from joint torques. The text states what to enter in the payload dialogs of
+    common controllers. The exit code is 1 if the result is doubtful.
     """
     from dynid.runs.load_run import LoadRecipe, run_load
 

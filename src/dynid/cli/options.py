@@ -53,7 +53,7 @@ SIMILAR = 0.7
 
 
 class ExistingPath(click.Path):
-    """A path that must exist; a missing one is bad data, and the nearest name is proposed."""
+    """A path that must exist; the error for a missing file proposes the nearest name."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(value)
@@ -65,7 +65,7 @@ class ExistingPath(click.Path):
         return super().convert(value, param, ctx)
 
     def remedy(self) -> str:
-        """What to do where no similar name exists."""
+        """Remedy if no similar name exists."""
         return f"Check the name; the current folder is {Path.cwd()}."
 
 
@@ -84,7 +84,7 @@ class MapPath(ExistingPath):
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most similar to a given one, if any is similar."""
+    """Find the known name that is most similar to a given one, if any is similar."""
     import difflib
 
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=SIMILAR)
@@ -92,21 +92,21 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 class FiniteRange(click.FloatRange):
-    """A range of finite numbers; NaN would pass any comparison."""
+    """A range of finite numbers; NaN would pass every comparison."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         return number if math.isfinite(number) else self.fail(f"{value} is not a finite number.", param, ctx)
+
+    def _describe_range(self) -> str:
+        """Text of the range for the help; empty without bounds."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
 
 
 class Delay(FiniteRange):
     """A time in seconds, or the word auto."""
 
     name = "delay"
-
-    def _describe_range(self) -> str:
-        """Nothing: any time is allowed."""
-        return ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "auto":
@@ -121,9 +121,10 @@ class Delay(FiniteRange):
 EXISTING = ExistingPath()
 POSITIVE = FiniteRange(min=0.0, min_open=True)
 CHECK = click.option("--check/--no-check", "gate", default=None,
-                     help="Check logs first, and refuse a log with an error (default: --check).")  # fmt: skip
+                     help="Check every log first, and refuse a log with an error (default: --check).")  # fmt: skip
 DELAY = click.option("--delay", type=Delay(), default=0.0, show_default=True, metavar="SECONDS|auto",
-                     help="Delay of the torques behind the positions [s]; auto estimates it from the log.")  # fmt: skip
+                     help="Delay of the torques relative to the positions [s]; auto estimates it "
+                     "from the log.")  # fmt: skip
 FORCE = click.option("--force", is_flag=True, help="Overwrite files in the output folder.")
 HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
                     help="Fix a joint of the robot file at a position [rad or m], such as a finger; "
@@ -140,17 +141,17 @@ SAVE_RECIPE = click.option("--save-recipe", type=click.Path(path_type=Path, dir_
 
 
 def command(*examples: str) -> Callable[[Function], click.Command]:
-    """A sub-command whose help ends with examples."""
+    """Make a sub-command whose help ends with examples."""
     return click.command(epilog="\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples))
 
 
 def logs_argument(function: Function) -> Function:
-    """One or more log files that exist."""
+    """Add the argument LOGS: one or more existing files."""
     return click.argument("logs", nargs=-1, required=True, type=EXISTING)(function)
 
 
 def recipe_options(example: str) -> Callable[[Function], Function]:
-    """The options --recipe, --set and --save-recipe.
+    """Add the options --recipe, --set and --save-recipe.
 
     Args:
         example: A setting for the help of --set.
@@ -161,7 +162,7 @@ def recipe_options(example: str) -> Callable[[Function], Function]:
 
 
 def read_recipe(kind: type[Settings], **values: Any) -> Settings:
-    """The recipe of the present command: its file, changed by --set and by the options that are settings.
+    """Read the recipe of the present command: its file, changed by --set and by the options that are settings.
 
     Args:
         kind: Type of the recipe.
@@ -176,7 +177,7 @@ def read_recipe(kind: type[Settings], **values: Any) -> Settings:
 
 
 def is_robot(name: str) -> bool:
-    """Whether a name is a robot's: a description file by its ending, or a built-in robot."""
+    """Whether a name is that of a robot: a description file by its ending, or a built-in robot."""
     from dynid.robot import zoo
     from dynid.robot.formats import is_robot_file
 
@@ -184,7 +185,7 @@ def is_robot(name: str) -> bool:
 
 
 def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Built-in robots, and files by the shell's own rules."""
+    """Complete names of built-in robots, and files by the shell's own rules."""
     from click.shell_completion import CompletionItem
 
     from dynid.robot import zoo
@@ -194,7 +195,7 @@ def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def robot_argument(function: Function) -> Function:
-    """A robot by file or name, with joints to hold: the command gets the robot itself."""
+    """Add the argument ROBOT and the option --hold; the command gets the robot that was read."""
 
     @functools.wraps(function)
     def with_robot(*args: Any, robot: str, hold: tuple[str, ...], **options: Any) -> None:
@@ -204,7 +205,7 @@ def robot_argument(function: Function) -> Function:
 
 
 def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
-    """Joint -> position, from the words of ``--hold``."""
+    """Positions of held joints by name, from the words of ``--hold``."""
     try:
         held = {name: float(value or 0.0) for name, _, value in (pair.partition("=") for pair in pairs)}
         if odd := [name for name, value in held.items() if not math.isfinite(value)]:
@@ -215,14 +216,14 @@ def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
 
 
 def read_robot(name: str, held: dict[str, float]) -> Robot:
-    """A robot from a file, by its ending, or from the zoo, by its name."""
+    """Read a robot from a file, or get a built-in robot by its name."""
     from dynid.robot import zoo
     from dynid.robot.formats import FORMATS, format_of, is_robot_file
     from dynid.robot.formats import read_robot as read_file
 
     if format_of(name) is None and name in zoo.names():
         if held:
-            raise errors.ArgumentError("--hold is for robots from files", remedy="Leave it out for built-in robots.")
+            raise errors.ArgumentError("--hold applies to robot files only", remedy="Omit it for built-in robots.")
         return zoo.get(name)
     if format_of(name) is None and not is_robot_file(name):
         endings = ", ".join(ending for row in FORMATS for ending in row.endings)
@@ -235,14 +236,14 @@ def read_robot(name: str, held: dict[str, float]) -> Robot:
 
 
 def run_request(out: Path | None, force: bool, recipe: TomlSettings) -> RunRequest | None:
-    """The run folder of the present command; None without one."""
+    """Describe the run folder of the present command; None without a folder."""
     from dynid.runs.run_folder import RunRequest
 
     return None if out is None else RunRequest(path=out, force=force, origin=_origin(recipe))
 
 
 def _origin(recipe: TomlSettings) -> Origin:
-    """The present command with its settings and its input files."""
+    """Describe the present command with its settings and its input files."""
     from dynid.runs.run_folder import Origin
 
     ctx = click.get_current_context()
@@ -260,7 +261,7 @@ def _origin(recipe: TomlSettings) -> Origin:
 
 
 def _arguments(given: Sequence[tuple[click.Parameter, Any]], text: Callable[[Any], str]) -> list[str]:
-    """The words of the command line that lead to these values; options first, so that many logs can follow."""
+    """Write the words of the command line that give these values; options first, so that many logs can follow."""
     words: list[str] = []
     for parameter, value in sorted(given, key=lambda pair: isinstance(pair[0], click.Argument)):
         values = value if isinstance(value, tuple) else () if value is None else (value,)
@@ -280,7 +281,7 @@ def _paths(value: Any) -> list[Path]:
 
 
 def _absolute(value: Any) -> str:
-    """A value as a word that has the same meaning in another folder; the value of KEY=FILE, too."""
+    """Write a value, or KEY=FILE, so that it has the same meaning in another folder."""
     text = str(value)
     key, equals, file = text.partition("=")
     if isinstance(value, str | Path) and Path(text).exists():

@@ -1,4 +1,4 @@
-"""dynid report and dynid rerun: show a finished run again, compare two, repeat one."""
+"""dynid report and dynid rerun: write a report again, compare two runs, repeat a run."""
 
 from __future__ import annotations
 
@@ -31,17 +31,20 @@ INCIDENTAL = ("sha256", "source", "seconds", "extras")
 @FORCE
 @JSON
 def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: bool) -> None:
-    """Write the report of a run again, or compare two runs of dynid identify on one page.
+    """Write the report of a run again, or compare two runs.
 
-    Writes report.html, report.md and report.json; those in the run's own folder are overwritten.
+    The files are report.html, report.md and report.json. Those in the run's own folder are overwritten. Two runs must
+    be runs of dynid identify.
     """
     from dynid.report.page import Page
     from dynid.runs.run_folder import REPORTS, read_run
 
     if len(folders) > 2:
-        raise errors.ArgumentError(f"{len(folders)} runs cannot share a page", remedy="Give one run, or two.")
+        raise errors.ArgumentError(
+            f"{len(folders)} runs were given, and a report shows at most two", remedy="Give one run, or two."
+        )
     if len(folders) == 2:
-        page, target = _compared(Path(folders[0]), Path(folders[1])), out or Path("compared")
+        page, target = _compare_runs(Path(folders[0]), Path(folders[1])), out or Path("compared")
     else:
         file = Path(folders[0]) / "report.json"
         read_run(Path(folders[0]))
@@ -60,7 +63,7 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
         click.echo(f"written: {target / 'report.html'}, {target / 'report.md'}, {target / 'report.json'}")
 
 
-def _compared(first: Path, second: Path) -> Any:
+def _compare_runs(first: Path, second: Path) -> Any:
     from dynid.export.result_file import read_result
     from dynid.report.page import Page
     from dynid.report.run_comparison import Side, comparison_page
@@ -84,9 +87,9 @@ def _compared(first: Path, second: Path) -> Any:
 @FORCE
 @JSON
 def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
-    """Repeat a run from its folder, and compare inputs, versions and result.
+    """Repeat a run from its folder, and compare the results.
 
-    Exit code 0 if the result is the same, 1 if it differs.
+    Changed input files and versions are listed. The exit code is 0 if the result is the same, and 1 if it differs.
     """
     import tempfile
 
@@ -94,10 +97,12 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
 
     facts = read_run(Path(folder))
     if not facts["finished"]:
-        remedy = f"Give its own command again, which continues where it stopped: {facts['command']}"
+        remedy = f"Give its command again, which continues where it stopped: {facts['command']}"
         raise errors.DataError("the run was interrupted and has no result to compare with", path=folder, remedy=remedy)
     if facts["arguments"] is None:
-        raise errors.DataError("the run was made by Python, not by a command", path=folder, remedy="Run it in Python.")
+        raise errors.DataError(
+            "the run was started from Python, not by a command", path=folder, remedy="Repeat it in Python."
+        )
     changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
     now = versions()
     moved = [f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old]
@@ -121,18 +126,18 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        _tell(found, out)
+        _print_comparison(found, out)
     sys.exit(0 if same else 1)
 
 
 def _digest(path: str) -> str:
     if not Path(path).exists():
-        raise errors.LogReadError("an input of the run is gone", path=path, remedy="Put it back there.")
+        raise errors.LogReadError("an input file of the run is missing", path=path, remedy="Restore it at this place.")
     return file_digest(path)
 
 
 def _invoke(arguments: list[str]) -> int:
-    """Run a verb within this one; its text is not shown, its errors are."""
+    """Run another command within this one; hide its output and show its errors."""
     root = click.get_current_context().find_root().command
     with contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -143,7 +148,7 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Where two results differ by more than rounding."""
+    """Find the places where two results differ by more than rounding."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             if key not in INCIDENTAL:
@@ -158,7 +163,7 @@ def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any
         yield place, old, new
 
 
-def _tell(found: dict[str, Any], out: Path | None) -> None:
+def _print_comparison(found: dict[str, Any], out: Path | None) -> None:
     inputs, moved = found["inputs_changed"], found["versions_changed"]
     click.echo(f"inputs: {'changed since: ' + ', '.join(inputs) if inputs else 'unchanged'}")
     click.echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")

@@ -1,4 +1,4 @@
-"""What commands show: progress bars, findings, verdicts, JSON."""
+"""Output of the commands: progress bars, findings, verdicts, JSON."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ WIDTH = 60
 
 @contextlib.contextmanager
 def progress(task: str) -> Iterator[Advance]:
-    """A progress bar with the elapsed and the remaining time; nothing where output is piped.
+    """Show a progress bar with the elapsed and the remaining time; show nothing if the output is no terminal.
 
     Args:
-        task: What is being done.
+        task: Description of the task.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -40,7 +40,7 @@ def progress(task: str) -> Iterator[Advance]:
 
 
 def show_finding(finding: Finding) -> None:
-    """Print a finding on the error stream: notes as their message alone."""
+    """Print a finding on the error stream; of a note, print the message only."""
     click.echo(finding.message if finding.severity == "note" else str(finding), err=True)
 
 
@@ -50,7 +50,7 @@ def print_json(value: object) -> None:
 
 
 def finite_values(value: Any) -> Any:
-    """The value with None in place of numbers that are not finite."""
+    """Replace numbers that are not finite by None."""
     if isinstance(value, dict):
         return {str(key): finite_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -59,11 +59,11 @@ def finite_values(value: Any) -> Any:
 
 
 def print_verdict(text: str, *, good: bool) -> None:
-    """Print a verdict, its first line in colour on a terminal."""
+    """Print a verdict; its first line is coloured on a terminal."""
     head, _, rest = text.partition("\n")
     click.echo(click.style(head, fg="green" if good else "red", bold=True) + (f"\n{rest}" if rest else ""))
 
 
 def print_written(out: Path) -> None:
-    """Print where a run folder and its report are."""
-    click.echo(f"written: {out}, with {out / 'report.html'} to open in a browser")
+    """Print the paths of a run folder and of its report."""
+    click.echo(f"written: {out}; open {out / 'report.html'} in a browser")

@@ -26,7 +26,10 @@ __all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
 @FORCE
 @JSON
 def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
-    """Run the whole job on a built-in arm of known parameters; exit code 1 if the result fails its proof."""
+    """Run the whole workflow on a simulated arm.
+
+    The true parameters are known. The exit code is 1 if the result fails its validation.
+    """
     from dynid.export.result_file import result_json
     from dynid.runs.run_folder import claim_folder
     from dynid.studies.demo import run_demo
@@ -44,7 +47,7 @@ def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
 @command("dynid doctor --json")
 @JSON
 def doctor(as_json: bool) -> None:
-    """Show what this installation has: versions, compilers, optional packages."""
+    """Show the versions of dynid, its packages and compilers."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -70,18 +73,21 @@ def doctor(as_json: bool) -> None:
     for name, found_version in packages.items():
         click.echo(f"  {name:12s} {found_version or 'not installed'}")
     click.echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
-    click.echo(f"C compiler: {compiler or 'none found (only needed to verify generated code)'}")
+    click.echo(f"C compiler: {compiler or 'none (only needed to verify generated code)'}")
 
 
 @command("dynid bench", "dynid bench --out bench.json")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the rows as JSON to a file.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the results to a file (JSON).")
 @JSON
 def bench(out: Path | None, as_json: bool) -> None:
-    """Print the speed of dynid beside that of installed peers, as ratios measured in one run."""
+    """Compare the speed of dynid with that of other libraries.
+
+    Libraries that are not installed are left out. All times are measured in one run.
+    """
     import subprocess
     import tempfile
 
-    # in its own process: the number of threads of numerical libraries is fixed when they are loaded
+    # a separate process, because numerical libraries fix their number of threads when they are loaded
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "bench.json" if out is None else out
         words = [sys.executable, "-m", "dynid.studies.benchmark", "--json", str(rows)]
@@ -100,21 +106,21 @@ def bench(out: Path | None, as_json: bool) -> None:
     show_default=True,
     help="Folder for the results.",
 )
-@click.option("--quick", is_flag=True, help="Fewer random draws, for a first look.")
+@click.option("--quick", is_flag=True, help="Use fewer random draws, for a first look.")
 @FORCE
 @JSON
 def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) -> None:
-    """Regenerate tables and figures of the papers dynid is built from, with a verdict for every row.
+    """Compute the tables and figures of the five papers anew.
 
-    PAPER is gautier1990, lin1995, gautier1992, izaguirre1992, atkeson1986 or all.
+    Every number gets a verdict. PAPER is gautier1990, lin1995, gautier1992, izaguirre1992, atkeson1986 or all.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small problems: threads only get in each other's way
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would slow small problems down
 
     from dynid.runs.run_folder import claim_folder
     from dynid.studies.papers.all_papers import REPRODUCTIONS
     from dynid.studies.papers.all_papers import reproduce as regenerate
 
-    if paper in (*REPRODUCTIONS, "all"):  # another name is refused below, with those that exist
+    if paper in (*REPRODUCTIONS, "all"):  # `regenerate` refuses other names
         claim_folder(out, f"reproduce {paper}", force=force or _is_default("out"))
 
     with progress("reproducing") as advance:
@@ -133,7 +139,10 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script that completes commands, options, files and built-in robots in a shell."""
+    """Print a shell script that completes commands and options.
+
+    It also completes files and the names of built-in robots.
+    """
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -144,6 +153,6 @@ def completion(shell: str) -> None:
 
 
 def _is_default(name: str) -> bool:
-    """Whether an option of the present command has its default value: then the folder is dynid's own."""
+    """Whether an option of the present command has its default value; the default folder belongs to dynid."""
     source = click.get_current_context().get_parameter_source(name)
     return source is click.core.ParameterSource.DEFAULT

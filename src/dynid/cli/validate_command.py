@@ -1,4 +1,4 @@
-"""dynid validate: judge a saved result on logs that it has not seen."""
+"""dynid validate: validate a saved result on held-out logs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["validate"]
 @command(
     "dynid validate result/ run9.csv --map map.toml",
     "dynid validate result/ run9.csv --map map.toml --limit 5 --out proof",
-    "dynid validate result/ run9.csv --map map.toml --recipe result/recipe.toml",
+    "dynid validate result/ run9.csv --map map.toml --recipe recipe.toml",
 )
 @click.argument("result", type=EXISTING)
 @logs_argument
@@ -52,9 +52,9 @@ def validate(
     as_json: bool,
     **recipe_words: Any,
 ) -> None:
-    """Judge a saved result on logs that it has not seen.
+    """Validate a saved result on held-out logs.
 
-    RESULT is a folder that dynid identify wrote, or its result.json. Exit code 1 if the verdict failed.
+    RESULT is a folder that dynid identify wrote, or its result.json. The exit code is 1 if the validation fails.
     """
     from dynid.links.recipe import Recipe
     from dynid.runs.validation_run import run_validation

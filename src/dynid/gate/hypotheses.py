@@ -32,6 +32,11 @@ FINALISTS = 6
 BETTER = 0.6
 """A hypothesis that reduces the product of both residuals below this share is certain; tuned on the fault campaigns of
 docs/evidence.md (tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
+WORSE = 1.5
+"""A flipped sign must not increase the product of both residuals by more than this factor, if friction drives a joint;
+tuned on the fault campaigns of docs/evidence.md (tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
+SAME_GRAVITY = 0.1
+"""Difference of gravity vectors, as a share of their length, up to which they are the same (convention)."""
 GAIN = 0.1
 """Smallest gain of log-likelihood per sample of a hypothesis that is worth a warning ..."""
 SIGMAS = 2.5
@@ -51,10 +56,10 @@ class _Hypothesis:
 
 
 def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
-    """Look for hypotheses that explain the log much better than the robot's equations, and for friction that drives.
+    """Look for hypotheses that explain the log much better than the robot's equations, and for driving friction.
 
-    How large a residual is says little: exchanged wrist joints may leave less of the torque than noise does elsewhere.
-    A hypothesis that is wrong makes it larger, whatever it was.
+    The size of a residual says little: exchanged wrist joints may leave a smaller residual than noise in other joints.
+    A wrong hypothesis, however, increases the residual.
     """
     free, prior = residuals(robot, samples)
     best = _best_hypothesis(robot, samples, free, prior)
@@ -75,7 +80,7 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 
 def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
-    """The hypothesis under which the log is most likely, if it is clearly more likely than under no hypothesis."""
+    """Find the hypothesis under which the log is most likely, if it is clearly more likely than without one."""
     rough, step = [], max(3, samples.q.shape[0] // ROUGH)
     for hypothesis in _hypotheses(robot, samples):
         rough.append((float(block_losses(robot, hypothesis.samples.thin_out(step), 1).sum()), hypothesis))
@@ -114,7 +119,7 @@ def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) ->
         name = robot.joint_names[j]
         after = dissipation(robot, samples.with_torque_sign(j))[0][j]
         free_h, prior_h = residuals(robot, samples.with_torque_sign(j))
-        if after > 0.0 and free_h * prior_h < 1.5 * free * prior:
+        if after > 0.0 and free_h * prior_h < WORSE * free * prior:
             yield Finding(
                 code="flipped",
                 severity="error",
@@ -177,7 +182,7 @@ def _gravities(samples: Samples) -> Iterator[_Hypothesis]:
         for sign in (1.0, -1.0):
             gravity = np.zeros(3)
             gravity[axis] = sign * strength
-            if np.allclose(gravity, samples.gravity, atol=0.1 * strength):
+            if np.allclose(gravity, samples.gravity, atol=SAME_GRAVITY * strength):
                 continue
             says = f"gravity points along {'+' if sign > 0 else '-'}{name} of the base"
             yield _Hypothesis("gravity-direction", None, says, remedy, replace(samples, gravity=gravity))

@@ -25,14 +25,14 @@ LAGS_S = (0.02, 0.05, 0.1)
 
 
 def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
-    """The same options with a number for the delay of the torques, and a line for the experiment's recipe.
+    """Replace an unknown delay of the torques by its estimate; return the options and a note for the experiment.
 
-    Whoever holds the robot and the log calls this before `process`, which knows no robot.
+    Call this before `process`, which knows no robot.
 
     Args:
         recording: The log.
-        options: With ``effort_delay_s="auto"``; any others are returned as they are.
-        robot: Robot whose equations are used; without it, functions of the motion that suit any robot.
+        options: Processing options; only ``effort_delay_s="auto"`` is replaced.
+        robot: Robot whose equations are used; without it, general functions of the motion are used.
     """
     if options.effort_delay_s != "auto" or recording.isolated:
         return options, ""
@@ -42,7 +42,7 @@ def resolve_delay(recording: Recording, options: Processing, robot: Robot | None
 
 
 def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: float = 0.1) -> tuple[Delay, Delay]:
-    """Estimate the delay of the torques with a robot's own equations, friction added.
+    """Estimate the delay of the torques with a robot's own equations and friction.
 
     Dry friction that follows a reversal slowly looks like a delayed torque.
 
@@ -62,14 +62,14 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
 
     def with_lag(lag_s: float) -> Delay:
         late = part.smooth(part.by_segment(lambda x: lag_signal(x, lag_s, part.rate_hz), sign))[rows] * valid
-        return trials.best_shift([_extended(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
+        return trials.best_shift([_extend_basis(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
 
     lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)
     return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
 
 
-def _extended(Q: Floats, column: Floats) -> Floats:
-    """Orthonormal columns that span the given ones and one more."""
+def _extend_basis(Q: Floats, column: Floats) -> Floats:
+    """Add one column to orthonormal columns, and keep them orthonormal."""
     new, size = unexplained_part(unexplained_part(column, Q), Q), float(np.linalg.norm(column))
     length = float(np.linalg.norm(new))
     return np.column_stack([Q, new / length]) if length > 1e-9 * size else Q

@@ -1,7 +1,7 @@
-"""The gate before identification: is this log what its user believes it is?
+"""The gate before identification: check that a log is what its user believes it is.
 
-Nothing is repaired here. Every finding says what was seen, how sure it is in numbers, and what to do; explanations
-such as a flipped sign are proposed with their evidence and left to the user.
+The gate repairs nothing. Every finding states the fault, its evidence in numbers, and a remedy; the gate proposes
+explanations such as a flipped sign, and the user decides on them.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ EXPLAINED = 0.5
 def check_recording(
     recording: Recording, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> QualityReport:
-    """Examine a recording, channel by channel and against the robot's equations.
+    """Check a recording, channel by channel and against the robot's equations.
 
     Args:
         recording: The raw log.
-        robot: The robot that was recorded; without it only checks that need no model are made.
+        robot: The robot that was recorded; without it, only the checks that need no model are made.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
     """
     return check_and_process(recording, Processing(), robot, progress=progress)[0]
@@ -57,7 +57,7 @@ def check_recording(
 def check_and_process(
     recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> tuple[QualityReport, Chain | None]:
-    """Examine a recording and process it for what follows, both in one go.
+    """Check a recording and process it for identification.
 
     The gate judges a log as processed by default, its torques moved back by the delay that the options give. Where all
     other options are the default ones, the log is processed once for both purposes.
@@ -65,7 +65,7 @@ def check_and_process(
     Args:
         recording: The raw log.
         options: How the log will be processed; see `dynid.gate.model_delay.resolve_delay` for an unknown delay.
-        robot: The robot that was recorded; without it only checks that need no model are made.
+        robot: The robot that was recorded; without it, only the checks that need no model are made.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
 
     Returns:
@@ -93,15 +93,17 @@ def check_and_process(
             chain = Chain.start(recording, by_default, progress=lambda share, note: report(0.3 + 0.3 * share, note))
             motion = chain.experiment(filter_effort=True)
     except DataError as error:
-        if not any(f.code == "backward-time" and f.severity == "error" for f in findings):  # which reports it already
+        if not any(
+            f.code == "backward-time" and f.severity == "error" for f in findings
+        ):  # that finding reports the error already
             findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings), None
-    findings.extend(_left_out(recording, motion))
+    findings.extend(_report_rest(recording, motion))
     if robot is not None:
         findings.extend(check_drift(robot, motion))
     if recording.effort is not None:
         report(0.6, "equations")
-        findings.extend(_against_model(robot, chain, motion, findings))
+        findings.extend(_check_with_model(robot, chain, motion, findings))
     report(1.0, "checked")
     quality = QualityReport.of(recording.source, findings)
     if chain is None or chain.requested == options:
@@ -113,7 +115,7 @@ _NO_ACCELERATION = Finding(
     code="no-acceleration",
     severity="warning",
     where="q",
-    message="rows are isolated samples, so accelerations are unknown: inertia not identifiable from these rows",
+    message="rows are isolated samples, so accelerations are unknown and inertia cannot be identified",
     remedy="Gravity and friction parameters can be identified; for inertia record without gaps.",
 )
 
@@ -124,7 +126,7 @@ def _unusable(error: DataError) -> Finding:
     )
 
 
-def _left_out(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
+def _report_rest(recording: Recording, experiment: Experiment) -> Iterator[Finding]:
     """Report samples that processing left out because joints stand still."""
     resting = experiment.dropped.get(Dropped.AT_REST, 0)
     if resting:
@@ -133,13 +135,13 @@ def _left_out(recording: Recording, experiment: Experiment) -> Iterator[Finding]
             code="rest",
             severity="note",
             where="q",
-            message="joints stand still for long",
+            message="joints stand still for a long time",
             evidence={"joint samples": resting, "seconds, mean over joints": seconds},
-            remedy="Left out: at rest dry friction is undetermined.",
+            remedy="These samples are left out, because dry friction is undetermined at rest.",
         )
 
 
-def _against_model(
+def _check_with_model(
     robot: Robot | None, chain: Chain | None, motion: Experiment, known: list[Finding]
 ) -> Iterator[Finding]:
     """Check the torques; `motion` has them low-passed, the chain gives them as measured."""
@@ -165,10 +167,10 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
 
 
 def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
-    """Delayed torques, and whatever else would explain the log better."""
+    """Report delayed torques and other hypotheses that explain the log better."""
     late = [] if experiment is None else list(check_delay(robot, experiment))
     causes: list[Finding] = []
-    if not _explained(late):
+    if not _is_explained(late):
         causes = list(check_hypotheses(robot, samples))
         if all(cause.severity != "error" for cause in causes):
             checks = (check_gravity_direction, check_compensation, check_changes)
@@ -179,7 +181,7 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
 
 
 def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
-    """Keep the delays that explain more than corrected equations do, for wrong equations pretend a delay."""
+    """Keep the delays that explain more than corrected equations do; wrong equations can look like a delay."""
     if not wrong:
         return late
     known = [f.evidence for f in wrong if "free residual after" in f.evidence]
@@ -187,8 +189,8 @@ def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
     return [f for f in late if f.severity != "note" and f.evidence["after"] < left * f.evidence["residual before"]]
 
 
-def _explained(late: list[Finding]) -> bool:
-    """Whether a delay alone removes most of what the equations leave unexplained."""
+def _is_explained(late: list[Finding]) -> bool:
+    """Whether a delay alone removes most of the residual."""
     return any(f.evidence["after"] < EXPLAINED * f.evidence["residual before"] for f in late)
 
 

@@ -18,8 +18,41 @@ __all__ = ["check_clock", "check_signals", "check_velocities"]
 Floats = NDArray[np.float64]
 
 DEGREES = 180.0 / np.pi
+"""Degrees per radian."""
+RATES_HZ = (5.0, 1e5)
+"""Smallest and largest sampling rate of a robot log [Hz]; another rate means another unit of time. Convention: usual
+logs have 50 Hz to 10 kHz, and a wrong unit is wrong by a factor of 1000 or more."""
+JITTER = 0.02
+"""Scatter of the sampling period, as a share of it, from which on it is noted (convention)."""
+MISSING = 0.05
+"""Share of missing samples or spikes above which a channel is an error (convention)."""
+CLIPPED = 0.20
+"""Share of saturated torques above which a joint is an error (convention: clipping is local, and dropped)."""
+FEWEST_VALUES = 20
+"""Smallest number of values for statistics of one channel (convention)."""
+FEWEST_ROWS = 50
+"""Smallest number of rows for a comparison of velocities and positions (convention)."""
+STILL = 2e-3
+"""Range of a joint up to which it does not move [rad or m]; convention, about 0.1 degrees."""
+STILL_STEPS = 4.0
+"""A range of at most this many quantisation steps is no motion either (convention)."""
+COARSE = 2e-3
+"""Quantisation step, as a share of the range, from which on it is a warning; convention: fewer than 500 steps."""
 STUCK = 20
 """Number of equal positions in a row after which the velocities tell whether the joint stands still (convention)."""
+MISSED_RANGE, MISSED_STEPS = 0.02, 5.0
+"""Motion that the velocities must show meanwhile: this share of the range, and this many quantisation steps ..."""
+MISSED_SPEED = 0.1
+"""... and this share of the joint's usual speed. All three are conventions."""
+SLOW = 1e-3
+"""Standard deviation of a velocity below which it is not compared [rad/s or m/s] (convention)."""
+SAME, UNRELATED = 0.9, 0.5
+"""Correlation above which two velocities are the same signal, and below which they have nothing in common; both set
+with the fault campaign of simulated logs (tests/campaigns/fault_injection.py)."""
+UNIT_RATIO = 2.0
+"""Ratio of measured to derived velocity beyond which the units differ; convention: degrees differ by 57."""
+LOG_DEGREES = 0.3
+"""Difference of logarithms up to which that ratio counts as degrees per radian (convention: within 35 %)."""
 
 
 def check_clock(recording: Recording) -> Iterator[Finding]:
@@ -35,7 +68,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                 code="backward-time", severity="error", where=name, message=error.reason, remedy=error.remedy or ""
             )
             continue
-        if not 5.0 <= clock.rate_hz <= 1e5:
+        if not RATES_HZ[0] <= clock.rate_hz <= RATES_HZ[1]:
             yield Finding(
                 code="time-unit",
                 severity="error",
@@ -56,10 +89,12 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                     "coverage": _coverage(clock.time, stamps),
                     "longest step [s]": float(np.diff(clock.time).max(initial=0.0)),
                 },
-                remedy=_CLOCK_REMEDIES.get(code, "Handled: dropped or sorted; look for the cause in the logger."),
+                remedy=_CLOCK_REMEDIES.get(
+                    code, "Handled: such samples are dropped or sorted; look for the cause in the logger."
+                ),
             )
         jitter = clock.jitter_s / clock.period_s
-        if jitter > 0.02:
+        if jitter > JITTER:
             yield Finding(
                 code="jitter",
                 severity="note",
@@ -71,7 +106,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
 
 
 _CLOCK_REMEDIES = {
-    "gap": "Handled: nothing is filtered across. Gaps far below a period of the motion may be bridged with max_gap_s.",
+    "gap": "Handled: no filter extends across a gap. Set max_gap_s to bridge gaps far below a period of the motion.",
     "backward-time": "Handled: a new stretch begins there; look for the cause in the logger's clock.",
 }
 
@@ -120,7 +155,7 @@ def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> I
     if missing > 0.0:
         yield Finding(
             code="not-finite",
-            severity="error" if missing > 0.05 else "warning",
+            severity="error" if missing > MISSING else "warning",
             where=channel,
             joint=joint,
             message="samples are missing or not finite",
@@ -131,18 +166,18 @@ def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> I
     continued = unwrap_angles(y[:, None])[0] if channel == "q" else y[:, None]
     spikes = np.zeros(y.shape, dtype=bool) if longest is None else absurd_samples(continued, longest)[:, 0]
     true = y[~spikes]
-    if true.size >= 20 and channel == "q":
+    if true.size >= FEWEST_VALUES and channel == "q":
         yield from _check_position(joint, unwrap_angles(true[:, None])[0][:, 0])
-    if true.size >= 20 and channel == "effort":
+    if true.size >= FEWEST_VALUES and channel == "effort":
         yield from _check_torque(joint, true)
     if spikes.any():
         share = float(spikes.mean())
         yield Finding(
             code="spikes",
-            severity="error" if share > 0.05 else "warning",
+            severity="error" if share > MISSING else "warning",
             where=channel,
             joint=joint,
-            message="values leave the signal for a few samples, or are absurd",
+            message="some values are spikes: a few samples far from the signal",
             evidence={"count": int(spikes.sum()), "share": share, "largest": float(np.abs(y[spikes]).max())},
             remedy="They are dropped and counted; look for the cause in the driver.",
         )
@@ -151,7 +186,7 @@ def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> I
 def _check_position(joint: str, y: Floats) -> Iterator[Finding]:
     span = float(np.percentile(y, 99.5) - np.percentile(y, 0.5))
     step = quantisation_step(y)
-    if span <= max(4.0 * step, 2e-3):
+    if span <= max(STILL_STEPS * step, STILL):
         yield Finding(
             code="frozen",
             severity="warning",
@@ -164,17 +199,17 @@ def _check_position(joint: str, y: Floats) -> Iterator[Finding]:
     elif step > 0.0:
         yield Finding(
             code="quantised",
-            severity="warning" if step > 2e-3 * span else "note",
+            severity="warning" if step > COARSE * span else "note",
             where="q",
             joint=joint,
             message="positions come in steps",
             evidence={"step [rad or m]": step, "share of range": step / span},
-            remedy="The cutoff takes this noise into account; coarse steps need slow filters.",
+            remedy="The choice of the cutoff takes this noise into account; coarse steps need a low cutoff.",
         )
 
 
 def quantisation_step(y: Floats) -> float:
-    """Step of a quantised signal (N,), or 0 when its values are not multiples of one step."""
+    """Find the step of a quantised signal (N,); 0 if its values are not multiples of one step."""
     steps = np.abs(np.diff(y))
     steps = steps[steps > 1e-12 * max(float(np.abs(y).max()), 1e-300)]
     if steps.size < 10 or np.unique(np.round(steps, 12)).size > 0.5 * steps.size:
@@ -201,7 +236,7 @@ def _check_torque(joint: str, y: Floats) -> Iterator[Finding]:
         share = float(clipped.mean())
         yield Finding(
             code="saturated",
-            severity="error" if share > 0.20 else "warning",
+            severity="error" if share > CLIPPED else "warning",
             where="effort",
             joint=joint,
             message="the torque stands at its largest or smallest value",
@@ -212,19 +247,19 @@ def _check_torque(joint: str, y: Floats) -> Iterator[Finding]:
 
 def check_velocities(recording: Recording) -> Iterator[Finding]:
     """Report measured velocities that disagree with the positions: unit, sign, order of the joints."""
-    if recording.dq is None or recording.isolated or recording.time.size < 50:
+    if recording.dq is None or recording.isolated or recording.time.size < FEWEST_ROWS:
         return
     ok = np.isfinite(recording.time)
     for values in (recording.q, recording.dq):
         ok &= np.isfinite(values).all(axis=1) & ~absurd_samples(values, longest_spike(recording.time)).any(axis=1)
     time, q, dq = recording.time[ok], unwrap_angles(recording.q[ok])[0], recording.dq[ok]
-    if time.size < 50:
+    if time.size < FEWEST_ROWS:
         return
     yield from _check_stuck(recording.joint_names, time, q, dq)
     window = max(1, time.size // 400)
     step = time[window:] - time[:-window]
     good = (step > 0.0) & (step < 3.0 * np.median(step))
-    if np.count_nonzero(good) < 20:
+    if np.count_nonzero(good) < FEWEST_VALUES:
         return  # the clock is broken, which `check_clock` reports
     step = np.where(good, step, 1.0)
     mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
@@ -235,18 +270,18 @@ def check_velocities(recording: Recording) -> Iterator[Finding]:
 
 
 def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
-    """Report positions that stop at one value while their velocities go on: the encoder stands still, not the joint."""
+    """Report positions that keep one value while the velocities show motion: the encoder hangs, not the joint."""
     steps = np.clip(np.diff(time), 0.0, None)
     for j, name in enumerate(names):
         y, v = q[:, j], dq[:, j]
-        least = max(0.02 * float(np.ptp(y)), 5.0 * quantisation_step(y))
+        least = max(MISSED_RANGE * float(np.ptp(y)), MISSED_STEPS * quantisation_step(y))
         same = np.diff(y) == 0.0
         edges = np.flatnonzero(np.diff(np.r_[False, same, False].astype(np.int8))).reshape(-1, 2)
         stuck = [
             (start, stop, missed)
             for start, stop in edges[np.diff(edges, axis=1)[:, 0] >= STUCK].tolist()
             if (missed := float(np.ptp(np.cumsum(v[start:stop] * steps[start:stop])))) > least
-            and missed > 0.1 * float(v.std()) * (time[stop] - time[start])
+            and missed > MISSED_SPEED * float(v.std()) * (time[stop] - time[start])
         ]
         if stuck:
             yield Finding(
@@ -254,7 +289,7 @@ def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
                 severity="error",
                 where="q",
                 joint=name,
-                message="its position stands still while its velocity goes on",
+                message="the position stands still while the velocity shows motion",
                 evidence={
                     "samples": sum(stop - start for start, stop, _ in stuck),
                     "from [s]": float(time[stuck[0][0]]),
@@ -268,26 +303,26 @@ def _compare_velocity(
     name: str, names: tuple[str, ...], j: int, measured: Floats, derived: Floats
 ) -> Iterator[Finding]:
     y = _robust(measured[:, j])
-    if _robust(derived[:, j]).std() < 1e-3 or y.std() == 0.0:
+    if _robust(derived[:, j]).std() < SLOW or y.std() == 0.0:
         return
     spread = np.array([_robust(column).std() for column in derived.T])
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = np.array([np.corrcoef(_robust(column), y)[0, 1] for column in derived.T])
-    correlation = np.where(spread > 1e-3, correlation, 0.0)
+    correlation = np.where(spread > SLOW, correlation, 0.0)
     best = int(np.argmax(np.abs(correlation)))
     ratio = float(y.std() / spread[j])
     evidence = {"measured / derived": ratio, "correlation": float(correlation[j])}
-    if best != j and abs(correlation[best]) > 0.9 > abs(correlation[j]):
+    if best != j and abs(correlation[best]) > SAME > abs(correlation[j]):
         yield Finding(
             code="swapped",
             severity="error",
             where="dq",
             joint=name,
-            message=f"its velocities are those of {names[best]}'s positions",
+            message=f"the velocities belong to the positions of {names[best]}",
             evidence={**evidence, f"correlation with {names[best]}": float(correlation[best])},
             remedy="Match the columns by joint name in the channel map.",
         )
-    elif correlation[j] < -0.9:
+    elif correlation[j] < -SAME:
         yield Finding(
             code="flipped",
             severity="error",
@@ -297,8 +332,8 @@ def _compare_velocity(
             evidence=evidence,
             remedy="Flip the sign of one of them in the channel map.",
         )
-    elif correlation[j] > 0.9 and not 0.5 < ratio < 2.0:
-        degrees = min(abs(np.log(ratio / DEGREES)), abs(np.log(ratio * DEGREES))) < 0.3
+    elif correlation[j] > SAME and not 1.0 / UNIT_RATIO < ratio < UNIT_RATIO:
+        degrees = min(abs(np.log(ratio / DEGREES)), abs(np.log(ratio * DEGREES))) < LOG_DEGREES
         yield Finding(
             code="unit",
             severity="error",
@@ -308,7 +343,7 @@ def _compare_velocity(
             evidence=evidence,
             remedy="Declare the units of both in the channel map.",
         )
-    elif correlation[j] < 0.5:
+    elif correlation[j] < UNRELATED:
         yield Finding(
             code="inconsistent",
             severity="warning",
@@ -321,4 +356,5 @@ def _compare_velocity(
 
 
 def _robust(x: Floats) -> Floats:
+    """Limit a signal to its 2 % and 98 % quantiles, so that single outliers do not decide."""
     return np.clip(x, *np.percentile(x, [2.0, 98.0]))

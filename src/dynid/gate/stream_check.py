@@ -18,6 +18,7 @@ from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_recording, check_samples
 from dynid.gate.quick_fit import Samples
+from dynid.gate.signal_checks import MISSING, STILL
 from dynid.gate.torque_noise import noise_through
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.experiment import Experiment
@@ -39,6 +40,12 @@ FIRST_ROWS = 20_000
 """Number of rows of the first piece that are checked like a whole log (convention)."""
 THIN = 64
 """Every THIN-th row is used for the range of a joint (convention)."""
+SMALLEST_GAP = 3.0
+"""Smallest step between two pieces that is a gap, in sampling periods (convention)."""
+SHARE_OF_PERIOD = 0.125
+"""Half of the time over which samples are averaged, in periods of the cutoff (convention: a quarter period in all)."""
+FEWEST_PICKS = 60
+"""Smallest number of samples for the robot's equations (convention)."""
 _OF_ALL = ("frozen", "low-excitation", "rest", "unexplained", "change", "noise")
 """Codes of findings about the log as a whole, which its beginning cannot give."""
 
@@ -78,9 +85,11 @@ class StreamCheck:
         self._pieces = 0
 
     def observe_raw(self, piece: Recording, period_s: float, suspect: bool) -> None:
-        """See the next raw piece; `suspect` if cleaning it found spikes or clipped torques."""
+        """Check the next raw piece; `suspect` means that cleaning found spikes or clipped torques in it."""
         if self._first is None:
-            beside = ThreadPoolExecutor(1, "dynid StreamCheck")  # takes about a second; the stream goes on meanwhile
+            beside = ThreadPoolExecutor(
+                1, "dynid StreamCheck"
+            )  # the check takes about a second, and the stream must not wait for it
             self._beginning = piece.rows(slice(FIRST_ROWS))
             self._first = beside.submit(check_recording, self._beginning, self._robot)
             beside.shutdown(wait=False)
@@ -108,7 +117,7 @@ class StreamCheck:
         self._pieces += 1
         if self._pieces % self._every:
             return
-        half = 0 if cutoff_hz is None else int(0.125 * experiment.rate_hz / cutoff_hz)
+        half = 0 if cutoff_hz is None else int(SHARE_OF_PERIOD * experiment.rate_hz / cutoff_hz)
         self._filtering = _Filtering(experiment.smoothing, cutoff_hz, experiment.rate_hz, 2 * half + 1)
         if experiment.samples <= 2 * half:
             return
@@ -123,13 +132,13 @@ class StreamCheck:
             self._picked, self._every = self._picked[::2], 2 * self._every
 
     def report(self) -> QualityReport:
-        """All findings of the stream."""
+        """Return all findings of the stream."""
         if self._first is None:
-            raise DataError("no piece of the log was seen", remedy="Exhaust the stream before asking for the report.")
+            raise DataError("no piece of the log was checked", remedy="Exhaust the stream before you call report.")
         first = self._first.result()
         findings = [f for f in first.findings if (f.code, f.where, f.joint or "") not in self._counts]
         findings = [f for f in findings if f.code not in _OF_ALL and f.where != "time"]
-        findings += [self._counted(*key, count) for key, count in self._counts.items()]
+        findings += [self._finding(*key, count) for key, count in self._counts.items()]
         findings += self._frozen()
         samples = self._samples()
         if self._robot is not None and samples is not None and not any(f.code == "unit" for f in findings):
@@ -144,7 +153,7 @@ class StreamCheck:
             faults |= read_clock(piece.time, period_s=period_s).faults if piece.time.size > 1 else {}
         except DataError:
             faults["backward-time"] = int(np.count_nonzero(np.diff(piece.time) <= 0.0))
-        if self._last_s is not None and not 0.0 < piece.time[0] - self._last_s <= 3.0 * period_s:
+        if self._last_s is not None and not 0.0 < piece.time[0] - self._last_s <= SMALLEST_GAP * period_s:
             faults["gap"] = faults.get("gap", 0) + 1
         self._last_s = float(piece.time[-1])
         for fault, count in faults.items():
@@ -154,16 +163,17 @@ class StreamCheck:
         for joint in np.flatnonzero(found.any(axis=0)).tolist():
             self._counts[code, channel, self._names[joint]] += int(np.count_nonzero(found[:, joint]))
 
-    def _counted(self, code: str, channel: str, joint: str, count: int) -> Finding:
+    def _finding(self, code: str, channel: str, joint: str, count: int) -> Finding:
         share = count / max(self._rows, 1)
         return Finding(
             code=code,
-            severity="error" if share > 0.05 else "note" if code == "stamp-order" else "warning",
+            severity="error" if share > MISSING else "note" if code == "stamp-order" else "warning",
             where=channel,
             joint=joint or None,
             message=f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count} times",
             evidence={"count": count, "share": share},
-            remedy="Handled: dropped, sorted or cut there, and counted; look for the cause in the logger.",
+            remedy="Handled: such samples are dropped or sorted, or the log is cut there; look for "
+            "the cause in the logger.",
         )
 
     def _frozen(self) -> list[Finding]:
@@ -180,11 +190,11 @@ class StreamCheck:
                 remedy="Its own parameters cannot be identified from this log; move it.",
             )
             for name, span in zip(self._names, self._high - self._low, strict=True)
-            if span <= 2e-3
+            if span <= STILL
         ]
 
     def _samples(self) -> Samples | None:
-        if len(self._picked) < 60 or self._robot is None:
+        if len(self._picked) < FEWEST_PICKS or self._robot is None:
             return None
         q, dq, ddq, effort, sign = np.ascontiguousarray(np.stack(self._picked).swapaxes(0, 1))
         used = np.ones(q.shape[1], dtype=bool)

@@ -15,6 +15,8 @@ __all__ = ["filtered_noise", "noise_through"]
 
 Floats = NDArray[np.float64]
 
+HIGHEST_START = 0.35
+"""Largest lower end of that band, as a share of the sampling rate (convention)."""
 ABOVE = (1.5, 4.0)
 """Multiples of the low-pass's cutoff between which the noise is measured (convention: at higher frequencies drives
 often filter it)."""
@@ -23,11 +25,11 @@ FEWEST = 64
 
 
 def filtered_noise(experiment: Experiment, smoothing: Smoothing | None) -> Floats:
-    """(n,) standard deviation that noise has in torques after a low-pass [N m or N].
+    """Estimate the standard deviation (n,) of the torque noise after a low-pass [N m or N].
 
     Args:
-        experiment: With torques as measured.
-        smoothing: The low-pass; None if the torques go through none.
+        experiment: An experiment with unfiltered torques.
+        smoothing: The low-pass; None if the torques are not filtered.
     """
     if smoothing is None:
         return noise_through(experiment, None, np.ones_like)
@@ -35,15 +37,15 @@ def filtered_noise(experiment: Experiment, smoothing: Smoothing | None) -> Float
 
 
 def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callable[[Floats], Floats]) -> Floats:
-    """(n,) standard deviation that noise has in torques after a filter [N m or N].
+    """Estimate the standard deviation (n,) of the torque noise after a filter [N m or N].
 
     Args:
-        experiment: With torques as measured.
+        experiment: An experiment with unfiltered torques.
         cutoff_hz: Upper end of the band of the motion [Hz]; None if it is unknown.
         gain: Gain of the filter at each frequency [Hz].
 
-    The density of the noise is assumed to be the same within the band of the motion as just above it. Dry friction
-    reaches there too, with less than a tenth of its size, which does not matter when noise prevails.
+    We assume the same density of the noise within the band of the motion as just above it. Dry friction contributes
+    there too, with less than a tenth of its size, which does not matter where noise prevails.
     """
     part = known_stretches(experiment)
     part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))
@@ -55,6 +57,6 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     around = part.effort - part.effort.mean(axis=0)
     density = 2.0 * np.abs(np.fft.rfft(window * around, axis=0)) ** 2 / (rate * float(np.sum(window**2)))
     frequency = np.asarray(np.fft.rfftfreq(part.samples, 1.0 / rate), dtype=np.float64)
-    band = (frequency > min(ABOVE[0] * cutoff, 0.35 * rate)) & (frequency < min(ABOVE[1] * cutoff, 0.5 * rate))
+    band = (frequency > min(ABOVE[0] * cutoff, HIGHEST_START * rate)) & (frequency < min(ABOVE[1] * cutoff, 0.5 * rate))
     level = np.median(density[band], axis=0) / np.log(2.0)  # a periodogram's values are exponentially distributed
     return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))

@@ -1,4 +1,4 @@
-"""Drift of a force sensor's zero during a log, as strain gauges show it while they warm up."""
+"""Drift of a force sensor's zero during a log, which strain gauges show while they warm up."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ SURE = 3.0
 """Smallest ratio of a drift to its standard error that is reported ..."""
 NOTEWORTHY = 0.02
 """... and smallest ratio to the range of the channel. Both are conventions."""
+FEWEST_ROWS = 200
+"""Smallest number of samples for this check (convention): three times the sixty columns of a load."""
+SMALLEST_LINE = 1e-3
+"""Smallest share of a line in time that remains after the fit of every load; below it, the motion itself looks like a
+drift (convention)."""
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
 
 
@@ -36,14 +41,14 @@ def check_drift(robot: Robot, experiment: Experiment) -> Iterator[Finding]:
         return
     rows = np.flatnonzero(np.isfinite(experiment.wrench).all(axis=1))
     rows = rows[:: max(1, rows.size // MOST_ROWS)]
-    if rows.size < 200:
+    if rows.size < FEWEST_ROWS:
         return
     motion = [np.ascontiguousarray(x[rows]) for x in (experiment.q, experiment.dq, experiment.ddq)]
     load = wrench_regressor(robot, robot.moving_joints[-1].child, *motion).reshape(rows.size, -1)
     line = np.linspace(-0.5, 0.5, rows.size)
     known = orthonormal(np.column_stack([load, np.ones(rows.size)]))
     line = line - known @ (known.T @ line)  # the part of it that no motion explains
-    if line @ line < 1e-3 * rows.size / 12.0:
+    if line @ line < SMALLEST_LINE * rows.size / 12.0:  # the mean square of the whole line is 1/12
         return
     wrench = experiment.wrench[rows]
     left = wrench - known @ (known.T @ wrench)
@@ -57,9 +62,9 @@ def check_drift(robot: Robot, experiment: Experiment) -> Iterator[Finding]:
             severity="warning",
             where="wrench",
             joint=COMPONENTS[k],
-            message="the zero of the sensor moves along the log",
+            message="the zero of the sensor drifts during the log",
             evidence={"drift [N or N m]": float(drift[k]), "standard error": float(stderr[k]), "range": float(span[k])},
-            remedy="Let the sensor warm up and take its zero again, or cut the log into parts with a bias each.",
+            remedy="Let the sensor warm up and zero it again, or cut the log into parts and estimate a bias for each.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The cutoff with the best accelerations: the smallest predicted sum of lost signal and passed noise.
+"""The cutoff with the best accelerations: it minimises the predicted sum of lost signal and passed noise.
 
 The spectrum of the positions is split into signal and noise. Torque is finite, so the acceleration spectrum of a true
 motion falls; above the last valley of that spectrum there is only noise (encoder steps, jitter, vibration), and the
@@ -25,13 +25,37 @@ Floats = NDArray[np.float64]
 LONGEST = 2**18
 """Largest number of samples of the longest stretch that are used (convention)."""
 CLEAR = 16.0
-"""A band holds signal when its mean exceeds the noise floor by this many standard deviations of such a mean;
-neighbouring Fourier bins are correlated, and one chance peak at a high frequency would outweigh all signal."""
+"""A band contains signal if its mean exceeds the noise floor by this many standard deviations of such a mean
+(convention). The number is large because neighbouring Fourier bins are correlated, and because one random peak at a
+high frequency would outweigh all signal."""
 CLEAR_THIRD = 6.0
 """The same number for thirds of an octave, of which there are few (convention; the window correlates about two
 bins)."""
 RISE = 3.0
 """Ratio by which the acceleration spectrum must rise below its valley to show a motion (convention)."""
+MOVES = 20.0
+"""Ratio of a band's signal to the noise floor above which a joint moves (convention)."""
+HIGHEST = 0.45
+"""Largest cutoff, as a share of the sampling rate; convention, somewhat below half of it."""
+DEFAULT = 0.1
+"""Cutoff of a log without motion, as a share of the sampling rate (convention)."""
+FEWEST_PERIODS = 3.0
+"""Smallest cutoff, in periods per stretch (convention)."""
+CANDIDATES = 160
+"""Number of cutoffs that are tried; they are evenly spaced on a logarithmic scale (convention: steps of 3 %)."""
+BANDS = 500
+"""Largest number of bands of a spectrum (convention)."""
+TOP, TOP_WIDE, TOP_NARROW = 0.49, 0.30, 0.45
+"""Upper end, and lower ends of the wide and the narrow band that show the noise floor, as shares of the sampling rate
+(convention)."""
+SURELY = 6.0
+"""Number of standard errors by which the narrow band must be lower to count (convention)."""
+FEWEST_BINS = 37
+"""Smallest number of bins for that standard error; the comparison stays possible: 6 / sqrt(37) is just below 1."""
+FLAT = 3.0
+"""Ratio to the noise floor below which the spectrum above the valley is white noise (convention)."""
+HIDDEN = 0.5
+"""Share of the valley's level that is taken as noise below the valley; convention: signal and noise are equal there."""
 SLACK = 1.01
 """Ratio of predicted errors within which the lowest cutoff is chosen ..."""
 NEAR = 1.3
@@ -40,22 +64,22 @@ NEAR = 1.3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CutoffChoice:
-    """A cutoff and why it was chosen."""
+    """A cutoff, and the predicted errors for which it was chosen."""
 
     hz: float
-    """[Hz]"""
+    """Cutoff [Hz]."""
     relative_error: float
-    """Predicted rms acceleration error over rms acceleration, all joints that move."""
+    """Predicted rms acceleration error over rms acceleration, of all joints that move."""
     bias: float
     """Part of the relative error that is lost signal."""
     noise: float
     """Part of the relative error that is passed noise."""
     signal_noise: Floats
-    """(n,) standard deviation of the noise in the motion's band, as of white noise [rad, m, or per s]."""
+    """(n,) standard deviation of white noise with the noise's density in the band of the motion [rad, m, or per s]."""
 
     @property
     def reason(self) -> str:
-        """One sentence for the recipe."""
+        """One sentence on the choice, for the recipe."""
         if not np.isfinite(self.relative_error):
             return f"cutoff {self.hz:.3g} Hz: no motion above the noise floor, a tenth of the sampling rate is used"
         return (
@@ -71,20 +95,20 @@ class _Spectrum:
 
     frequency_hz: Floats  # (b,) centres
     bins: Floats  # (b,) Fourier bins per band
-    signal: Floats  # (b, n) mean power per bin, noise taken off
+    signal: Floats  # (b, n) mean power per bin, without noise
     noise: Floats  # (b, n) mean power per bin
 
 
 def choose_cutoff(
     stretches: Sequence[Floats], rate_hz: float, *, differentiation: Differentiation, low_pass: LowPass
 ) -> CutoffChoice:
-    """Choose the cutoff for a strategy from the measured signal it differentiates.
+    """Choose the cutoff of a strategy from the measured signal that it differentiates.
 
     Args:
         stretches: Gap-free pieces (N_i, n) of positions, or of velocities for a strategy that differentiates those.
         rate_hz: Sampling rate [Hz].
         differentiation: The strategy.
-        low_pass: The filter it works with.
+        low_pass: The filter of the strategy.
     """
     longest = max(stretches, key=len)
     middle = max(0, (len(longest) - LONGEST) // 2)
@@ -95,10 +119,14 @@ def choose_cutoff(
     power = (weight * spectrum.signal).sum(axis=0)
     moves = _moves(spectrum)
     if not moves.any():
-        return CutoffChoice(hz=0.1 * rate_hz, relative_error=np.inf, bias=np.inf, noise=np.inf, signal_noise=noise_std)
+        return CutoffChoice(
+            hz=DEFAULT * rate_hz, relative_error=np.inf, bias=np.inf, noise=np.inf, signal_noise=noise_std
+        )
     scale = weight / power[moves]
     lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[:, moves]
-    candidates = np.geomspace(min(3.0 * rate_hz / len(longest), 0.1 * rate_hz), 0.45 * rate_hz, 160)
+    candidates = np.geomspace(
+        min(FEWEST_PERIODS * rate_hz / len(longest), DEFAULT * rate_hz), HIGHEST * rate_hz, CANDIDATES
+    )
     errors = []
     for hz in candidates:
         smoothing = Smoothing(rate_hz=rate_hz, cutoff_hz=float(hz), low_pass=low_pass)
@@ -119,16 +147,16 @@ def choose_cutoff(
 
 
 def shows_motion(x: Floats, rate_hz: float) -> NDArray[np.bool_]:
-    """(n,) whether some band of each column of a gap-free stretch (N, n) stands well above that column's noise."""
+    """(n,) whether each column of a gap-free stretch (N, n) has a band that is well above the column's noise."""
     return _moves(_spectrum(x, rate_hz))
 
 
 def _moves(spectrum: _Spectrum) -> NDArray[np.bool_]:
-    return np.asarray(spectrum.signal.max(axis=0) > 20.0 * spectrum.noise[0])
+    return np.asarray(spectrum.signal.max(axis=0) > MOVES * spectrum.noise[0])
 
 
 def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
-    """Banded spectrum of one stretch; the window's side lobes fall fast enough to keep slow motion out of the rest."""
+    """Compute the spectrum of one stretch in bands; the window keeps slow motion out of high frequencies."""
     samples = x.shape[0]
     line = np.linspace(-1.0, 1.0, samples)[:, None]
     centred = x - x.mean(axis=0)
@@ -139,7 +167,7 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
     power = np.abs(transform) ** 2 / samples  # of white noise: its variance in every bin
     frequency = np.arange(1, power.shape[0] + 1) * rate_hz / samples
     floor = _floor(power, frequency / rate_hz)
-    edges = np.unique(np.geomspace(1, power.shape[0] + 1, 500).astype(int)) - 1
+    edges = np.unique(np.geomspace(1, power.shape[0] + 1, BANDS).astype(int)) - 1
     bins = np.diff(edges).astype(float)
     mean = np.add.reduceat(power, edges[:-1], axis=0)[: bins.size] / bins[:, None]
     centre = np.add.reduceat(frequency, edges[:-1])[: bins.size] / bins
@@ -150,23 +178,23 @@ def _spectrum(x: Floats, rate_hz: float) -> _Spectrum:
 
 
 def _floor(power: Floats, frequency: Floats) -> Floats:
-    """(n,) level of the noise at the top of a spectrum (f, n), whose frequencies are shares of the sampling rate.
+    """Estimate the noise level (n,) at the top of a spectrum (f, n); frequencies are shares of the sampling rate.
 
-    Where a fast motion reaches into the wide band, the narrow one is clearly lower; else its scatter would only make
-    the lesser of both too low.
+    A fast motion may reach into the wide band; then the narrow band is clearly lower and counts. Otherwise the wide
+    band counts: the smaller of two scattering levels would be too low.
     """
-    top = (power[(frequency > low) & (frequency < 0.49)] for low in (0.30, 0.45))
+    top = (power[(frequency > low) & (frequency < TOP)] for low in (TOP_WIDE, TOP_NARROW))
     wide, narrow = (part if len(part) else power[-1:] for part in top)  # a handful of samples has no such band
     levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]  # power is exponentially distributed
-    surely = levels[1] < levels[0] * (1.0 - 6.0 / np.sqrt(max(len(narrow), 37)))
+    surely = levels[1] < levels[0] * (1.0 - SURELY / np.sqrt(max(len(narrow), FEWEST_BINS)))
     return np.asarray(np.where(surely, levels[1], levels[0]))
 
 
 def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Floats:
-    """Signal power per bin (b, n): a band's excess over the noise, or that of its third of an octave, where clear.
+    """Compute the signal power per bin (b, n): the excess over the noise of a band, or of its third of an octave.
 
     A motion that is not band-limited continues below the noise of single bands. Each band is too narrow to show it; all
-    unclear bands of a third of an octave together reveal it.
+    unclear bands of a third of an octave together show it.
     """
     clear = mean > noise * (1.0 + CLEAR / np.sqrt(bins[:, None]))
     starts = _thirds(frequency)
@@ -175,7 +203,9 @@ def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Flo
     excess = np.add.reduceat(hidden * (mean - noise), starts, axis=0) / count
     scatter = np.sqrt(np.add.reduceat(hidden * noise**2, starts, axis=0)) / count
     level = np.add.reduceat(hidden * noise, starts, axis=0) / count
-    unsure = CLEAR_THIRD / np.sqrt(0.19 * bins.sum() * 2.0)  # of the floor: as many bins as it was taken from
+    unsure = CLEAR_THIRD / np.sqrt(
+        (TOP - TOP_WIDE) * bins.sum() * 2.0
+    )  # of the floor, from the number of bins that show it
     found = excess > CLEAR_THIRD * scatter + unsure * level
     third = np.repeat(np.where(found, excess, 0.0), np.diff([*starts, bins.size]), axis=0)
     return np.where(clear, mean - noise, third)
@@ -187,7 +217,10 @@ def _thirds(frequency: Floats) -> NDArray[np.int64]:
 
 
 def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floats:
-    """Noise power per bin (b,) of one joint: all above the valley of the acceleration spectrum, its level below."""
+    """Compute the noise power per bin (b,) of one joint.
+
+    Above the valley of the acceleration spectrum all power is noise; below it, noise has the level of the valley.
+    """
     starts = _thirds(frequency)
     total = np.add.reduceat(power * bins, starts) / np.add.reduceat(bins, starts)
     acceleration = total * frequency[starts] ** 5  # per third of an octave
@@ -197,7 +230,7 @@ def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floa
             break
         valley = k if acceleration[k] < acceleration[valley] else valley
     beyond = total[valley + 3 :]
-    if beyond.max(initial=0.0) < 3.0 * floor:  # flat from an octave above: white noise, and motion shows in the valley
+    if beyond.max(initial=0.0) < FLAT * floor:  # flat from an octave above the valley: white noise
         return np.full_like(power, floor)
     above = np.arange(power.size) >= starts[valley]
-    return np.where(above, power, max(floor, 0.5 * float(total[valley])))
+    return np.where(above, power, max(floor, HIDDEN * float(total[valley])))
