@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong one is refused by name, with the reason and the remedy."""
+"""Checks of arguments: errors name the argument, the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def check_number(
 
     Args:
         name: The argument's name.
-        value: What was given; None passes.
+        value: The value; None passes.
         wanted: What it should be, for the remedy.
         most: Largest number.
-        zero: Whether zero will do.
-        signed: Whether the number may as well be negative.
-        auto: Whether the word "auto" will do.
+        zero: Whether zero is allowed.
+        signed: Whether negative numbers are allowed.
+        auto: Whether the word "auto" is allowed.
     """
     if value is None or (auto and value == "auto"):
         return
@@ -42,7 +42,7 @@ def check_number(
 def as_number(
     name: str, value: object, *, above: float | None = None, least: float | None = None, most: float | None = None
 ) -> float:
-    """A finite number, larger than ``above``, at least ``least``, at most ``most``; text is no number."""
+    """Check a finite number, larger than ``above``, at least ``least``, at most ``most``; text is no number."""
     bound = f"larger than {above:g}" if above is not None else f"{least:g} or larger" if least is not None else "finite"
     bound += "" if most is None else f" and at most {most:g}"
     try:
@@ -58,7 +58,7 @@ def as_number(
 
 
 def as_whole(name: str, value: object, *, least: int) -> int:
-    """A whole number, at least ``least``."""
+    """Check a whole number, at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a whole number, {least} or larger.")
     return int(value)
@@ -73,7 +73,7 @@ def as_row(
     least: float | None = None,
     above: float | None = None,
 ) -> NDArray[np.float64]:
-    """Finite numbers (size,), one per joint; with ``same`` a single one serves all joints."""
+    """Check finite numbers (size,), one per joint; with ``same`` one number may stand for all joints."""
     shapes = f"{size} numbers, one per joint" + (", or one for all" if same else "")
     try:
         row = np.array(values, dtype=float)

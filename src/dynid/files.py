@@ -1,4 +1,4 @@
-"""Files: written whole or not at all (temporary file, fsync, rename), hashed, measured."""
+"""Files: write them whole or not at all (temporary file, fsync, rename), digest them, measure their size."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def _umask() -> int:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder and those above it; one that exists is kept as it is.
+    """Make a folder and those above it; an existing folder stays as it is.
 
     Raises:
-        ExportError: The system refuses.
+        ExportError: The system refuses to make it.
     """
     folder = Path(path)
     try:
@@ -83,7 +83,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     """SHA-256 of the bytes of a file; for a folder, of the names and digests of its files.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: The file cannot be read.
     """
     place = Path(path)
     try:
@@ -93,12 +93,14 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         facts = place.stat()
         return _digest(place, facts.st_mtime_ns, facts.st_size)
     except OSError as error:
-        raise DataError(f"it cannot be read: {error.strerror}", path=place, remedy="Check the permissions.") from error
+        raise DataError(
+            f"the file cannot be read: {error.strerror}", path=place, remedy="Check the permissions."
+        ) from error
 
 
 @lru_cache
 def _digest(path: Path, changed_ns: int, size: int) -> str:
-    """Digest of a file that last changed at this time: a large log is read for it only once."""
+    """Digest of a file that last changed at this time; cached, so that a large log is read only once."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -68,7 +68,7 @@ class Kernel:
 
     @cached_property
     def single(self) -> Callable[..., Any]:
-        """The same for one state only, with some hundred nanoseconds per call: ``single(q, dq, ddq[, out])``."""
+        """The function for one state, with an overhead of some hundred nanoseconds: ``single(q, dq, ddq[, out])``."""
         return compile_single(self.tape)
 
     def __call__(self, *states: ArrayLike, out: Any = None, threads: int = 1) -> Any:
@@ -82,7 +82,7 @@ class _Quantity:
 
     function: Callable[..., Any]
     states: tuple[str, ...]
-    parametric: bool = True
+    has_parameters: bool = True
 
 
 def _inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, Any]:
@@ -92,9 +92,9 @@ def _inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, An
 
 
 _QUANTITIES: dict[str, _Quantity] = {
-    "regressor": _Quantity(regressors.torque_regressor, ("q", "dq", "ddq"), parametric=False),
-    "momentum_regressor": _Quantity(regressors.momentum_regressor, ("q", "dq"), parametric=False),
-    "energy_regressor": _Quantity(energy.energy_rows, ("q", "dq"), parametric=False),
+    "regressor": _Quantity(regressors.torque_regressor, ("q", "dq", "ddq"), has_parameters=False),
+    "momentum_regressor": _Quantity(regressors.momentum_regressor, ("q", "dq"), has_parameters=False),
+    "energy_regressor": _Quantity(energy.energy_rows, ("q", "dq"), has_parameters=False),
     "inverse_dynamics": _Quantity(newton_euler, ("q", "dq", "ddq")),
     "inertia_matrix": _Quantity(composite.composite_inertia_matrix, ("q",)),
     "gravity_torque": _Quantity(composite.gravity_torque, ("q",)),
@@ -106,31 +106,31 @@ _QUANTITIES: dict[str, _Quantity] = {
 def kernel(
     robot: Robot, quantity: str, *, columns: Sequence[int] | None = None, symbolic_parameters: bool = False
 ) -> Kernel:
-    """The compiled kernel of a quantity, from the cache where an equal robot had it made.
+    """Compile a quantity of a robot; an equal robot's kernel is reused.
 
     Args:
         robot: The robot.
         quantity: ``regressor``, ``momentum_regressor``, ``energy_regressor``, ``inverse_dynamics``, ``inertia_matrix``,
             ``gravity_torque``, ``velocity_torque`` or ``inertia_and_bias``.
-        columns: Of a regressor, the columns to keep (a base set, say); the others are not even computed.
-        symbolic_parameters: Keep the parameters (p,) as a last input of the kernel instead of folding their values in.
+        columns: Columns of a regressor to compute, for example those of the base parameters; all by default.
+        symbolic_parameters: Keep the parameters (p,) as the kernel's last input instead of folding in their values.
     """
     require_robot(robot)
     if quantity not in _QUANTITIES:
         raise ArgumentError(f"there is no kernel '{quantity}'", remedy=f"Choose one of {', '.join(_QUANTITIES)}.")
     if robot.dof == 0:
         raise ArgumentError(f"robot '{robot.name}' has no moving joint", remedy="Give it a joint that is not fixed.")
-    folded = _QUANTITIES[quantity].parametric and not symbolic_parameters
+    folded = _QUANTITIES[quantity].has_parameters and not symbolic_parameters
     values = robot.parameter_vector.tobytes() if folded else b""
-    kept = None if columns is None else chosen_columns(columns, _column_count(robot, quantity))
+    kept = None if columns is None else as_columns(columns, _column_count(robot, quantity))
     return _cached_kernel(RobotKey(robot, _KernelChoice(quantity, values, kept, symbolic_parameters)))
 
 
-def chosen_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
-    """Columns as indices 0 to ``count - 1``, from integers or from a mask of ``count`` booleans.
+def as_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
+    """Check columns: indices 0 to ``count - 1``, from integers or from a mask of ``count`` booleans.
 
     Raises:
-        ArgumentError: if they are something else.
+        ArgumentError: They are neither.
     """
     try:
         found = np.asarray(columns if isinstance(columns, np.ndarray) else list(columns))
@@ -153,7 +153,7 @@ def chosen_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def _column_count(robot: Robot, quantity: str) -> int:
-    if _QUANTITIES[quantity].parametric:
+    if _QUANTITIES[quantity].has_parameters:
         raise ArgumentError(f"'{quantity}' has no columns to choose", remedy="Leave 'columns' out.")
     return robot.parameter_vector.size if quantity == "regressor" else 10 * robot.dof
 
@@ -168,7 +168,7 @@ class RobotKey(Generic[Fields]):
 
         Args:
             robot: The robot; only its fingerprint counts.
-            fields: What else tells one cached value from another; hashable.
+            fields: The other properties that tell one cached value from another; hashable.
         """
         self.robot, self.fields = robot, fields
         self._all = (robot.fingerprint, fields)
@@ -187,13 +187,13 @@ class _KernelChoice(NamedTuple):
     values: bytes
     """The folded parameter values, empty where none are folded in."""
     columns: tuple[int, ...] | None
-    symbolic: bool
+    is_symbolic: bool
 
 
 @lru_cache(maxsize=256)
 def _cached_kernel(key: RobotKey[_KernelChoice]) -> Kernel:
     choice = key.fields
-    tape = record_quantity(key.robot, choice.quantity, symbolic_parameters=choice.symbolic)
+    tape = record_quantity(key.robot, choice.quantity, symbolic_parameters=choice.is_symbolic)
     if choice.columns is not None:
         tape = tape.select({"output": np.s_[..., list(choice.columns)]})
     return Kernel(choice.quantity, compile_tape(tape))
@@ -203,7 +203,7 @@ def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = 
     """Record a quantity's equations for a robot; see `kernel` for the names."""
     entry = _QUANTITIES[quantity]
     shapes: dict[str, tuple[int, ...]] = {state: (robot.dof,) for state in entry.states}
-    if not entry.parametric:
+    if not entry.has_parameters:
         return record(lambda **states: entry.function(robot, *states.values()), **shapes)
     if symbolic_parameters:
         shapes["theta"] = robot.parameter_vector.shape
@@ -285,11 +285,11 @@ def velocity_torque(
 
 def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Floats:
     """Accelerations (N, n) or (n,) under joint torques ``tau`` [N m or N]; the inverse of `inverse_dynamics`."""
-    made = kernel(robot, "inertia_and_bias")
+    evaluate = kernel(robot, "inertia_and_bias")
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
-        raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, as of q.")
-    terms = made(*states[:2], threads=threads)
+        raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, the shape of q.")
+    terms = evaluate(*states[:2], threads=threads)
     smallest = np.linalg.eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
     if smallest <= SINGULAR * float(np.abs(robot.parameter_vector).max()):
         raise ArgumentError(
@@ -336,6 +336,6 @@ def _evaluate(
     threads: int,
     columns: Sequence[int] | None = None,
 ) -> Floats:
-    made = kernel(robot, quantity, columns=columns)
-    result: Floats = made(*states, out=out, threads=threads)
+    evaluate = kernel(robot, quantity, columns=columns)
+    result: Floats = evaluate(*states, out=out, threads=threads)
     return result

@@ -11,11 +11,11 @@ __all__ = ["lazy_names"]
 def lazy_names(
     package: str, names: Mapping[str, Sequence[str]]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """The ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+    """Make the ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
 
     Args:
         package: The package's ``__name__``.
-        names: Module below the package -> the names it offers.
+        names: Module of the package -> its public names.
     """
     module_of = {name: f"{package}.{module}" for module, offered in names.items() for name in offered}
 

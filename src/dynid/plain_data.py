@@ -19,13 +19,14 @@ __all__ = ["build_dataclass", "from_plain", "subclasses", "to_plain"]
 
 T = TypeVar("T")
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
+"""Kind of a NumPy array -> type of its entries."""
 
 
 def to_plain(value: Any, types: Iterable[type[Any]]) -> Any:
-    """Turn a value into what JSON can hold; numbers that are not finite become text.
+    """Turn a value into data that JSON can hold; numbers that are not finite become text.
 
     Args:
-        value: Numbers, text, arrays, mappings, sequences and dataclasses, nested as they like.
+        value: Numbers, text, arrays, mappings, sequences and dataclasses, nested to any depth.
         types: The dataclasses that may occur.
 
     Raises:
@@ -58,7 +59,7 @@ def from_plain(value: Any, types: Iterable[type[Any]]) -> Any:
     """Turn the output of `to_plain` back into the value; lists become tuples.
 
     Args:
-        value: What JSON held.
+        value: The data read from JSON.
         types: The dataclasses that may occur.
 
     Raises:

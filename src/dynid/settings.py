@@ -1,7 +1,7 @@
-"""Settings as a file: a frozen dataclass read from TOML, written to it, and changed by words like ``cutoff_hz=10``.
+"""Settings in a file: a frozen dataclass that TOML files hold and words such as ``cutoff_hz=10`` change.
 
 Every field is one key. A field that holds a dataclass is a table. TOML has no null: the string ``"none"`` stands for
-None, and ``false`` does for a table that is left out. Unknown keys and values of a wrong type are refused by name.
+None, and ``false`` for a table that is left out. Unknown keys and values of a wrong type are refused by name.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class TomlSettings:
     def to_toml(self) -> str:
         """All settings as the text of a TOML file."""
         values = self.to_dict()
-        plain = [f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)]
+        plain = [f"{key} = {_toml_text(value)}" for key, value in values.items() if not isinstance(value, dict)]
         for name, table in ((key, value) for key, value in values.items() if isinstance(value, dict)):
-            plain += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+            plain += ["", f"[{name}]", *(f"{key} = {_toml_text(value)}" for key, value in table.items())]
         return "\n".join(plain) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def _value_of(text: str, hint: Any) -> Any:
-    """The value of a word: TOML where it is, otherwise a string; lists may be written with commas alone."""
+    """The value of a word: read as TOML where possible, otherwise text; a list may be written without brackets."""
     if any(get_origin(kind) is tuple for kind in _alternatives(hint)) and not text.startswith("["):
         items = next(kind for kind in _alternatives(hint) if get_origin(kind) is tuple)
         return [_value_of(part.strip(), get_args(items)[0]) for part in text.split(",") if part.strip()]
@@ -149,7 +149,7 @@ def _value_of(text: str, hint: Any) -> Any:
 
 
 def _convert(value: Any, hint: Any) -> Any:
-    """A TOML value as the field's type; TypeError or ValueError where it has none of its types."""
+    """Convert a TOML value to the field's type; TypeError or ValueError where it fits none of the field's types."""
     if NoneType in _alternatives(hint) and (value == "none" or value is False):
         return None
     for kind in _alternatives(hint):
@@ -163,7 +163,7 @@ def _convert(value: Any, hint: Any) -> Any:
             if value is True:
                 return kind()
             if isinstance(value, dict):
-                return _table(value, kind)
+                return _convert_table(value, kind)
         elif kind is float:
             if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
                 return float(value)
@@ -172,7 +172,7 @@ def _convert(value: Any, hint: Any) -> Any:
     raise TypeError(value)
 
 
-def _table(values: dict[str, Any], kind: type) -> Any:
+def _convert_table(values: dict[str, Any], kind: type) -> Any:
     hints = _hints(kind)
     if unknown := [key for key in values if key not in hints]:
         raise ValueError(f"unknown key {unknown[0]}")
@@ -180,7 +180,7 @@ def _table(values: dict[str, Any], kind: type) -> Any:
 
 
 def _describe(hint: Any) -> str:
-    """What values a field takes, in words."""
+    """Describe in words which values a field takes."""
     words = []
     for kind in _alternatives(hint):
         if kind is NoneType:
@@ -206,15 +206,17 @@ def _plain(value: Any, name: str) -> Any:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name), name) for field in fields(value)}
-    raise ArgumentError(f"{name} is a {type(value).__name__}, which no file can hold", remedy="Give it by its name.")
+    raise ArgumentError(
+        f"{name} is a {type(value).__name__}, which a settings file cannot hold", remedy="Give it by its name."
+    )
 
 
-def _toml(value: Any) -> str:
+def _toml_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{escaped}"'
     if isinstance(value, list):
-        return f"[{', '.join(_toml(item) for item in value)}]"
+        return f"[{', '.join(_toml_text(item) for item in value)}]"
     return repr(value)

@@ -31,6 +31,8 @@ __all__ = [
 
 Array = NDArray[Any]
 """An array of floats or of recorded scalars."""
+ROUNDING = 1e-14
+"""Distance of an entry of a rotation from -1, 0 or 1 that is rounding (convention: some tens of machine precisions)."""
 
 
 def skew(v: Array) -> Array:
@@ -62,7 +64,7 @@ def turn_about(axis: Array, cosine: Any, sine: Any) -> Array:
 
 
 def rotation_about(axis: ArrayLike, angle: Any) -> Array:
-    """Rotation by ``angle`` [rad] about a constant unit axis (3, 3)."""
+    """Rotation (3, 3) by ``angle`` [rad] about a constant unit axis."""
     return turn_about(np.asarray(axis, dtype=float), np.cos(angle), np.sin(angle))
 
 
@@ -103,7 +105,7 @@ def inverse_transform(T: Array) -> Array:
     return transform(R.T, -R.T @ T[:3, 3])
 
 
-def snap(values: ArrayLike, tolerance: float = 1e-14) -> NDArray[np.float64]:
+def snap(values: ArrayLike, tolerance: float = ROUNDING) -> NDArray[np.float64]:
     """Replace entries within ``tolerance`` of -1, 0 or 1 by exactly that number."""
     array = np.array(values, dtype=float)
     for exact in (-1.0, 0.0, 1.0):

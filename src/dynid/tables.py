@@ -38,13 +38,13 @@ class Table:
     def _cells(self) -> list[list[str]]:
         return [list(self.header), *([self._text(cell) for cell in row] for row in self.rows)]
 
-    def _numeric(self) -> list[bool]:
+    def _are_numeric(self) -> list[bool]:
         columns = range(len(self.header))
         return [all(isinstance(row[c], int | float | None) for row in self.rows) for c in columns]
 
     def to_text(self) -> str:
-        """Columns padded with spaces, a rule below the header."""
-        cells, numeric = self._cells(), self._numeric()
+        """Plain text: columns padded with spaces, a rule below the header."""
+        cells, numeric = self._cells(), self._are_numeric()
         widths = [max(len(row[c]) for row in cells) for c in range(len(self.header))]
         lines = [
             "  ".join(
@@ -58,12 +58,12 @@ class Table:
     def to_markdown(self) -> str:
         """A GitHub-flavoured Markdown table."""
         rows = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in self._cells()]
-        rule = ["---:" if right else "---" for right in self._numeric()]
+        rule = ["---:" if right else "---" for right in self._are_numeric()]
         return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], rule, *rows[1:]])
 
     def to_html(self) -> str:
         """A plain ``<table>``, escaped."""
-        cells, numeric = self._cells(), self._numeric()
+        cells, numeric = self._cells(), self._are_numeric()
         head = "".join(
             f'<th class="number">{html.escape(text)}</th>' if right else f"<th>{html.escape(text)}</th>"
             for text, right in zip(cells[0], numeric, strict=True)

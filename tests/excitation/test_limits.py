@@ -11,7 +11,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule, closest_points, collision_pairs, skeleton_capsules
-from dynid.excitation.constraints import SpeedCoverage, build_constraints, measure_margins, speed_shares
+from dynid.excitation.constraints import SpeedCoverage, build_constraints, measure_margins, measure_speed_shares
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
 from dynid.excitation.observation import with_smooth_friction
 from dynid.excitation.trajectories.trajectory import Motion
@@ -141,7 +141,9 @@ def test_coverage_counts_both_directions() -> None:
     t = np.linspace(0, 2 * np.pi, 400)
     dq = np.stack([np.sin(t), np.maximum(np.sin(t), -0.2)], axis=1)
     motion = Motion(0 * dq, dq, 0 * dq, 0 * dq)
-    assert speed_shares(motion, np.array([2.0, np.inf])) == pytest.approx(np.array([[0.5, 0.5], [1, 0.2]]), abs=1e-3)
+    assert measure_speed_shares(motion, np.array([2.0, np.inf])) == pytest.approx(
+        np.array([[0.5, 0.5], [1, 0.2]]), abs=1e-3
+    )
     wish = SpeedCoverage.of(("a", "b"), np.array([0.7, 0.7]))
     excess = wish.excess(motion)[0]
     assert np.all(excess[:3] < 0.1)

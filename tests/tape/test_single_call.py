@@ -87,7 +87,7 @@ def test_the_function_outlives_everything_it_was_made_from() -> None:
 
 
 def test_an_unknown_numpy_takes_the_ordinary_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_fields_are_known", lambda: False)
+    monkeypatch.setattr(module, "_has_known_fields", lambda: False)
     function = compile_single(record(lambda x: x * 2.0, x=(2,)), "llvm")
     assert function(np.ones(2)).tolist() == [2.0, 2.0]
 

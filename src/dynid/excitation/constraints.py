@@ -17,7 +17,7 @@ from dynid.dynamics.kinematics import body_poses, body_velocities
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
 from dynid.excitation.collision.capsules import collision_pairs, distant_pairs
-from dynid.excitation.collision.cell import beyond_by_build, cell_constraint
+from dynid.excitation.collision.cell import cell_constraint, find_always_beyond
 from dynid.excitation.collision.hulls import hull_pairs
 from dynid.excitation.collision.self_collision import self_collision
 from dynid.excitation.limits import MotionLimits, Workspace
@@ -33,7 +33,7 @@ __all__ = [
     "build_constraints",
     "find_unchecked_limits",
     "measure_margins",
-    "speed_shares",
+    "measure_speed_shares",
 ]
 
 Floats = NDArray[np.float64]
@@ -241,7 +241,7 @@ class SpeedCoverage(Constraint):
         return Motion(zero, rate[:, :n] - rate[:, n:], zero, zero)
 
 
-def speed_shares(motion: Motion, velocity: Floats) -> Floats:
+def measure_speed_shares(motion: Motion, velocity: Floats) -> Floats:
     """Peak speeds (n, 2) forwards and backwards as shares of the limits (n,), or of the larger peak without a limit."""
     peaks = np.stack([motion.dq.max(axis=0), -motion.dq.min(axis=0)], axis=1)
     limit = np.where(np.isfinite(velocity), velocity, peaks.max(axis=1))
@@ -277,14 +277,14 @@ def find_unchecked_limits(robot: Robot, limits: MotionLimits) -> tuple[Finding, 
         "jerk": limits.jerk,
         "torque": limits.torque,
     }
-    missing = [_joints(kind, np.isinf(bound), limits.joint_names) for kind, bound in kinds.items()]
+    missing = [_joints_text(kind, np.isinf(bound), limits.joint_names) for kind, bound in kinds.items()]
     return (
         *(_no_limit(where) for where in missing if where),
-        *_weightless(robot, limits),
-        *_cell_findings(robot, limits),
+        *_find_weightless(robot, limits),
+        *_find_cell_limits(robot, limits),
         *(() if any(np.isfinite(space.speed) for space in limits.workspaces) else [_no_limit("tool speed")]),
         *(() if limits.capsules or limits.hulls else [_no_limit("self-collision")]),
-        *_always_near(robot, limits),
+        *_find_always_near(robot, limits),
     )
 
 
@@ -296,7 +296,7 @@ def _no_limit(where: str) -> Finding:
     return _finding("no-limit", where, "no limit is stated", "State one in MotionLimits.")
 
 
-def _cell_findings(robot: Robot, limits: MotionLimits) -> list[Finding]:
+def _find_cell_limits(robot: Robot, limits: MotionLimits) -> list[Finding]:
     cell = limits.cell
     if cell is None:
         tool = any(space.half_spaces for space in limits.workspaces)
@@ -304,11 +304,12 @@ def _cell_findings(robot: Robot, limits: MotionLimits) -> list[Finding]:
     found = [] if cell.hulls else [_no_limit("floor and walls for the bodies around the joint origins")]
     remedy = "Check by eye that this is how the robot is built."
     return found + [
-        _finding("always-beyond", where, "it stands beyond by build", remedy) for where in beyond_by_build(robot, cell)
+        _finding("always-beyond", where, "it stands beyond by build", remedy)
+        for where in find_always_beyond(robot, cell)
     ]
 
 
-def _always_near(robot: Robot, limits: MotionLimits) -> list[Finding]:
+def _find_always_near(robot: Robot, limits: MotionLimits) -> list[Finding]:
     """Pairs of links that are nearer than the clearance in every position of the joints."""
     pairs: dict[str, None] = {}
     kinds = (
@@ -322,11 +323,11 @@ def _always_near(robot: Robot, limits: MotionLimits) -> list[Finding]:
     return [_finding("always-near", pair, "nearer than the clearance by build", remedy) for pair in pairs]
 
 
-def _weightless(robot: Robot, limits: MotionLimits) -> list[Finding]:
+def _find_weightless(robot: Robot, limits: MotionLimits) -> list[Finding]:
     """Torques that cannot be judged, or not fully, because masses are zero in the model."""
     limited, carried = np.isfinite(limits.torque), carries_mass(robot)
     remedy, found = "Give the links masses.", []
-    if where := _joints("torque", limited & ~carried, limits.joint_names):
+    if where := _joints_text("torque", limited & ~carried, limits.joint_names):
         found.append(_finding("unjudged-torque", where, "torques cannot be judged, masses are zero", remedy))
     empty = [body.joint.child for body in robot.bodies if not np.any(body.inertia.vector)]
     if empty and np.any(limited & carried):
@@ -335,7 +336,7 @@ def _weightless(robot: Robot, limits: MotionLimits) -> list[Finding]:
     return found
 
 
-def _joints(kind: str, missing: NDArray[np.bool_], names: tuple[str, ...]) -> str:
+def _joints_text(kind: str, missing: NDArray[np.bool_], names: tuple[str, ...]) -> str:
     """``kind of a, b`` for the joints concerned; the kind alone where it is all of them, empty where it is none."""
     if missing.all():
         return kind

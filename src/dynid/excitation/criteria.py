@@ -233,8 +233,8 @@ class PredictedDeviation(InformationCriterion):
         weight = np.ones(len(rows)) if self.scales is None else 1.0 / np.square(self.scales)
         variance = float(weight @ inverse[rows, rows]) / len(rows)
         value = float(np.sqrt(variance))
-        picked = inverse[:, rows]
-        return value, -(picked * weight) @ picked.T / (2.0 * value * len(rows))
+        columns = inverse[:, rows]
+        return value, -(columns * weight) @ columns.T / (2.0 * value * len(rows))
 
 
 @dataclass(frozen=True)

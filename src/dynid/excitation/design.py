@@ -19,7 +19,7 @@ from dynid.excitation.constraints import (
     build_constraints,
     find_unchecked_limits,
     measure_margins,
-    speed_shares,
+    measure_speed_shares,
 )
 from dynid.excitation.design_settings import DesignGoal, DesignTask, SearchSettings
 from dynid.excitation.excitation import Excitation
@@ -150,13 +150,13 @@ def _verify(task: DesignTask, history: tuple[Step, ...], interrupted: bool) -> E
     )
     trajectory = next((trajectory for trajectory in feasible if trajectory is not None), None)
     if trajectory is None:
-        raise _no_motion(measure_margins(constraints, candidates[0].motion(times)))
+        raise _no_motion_error(measure_margins(constraints, candidates[0].motion(times)))
     information = _information(task, trajectory)
     found = measure_margins(constraints, trajectory.motion(times))
     try:
         value, _ = task.criterion.of_information(information)
     except np.linalg.LinAlgError:
-        raise _nothing_revealed(found) from None
+        raise _no_information_error(found) from None
     return Excitation(
         robot=task.robot.name,
         trajectory=trajectory,
@@ -168,7 +168,7 @@ def _verify(task: DesignTask, history: tuple[Step, ...], interrupted: bool) -> E
         parameter_units=task.measured.units,
         assumed=f"{task.measured.noise_text}, independent from sample to sample at {task.rate_hz:g} Hz",
         margins=found,
-        coverage=speed_shares(trajectory.motion(times), task.limits.velocity),
+        coverage=measure_speed_shares(trajectory.motion(times), task.limits.velocity),
         seed=task.seed,
         history=history,
         interrupted=interrupted,
@@ -193,7 +193,7 @@ def _information(task: DesignTask, trajectory: LinearTrajectory) -> Floats:
     return information if task.prior is None else information + task.prior
 
 
-def _no_motion(found: tuple[Margin, ...]) -> ExcitationError:
+def _no_motion_error(found: tuple[Margin, ...]) -> ExcitationError:
     beyond = sorted({f"{m.limit} of {m.where}" for m in found if m.relative < 0.0})
     return ExcitationError(
         f"no motion about the resting positions found keeps all limits; in conflict: {', '.join(beyond)}",
@@ -201,7 +201,7 @@ def _no_motion(found: tuple[Margin, ...]) -> ExcitationError:
     )
 
 
-def _nothing_revealed(found: tuple[Margin, ...]) -> ExcitationError:
+def _no_information_error(found: tuple[Margin, ...]) -> ExcitationError:
     nearest = dict.fromkeys(f"{m.limit} of {m.where}" for m in sorted(found, key=lambda m: m.relative))
     tight = list(nearest)[:3]
     return ExcitationError(

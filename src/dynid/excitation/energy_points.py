@@ -26,6 +26,8 @@ from dynid.robot.model import Robot
 __all__ = ["EnergyPoints", "PointSequence", "optimise_points"]
 
 Floats = NDArray[np.float64]
+_MEMORY = 20
+"""Steps whose gradients L-BFGS remembers. Convention."""
 _CLUSTER = 0.1
 """Spread of the positions of a random start, in rad of the free variables. Convention."""
 _MOVE_EXPONENTS = (-2.0, -1.0)
@@ -106,10 +108,10 @@ class EnergyPoints:
         dh = np.zeros((len(q), dW.shape[1]))
         dh[1:] += dW
         dh[:-1] -= dW
-        pulled = self._rows.pullback(dh, q, dq)
+        rates = self._rows.pullback(dh, q, dq)
         gradient = np.empty_like(x)
-        gradient[:, 0] = pulled["q"] * (self.upper - self.lower) * np.sin(2.0 * x[:, 0])
-        gradient[:, 1] = pulled["dq"] * self.velocity * np.cos(x[:, 1])
+        gradient[:, 0] = rates["q"] * (self.upper - self.lower) * np.sin(2.0 * x[:, 0])
+        gradient[:, 1] = rates["dq"] * self.velocity * np.cos(x[:, 1])
         return value, gradient
 
     def random(self, count: int, rng: np.random.Generator) -> PointSequence:
@@ -124,7 +126,7 @@ class EnergyPoints:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointSequence:
-    """A sequence of points and what it reveals."""
+    """A sequence of points with its observation matrix."""
 
     q: Floats
     """(r + 1, n) positions [rad or m]."""
@@ -200,7 +202,7 @@ def optimise_points(
     best = np.empty(0) if initial is None else model.variables(initial.q, initial.dq)
     lowest = np.inf
     for number in range(starts):
-        first = _clustered(count, model.dof, rng) if initial is None else _moved(best, rng)
+        first = _draw_clustered(count, model.dof, rng) if initial is None else _move_randomly(best, rng)
         found = _descend(model, first, criterion, iterations)
         value = criterion.value(model.matrix(*model.states(found)))
         if number == 0 or value < lowest:
@@ -208,14 +210,14 @@ def optimise_points(
     return model.sequence(*model.states(best))
 
 
-def _clustered(count: int, dof: int, rng: np.random.Generator) -> Floats:
+def _draw_clustered(count: int, dof: int, rng: np.random.Generator) -> Floats:
     """Random free variables (r + 1, 2, n): any velocities, positions close to one random position."""
     x = rng.normal(size=(count + 1, 2, dof))
     x[:, 0] = rng.uniform(0.0, 0.5 * np.pi, size=dof) + _CLUSTER * x[:, 0]
     return x
 
 
-def _moved(x: Floats, rng: np.random.Generator) -> Floats:
+def _move_randomly(x: Floats, rng: np.random.Generator) -> Floats:
     """Points moved by a random size, because the distance to the next optimum is unknown."""
     return np.asarray(x + 10.0 ** rng.uniform(*_MOVE_EXPONENTS) * rng.normal(size=x.shape))
 
@@ -234,7 +236,7 @@ def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: i
             return float(np.log(value)), gradient.ravel() / value
 
         result = minimize(
-            objective, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": 20}
+            objective, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": _MEMORY}
         )
         x = result.x.reshape(x.shape)
         value = criterion.value(model.matrix(*model.states(x)))

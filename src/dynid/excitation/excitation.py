@@ -20,6 +20,8 @@ from dynid.tables import Table
 __all__ = ["Excitation"]
 
 Floats = NDArray[np.float64]
+_TINY = 1e-300
+"""Stands for a smallest eigenvalue that is zero, so that the ratio stays a number. Near the smallest double."""
 _SLOW = 0.05
 """Share of the speed limits below which a motion is called slow. Convention."""
 
@@ -64,7 +66,7 @@ class Excitation:
         """Condition number of the weighted observation matrix with columns scaled to unit length."""
         d = np.sqrt(np.diag(self.information))
         eigenvalues = np.linalg.eigvalsh(self.information / np.outer(d, d))
-        return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], 1e-300)))
+        return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], _TINY)))
 
     @property
     def log_det(self) -> float:

@@ -16,17 +16,27 @@ __all__ = ["check_mobility", "is_feasible", "rest_positions", "with_feasible_amp
 
 Floats = NDArray[np.float64]
 _AMPLITUDES = (1.0, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-"""Amplitudes to try, dense near 1 where a descent usually ends; then 0.1, 0.05, ... Convention."""
+"""Amplitudes to try, dense near 1 where a descent usually ends; smaller ones are halved. Convention."""
+_SMALL = 0.1
+"""Amplitude from which on amplitudes are halved. Convention."""
 _HALVINGS = 16
-"""Halvings of the amplitude 0.1 before a motion counts as infeasible. Convention."""
+"""Halvings of that amplitude before a motion counts as infeasible. Convention."""
 _BISECTIONS = 10
 """Bisections of the largest feasible amplitude: a thousandth of the last step. Convention."""
 _CREEP = 1e-6
 """Largest speed of a joint that is about to move [rad/s or m/s]: full dry friction, no other effect. Convention."""
+_CREEP_SHARE = 1e-3
+"""The same as a share of the smallest velocity limit. Convention."""
 _OFF_THE_ENDS = (0.15, 0.85)
 """Shares of the position ranges between which a robot may rest: a motion needs room on both sides. Convention."""
 _FEWEST_CANDIDATES = 400
 """Random positions that are tried at least. Convention."""
+_CANDIDATES_EACH = 20
+"""Random positions that are tried for each position wanted. Convention."""
+_DESCENTS = 8
+"""Number of the best random positions that are improved by descent. Convention."""
+_COMFORTABLE = 0.25
+"""Share of the random positions, those farthest from the limits, among which rest positions are drawn. Convention."""
 _COMFORT = 1e-3
 """Relative margin that one of the random positions must have; otherwise positions are improved by descent. Convention.
 """
@@ -65,7 +75,7 @@ def _about_to_move(constraints: tuple[Constraint, ...], q: Floats) -> list[Motio
     """Motions that stand at positions q (N, n) with the dry friction of a first movement in either direction."""
     zero = np.zeros_like(q)
     slowest = min((float(c.scale.min()) for c in constraints if c.name == "velocity"), default=1.0)
-    speed = min(_CREEP, 1e-3 * slowest)
+    speed = min(_CREEP, _CREEP_SHARE * slowest)
     return [Motion(q, zero + sign * speed, zero, zero) for sign in (-1.0, 1.0)]
 
 
@@ -86,18 +96,20 @@ def rest_positions(
     """
     low = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
     high = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
-    candidates = low + (high - low) * rng.uniform(*_OFF_THE_ENDS, size=(max(_FEWEST_CANDIDATES, 20 * count), len(low)))
+    candidates = low + (high - low) * rng.uniform(
+        *_OFF_THE_ENDS, size=(max(_FEWEST_CANDIDATES, _CANDIDATES_EACH * count), len(low))
+    )
     candidates[0] = 0.5 * (low + high)
     if not constraints:
         return candidates[:count]
     excess = _rest_excess(constraints, candidates)
     if not np.any(excess < -_COMFORT):
-        best = np.argsort(excess)[:8]
+        best = np.argsort(excess)[:_DESCENTS]
         candidates = np.array([_descend(constraints, q, low, high) for q in candidates[best]])
         excess = _rest_excess(constraints, candidates)
         if not np.any(excess < 0.0):
             raise _conflict(constraints, candidates[np.argmin(excess)])
-    comfortable = np.flatnonzero(excess <= max(np.quantile(excess, 0.25), float(excess.min())))
+    comfortable = np.flatnonzero(excess <= max(np.quantile(excess, _COMFORTABLE), float(excess.min())))
     chosen = rng.permutation(comfortable[excess[comfortable] < 0.0])
     chosen = chosen if len(chosen) else np.array([np.argmin(excess)])
     return candidates[np.resize(chosen, count)]
@@ -144,7 +156,7 @@ def with_feasible_amplitude(
         return is_feasible(constraints, trajectory.with_amplitude(amplitude).motion(times), reserve)
 
     before = 1.0
-    for amplitude in (*_AMPLITUDES, *(0.1 * 0.5**k for k in range(_HALVINGS))):
+    for amplitude in (*_AMPLITUDES, *(_SMALL * 0.5**k for k in range(_HALVINGS))):
         if feasible(amplitude):
             return trajectory.with_amplitude(_largest(feasible, amplitude, before)) if amplitude < 1 else trajectory
         before = amplitude

@@ -22,13 +22,12 @@ from dynid.excitation.observation import Observation, TorqueObservation
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.inertia_maps import transport
+from dynid.parameters.layout import INERTIAL_SYMBOLS, INERTIAL_UNITS
 from dynid.robot.model import Robot
 
 __all__ = ["JointTorques", "LoadTorqueObservation", "LoadTorques", "LoadWrench", "Measured", "WrenchObservation"]
 
 Floats = NDArray[np.float64]
-_LOAD_NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
-_LOAD_UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 
 
 def _describe_torque_noise(noise: float | Sequence[float] | Floats) -> str:
@@ -163,12 +162,12 @@ class LoadWrench(Measured):
     @property
     def names(self) -> tuple[str, ...]:
         """(10,) the load's parameters, in the link's frame."""
-        return _LOAD_NAMES
+        return INERTIAL_SYMBOLS
 
     @property
     def units(self) -> tuple[str, ...]:
         """(10,) SI units."""
-        return _LOAD_UNITS
+        return INERTIAL_UNITS
 
     @property
     def noise_text(self) -> str:
@@ -192,12 +191,12 @@ class LoadTorques(Measured):
     @property
     def names(self) -> tuple[str, ...]:
         """(10,) the load's parameters, in the link's frame."""
-        return _LOAD_NAMES
+        return INERTIAL_SYMBOLS
 
     @property
     def units(self) -> tuple[str, ...]:
         """(10,) SI units."""
-        return _LOAD_UNITS
+        return INERTIAL_UNITS
 
     @property
     def noise_text(self) -> str:

@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["Step", "search"]
 
 Floats = NDArray[np.float64]
+_POLL_S = 0.1
+"""Time between two looks at the steps of other processes [s]. Convention."""
+_MEMORY = 20
+"""Steps whose gradients L-BFGS remembers. Convention."""
 _SWING = 0.4
-"""Spread of the random starts' coefficients, in units of what each basis function alone could do. Convention."""
+"""Spread of the random starts' coefficients, relative to the largest of each basis function alone. Convention."""
 _REST_POSITIONS = 20
 """Positions that a start tries to swing about before it stands still. Convention."""
 _ATTAINABLE = 0.5
@@ -104,7 +108,7 @@ def _search_in_processes(
         waiting: set[Future[tuple[list[Step], bool]]] = set(results)
         while waiting:
             try:
-                waiting = wait(waiting, timeout=0.1).not_done
+                waiting = wait(waiting, timeout=_POLL_S).not_done
                 while not steps.empty():
                     progress(steps.get())
             except KeyboardInterrupt:  # a terminal sends it to the other processes too: they return what they have
@@ -154,7 +158,7 @@ def _descend(task: DesignTask, problem: DesignProblem, number: int, progress: Pr
             jac=True,
             method="L-BFGS-B",
             callback=stop_when_late,
-            options={"maxiter": task.iterations, "maxcor": 20},
+            options={"maxiter": task.iterations, "maxcor": _MEMORY},
         )
         x = result.x
         excess = problem.update_multipliers(x, task.weight)

@@ -17,7 +17,7 @@ from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.partial_results import Combine, Forest, Part, total
 from dynid.information.triangular import append_rows, gram_factor, join_triangles
-from dynid.kernels import chosen_columns
+from dynid.kernels import as_columns
 
 __all__ = ["Information", "Kind", "combination"]
 
@@ -171,7 +171,7 @@ class Information:
         Args:
             columns: Regressor columns, each one of `columns`.
         """
-        columns = chosen_columns(columns, max(self.columns, default=-1) + 1)
+        columns = as_columns(columns, max(self.columns, default=-1) + 1)
         missing = sorted(set(columns).difference(self.columns))
         if missing or len(set(columns)) != len(columns):
             raise ArgumentError(

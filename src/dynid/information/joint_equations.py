@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import ArgumentError
-from dynid.kernels import RobotKey, chosen_columns, record_quantity
+from dynid.kernels import RobotKey, as_columns, record_quantity
 from dynid.robot.model import Robot, require_robot
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
@@ -53,7 +53,7 @@ def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
     """The equations of a robot for some columns of its regressor, all by default; from the cache where possible."""
     require_robot(robot)
     count = robot.parameter_vector.size
-    chosen = tuple(range(count)) if columns is None else chosen_columns(columns, count)
+    chosen = tuple(range(count)) if columns is None else as_columns(columns, count)
     if len(set(chosen)) != len(chosen):
         raise ArgumentError("a column is chosen twice", remedy="Give different indices into the parameter vector.")
     if robot.dof == 0:

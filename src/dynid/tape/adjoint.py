@@ -35,10 +35,12 @@ def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None, cotangent: st
         Tape with the inputs of ``tape`` and the cotangent, and one output per differentiated input, of its name.
     """
     recorder = Recorder()
-    inputs = _inputs(recorder, tape)
+    inputs = _declare_inputs(recorder, tape)
     elements = tape.output(output).elements
     weights = recorder.input(cotangent, elements.shape)
-    return recorder.tape(_reversed(tape, recorder, inputs, elements.ravel().tolist(), weights.ravel().tolist(), wrt))
+    return recorder.tape(
+        _differentiate_backwards(tape, recorder, inputs, elements.ravel().tolist(), weights.ravel().tolist(), wrt)
+    )
 
 
 def gradient(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
@@ -56,7 +58,9 @@ def gradient(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
     if elements.size != 1:
         raise ArgumentError(f"output {output!r} has {elements.size} elements, not one", remedy="Use vjp or select one")
     recorder = Recorder()
-    return recorder.tape(_reversed(tape, recorder, _inputs(recorder, tape), elements.ravel().tolist(), [1.0], wrt))
+    return recorder.tape(
+        _differentiate_backwards(tape, recorder, _declare_inputs(recorder, tape), elements.ravel().tolist(), [1.0], wrt)
+    )
 
 
 def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str = "d_") -> Tape:
@@ -72,8 +76,8 @@ def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str =
         Tape with one output, of the name and shape of ``output``.
     """
     recorder = Recorder()
-    inputs = _inputs(recorder, tape)
-    moving = _chosen(tape, wrt)
+    inputs = _declare_inputs(recorder, tape)
+    moving = _choose_inputs(tape, wrt)
     directions: list[Value] = []
     for entry in tape.inputs:
         is_moving = entry.name in moving
@@ -92,7 +96,7 @@ def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str =
     return recorder.tape({output: result.reshape(elements.shape)})
 
 
-def _inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:
+def _declare_inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:
     """Declare a tape's inputs once more; all their elements in one vector."""
     arrays = [recorder.input(entry.name, entry.shape).ravel().tolist() for entry in tape.inputs]
     flat = np.empty(tape.input_size, dtype=object)
@@ -100,7 +104,7 @@ def _inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:
     return flat
 
 
-def _chosen(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
+def _choose_inputs(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
     names = [entry.name for entry in tape.inputs]
     unknown = set(wrt or ()) - set(names)
     if unknown:
@@ -108,7 +112,7 @@ def _chosen(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
     return names if wrt is None else list(wrt)
 
 
-def _reversed(
+def _differentiate_backwards(
     tape: Tape,
     recorder: Recorder,
     inputs: npt.NDArray[np.object_],
@@ -117,7 +121,7 @@ def _reversed(
     wrt: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Gradients of the weighted sum of some elements, by input name."""
-    chosen = _chosen(tape, wrt)
+    chosen = _choose_inputs(tape, wrt)
     value = replay(tape, recorder, inputs)
     adjoints: dict[int, Value] = {}
     for element, weight in zip(elements, weights, strict=True):

@@ -82,7 +82,7 @@ def c_function(tape: Tape, name: str, style: CStyle | None = None) -> str:
 
 
 def idle_inputs(tape: Tape, style: CStyle | None = None) -> list[str]:
-    """Statements that name each input nothing reads, for the compiler's sake."""
+    """Statements that name each input that nothing reads, so that compilers do not warn."""
     read = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
     for _, code, left, right in tape.steps():
         read.update((left, right) if is_binary(code) else (left,))  # a function's second operand is no operand
@@ -95,7 +95,7 @@ def idle_inputs(tape: Tape, style: CStyle | None = None) -> list[str]:
 
 
 class _Operands:
-    """How operands are written."""
+    """The text of operands."""
 
     def __init__(self, tape: Tape, style: CStyle) -> None:
         self.suffix = "f" if style.precision == "float" else ""

@@ -1,4 +1,4 @@
-"""From a tape to instructions in a good order.
+"""From a tape to instructions in an order that keeps registers and pipelines busy.
 
 Lowering: a sum that only another sum reads is merged into it, so that ``a*b + c*d - (e*f + g)`` is one signed sum of
 four terms and costs one instruction per term; each product that only sums read becomes a fused multiply-add.

@@ -1,4 +1,4 @@
-"""One way to run a tape, whatever runs it."""
+"""Run a tape: one interface for the compiled and the interpreted back end."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Program:
             ArgumentError: if an array does not have the shape or the type the tape asks for.
         """
         check_threads(threads)
-        arrays, samples = self._prepared(inputs)
+        arrays, samples = self._prepare(inputs)
         lead = () if samples is None else (samples,)
-        results = [_destination(output, lead, self._given(out, output)) for output in self.tape.outputs]
+        results = [_destination(output, lead, self._find_destination(out, output)) for output in self.tape.outputs]
         if len(results) > 1 and out is not None:
             _refuse_shared(self.tape.outputs, results)
         if out is not None:  # results are written while inputs are still read
@@ -84,8 +84,8 @@ class Program:
     def _pairs(self, results: Sequence[Floats]) -> list[tuple[Floats, Output]]:
         return list(zip(results, self.tape.outputs, strict=True))
 
-    def _prepared(self, inputs: Sequence[npt.ArrayLike]) -> tuple[list[Floats], int | None]:
-        """The inputs as C-contiguous (N, size) arrays, and N, or None for a single sample."""
+    def _prepare(self, inputs: Sequence[npt.ArrayLike]) -> tuple[list[Floats], int | None]:
+        """Convert the inputs to C-contiguous (N, size) arrays; returns them and N, or None for a single sample."""
         entries = self.tape.inputs
         if len(inputs) != len(entries):
             names = ", ".join(entry.name for entry in entries)
@@ -110,7 +110,7 @@ class Program:
         rows = 1 if samples is None else samples
         return [_flat(array, rows, entry) for array, entry in zip(arrays, entries, strict=True)], samples
 
-    def _given(self, out: Any, output: Output) -> Any:
+    def _find_destination(self, out: Any, output: Output) -> Any:
         """The destination the caller gave for one output, or None."""
         if out is None or (not isinstance(out, dict) and len(self.tape.outputs) == 1):
             return out
@@ -139,7 +139,7 @@ def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def check_threads(threads: int) -> None:
-    """Refuse what is not a number of threads."""
+    """Refuse values that are not a number of threads."""
     if not isinstance(threads, int | np.integer) or isinstance(threads, bool) or threads < 1:
         raise ArgumentError(f"threads is {threads!r}", remedy="Give an integer from 1 on")
 
@@ -170,7 +170,7 @@ def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
 
 
 def compiles(backend: Backend) -> bool:
-    """Whether a back end asked for means compiling.
+    """Whether a back end compiles.
 
     Raises:
         ArgumentError: if there is no such back end.

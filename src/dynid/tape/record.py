@@ -23,6 +23,9 @@ from dynid.tape.tape import Input, Tape, prune
 __all__ = ["Recorder", "Scalar", "ScalarArray", "Value", "evaluate", "record", "replay"]
 
 Number = (int, float, np.number)
+"""Types of known numbers."""
+_NORMAL = (1e-300, 1e300)
+"""Sizes of numbers whose reciprocal is a normal number too (the range of a double with a margin)."""
 Value = Any
 """A :class:`Scalar`, or a plain float where the value is known while recording."""
 
@@ -282,7 +285,7 @@ class Recorder:
         """Scalar / divisor, as a multiplication where the reciprocal is a normal number."""
         if divisor == 0.0:
             raise ArgumentError("division of a recorded scalar by the constant zero")
-        if 1e-300 < abs(divisor) < 1e300:
+        if _NORMAL[0] < abs(divisor) < _NORMAL[1]:
             return self.scale(scalar, 1.0 / divisor)
         node = self._node(Operation.DIV, scalar.node, self._constant(abs(divisor)))
         return Scalar(self, node, scalar.negative != (divisor < 0.0))
@@ -304,7 +307,7 @@ class Recorder:
     def tape(self, outputs: Mapping[str, npt.ArrayLike]) -> Tape:
         """The program that computes the given arrays of scalars and floats."""
         elements = {name: np.asarray(array, dtype=object) for name, array in outputs.items()}
-        turned = self._turned([e for array in elements.values() for e in array.ravel().tolist()])
+        turned = self._find_turned([e for array in elements.values() for e in array.ravel().tolist()])
         numbers = {
             name: np.array([self._element(e, turned) for e in array.ravel().tolist()], np.int32).reshape(array.shape)
             for name, array in elements.items()
@@ -315,7 +318,7 @@ class Recorder:
         opcodes, constants = np.array(self._opcodes, dtype=np.uint8), np.array(self._constants, dtype=np.float64)
         return prune(opcodes, operands, constants, tuple(self._inputs), numbers)
 
-    def _turned(self, elements: Sequence[Value]) -> set[int]:
+    def _find_turned(self, elements: Sequence[Value]) -> set[int]:
         """The differences a - b of which only -(a - b) is needed, in one output: they are written b - a."""
         scalars = [element for element in elements if type(element) is Scalar]
         readers = Counter(operand for pair in self._operands for operand in pair)

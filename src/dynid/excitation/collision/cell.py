@@ -18,7 +18,7 @@ from dynid.excitation.limits import Cell
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 
-__all__ = ["beyond_by_build", "cell_constraint"]
+__all__ = ["find_always_beyond", "cell_constraint"]
 
 Floats = NDArray[np.float64]
 _SCALE = 0.1
@@ -72,7 +72,7 @@ def cell_constraint(robot: Robot, cell: Cell) -> Constraint:
     Raises:
         ArgumentError: No body is ever inside.
     """
-    every = _every(robot, cell)
+    every = _all_pairs(robot, cell)
     kept = np.flatnonzero(_is_inside(robot, every))
     if not len(kept):
         names = ", ".join(x.name for x in cell.half_spaces)
@@ -83,13 +83,13 @@ def cell_constraint(robot: Robot, cell: Cell) -> Constraint:
     return replace(every, where=where, scale=every.scale[kept], units=units, kept=kept)
 
 
-def beyond_by_build(robot: Robot, cell: Cell) -> tuple[str, ...]:
+def find_always_beyond(robot: Robot, cell: Cell) -> tuple[str, ...]:
     """Links and walls, one phrase each, where the link is beyond the wall in every position: they are not checked."""
-    every = _every(robot, cell)
+    every = _all_pairs(robot, cell)
     return tuple(every.where[k] for k in np.flatnonzero(~_is_inside(robot, every)))
 
 
-def _every(robot: Robot, cell: Cell) -> _CellConstraint:
+def _all_pairs(robot: Robot, cell: Cell) -> _CellConstraint:
     """All pairs of body and wall."""
     bodies = _bodies(robot, cell)
     links = [link for link, _ in bodies]

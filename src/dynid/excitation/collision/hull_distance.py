@@ -30,6 +30,15 @@ _OVERLAP_M = 1e-12
 """Distance up to which hulls count as overlapping [m]. Convention."""
 _GAIN = 1e-13
 """Gain of an iteration, relative to the squared distance, below which a pair is settled: double rounding."""
+_SETTLED_M2, _TOUCHING_M2 = 1e-18, 1e-24
+"""Gain below which a pair is settled whatever its distance, and squared distance at which hulls touch [m^2]: a
+nanometre and a picometre. Convention."""
+_WHOLE = 1e-9
+"""Distance of the sum of the shares from one that is rounding. Convention."""
+_VANISHING = 1e-30
+"""Denominator below which a quotient is not defined [m^2 to m^6]. Convention."""
+_PARALLEL = 1e-9
+"""Length of a cross product, relative to its factors, below which two edges are parallel. Convention."""
 
 
 class Polytope(NamedTuple):
@@ -89,7 +98,7 @@ def _gjk(corners: Floats, pairs: Integers, poses: Floats) -> Witness:
         new = _supports(corners, pairs[active], poses[active], v[active])
         gain = np.einsum("mi,mi->m", v[active], v[active] - (new[:, 0] - new[:, 1]))
         size = np.einsum("mi,mi->m", v[active], v[active])
-        going = (gain > _GAIN * size + 1e-18) & (size > 1e-24)
+        going = (gain > _GAIN * size + _SETTLED_M2) & (size > _TOUCHING_M2)
         active, new = active[going], new[going]
         if not active.size:
             break
@@ -97,7 +106,7 @@ def _gjk(corners: Floats, pairs: Integers, poses: Floats) -> Witness:
         found, shares[active] = _nearest(points[active, 0] - points[active, 1])
         closer = np.einsum("mi,mi->m", found, found) < size[going]
         v[active] = found
-        points[active] = _without_idle(points[active], shares[active])
+        points[active] = _fill_idle_places(points[active], shares[active])
         active = active[closer]
     ends = np.einsum("mk,mskd->msd", shares, points)
     distance = np.linalg.norm(v, axis=1)
@@ -115,7 +124,7 @@ def _supports(corners: Floats, pairs: Integers, poses: Floats, v: Floats) -> Flo
     return np.asarray(np.einsum("msij,msj->msi", poses[..., :3], corner) + poses[..., 3])
 
 
-def _without_idle(points: Floats, shares: Floats) -> Floats:
+def _fill_idle_places(points: Floats, shares: Floats) -> Floats:
     """The simplex with places of no share filled by its heaviest corner."""
     heaviest = np.take_along_axis(points, np.argmax(shares, axis=1)[:, None, None, None], axis=2)
     return np.where((shares > 0.0)[:, None, :, None], points, heaviest)
@@ -143,7 +152,7 @@ def _nearest(y: Floats) -> tuple[Floats, Floats]:
     volumes = _dot(y[:, [1, 0, 0, 0]], _cross(y[:, [2, 2, 1, 1]], y[:, [3, 3, 3, 2]])) * [1.0, -1.0, 1.0, -1.0]
     shares[:, 14] = _ratio(volumes, volumes.sum(axis=1, keepdims=True))
     places = shares @ y
-    inside = np.all(shares >= 0.0, axis=2) & (np.abs(shares.sum(axis=2) - 1.0) < 1e-9)
+    inside = np.all(shares >= 0.0, axis=2) & (np.abs(shares.sum(axis=2) - 1.0) < _WHOLE)
     best = np.argmin(np.where(inside, _dot(places, places), np.inf), axis=1)
     rows = np.arange(count)
     return places[rows, best], shares[rows, best]
@@ -161,12 +170,12 @@ def _cross(a: Floats, b: Floats) -> Floats:
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     """Quotient; not a number, which no comparison accepts, where the denominator vanishes."""
-    where = np.broadcast_to(np.abs(denominator) > 1e-30, numerator.shape)
+    where = np.broadcast_to(np.abs(denominator) > _VANISHING, numerator.shape)
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=where)
 
 
 def _overlap(a: Polytope, b: Polytope, poses: Floats) -> tuple[float, Floats, Floats, Floats]:
-    """Largest (least negative) gap of two overlapping hulls, its direction and its points."""
+    """Largest (least negative) gap of two overlapping hulls, its direction and the points where it is attained."""
     (A, B), (p, q) = poses[..., :3], poses[..., 3]
     x, y = a.corners @ A.T + p, b.corners @ B.T + q
     outward = np.vstack([-a.normals @ A.T, b.normals @ B.T])  # from the second hull to the first
@@ -186,7 +195,7 @@ def _overlap(a: Polytope, b: Polytope, poses: Floats) -> tuple[float, Floats, Fl
         first = x[np.argmin(x @ n)]
         return gap, n, first, first - gap * n
     first, second = (_supporting_edge(e, n * s) for e, s in ((edges[0], -1.0), (edges[1], 1.0)))
-    return gap, n, *_between_lines(first, second)
+    return gap, n, *_closest_on_lines(first, second)
 
 
 def _common_normals(first: Floats, second: Floats) -> Floats:
@@ -194,7 +203,7 @@ def _common_normals(first: Floats, second: Floats) -> Floats:
     u, v = first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
     n = _cross(u[:, None], v[None]).reshape(-1, 3)
     length = np.linalg.norm(n, axis=1)
-    clear = length > 1e-9 * (np.linalg.norm(u, axis=1).max() * np.linalg.norm(v, axis=1).max())
+    clear = length > _PARALLEL * (np.linalg.norm(u, axis=1).max() * np.linalg.norm(v, axis=1).max())
     return np.asarray(n[clear] / length[clear, None])
 
 
@@ -203,7 +212,7 @@ def _supporting_edge(edges: Floats, n: Floats) -> Floats:
     return np.asarray(edges[np.argmax((edges @ n).min(axis=1))])
 
 
-def _between_lines(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+def _closest_on_lines(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     """Closest points of the lines through two edges."""
     u, v, w = first[1] - first[0], second[1] - second[0], first[0] - second[0]
     s, t = np.linalg.lstsq(np.column_stack([u, -v]), -w, rcond=None)[0]

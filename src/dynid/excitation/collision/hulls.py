@@ -24,6 +24,10 @@ __all__ = ["Hull", "hull_capsules", "hull_pairs", "overhang"]
 Floats = NDArray[np.float64]
 _SMALLEST = 1e-6
 """Radius of a capsule about points on one line [m]. Convention."""
+_ROUNDING = 1.0 + 1e-12
+"""Factor on a radius, so that rounding leaves no corner outside. Convention."""
+_NORMAL_DIGITS = 9
+"""Decimals to which normals of faces are compared: triangles of one face have the same normal. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,7 +42,7 @@ class Hull:
     """Its corners, faces and edges."""
 
     def __post_init__(self) -> None:
-        """Check, drop what is inside and freeze."""
+        """Check the points, drop those inside the hull and freeze."""
         polytope = _polytope(_as_points(self.corners))
         for array in polytope:
             array.setflags(write=False)
@@ -71,14 +75,14 @@ def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule
     corners = _as_points(points)
     if count < 1:
         raise ArgumentError(f"a hull cannot be covered by {count} capsules", remedy="Give at least one.")
-    pieces = [_outer(corners)]
+    pieces = [_drop_inner_points(corners)]
     while len(pieces) < count:
-        covers = [_capsule(link, piece) for piece in pieces]
+        covers = [_cover(link, piece) for piece in pieces]
         widest = int(np.argmax([cover.radius for cover in covers]))
         if covers[widest].radius <= _SMALLEST:
             break
-        pieces.extend(_halves(link, pieces.pop(widest)))
-    return tuple(_capsule(link, piece) for piece in pieces)
+        pieces.extend(_cut_in_half(link, pieces.pop(widest)))
+    return tuple(_cover(link, piece) for piece in pieces)
 
 
 def overhang(capsules: tuple[Capsule, ...], points: ArrayLike, directions: int = 2000) -> float:
@@ -106,17 +110,19 @@ def _polytope(points: Floats) -> Polytope:
         hull = ConvexHull(points)
     except (QhullError, ValueError):
         return Polytope(np.array(points), np.zeros((0, 3)), np.zeros((0, 2, 3)))
-    normals = np.round(hull.equations[:, :3], 9)
+    normals = np.round(hull.equations[:, :3], _NORMAL_DIGITS)
     edges = [
         sorted(set(face) & set(hull.simplices[other]))
         for k, (face, beside) in enumerate(zip(hull.simplices, hull.neighbors, strict=True))
         for other in beside
         if other > k and np.any(normals[k] != normals[other])  # triangles of one face share a diagonal, no edge
     ]
-    return Polytope(points[hull.vertices], np.unique(hull.equations[:, :3].round(9), axis=0), points[np.array(edges)])
+    return Polytope(
+        points[hull.vertices], np.unique(hull.equations[:, :3].round(_NORMAL_DIGITS), axis=0), points[np.array(edges)]
+    )
 
 
-def _outer(points: Floats) -> Floats:
+def _drop_inner_points(points: Floats) -> Floats:
     """The points that are corners of the hull; all of them where they are too few or lie in a plane."""
     from scipy.spatial import ConvexHull, QhullError
 
@@ -126,11 +132,11 @@ def _outer(points: Floats) -> Floats:
         return points
 
 
-def _halves(link: str, corners: Floats) -> tuple[Floats, Floats]:
+def _cut_in_half(link: str, corners: Floats) -> tuple[Floats, Floats]:
     """The two parts of a hull cut in the middle along that principal axis for which their capsules are thinnest."""
     _, axes = _frame(corners)
     cuts = [_cut(corners, axis) for axis in axes]
-    return min(cuts, key=lambda halves: sum(_capsule(link, half).radius ** 2 for half in halves))
+    return min(cuts, key=lambda halves: sum(_cover(link, half).radius ** 2 for half in halves))
 
 
 def _cut(corners: Floats, normal: Floats) -> tuple[Floats, Floats]:
@@ -142,15 +148,15 @@ def _cut(corners: Floats, normal: Floats) -> tuple[Floats, Floats]:
     share = (low[:, None] / (low[:, None] - high))[..., None]
     crossing = (1.0 - share) * corners[height < 0.0][:, None] + share * corners[height > 0.0]
     section = crossing.reshape(-1, 3)  # of all pairs: their hull is the whole section
-    return _outer(np.vstack([below, section])), _outer(np.vstack([above, section]))
+    return _drop_inner_points(np.vstack([below, section])), _drop_inner_points(np.vstack([above, section]))
 
 
-def _capsule(link: str, corners: Floats) -> Capsule:
+def _cover(link: str, corners: Floats) -> Capsule:
     """A capsule along the longest principal axis that contains all corners."""
     middle, axes = _frame(corners)
     along, *across = ((corners - middle) @ axes.T).T
     radial = np.hypot(*across)
-    radius = max(float(radial.max()) * (1.0 + 1e-12), _SMALLEST)
+    radius = max(float(radial.max()) * _ROUNDING, _SMALLEST)
     cap = np.sqrt(radius**2 - np.minimum(radial, radius) ** 2)  # how far a cap reaches at that distance from the axis
     start, end = float(np.min(along + cap)), float(np.max(along - cap))
     if start > end:

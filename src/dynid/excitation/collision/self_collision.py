@@ -28,12 +28,12 @@ _NEAR = 0.05
 
 
 def self_collision(robot: Robot, limits: MotionLimits) -> list[Constraint]:
-    """Constraints of the capsules and of the hulls, where pairs of them can collide."""
+    """Constraints of the capsules and of the hulls, for the pairs of them that can collide."""
     found: list[Constraint] = []
     if pairs := collision_pairs(robot, limits.capsules, limits.clearance):
-        found.append(_capsules(robot, limits, pairs))
+        found.append(_capsule_constraint(robot, limits, pairs))
     if pairs := hull_pairs(robot, limits.hulls, limits.clearance):
-        found.append(_hulls(robot, limits, pairs))
+        found.append(_hull_constraint(robot, limits, pairs))
     return found
 
 
@@ -63,7 +63,7 @@ class _CapsuleCollision(RecordedConstraint):
         return self.pull(motion, whole)
 
 
-def _capsules(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...]) -> Constraint:
+def _capsule_constraint(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...]) -> Constraint:
     used = sorted({index for pair in pairs for index in pair})
     capsules = [limits.capsules[index] for index in used]
 
@@ -165,7 +165,7 @@ def pose_function(robot: Robot, links: Sequence[str]) -> Differentiable:
     return Differentiable(poses, robot.dof, "q")
 
 
-def _hulls(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...]) -> Constraint:
+def _hull_constraint(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int, int], ...]) -> Constraint:
     used = sorted({index for pair in pairs for index in pair})
     hulls = [limits.hulls[index] for index in used]
     capsules = [hull_capsules(hull.link, hull.corners, 1)[0] for hull in hulls]

@@ -19,6 +19,8 @@ from dynid.excitation.trajectories.sampled_motion import Samples
 __all__ = ["LinearTrajectory", "Motion", "TimeScaled", "Trajectory"]
 
 Floats = NDArray[np.float64]
+_STEP_ROUNDING = 1e-12
+"""Relative rounding of a number of steps: a whole number of them is not rounded up. Convention."""
 _TIME_ROUNDING = 1e-9
 """Share of the duration by which a time may lie outside it, as rounding. Convention."""
 
@@ -80,7 +82,7 @@ class Trajectory(ABC):
         """Uniform times (N,) from zero to the end; the last may lie up to one step beyond it."""
         if not rate_hz > 0.0:
             raise ArgumentError(f"the rate must be positive, not {rate_hz}", remedy="Give samples per second.")
-        steps = int(np.ceil(self.duration * rate_hz * (1.0 - 1e-12)))
+        steps = int(np.ceil(self.duration * rate_hz * (1.0 - _STEP_ROUNDING)))
         return np.arange(steps + 1) / rate_hz
 
     def sample(self, rate_hz: float, joint_names: Sequence[str] | None = None) -> Samples:

@@ -107,7 +107,7 @@ def _stage(dof: int, width: int, lanes: int, fused: bool) -> str:
         x = w.load(X, 8 * width * j)
         if j >= dof:
             w.store(x, K, 8 * width * (j - dof))
-        minus = w.negated(x)
+        minus = w.negate(x)
         table, column = ("%stiffness", j) if j < dof else ("%damping", j - dof)
         for i in range(dof):
             rests[i] = w.multiply_add(w.splat(table, 8 * (i * dof + column)), minus, rests[i])

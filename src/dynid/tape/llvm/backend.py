@@ -73,11 +73,11 @@ class BlockKernel:
 
     def new_work(self) -> Floats:
         """A work area for one thread."""
-        return _aligned(self.work_size)
+        return _aligned_zeros(self.work_size)
 
     def new_block(self) -> Floats:
         """(columns, B) array for one block."""
-        return _aligned(self.block_size).reshape(-1, self.block)
+        return _aligned_zeros(self.block_size).reshape(-1, self.block)
 
     @contextmanager
     def memory(self) -> Iterator[tuple[Floats, Floats]]:
@@ -146,7 +146,7 @@ def address(array: Any) -> int:
         return int(array.ctypes.data)
 
 
-def _aligned(size: int) -> Floats:
+def _aligned_zeros(size: int) -> Floats:
     """Zeros on a cache-line boundary."""
     memory = np.zeros(size + 8)
     shift = -(memory.ctypes.data // 8) % 8

@@ -28,7 +28,7 @@ SPARE = 2
 
 
 CACHE_LINE = 64
-"""Bytes."""
+"""Size of a cache line [bytes], on recent x86 and most ARM processors."""
 
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 """Declaration for modules with inputs that come in blocks."""

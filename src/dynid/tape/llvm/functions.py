@@ -242,7 +242,7 @@ def _exponential_less_one(w: _Loop, y: str) -> str:
     """exp(y) - 1 for y from 0 to :data:`_FULL`: with y = k ln 2 + r it is 2^k (exp(r) - 1) + (2^k - 1)."""
     integers = vector(w.lanes, "i64")
     shifted = w.fma(y, w.constant(1.0 / math.log(2.0)), w.addend(_SHIFT))
-    minus_k = w.negated(w.binary("fsub", shifted, w.constant(_SHIFT)))
+    minus_k = w.negate(w.binary("fsub", shifted, w.constant(_SHIFT)))
     r = w.fma(minus_k, w.constant(_LN_2[1]), w.fma(minus_k, w.constant(_LN_2[0]), y))
     exponent = w.value(f"shl {integers} {_bits(w, shifted)}, {integer(52, w.lanes)}")
     power_bits = w.value(f"add {integers} {exponent}, {integer(1023 << 52, w.lanes)}")
@@ -293,20 +293,20 @@ def _any_lane(w: Writer, mask: str) -> str:
 def _sine_and_cosine(w: _Loop, x: str, shifted: str, quadrant: str) -> tuple[str, str]:
     """Sine and cosine of one register of arguments."""
     integers = vector(w.lanes, "i64")
-    sine, cosine = _polynomials(w, _reduced(w, x, w.binary("fsub", shifted, w.constant(_SHIFT))))
+    sine, cosine = _polynomials(w, _reduce(w, x, w.binary("fsub", shifted, w.constant(_SHIFT))))
     odd_bit = w.value(f"and {integers} {quadrant}, {integer(1, w.lanes)}")
     odd = w.value(f"icmp ne {integers} {odd_bit}, {integer(0, w.lanes)}")
     sign = w.value(f"shl {integers} {quadrant}, {integer(62, w.lanes)}")
     following = w.value(f"add {integers} {sign}, {integer(2**62, w.lanes)}")
     return (
-        _flipped(w, w.choose(odd, cosine, sine), sign),
-        _flipped(w, w.choose(odd, sine, cosine), following),
+        _flip_sign(w, w.choose(odd, cosine, sine), sign),
+        _flip_sign(w, w.choose(odd, sine, cosine), following),
     )
 
 
-def _reduced(w: _Loop, x: str, k: str) -> str:
+def _reduce(w: _Loop, x: str, k: str) -> str:
     """The remainder x - k pi/2."""
-    minus_k = w.negated(k)
+    minus_k = w.negate(k)
     first = w.fma(minus_k, w.constant(_HALF_PI[0]), x)  # exact
     return w.fma(minus_k, w.constant(_HALF_PI[1]), first)
 
@@ -315,7 +315,7 @@ def _polynomials(w: _Loop, x: str) -> tuple[str, str]:
     """Sine and cosine within [-pi/4, pi/4]."""
     z = w.binary("fmul", x, x)
     square = w.binary("fmul", z, z)
-    base = w.fma(w.negated(z), w.constant(0.5), w.addend(1.0))
+    base = w.fma(w.negate(z), w.constant(0.5), w.addend(1.0))
     sine = w.fma(w.binary("fmul", z, x), _polynomial(w, z, square, _SINE), x)
     return sine, w.fma(square, _polynomial(w, z, square, _COSINE), base)
 
@@ -329,7 +329,7 @@ def _polynomial(w: _Loop, z: str, square: str, coefficients: tuple[float, ...]) 
     return total
 
 
-def _flipped(w: Writer, value: str, sign: str) -> str:
+def _flip_sign(w: Writer, value: str, sign: str) -> str:
     """The value with its sign changed where the first bit of the other one is set."""
     integers = vector(w.lanes, "i64")
     bit = w.value(f"and {integers} {sign}, {integer(-(2**63), w.lanes)}")

@@ -87,7 +87,7 @@ class Writer:
         """An instruction of two floating-point operands."""
         return self.value(f"{name} {self.kind} {left}, {right}")
 
-    def negated(self, operand: str) -> str:
+    def negate(self, operand: str) -> str:
         """Sign change."""
         return self.value(f"fneg {self.kind} {operand}")
 
@@ -159,7 +159,7 @@ def print_instruction(writer: Writer, name: str, operands: list[str]) -> str:
     if name == "fma":
         return writer.fma(*operands)
     if name == "fnma":
-        return writer.fma(writer.negated(operands[0]), operands[1], operands[2])
+        return writer.fma(writer.negate(operands[0]), operands[1], operands[2])
     if name == "sign":
         return _sign(writer, operands[0])
     return writer.unary({"abs": "fabs", "sqrt": "sqrt"}[name], operands[0])

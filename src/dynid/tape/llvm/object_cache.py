@@ -37,9 +37,9 @@ class ObjectCache:
         return cls(Path(chosen) if chosen else _platform_folder())
 
     def read(self, name: str) -> bytes | None:
-        """The entry of that name, or None if there is none that is whole; a damaged one is removed.
+        """The entry of that name; None if it is missing or damaged, and a damaged one is removed.
 
-        What another user wrote is not used: it would be run as this one.
+        Entries of other users are not used, because their code would run with this user's rights.
         """
         if self.folder is None:
             return None
@@ -82,7 +82,7 @@ class ObjectCache:
 
 
 def _checksum(name: str, content: bytes) -> bytes:
-    """Of the name too: an entry under another's name is as bad as a damaged one."""
+    """Digest of name and content: an entry under another name is as bad as a damaged one."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
@@ -96,12 +96,12 @@ def _platform_folder() -> Path | None:
     try:
         return Path.home() / inside / "dynid"
     except RuntimeError:
-        _note_homeless()
+        _warn_homeless()
         return None
 
 
 @functools.cache
-def _note_homeless() -> None:
+def _warn_homeless() -> None:
     warnings.warn(
         "no home folder: compiled kernels are not kept between processes; set DYNID_CACHE_DIR to keep them",
         RuntimeWarning,

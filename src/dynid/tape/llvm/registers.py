@@ -18,7 +18,7 @@ STORED = 4
 """A value that is in memory already leaves first, unless the next use of another is this many times further away."""
 
 USES = 6
-"""After so many uses a value is loaded once more: LLVM's quick allocator stores whatever has eight uses or more."""
+"""After this many uses a value is loaded once more: LLVM's quick allocator stores whatever has eight uses or more."""
 
 Place = tuple[str, int]
 
@@ -79,14 +79,14 @@ class _Allocation:
 
     def store(self, place: int, value: int, to: Place) -> None:
         """Store a value; from then on it can be loaded from there."""
-        self._writer.store(self._fetched(value, place, ()), *to)
+        self._writer.store(self._fetch(value, place, ()), *to)
         if value in self._computed:
             self._homes.setdefault(value, to)
         self._pass(place, value)
 
     def compute(self, place: int, name: str, operands: tuple[int, ...], result: int) -> None:
         """Print an instruction."""
-        names = [self._fetched(value, place, operands) for value in operands]
+        names = [self._fetch(value, place, operands) for value in operands]
         for value in operands:
             self._pass(place, value)
         if len(operands) == 3 and self._home(operands[2]) is not None:
@@ -96,7 +96,7 @@ class _Allocation:
         self._names[result] = print_instruction(self._writer, name, names)
         self._count[result] = 0
 
-    def _fetched(self, value: int, place: int, keep: tuple[int, ...]) -> str:
+    def _fetch(self, value: int, place: int, keep: tuple[int, ...]) -> str:
         """The name of a value in a register."""
         home = self._home(value)
         if home is not None and self._count.get(value, 0) >= USES:

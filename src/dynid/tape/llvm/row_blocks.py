@@ -61,7 +61,7 @@ def _load_rows(w: Writer, rows: Sequence[str], used: Mapping[int, int], size: in
     square = size - size % lanes if lanes > 1 else 0
     for start in range(0, square, lanes):
         if any(position in used for position in range(start, start + lanes)):
-            registers = _transposed(w, [w.load(row, 8 * start) for row in rows])
+            registers = _transpose(w, [w.load(row, 8 * start) for row in rows])
             for lane, register in enumerate(registers):
                 if start + lane in used:
                     w.store(register, to, stride * used[start + lane])
@@ -149,7 +149,7 @@ def _store_squares(w: Writer, rows: Sequence[str], elements: Sequence[int | floa
         group = elements[start : start + w.lanes]
         if not (is_cleared and all(map(_is_zero, group))):
             registers = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
-            for row, register in zip(rows, _transposed(w, registers), strict=True):
+            for row, register in zip(rows, _transpose(w, registers), strict=True):
                 w.store(register, row, 8 * start)
 
 
@@ -160,7 +160,7 @@ def _store_row(w: Writer, row: str, lane: int, elements: Sequence[int | float], 
         group = elements[start : start + w.lanes]
         if any(isinstance(e, int) for e in group):
             pair = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
-            value = _shuffled(w, (pair[0], pair[1]), (lane, w.lanes + lane))
+            value = _shuffle(w, (pair[0], pair[1]), (lane, w.lanes + lane))
         else:
             value = f"<{', '.join(f'double {number(e)}' for e in group)}>"
         w.store(value, row, 8 * start)
@@ -239,7 +239,7 @@ def _wide_loop(w: Writer, move: Callable[[], None]) -> None:
     w.line("%more = icmp ult i64 %next, %count\nbr i1 %more, label %wide, label %end\nend:\nret void\nnarrow:")
 
 
-def _transposed(w: Writer, registers: list[str]) -> list[str]:
+def _transpose(w: Writer, registers: list[str]) -> list[str]:
     """Transpose a square of registers by exchanging halves, quarters and so on."""
     lanes = len(registers)
     distance = lanes // 2
@@ -250,12 +250,12 @@ def _transposed(w: Writer, registers: list[str]) -> list[str]:
                 pair = (registers[i], registers[i + distance])
                 low = [j if not j & distance else lanes + j - distance for j in range(lanes)]
                 high = [j + distance if not j & distance else lanes + j for j in range(lanes)]
-                result[i], result[i + distance] = (_shuffled(w, pair, low), _shuffled(w, pair, high))
+                result[i], result[i + distance] = (_shuffle(w, pair, low), _shuffle(w, pair, high))
         registers = result
         distance //= 2
     return registers
 
 
-def _shuffled(w: Writer, pair: tuple[str, str], order: Sequence[int]) -> str:
+def _shuffle(w: Writer, pair: tuple[str, str], order: Sequence[int]) -> str:
     mask = ", ".join(f"i32 {place}" for place in order)
     return w.value(f"shufflevector {w.kind} {pair[0]}, {w.kind} {pair[1]}, <{len(order)} x i32> <{mask}>")

@@ -70,7 +70,7 @@ def single_call(tape: Tape, otherwise: Callable[..., Any]) -> Callable[..., Any]
     Returns:
         Function of one array per input and optionally, last, the array to write to; returns the output array.
     """
-    if not (_fields_are_known() and _provide_new_array()):
+    if not (_has_known_fields() and _provide_new_array()):
         return otherwise
     level = 2 if len(tape.opcodes) <= OPTIMISED else 0
     code = load_code(f"{tape.fingerprint}|single", lambda: (_Printer(tape).text(), level))
@@ -101,7 +101,7 @@ def _provide_new_array() -> bool:
 
 
 @functools.cache
-def _fields_are_known() -> bool:
+def _has_known_fields() -> bool:
     """Whether arrays of this NumPy have their fields where the machine code reads them, tried on a few."""
     return all(map(_probe, (np.empty((3, 5)), np.empty(7), np.empty((2, 4)).T, np.broadcast_to(np.zeros(3), (2, 3)))))
 
@@ -139,7 +139,7 @@ class _Printer:
         w.line("%array_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 1)")
         w.line("%double_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 2)")
         for place in range(self._count):
-            self._checked(place)
+            self._check_argument(place)
         w.line("br i1 %is_new, label %new, label %given\nnew:")
         shape = self._shapes[-1]
         w.line("call void @dynid_Py_IncRef(ptr %double_type)")  # the new array takes over this reference
@@ -148,7 +148,7 @@ class _Printer:
         )
         w.line(f"%made = call ptr @dynid_PyArray_NewFromDescr({arguments})\n%failed = icmp eq ptr %made, null")
         w.line("br i1 %failed, label %error, label %compute\nerror:\nret ptr null\ngiven:")
-        self._checked(self._count)
+        self._check_argument(self._count)
         w.line(f"call void @dynid_Py_IncRef(ptr %argument{self._count})\nbr label %compute\ncompute:")
         w.line(f"%result = phi ptr [ %made, %new ], [ %argument{self._count}, %right{self._count} ]")
         arrays = [*(f"%argument{place}" for place in range(self._count)), "%result"]
@@ -162,7 +162,7 @@ class _Printer:
         table += f"@shape = private constant [{len(shape) + 1} x i64] [{sizes}]\n"
         return "\n".join([declarations(1), PASSES, _PYTHON, table, self._compute_function(), w.text()])
 
-    def _checked(self, place: int) -> None:
+    def _check_argument(self, place: int) -> None:
         """Go on only if an argument is an array that can be used as it is."""
         w = self._writer
         argument, shape = f"%argument{place}", self._shapes[place]
