@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = ["CODES", "Finding", "QualityReport", "Severity"]
 
@@ -177,6 +178,10 @@ class Finding:
         if self.code not in CODES:
             raise KeyError(f"finding code '{self.code}' is not listed in dynid.findings.CODES")
         object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
+        return partial(Finding, **self.to_dict()), ()
 
     def to_dict(self) -> dict[str, object]:
         """Its fields by name, with the evidence as a plain dict: what JSON can hold."""

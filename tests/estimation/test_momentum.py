@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,8 +77,8 @@ def test_masked_samples_and_gaps_are_left_out() -> None:
 class Nonlinear(RotorInertia):
     """A torque with the square of the acceleration."""
 
-    def columns(self, q: object, dq: object, ddq: object) -> tuple[object, ...]:
-        return (ddq * ddq,)  # type: ignore[operator]
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return ddq * ddq
 
 
 def test_open_and_unsupported_data() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,8 @@ def test_every_code_is_used_and_every_used_code_is_listed() -> None:
 def test_an_unknown_code_is_refused() -> None:
     with pytest.raises(KeyError, match="no-such-code"):
         Finding(code="no-such-code", severity="note", where="model", message="it is unknown")
+
+
+def test_a_finding_travels_to_another_process() -> None:
+    finding = Finding(code="noise", severity="note", where="q", message="m", evidence={"share [%]": 3.0})
+    assert pickle.loads(pickle.dumps(finding)) == finding

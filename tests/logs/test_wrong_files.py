@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from dynid.cli.logs import inspect
 
 from campaigns.log_writers import planted, write_text
+from dynid.cli.inspect_command import inspect
 from dynid.errors import DataError, LogReadError
 from dynid.logs.readers import read_table
 from dynid.logs.reading import read_recording

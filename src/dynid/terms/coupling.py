@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -34,6 +35,10 @@ class CoupledTerm(RecordableTerm, ABC):
 
     ratios: Mapping[str, float] = field(kw_only=True)
     """Joint name -> motor speed per joint speed."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
+        return partial(type(self), self.value, ratios=dict(self.ratios)), ()
 
     @property
     def name(self) -> str:

@@ -142,5 +142,5 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
     _, text = process.communicate(timeout=60)
     assert process.returncode == 130, text
-    assert b"starts anew" in text
+    assert b"starts again" in text
     assert not out.exists()
