@@ -183,7 +183,7 @@ class Finding:
         """Travel to another process as the arguments it was built from: a mapping proxy cannot."""
         return partial(Finding, **self.to_dict()), ()
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Its fields by name, with the evidence as a plain dict: what JSON can hold."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"evidence": dict(self.evidence)}
 
