@@ -258,7 +258,7 @@ class Robot:
         for term in terms:
             if not isinstance(term, StateTerm | Coupling):
                 raise ArgumentError(
-                    f"{term!r} is not a term of a joint's present state; a robot can carry no other terms",
+                    f"{term!r} is no term of a joint's present state; a robot can carry no other terms",
                     remedy="Give an object, such as Viscous(); Identification.torque runs terms with memory.",
                 )
         named = (joints,) if isinstance(joints, str) else joints
