@@ -36,7 +36,7 @@ class PayloadDialog:
     text: str
     """The command, ready to copy."""
     notes: tuple[str, ...] = ()
-    """What to know before using it."""
+    """Remark for the user of the dialog."""
 
     def __str__(self) -> str:
         return "\n".join([f"{self.controller}: {self.text}", *(f"  {note}" for note in self.notes)])

@@ -134,7 +134,7 @@ class Load:
     method: str = ""
     """How the load was identified, in words."""
     findings: tuple[Finding, ...] = ()
-    """What a person should know about the estimate; a warning makes it doubtful."""
+    """Findings about the estimate; a warning makes it doubtful."""
     extras: dict[str, Floats] = field(default_factory=dict)
     """Further estimates: ``R_frame_sensor`` (3, 3), ``orientation_stderr`` (3,) [rad], ``gravity`` (3,) and
     ``gravity_stderr`` (3,) in base axes [m/s^2], ``plain`` (10,) the estimate before the nearest possible body took its

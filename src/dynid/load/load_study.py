@@ -93,7 +93,7 @@ class LoadStudy:
 
     @property
     def problems(self) -> tuple[Finding, ...]:
-        """What makes the result doubtful: proposals, an uncertain mass or centre, warnings about the estimate."""
+        """Reasons for doubt: proposals, an uncertain mass or centre of mass, warnings about the estimate."""
         warnings = (finding for finding in self.load.findings if finding.severity != "note")
         return (*(proposal.finding for proposal in self.proposals), *_mass_problems(self.load), *warnings)
 
@@ -105,7 +105,7 @@ class LoadStudy:
 
     @property
     def verdict(self) -> Verdict:
-        """Which part of the result can be used."""
+        """Sentence on the part of the result that can be used."""
         if self.problems:
             return "doubtful"
         return "all ten parameters" if self.load.inertia_is_certain else "mass and centre of mass"

@@ -372,7 +372,7 @@ _FRICTIONLESS = Finding(
 def _foundation(
     problem: PayloadProblem, arm: ArmUncertainty | None, values: Floats, covariance: Floats, spread: Floats
 ) -> tuple[str, list[Finding], dict[str, Floats]]:
-    """What the result rests on: a description, findings, and `Load.extras`."""
+    """Basis of the result: a description, findings, and `Load.extras`."""
     if problem.unloaded is not None:
         return "unloaded and loaded run together", [], {}
     if arm is None:

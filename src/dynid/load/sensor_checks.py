@@ -68,7 +68,7 @@ class Proposal:
     """Settings of the sensor that explain the wrench better."""
 
     finding: Finding
-    """What the data show."""
+    """The fault that the data show, as a sentence."""
     sensing: Sensing
     """Settings that take this proposal and those before it into account."""
     improvement: float

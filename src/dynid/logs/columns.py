@@ -73,7 +73,7 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
             expanded, found = _by_joint(table, pattern, quantity, joints)
             names += expanded
         else:
-            names += [_resolve(table, name, quantity) for name in _counted(pattern)]
+            names += [_resolve(table, name, quantity) for name in _expand_numbers(pattern)]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise DataError(
@@ -85,7 +85,7 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
     return Picked(table=table, names=tuple(names), arrays=arrays, joints=found)
 
 
-def _counted(pattern: str) -> list[str]:
+def _expand_numbers(pattern: str) -> list[str]:
     """``q_{0..2}`` as q_0, q_1, q_2."""
     match = _COUNT.search(pattern)
     if match is None:

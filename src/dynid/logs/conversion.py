@@ -261,7 +261,7 @@ class Converter:
             raise DataError(
                 f"{quantity} has {rows} rows, its time column {time.size}",
                 place=f"[{quantity}]",
-                remedy=f"{_turned(self._map.signals[quantity])}, or name the right time column.",
+                remedy=f"{_orientation_note(self._map.signals[quantity])}, or name the right time column.",
             )
         return time
 
@@ -347,7 +347,7 @@ class Converter:
                     f"{quantity} has {array.shape[1]} columns, {whose} {width} joints",
                     place=f"[{quantity}]",
                     remedy="Name one column per joint, or lock the joints the log lacks. "
-                    f"{_turned(self._map.signals.get(quantity))}.",
+                    f"{_orientation_note(self._map.signals.get(quantity))}.",
                 )
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
@@ -367,7 +367,7 @@ class Converter:
         return (f"columns not used: {shown}",) if left else ()
 
 
-def _turned(signal: Signal | None) -> str:
+def _orientation_note(signal: Signal | None) -> str:
     """Remedy for a log whose rows and columns seem exchanged."""
     if signal is not None and signal.transpose:
         return "Take transpose out, which is for samples along the second axis"

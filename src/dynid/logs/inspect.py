@@ -171,7 +171,7 @@ def _from_names(tables: Mapping[str, Table]) -> tuple[str, list[Guess]]:
         )
     if "position" not in found:
         sections.append(
-            "# no positions were recognised: name them; velocities and torques likewise\n"
+            "# no positions were recognised: name the columns of positions, velocities and torques\n"
             f'# [position]\n# columns = {_quoted(several)}\n# unit = "rad"'
         )
     return "\n\n".join(sections) + "\n", guesses

@@ -84,7 +84,7 @@ def read_stream(
 ) -> Iterator[Recording]:
     """Read the log of one run piece by piece, for `process_stream`; npy, Parquet and Arrow files in bounded memory.
 
-    Other formats are read whole and handed on in pieces. No digest is made of the source.
+    Other formats are read whole and returned in pieces. No digest is made of the source.
 
     Args:
         path: As in `read_recording`.

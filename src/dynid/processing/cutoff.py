@@ -29,7 +29,7 @@ CLEAR = 16.0
 (convention). The number is large because neighbouring Fourier bins are correlated, and because one random peak at a
 high frequency would outweigh all signal."""
 CLEAR_THIRD = 6.0
-"""The same number for thirds of an octave, of which there are few (convention; the window correlates about two
+"""Number of standard deviations for a third of an octave; a spectrum has few (convention; the window correlates two
 bins)."""
 RISE = 3.0
 """Ratio by which the acceleration spectrum must rise below its valley to show a motion (convention)."""

@@ -63,7 +63,7 @@ class Experiment:
     """(N, 6) force [N] and moment [N m], sensor frame."""
     joint_names: tuple[str, ...] = ()
     recipe: tuple[str, ...] = ()
-    """What was done to the recording, step by step, in words."""
+    """Steps of the processing, in words."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Reason, the text of a `Dropped` -> number of joint samples left out."""
     source: str = "arrays"

@@ -122,7 +122,7 @@ def _work_ahead(stream: Iterator[Experiment], count: int) -> Iterator[Experiment
 
 
 class _Stream:
-    """What stays fixed along a stream, and how far it has come."""
+    """Constants of a stream, and the time up to which it is processed."""
 
     def __init__(self, first: Chain, overlap_s: float | None, check: StreamObserver | None) -> None:
         self.options, self.check = first.options, check

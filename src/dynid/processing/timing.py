@@ -280,14 +280,14 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
         return None
     steps = np.diff(q, axis=0)
     advance = _advances(steps)
-    told = np.isfinite(advance)
-    repeated = told & ~steps.any(axis=1)
-    whole = np.abs(advance[told] - np.round(advance[told])) < WHOLE
+    is_known = np.isfinite(advance)
+    repeated = is_known & ~steps.any(axis=1)
+    whole = np.abs(advance[is_known] - np.round(advance[is_known])) < WHOLE
     if np.count_nonzero(repeated) < FEWEST or whole.mean() < SHARE:
         return None
     count = np.where(repeated, 0.0, np.maximum(np.round(advance), 1.0))  # NaN where the robot hardly moves
-    period = float(intervals[told].sum() / count[told].sum())
-    index = np.concatenate([[0.0], np.cumsum(np.where(told, count, intervals / period))])
+    period = float(intervals[is_known].sum() / count[is_known].sum())
+    index = np.concatenate([[0.0], np.cumsum(np.where(is_known, count, intervals / period))])
     if index[-1] > MOST_LOST * len(q):
         return None  # absurd positions count absurdly many periods
     slope, start = np.polyfit(index, time, 1)

@@ -37,7 +37,7 @@ class IdentificationRun:
     held_out: tuple[Experiment, ...]
     """The held-out data."""
     note: str = ""
-    """What the robot files of the folder cannot hold, as a sentence."""
+    """Sentence on the identified values that the robot files of the folder cannot state."""
 
     @property
     def exit_code(self) -> int:

@@ -158,7 +158,7 @@ class LoadRun:
     text: str
     """Summary, proposals and payload dialogs."""
     content: dict[str, Any]
-    """What ``load.json`` holds."""
+    """Contents of ``load.json``."""
 
     @property
     def exit_code(self) -> int:
@@ -239,7 +239,7 @@ def _study(
 
 
 def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> str:
-    """What to type into the payload dialogs of controllers; nothing for a doubtful load."""
+    """Write the values for the payload dialogs of controllers; nothing for a doubtful load."""
     if study.verdict == "doubtful":
         return ""
     pose = None if recipe.flange is None else flange_pose(robot, study.load.frame, recipe.flange)

@@ -40,7 +40,7 @@ class Origin:
     """How a run was asked for: enough to show it to a person, and to repeat it."""
 
     verb: str
-    """What the run does: identify, load, validate, excite."""
+    """Command of the run: identify, load, validate or excite."""
     command: str
     """The command or the call, for people."""
     options: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Origin:
         return cls(verb=verb, command=f"Python: {verb}", options=dict(options), inputs=files)
 
     def facts(self) -> dict[str, Any]:
-        """What ``run.json`` says about the origin."""
+        """The origin as part of ``run.json``."""
         return {
             "schema": SCHEMA,
             "verb": self.verb,
@@ -87,7 +87,7 @@ class RunRequest:
 
     @classmethod
     def of(cls, out: RunRequest | str | Path) -> RunRequest:
-        """A request from the path of a folder, or as it is."""
+        """Make a request from the path of a folder; a request is returned unchanged."""
         return out if isinstance(out, RunRequest) else cls(path=Path(out))
 
 

@@ -1,4 +1,4 @@
-"""What a term is: one contribution to the joint torques that is linear in one parameter.
+"""A term: one contribution to the joint torques that is linear in one parameter.
 
 ``torque = value * column``, where the column follows from the motion. A term declares everything that its readers ask
 for, and declares it once: symbol, unit, sign constraint, memory, the column, and whether it can be recorded on the tape
@@ -93,7 +93,7 @@ class LinkTorques(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermSizes:
-    """What sizes the terms that selection tries: the motion, the coupled motors and a reference."""
+    """Data that scale the terms of forward selection: the motion, the coupled motors and a reference."""
 
     speed: Floats
     """(n,) high speed of each joint [rad/s or m/s]."""
@@ -192,7 +192,7 @@ class Term(ABC):
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        """What forward selection tries by default: name of a group -> the terms that enter together."""
+        """Terms that forward selection tries by default, by the name of the group that enters together."""
         return {}
 
 

@@ -113,7 +113,7 @@ class Coupling:
 
     The motor's speed, referred to the joint side, is ``v = sum(ratios[k] * dq[k])``: the row of the motor-to-joint
     matrix that couples the joints. Its rotor inertia and viscous friction act between *different* joints only, because
-    the part that acts on a joint's own motion cannot be told from that joint's `RotorInertia` and `Viscous`; its dry
+    the part that acts on a joint's own motion is not separable from that joint's `RotorInertia` and `Viscous`; its dry
     friction acts on all of them. With ``a = dv/dt`` row k gets
     ``ratios[k] * (IAM * (a - ratios[k] ddq[k]) + FVM * (v - ratios[k] dq[k]) + FCM * sign(v))``.
     """

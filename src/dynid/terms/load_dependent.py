@@ -127,9 +127,9 @@ class CrossTalk(Term):
 
 @dataclass(frozen=True, kw_only=True)
 class DriveGain(Term):
-    """A drive or torque sensor whose gain is off by a part of itself: the torque of one joint.
+    """A relative error of the gain of a drive or torque sensor: proportional to the torque of one joint.
 
-    All gains together cannot be told from the masses, so one drive has to set the scale: selection leaves out that of
+    All gains together are not separable from the masses, so one drive has to set the scale: selection leaves out that of
     the most loaded joint.
     """
 

@@ -1,4 +1,4 @@
-"""What a joint's own motor adds: the inertia of its rotor, and the offset of its torque measurement."""
+"""Terms of a joint's own motor: the inertia of its rotor, and the offset of its torque measurement."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def compare(text: CodeText, found: Mapping[str, Floats], answers: Reference, tol
             state = ", ".join(f"{key} = {answers.inputs[key][worst].tolist()}" for key in ("q", "dq", "ddq"))
             much = f"{errors[name]:.2e}, more than {tolerance:.0e},"
             raise GeneratedCodeMismatch(
-                f"{text.name}_{name} is off by {much} at sample {worst}: {state}",
+                f"{text.name}_{name} differs by {much} at sample {worst}: {state}",
                 remedy="Report this robot: generated code must agree with Python.",
             )
     return errors

@@ -52,7 +52,7 @@ class Identified(Protocol):
 
 
 Source = Robot | Identified | SavedResult | PrunedModel
-"""What code can be generated from."""
+"""Sources of generated code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -76,7 +76,7 @@ class Table:
     notes: tuple[str, ...] = ()
     """Remarks of the reader, in words."""
     salvaged: tuple[str, ...] = ()
-    """What was lost of a damaged file, one clause for each loss; empty for a whole file."""
+    """Lost parts of a damaged file, one clause for each; empty for a whole file."""
 
     @property
     def names(self) -> tuple[str, ...]:

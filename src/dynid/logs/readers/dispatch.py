@@ -126,7 +126,7 @@ def bag_files(folder: Path) -> list[Path]:
 
 
 def _wrong_list(listed: list[str], present: list[str]) -> str:
-    """What is wrong with the files that the metadata name; empty where nothing is."""
+    """Describe the fault of the files that the metadata name; empty without a fault."""
     there = set(present)
     for name in listed:
         if name not in there:

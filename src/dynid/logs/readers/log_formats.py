@@ -1,4 +1,4 @@
-"""Which adapter reads which file, and the boundary at which foreign exceptions become `LogReadError`."""
+"""The formats of logs and their adapters; every exception of an adapter becomes a `LogReadError` here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FORMATS = (
     Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),)),
     Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), ()),
 )
-"""Every format, binary ones first; text takes what no other claims."""
+"""All formats, binary ones first; a file of no other format is text."""
 _UNPACK = "Unpack it first, and give what was in it."
 _REFUSED = (
     (re.compile(rb"\x1f\x8b"), "it is compressed with gzip", _UNPACK),
@@ -63,7 +63,7 @@ _REFUSED = (
 
 
 class Adapter(Protocol):
-    """What an adapter module offers."""
+    """Functions of an adapter module."""
 
     def read(self, path: Path, options: Options) -> Table:
         """Read one file."""
@@ -89,7 +89,7 @@ def detect_format(path: Path) -> Format:
 
 
 def read_in_process(name: str, path: Path, options: Options) -> Table:
-    """Read with the named adapter here; whatever goes wrong leaves as `LogReadError` with the file's path."""
+    """Read a file with the named adapter in this process; every failure is a `LogReadError` with the file's path."""
     return next(pieces_in_process(name, path, options, 0))
 
 
@@ -109,7 +109,7 @@ def pieces_in_process(name: str, path: Path, options: Options, rows: int) -> Ite
 
 
 def log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
-    """Turn whatever was raised into our error about this file."""
+    """Convert any exception to our error about this file."""
     if isinstance(error, DynidError):
         return LogReadError(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)
     if isinstance(error, OSError) and error.strerror:

@@ -30,7 +30,7 @@ _KINDS = {"sensor_msgs/JointState": "joints", "geometry_msgs/WrenchStamped": "wr
 
 
 def message_kind(type_name: str) -> Kind | None:
-    """What a message type is to us: "joints", "wrench", or None."""
+    """Kind of a message type: "joints", "wrench", or None for a type that is not used."""
     return _KINDS.get(type_name.replace("/msg/", "/"))
 
 
@@ -102,7 +102,7 @@ def _stamps(rows: NDArray[np.uint8], layout: _Layout) -> Integers:
 
 @dataclass(slots=True)
 class _Layout:
-    """Where things stand in a message."""
+    """Offsets of the parts of a message."""
 
     order: str
     stamp: int = 0
@@ -189,7 +189,7 @@ _AXES = ("force/x", "force/y", "force/z", "torque/x", "torque/y", "torque/z")
 
 @dataclass(slots=True)
 class _Topic:
-    """What is known of one topic so far."""
+    """Messages of one topic so far."""
 
     kind: str
     wire: str
@@ -228,7 +228,7 @@ class MessageCollector:
             _flush(entry)
 
     def table(self, *, notes: tuple[str, ...] = (), salvaged: tuple[str, ...] = ()) -> Table:
-        """Everything collected.
+        """Make the table of all collected messages.
 
         Args:
             notes: Remarks of the reader.
@@ -253,11 +253,16 @@ class MessageCollector:
         for name, entry in topics.items():
             time = np.asarray((clocks[name][0] - epoch) * 1e-9, dtype=np.float64)
             _add_columns(columns, owners, name, entry, time)
-        said = tuple(f"{name}: {clock[1]}" for name, clock in clocks.items())
+        clock_notes = tuple(f"{name}: {clock[1]}" for name, clock in clocks.items())
         left = (f"topics not used: {', '.join(list(self._other)[:12])}",) if self._other else ()
         units = {name: "s" if name in owners.values() else "SI" for name in columns}
         return Table(
-            columns=columns, clocks=owners, units=units, epoch_ns=epoch, notes=(*notes, *said, *left), salvaged=salvaged
+            columns=columns,
+            clocks=owners,
+            units=units,
+            epoch_ns=epoch,
+            notes=(*notes, *clock_notes, *left),
+            salvaged=salvaged,
         )
 
 
@@ -269,7 +274,7 @@ def _flush(entry: _Topic) -> None:
 
 
 def _clock(entry: _Topic) -> tuple[Integers, str]:
-    """(M,) time of every message [ns], and where it comes from: header stamps unless nobody filled them in."""
+    """(M,) time of every message [ns], and where it comes from: header stamps, or receive times without stamps."""
     received = np.array(entry.received, dtype=np.int64)
     stamps = np.zeros(received.size, dtype=np.int64)
     for first, part in entry.chunks:

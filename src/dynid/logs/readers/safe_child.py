@@ -98,8 +98,8 @@ class SafeChild:
         seconds = BASE_SECONDS + size / BYTES_PER_SECOND
         limits = {"size": size, "seconds": seconds, "rows": rows}
         chosen = {key: getattr(options, key) for key in ("strict", "delimiter", "decimal")}
-        told = options.progress is not None
-        request = {"format": name, "path": str(path.absolute()), "options": chosen, "told": told, **limits}
+        reports = options.progress is not None
+        request = {"format": name, "path": str(path.absolute()), "options": chosen, "reports": reports, **limits}
         process = self._process or self._start()
         complete = False
         try:
@@ -233,12 +233,12 @@ def _close_quietly(stream: IO[bytes]) -> None:
 def main() -> None:
     """Serve requests from standard input until it closes; the argument, if there is one, is the shared memory."""
     answers = _Answers(os.fdopen(os.dup(1), "wb"), mmap.mmap(int(sys.argv[1]), SHARED) if sys.argv[1:] else None)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints must not mix with the answers
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the output of a library must not mix with the answers
     for line in sys.stdin.buffer:
         request = json.loads(line)
         path = Path(request["path"])
         _limit(BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
-        tell = (lambda share: answers.send({"progress": share})) if request["told"] else None
+        tell = (lambda share: answers.send({"progress": share})) if request["reports"] else None
         options = Options(**request["options"], progress=tell)
         try:
             for table in pieces_in_process(request["format"], path, options, request["rows"]):
