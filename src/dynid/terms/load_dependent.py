@@ -129,7 +129,7 @@ class CrossTalk(Term):
 class DriveGain(Term):
     """A relative error of the gain of a drive or torque sensor: proportional to the torque of one joint.
 
-    All gains together are not separable from the masses, so one drive has to set the scale: selection leaves out that of
+    All gains together are not separable from the masses, so one drive sets the scale: selection leaves out that of
     the most loaded joint.
     """
 
