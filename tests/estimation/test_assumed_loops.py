@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.estimation.closed_loop.instrumental import refuse_absurd
+from dynid.estimation.closed_loop.instrumental import check_torque_size
 from dynid.estimation.closed_loop.loop_runs import LoopRuns
 from dynid.estimation.closed_loop.loop_stability import law_damping
-from dynid.estimation.closed_loop.measured_motion import SplinedMotion, clear_of_reversals
+from dynid.estimation.closed_loop.measured_motion import SplinedMotion, exclude_reversals
 from dynid.kernels import inertia_matrix
 from dynid.loop.arm import control_tape
 from dynid.loop.laws import assumed_law, following_law
@@ -61,17 +61,17 @@ def test_the_assumed_law_follows_the_measured_motion_with_any_torque() -> None:
 def test_reversals_that_a_low_pass_moves_are_left_out() -> None:
     """Of joints with dry friction, a quarter of a cutoff's period before and behind; but never most of a joint."""
     run = quiet(0).experiments[0]
-    dry = clear_of_reversals(run, CHOSEN.robot)
+    dry = exclude_reversals(run, CHOSEN.robot)
     turns = np.argwhere(np.diff(np.sign(run.dq), axis=0) != 0)
     assert len(turns) > 50
     assert not any(dry.valid[k : k + 2, joint].any() for k, joint in turns)
     assert dry.valid.mean() > 0.5
     without = replace(CHOSEN.robot.with_terms(dynid.Viscous(1.0)), couplings=())
-    assert (clear_of_reversals(run, without).valid == run.valid).all()
+    assert (exclude_reversals(run, without).valid == run.valid).all()
     rounded = replace(
         run, derivation=replace(run.derivation, smoothing=replace(run.derivation.smoothing, cutoff_hz=0.1))
     )
-    assert (clear_of_reversals(rounded, CHOSEN.robot).valid == run.valid).all()
+    assert (exclude_reversals(rounded, CHOSEN.robot).valid == run.valid).all()
 
 
 def test_without_the_law_torques_are_compared_along_the_measured_motion() -> None:
@@ -103,9 +103,9 @@ def test_a_commanded_motion_of_another_unit_sign_order_or_zero_is_refused(wrong:
 def test_an_estimate_whose_torques_are_out_of_all_proportion_is_refused() -> None:
     runs = LoopRuns.of(CHOSEN.equations(CHOSEN.noisy(0)))
     motions = runs.simulate(CHOSEN.values)
-    refuse_absurd(runs, motions, CHOSEN.values)
+    check_torque_size(runs, motions, CHOSEN.values)
     with pytest.raises(dynid.errors.EstimationError, match=r"asks .* of 'joint\d' along the simulated motion, where"):
-        refuse_absurd(runs, motions, 30.0 * CHOSEN.values)
+        check_torque_size(runs, motions, 30.0 * CHOSEN.values)
 
 
 def test_positions_alone_do_not_tell_how_large_torques_were() -> None:

@@ -10,8 +10,8 @@ import pytest
 import dynid
 from dynid.estimation.closed_loop import instrument_noise as instrument_motion
 from dynid.estimation.closed_loop import instrumental
-from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed, motion_slope
-from dynid.estimation.closed_loop.instrumental import _Measured, _mixed, _Round
+from dynid.estimation.closed_loop.instrument_noise import REPEATED_SHARE, motion_slope, repeated_share
+from dynid.estimation.closed_loop.instrumental import _Measured, _mix_blocks, _Round
 from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions
 from support.closed_loops import EVERY, Scene, scene
 
@@ -44,7 +44,7 @@ def test_the_slope_through_the_motion_is_that_of_simulations() -> None:
 
     def torques(values: np.ndarray) -> np.ndarray:
         """Z' W Y beta of the terms, Y along the motion of another robot."""
-        total, mixed = np.zeros(beta.size), _mixed(runs, measured, motions(values))
+        total, mixed = np.zeros(beta.size), _mix_blocks(runs, measured, motions(values))
         for k, block in enumerate(measured.blocks):
             Y = mixed[k][0]
             Z = pairs.whole(found.instruments(k)[block.inner], weights)
@@ -60,12 +60,12 @@ def test_the_slope_through_the_motion_is_that_of_simulations() -> None:
 
 def test_what_follows_is_told_from_what_does_not() -> None:
     slope = np.diag([1.0, 4.0])
-    assert followed(np.array([1.0, 0.0]), np.array([0.0, 0.25]), slope) == 0.5
-    assert followed(np.array([1.0, 1.0]), np.array([0.1, 0.1]), slope) < FOLLOWED
+    assert repeated_share(np.array([1.0, 0.0]), np.array([0.0, 0.25]), slope) == 0.5
+    assert repeated_share(np.array([1.0, 1.0]), np.array([0.1, 0.1]), slope) < REPEATED_SHARE
 
 
 def test_long_logs_say_that_it_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instrumental, "FOLLOWED", 0.0)
+    monkeypatch.setattr(instrumental, "REPEATED_SHARE", 0.0)
     chosen = compliant(3.0, 5.0)
     equations = chosen.equations(chosen.noisy(0))
     counted = dynid.estimation.InstrumentalVariables().solve(equations)

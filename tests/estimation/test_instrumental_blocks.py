@@ -10,7 +10,7 @@ import pytest
 
 import dynid
 from dynid.estimation import scores as loop_blocks
-from dynid.estimation.closed_loop.instrument_noise import fade_ends, noise_rows
+from dynid.estimation.closed_loop.instrument_noise import end_window, noise_rows
 from dynid.estimation.closed_loop.instrumental import _Measured, _Round
 from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions
 from dynid.estimation.physical.nearest import near_possible
@@ -56,7 +56,7 @@ def test_moments_of_blocks_are_those_of_whole_arrays(
         )
         Y = np.where(links, measured + exact - lost, exact)
         turning = 1.0 - np.exp(-((motion.dq / 0.1) ** 2))  # dry friction in every joint
-        Z = exact * fade_ends(e)[:, None, None] * (e.valid * turning)[:, :, None] * weights[None, :, None]
+        Z = exact * end_window(e)[:, None, None] * (e.valid * turning)[:, :, None] * weights[None, :, None]
         slope += np.einsum("tjb,tjc->bc", Z, Y)
         right += np.einsum("tjb,tj->b", Z, np.where(e.valid, e.effort, 0.0))
     assert np.abs(found.slope - slope).max() < 1e-9 * np.abs(slope).max()

@@ -73,10 +73,10 @@ def test_all_filters_are_recursive_least_squares_on_a_linear_problem(points: boo
     nothing = np.zeros((base.rank, 1))
     for k in range(150):
         if points:
-            belief = belief.carried_by_points(lambda x: x, nothing, 0.5)
+            belief = belief.predict_by_points(lambda x: x, nothing, 0.5)
         else:
-            belief = belief.carried(belief.mean, np.eye(base.rank), nothing)
-        belief = belief.corrected(Y[k], run.effort[k], np.full(3, 0.5))
+            belief = belief.predict(belief.mean, np.eye(base.rank), nothing)
+        belief = belief.correct(Y[k], run.effort[k], np.full(3, 0.5))
     A, b = Y.reshape(-1, base.rank), run.effort.reshape(-1)
     # the batch answer with the same start, by the normal equations of another library
     information = A.T @ A / 0.25 + 1e-6 * np.eye(base.rank)

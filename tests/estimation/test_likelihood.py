@@ -59,7 +59,7 @@ def test_an_autoregression_solves_the_equations_of_yule_and_walker() -> None:
     assert model.taps[1:] == pytest.approx(independent, abs=1e-9)
     assert model.taps == pytest.approx(taps, abs=0.03)
     assert model.variance == pytest.approx(1.0, rel=0.05)
-    assert np.std(model.whitened(x)) == pytest.approx(1.0, rel=0.05)
+    assert np.std(model.whiten(x)) == pytest.approx(1.0, rel=0.05)
 
 
 def test_coloured_noise_is_whitened_and_intervals_hold() -> None:

@@ -114,7 +114,7 @@ def test_moments_and_the_laws_memory_are_carried_over_pieces(tmp_path: Path) -> 
     search = StreamSearch[Moments].of(streamed(log(saved(recording(), tmp_path / "log.npy"), law)), 500, Moments)
     sums = search.attempt(beta)
     assert sums is not None
-    found = sums.solved(np.array([1.0, 2.0, 0.5]))
+    found = sums.solve(np.array([1.0, 2.0, 0.5]))
     assert np.abs(found.slope - expected.slope).max() < 1e-9 * np.abs(expected.slope).max()
     np.testing.assert_allclose(found.beta, expected.beta, rtol=1e-9, atol=1e-9 * np.abs(beta).max())
     np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-8)

@@ -1,14 +1,14 @@
-"""DIDIM on streamed logs: the same rounds, of which moments are kept; every simulation goes through the logs again."""
+"""DIDIM on streamed logs: only moments of a round are kept; every simulation goes through the logs again."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, UNCOUNTED, followed
+from dynid.estimation.closed_loop.instrument_noise import REPEATED_SHARE, UNCOUNTED, repeated_share
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
-from dynid.estimation.closed_loop.loop_runs import weights_of
-from dynid.estimation.closed_loop.loop_search import SearchStart, not_settled
+from dynid.estimation.closed_loop.loop_runs import inverse_variances
+from dynid.estimation.closed_loop.loop_search import SearchStart, unsettled_finding
 from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.equations import StreamedLogs
 from dynid.estimation.estimate import Estimate
@@ -16,7 +16,7 @@ from dynid.estimation.physical.nearest import possible_estimate, with_standard
 from dynid.estimation.scores import BLOCK, NoiseSums, lengthened, resolvable, scaled_solution, spectrum
 from dynid.findings import Finding
 
-__all__ = ["streamed_didim"]
+__all__ = ["solve_streamed_didim"]
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class _Torques(Sums):
     @property
     def weights(self) -> Floats:
         """(n,) inverse variances of what is left of the torques."""
-        return weights_of(self._left, self.equations.counts)
+        return inverse_variances(self._left, self.equations.counts)
 
     @property
     def normal(self) -> Floats:
@@ -54,7 +54,7 @@ class _Torques(Sums):
         """(b,) to the minimum of the squares, if the motion stays."""
         return scaled_solution(self.normal, self.weights @ self._right)[0]
 
-    def settled(self, change: Floats, tolerance: float) -> bool:
+    def has_settled(self, change: Floats, tolerance: float) -> bool:
         """Whether a change is small beside the standard deviations."""
         normal = self.normal
         stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(normal)), 0.0))
@@ -69,8 +69,8 @@ def _slopes_and_rest(window: Window) -> tuple[Floats, Floats]:
     return J, window.run.torque_residual(window.motion)[rows]
 
 
-def streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *, consistent: bool) -> Estimate:
-    """Estimate the base parameters of a streamed equations; arguments as for `dynid.estimation.DIDIM`."""
+def solve_streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *, consistent: bool) -> Estimate:
+    """Estimate the base parameters from streamed logs; arguments as for `dynid.estimation.DIDIM`."""
 
     def rounds(
         runs: StreamSearch[_Torques], start: SearchStart[_Torques]
@@ -82,19 +82,19 @@ def streamed_didim(equations: StreamedLogs, iterations: int, tolerance: float, *
             wanted, solution = sums.beta + lengthened(step, before, sums.normal), sums.beta + step
             beta, later = runs.advance(sums.beta, wanted, sums, sums.normal)
             change, before, sums, step = beta - sums.beta, step, later, later.step
-            ended = sums.settled(step, tolerance) or sums.settled(change, tolerance)
+            ended = sums.has_settled(step, tolerance) or sums.has_settled(change, tolerance)
             if ended or count == iterations:
-                findings = findings if ended else (*findings, not_settled(count))
-                share = followed(change, beta + step - solution, sums.normal)
-                return runs, sums, findings if share <= FOLLOWED else (*findings, UNCOUNTED), count
+                findings = findings if ended else (*findings, unsettled_finding(count))
+                share = repeated_share(change, beta + step - solution, sums.normal)
+                return runs, sums, findings if share <= REPEATED_SHARE else (*findings, UNCOUNTED), count
 
-    runs, sums, remarks, count = StreamSearch[_Torques].of(equations, BLOCK, _Torques).from_some_start(rounds)
+    runs, sums, remarks, count = StreamSearch[_Torques].of(equations, BLOCK, _Torques).solve_from_starts(rounds)
     normal = sums.normal
     findings = check_controller(runs.beginnings(), sums.beta)
     estimate = Estimate(
         names=equations.names,
         units=equations.units,
-        values=sums.beta + sums.step if sums.settled(sums.step, tolerance) else sums.beta,
+        values=sums.beta + sums.step if sums.has_settled(sums.step, tolerance) else sums.beta,
         covariance=_covariance(runs, sums),
         undetermined=np.zeros(sums.beta.size, dtype=bool),
         noise_std=1.0 / np.sqrt(sums.weights),

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.closed_loop.law_test import PARTS
+from dynid.estimation.closed_loop.loop_runs import require_loop
 from dynid.estimation.closed_loop.loop_search import LoopEstimator, WrongLawError
-from dynid.estimation.closed_loop.loop_stability import loop_simulator, refuse_hasty
-from dynid.estimation.closed_loop.loop_start import settling_time, starting_memory
+from dynid.estimation.closed_loop.loop_stability import check_law_damping, loop_simulator
+from dynid.estimation.closed_loop.loop_start import estimate_settling_time, estimate_starting_memory
 from dynid.estimation.closed_loop.loop_stream import SHORTEST_S
-from dynid.estimation.closed_loop.measured_motion import SplinedMotion, clear_of_reversals, refuse_other_motion
+from dynid.estimation.closed_loop.measured_motion import SplinedMotion, check_commanded_motion, exclude_reversals
 from dynid.estimation.equations import Factors, Samples, StreamedLogs, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
@@ -37,17 +38,17 @@ __all__ = ["InLoop", "with_loop"]
 
 Floats = NDArray[np.float64]
 BANDWIDTH_HZ = 8.0
-"""Of the assumed law's position loops [Hz]."""
+"""Bandwidth of the assumed law's position loops [Hz]. Convention."""
 ASSUMED_HZ = 4000.0
-"""Rate of an assumed law, at least [Hz]."""
+"""Least rate of an assumed law [Hz]. Convention."""
 USUAL_HZ = 1000.0
-"""Rate of a given law, at least, where it is not given [Hz]."""
+"""Least rate that is assumed for a given law of unknown rate [Hz]. Convention."""
 LONGEST = 2**16
-"""Control instants of a piece of a streamed log."""
+"""Most control instants of a piece of a streamed log. Convention."""
 SETTLING_S = 1.0
-"""After which a loop has forgotten where it started, where nothing more is known of it [s]."""
+"""Time after which a loop has forgotten its initial state, if it cannot be computed [s]. Convention."""
 POSES = 64
-"""Samples at which the damping of a law is looked at, at most."""
+"""Most samples at which the damping of a law is checked. Convention."""
 ASSUMED = "The law was assumed: what the model lacks, friction above all, looks the same."
 """Remedy of a doubt about a part of an assumed law."""
 
@@ -96,7 +97,7 @@ def with_loop(
             filter_s = 0.0 if part.derivation is None else part.derivation.smoothing.settling_s
             reference = _reference(motion, (start_s, last_s, filter_s), rate, part)
             if fresh or kept:
-                memory0 = starting_memory(part, law, reference) if fresh else None
+                memory0 = estimate_starting_memory(part, law, reference) if fresh else None
                 start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
             from_s = (
                 begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
@@ -230,7 +231,7 @@ class InLoop(Estimator):
         poses = _poses(equations.excerpts)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
         law.check_joints(robot.joint_names)
-        refuse_hasty(law, robot, poses, self.rate_hz or self._control_hz(equations))
+        check_law_damping(law, robot, poses, self.rate_hz or self._control_hz(equations))
         try:
             estimate = self.estimator.solve(self._looped(equations, robot, law))
         except WrongLawError:
@@ -266,19 +267,19 @@ class InLoop(Estimator):
         ) -> Iterator[Experiment]:
             motion = start and start()
             parts = with_loop(pieces, motion, law=law, rate_hz=rate, longest=longest, settling_s=settling_s)
-            return parts if self._commanded or self._instruments else (clear_of_reversals(p, robot) for p in parts)
+            return parts if self._commanded or self._instruments else (exclude_reversals(p, robot) for p in parts)
 
         if isinstance(equations, StreamedLogs):
             settling_s = 0.0
 
-            def restarted(log: Streamed, start: Callable[[], TimeFunction] | None) -> Streamed:
+            def restart(log: Streamed, start: Callable[[], TimeFunction] | None) -> Streamed:
                 return lambda: put_in_loop(log(), start, settling_s, LONGEST)
 
-            logs = tuple(restarted(log, start) for log, start in zip(equations.logs, starts, strict=True))
+            logs = tuple(restart(log, start) for log, start in zip(equations.logs, starts, strict=True))
             if not self._instruments:  # these may have any start
-                settling_s = max(_settling(equations, robot, _first(log)) for log in logs)
+                settling_s = max(_settling_time_s(equations, robot, _first_piece(log)) for log in logs)
             looped: Samples | StreamedLogs = replace(
-                equations, robot=robot, logs=logs, excerpts=tuple(_first(log) for log in logs)
+                equations, robot=robot, logs=logs, excerpts=tuple(_first_piece(log) for log in logs)
             )
         else:
             pairs = zip(equations.experiments, starts, strict=True)
@@ -289,7 +290,7 @@ class InLoop(Estimator):
             looped = build_equations(robot, runs, base=equations.base)
         if self._commanded:
             for run in looped.excerpts:
-                refuse_other_motion(run, robot)
+                check_commanded_motion(run, robot)
         return looped
 
     def _starts(self, equations: Factors) -> Sequence[Callable[[], TimeFunction] | None]:
@@ -303,7 +304,7 @@ class InLoop(Estimator):
             raise ArgumentError(
                 f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
             )
-        checked = [_checked(motion, k) for k, motion in enumerate(self.motions)]
+        checked = [_check_start(motion, k) for k, motion in enumerate(self.motions)]
         return checked if self._commanded else (None,) * logs
 
     def _control_hz(self, equations: Factors) -> float:
@@ -339,7 +340,7 @@ class InLoop(Estimator):
 Streamed = Callable[[], Iterable[Experiment]]
 
 
-def _checked(start: Callable[[], TimeFunction], number: int) -> Callable[[], TimeFunction]:
+def _check_start(start: Callable[[], TimeFunction], number: int) -> Callable[[], TimeFunction]:
     """The same, but what gives no function is refused."""
 
     def started() -> TimeFunction:
@@ -361,7 +362,7 @@ def _no_motion(number: int, reason: str) -> ArgumentError:
     )
 
 
-def _first(log: Streamed) -> Experiment:
+def _first_piece(log: Streamed) -> Experiment:
     """The first piece of a log.
 
     Raises:
@@ -380,12 +381,11 @@ def _too_short() -> ArgumentError:
     )
 
 
-def _settling(equations: Factors, robot: Robot, piece: Experiment) -> float:
+def _settling_time_s(equations: Factors, robot: Robot, piece: Experiment) -> float:
     """Time after which a simulation of a robot near the data has forgotten where it started [s]."""
-    assert piece.loop is not None
-    simulator = loop_simulator(replace(equations, robot=robot), piece.loop)
+    simulator = loop_simulator(replace(equations, robot=robot), require_loop(piece))
     try:
-        return settling_time(simulator, equations.base.project(robot.parameter_vector))
+        return estimate_settling_time(simulator, equations.base.project(robot.parameter_vector))
     except EstimationError:  # the search for parameters says so, if no other robot is found
         return SETTLING_S
 

@@ -42,26 +42,27 @@ from dynid.processing.experiment import Experiment
 
 __all__ = [
     "ACCURACY",
-    "FOLLOWED",
+    "REPEATED_SHARE",
     "UNCOUNTED",
-    "away_from_reversals",
-    "block_rows",
-    "fade_ends",
-    "fading",
-    "followed",
-    "links_only",
+    "reversal_window",
+    "block_noise_rows",
+    "end_window",
+    "end_window_at",
+    "repeated_share",
+    "drop_terms",
     "motion_slope",
     "noise_rows",
     "torque_slopes",
 ]
 
 Floats = NDArray[np.float64]
-FOLLOWED = 0.3
-"""Part of a change of the parameters that the solution repeats, from which on the motion's derivatives count."""
+REPEATED_SHARE = 0.3
+"""Share of a change of the parameters that the solution repeats, above which the motion's derivatives count.
+Convention."""
 BOUNDLESS = 1e12
-"""Derivatives [N m or N per unit of a parameter] from which on the simulated loop is not stable."""
+"""Derivatives [N m or N per unit of a parameter] above which the simulated loop is not stable. Convention."""
 LARGEST = 2**30
-"""Bytes of the derivatives of a run's motion that are made at most."""
+"""Most bytes for the derivatives of a run's motion. Convention."""
 UNCOUNTED = Finding(
     code="motion-not-counted",
     severity="warning",
@@ -72,8 +73,8 @@ UNCOUNTED = Finding(
 """The finding where `motion_slope` would count but cannot be found."""
 
 
-def followed(change: Floats, repeated: Floats, slope: Floats) -> float:
-    """Part of a change (b,) of the simulated robot's parameters by which their solution changes (b,) with it."""
+def repeated_share(change: Floats, repeated: Floats, slope: Floats) -> float:
+    """Share of a change (b,) of the simulated robot's parameters that the solution repeats (b,)."""
     metric = np.abs(np.diagonal(slope))
     return float(np.sqrt((repeated**2 @ metric) / max(float(change**2 @ metric), 1e-300)))
 
@@ -93,7 +94,7 @@ def motion_slope(
     sizes = [8 * run.ticks // run.every * run.loop.dof * beta.size for run in runs.runs]
     if max(sizes) > LARGEST:
         return None
-    of_terms = beta - links_only(runs.equations, beta)
+    of_terms = beta - drop_terms(runs.equations, beta)
     total = np.zeros((beta.size, beta.size))
     for number, run in enumerate(runs.runs):
         try:
@@ -117,24 +118,24 @@ def _derivatives(run: LoopRun, beta: Floats, of_terms: Floats) -> Floats:
     rates = two_differences(flat, run.loop.reference.rate_hz / run.every, ACCURACY)
     slopes = torque_slopes(run.simulator.arm, along.q, along.dq, along.ddq, of_terms)
     motions = (along.q_slopes, *(rate.reshape(along.q_slopes.shape) for rate in rates))
-    return run.filtered(sum((A @ x for A, x in zip(slopes, motions, strict=True)), np.zeros(along.q_slopes.shape)))
+    return run.low_pass(sum((A @ x for A, x in zip(slopes, motions, strict=True)), np.zeros(along.q_slopes.shape)))
 
 
 ACCURACY = CentralDifferences().accuracy
-"""Of the differences that measured positions go through by default."""
+"""Order of accuracy of the differences that measured positions go through by default."""
 REACH = 2 * CentralDifferences().margin()
-"""Samples that a stretch needs for them."""
+"""Samples that a stretch needs for these differences."""
 RISE_S = 0.5
-"""Time within which instruments fade in and out [s], at most a tenth of the stretch."""
+"""Time within which instruments fade in and out [s], at most a tenth of the stretch. Convention."""
 
 
-def fade_ends(run: Experiment) -> Floats:
+def end_window(run: Experiment) -> Floats:
     """(N,) window that rises and falls smoothly at the ends of every gap-free stretch."""
     edges = np.concatenate([[0], np.flatnonzero(np.diff(run.segment)) + 1, [run.samples]])
-    return fading(edges, run.rate_hz, np.arange(run.samples))
+    return end_window_at(edges, run.rate_hz, np.arange(run.samples))
 
 
-def fading(edges: NDArray[np.int64], rate_hz: float, samples: NDArray[np.int64]) -> Floats:
+def end_window_at(edges: NDArray[np.int64], rate_hz: float, samples: NDArray[np.int64]) -> Floats:
     """(N,) the same at samples with these numbers.
 
     Args:
@@ -150,7 +151,7 @@ def fading(edges: NDArray[np.int64], rate_hz: float, samples: NDArray[np.int64])
     return np.where(inside < rise, ramp, 1.0)
 
 
-def away_from_reversals(dry: NDArray[np.bool_], dq: Floats) -> Floats:
+def reversal_window(dry: NDArray[np.bool_], dq: Floats) -> Floats:
     """(N, n) window that fades smoothly where simulated velocities (N, n) of joints with dry friction turn round.
 
     A reversal that is simulated a little too early or late turns the friction of whole samples round: no small error,
@@ -180,8 +181,8 @@ def noise_rows(
     Returns:
         Both block by block, the first made when it is asked for.
     """
-    links = links_only(runs.equations, beta)
-    torques = _unexplained(runs, motions, blocks, instruments, weights)
+    links = drop_terms(runs.equations, beta)
+    torques = _unexplained_torques(runs, motions, blocks, instruments, weights)
     positions = [run.run.q - run.positions(motion) for run, motion in zip(runs.runs, motions, strict=True)]
     noise = [
         np.concatenate([w, positions[block.run][block.rows]], axis=1) for block, w in zip(blocks, torques, strict=True)
@@ -190,25 +191,25 @@ def noise_rows(
     def made(number: int) -> Floats:
         block = blocks[number]
         run = runs.runs[block.run]
-        return block_rows(run, motions[block.run], links, run.acting.whole(instruments(number), weights), block)
+        return block_noise_rows(run, motions[block.run], links, run.acting.whole(instruments(number), weights), block)
 
     return Kept(made, len(blocks), memory=0), noise
 
 
-def block_rows(run: LoopRun, motion: SimulatedMotion, links: Floats, C: Floats, block: Block) -> Floats:
+def block_noise_rows(run: LoopRun, motion: SimulatedMotion, links: Floats, C: Floats, block: Block) -> Floats:
     """(N, 2 n, b) what noise of torques and positions adds to the estimating equations in a block.
 
     Args:
         run: The experiment in its loop.
         motion: Simulated.
-        links: (b,) the estimate, terms zero; see `links_only`.
+        links: (b,) the estimate, terms zero; see `drop_terms`.
         C: (N, n, b) weighted instruments of the block's wide rows.
         block: Its rows.
     """
-    return np.concatenate([C, -_carried(run, motion, links, C, block.wide)], axis=1)[block.inner]
+    return np.concatenate([C, -_position_noise_rows(run, motion, links, C, block.wide)], axis=1)[block.inner]
 
 
-def _unexplained(
+def _unexplained_torques(
     runs: LoopRuns, motions: Motions, blocks: Sequence[Block], instruments: Callable[[int], Floats], weights: Floats
 ) -> list[Floats]:
     """(N, n) torque residual of every block without what other parameters would explain: the estimate's own error."""
@@ -227,13 +228,13 @@ def _unexplained(
     ]
 
 
-def links_only(equations: Factors, beta: Floats) -> Floats:
+def drop_terms(equations: Factors, beta: Floats) -> Floats:
     """(b,) base parameters without the terms', whose columns carry no measured motion."""
     inertial = np.array(equations.base.columns) < 10 * equations.robot.dof
     return np.where(inertial, beta, 0.0)
 
 
-def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats, rows: slice) -> Floats:
+def _position_noise_rows(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats, rows: slice) -> Floats:
     """(N, n, b) what one unit of position noise adds to the (negative) score."""
     states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
     stiffness, damping, inertia = torque_slopes(run.simulator.arm, *states, beta)
@@ -242,8 +243,8 @@ def _carried(run: LoopRun, motion: SimulatedMotion, beta: Floats, C: Floats, row
     for start, stop in pairwise(edges):
         if stop - start > REACH:
             part, rate = slice(start, stop), run.run.rate_hz
-            G[part] -= _derived(np.swapaxes(damping[part], 1, 2) @ C[part], rate)[0]
-            G[part] += _derived(np.swapaxes(inertia[part], 1, 2) @ C[part], rate)[1]
+            G[part] -= _differentiate(np.swapaxes(damping[part], 1, 2) @ C[part], rate)[0]
+            G[part] += _differentiate(np.swapaxes(inertia[part], 1, 2) @ C[part], rate)[1]
     return np.asarray(G)
 
 
@@ -256,7 +257,7 @@ def torque_slopes(arm: Arm, q: Floats, dq: Floats, ddq: Floats, beta: Floats) ->
     return *inverse_dynamics_slopes(arm, q, dq, ddq, beta), inertia
 
 
-def _derived(x: Floats, rate_hz: float) -> tuple[Floats, Floats]:
+def _differentiate(x: Floats, rate_hz: float) -> tuple[Floats, Floats]:
     """First and second derivative of rows (N, ...) by the differences that positions go through: transposed, the same.
 
     Where the measured motion was differentiated in another way, they stand for it: instruments are smooth.

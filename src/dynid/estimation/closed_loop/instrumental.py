@@ -29,15 +29,15 @@ from numpy.typing import NDArray
 from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.instrument_noise import (
-    FOLLOWED,
+    REPEATED_SHARE,
     UNCOUNTED,
-    away_from_reversals,
-    block_rows,
-    fade_ends,
-    followed,
-    links_only,
+    block_noise_rows,
+    drop_terms,
+    end_window,
     motion_slope,
     noise_rows,
+    repeated_share,
+    reversal_window,
 )
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
 from dynid.estimation.closed_loop.loop_runs import (
@@ -45,10 +45,10 @@ from dynid.estimation.closed_loop.loop_runs import (
     LoopRuns,
     Motions,
     SimulatedMotion,
+    inverse_variances,
     joint_weights,
-    weights_of,
 )
-from dynid.estimation.closed_loop.loop_search import LoopEstimator, LoopSearch, SearchStart, not_settled
+from dynid.estimation.closed_loop.loop_search import LoopEstimator, LoopSearch, SearchStart, unsettled_finding
 from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
@@ -73,9 +73,9 @@ __all__ = [
     "InstrumentalVariables",
     "Moments",
     "Round",
-    "at_links",
-    "mixed_block",
-    "refuse_absurd",
+    "link_columns",
+    "mix_block",
+    "check_torque_size",
     "streamed_covariance",
 ]
 
@@ -103,7 +103,7 @@ class Round:
         return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
 
 
-def mixed_block(
+def mix_block(
     run: LoopRun,
     motion: SimulatedMotion,
     block: Block,
@@ -121,18 +121,18 @@ def mixed_block(
         Y: (N, K) regressor of the links at the measured motion.
         window: (N, n) by which the instruments of the wide rows are multiplied.
     """
-    wide = run.acting_rows(motion, block.wide)
+    wide = run.active_rows(motion, block.wide)
     exact = wide[block.inner]
     if states is None:
         mixed = np.where(run.acting.of_terms, exact, Y)
     else:
-        mixed = at_links(run, states, block.rows)
+        mixed = link_columns(run, states, block.rows)
         np.add(Y, np.subtract(exact, mixed, out=mixed), out=mixed)
-    run.acting.scale(wide, window * away_from_reversals(run.acting.dry, motion.dq[block.wide]))
+    run.acting.scale(wide, window * reversal_window(run.acting.dry, motion.dq[block.wide]))
     return mixed, wide
 
 
-def at_links(run: LoopRun, states: tuple[Floats, Floats, Floats], rows: slice) -> Floats:
+def link_columns(run: LoopRun, states: tuple[Floats, Floats, Floats], rows: slice) -> Floats:
     """(N, K) regressor of the links, terms zero, at some rows of states (N, n)."""
     result: Floats = run.acting.links(*(np.ascontiguousarray(x[rows]) for x in states))
     return result
@@ -151,7 +151,7 @@ class Moments(Sums):
 
     def add(self, window: Window) -> None:
         run, rows, valid, pairs = window.run.run, window.block.rows, window.valid, window.run.acting
-        Y, wide = _mixed_window(window)
+        Y, wide = _mix_window(window)
         Z = wide[window.block.inner]
         pairs.scale(Y, valid)
         torque = np.where(valid, run.effort[rows], 0.0)
@@ -165,15 +165,15 @@ class Moments(Sums):
         self._rest += pairs.sums(Z, rest)
         self._left += (left**2).sum(axis=0)
 
-    def solved(self, weights: Floats | None) -> Round:
+    def solve(self, weights: Floats | None) -> Round:
         """The solution with weights (n,), or with those that the residuals suggest."""
         counts = self.equations.counts
-        used = weights_of(self._left, counts) if weights is None else weights
+        used = inverse_variances(self._left, counts) if weights is None else weights
         slope = np.tensordot(used, self._cross, 1)
         solution, condition = scaled_solution(slope, used @ self._right)
         change = solution - self.beta
         squares = self._left - 2.0 * self._lean @ change + np.einsum("b,jbc,c->j", change, self._normal, change)
-        variances = 1.0 / weights_of(np.maximum(squares, 0.0), counts)
+        variances = 1.0 / inverse_variances(np.maximum(squares, 0.0), counts)
         signal = np.einsum("b,jbc,c->j", solution, self._own, solution)
         resolution = resolvable(slope, float(used @ signal))
         return Round(solution, slope, variances, used, float(np.sqrt(condition)), resolution)
@@ -183,10 +183,10 @@ class Moments(Sums):
         return scaled_solution(np.tensordot(weights, self._own, 1), weights @ self._rest)[0]
 
 
-def _mixed_window(window: Window) -> tuple[Floats, Floats]:
+def _mix_window(window: Window) -> tuple[Floats, Floats]:
     run, motion, block = window.run, window.motion, window.block
-    Y = at_links(run, (run.run.q, run.run.dq, run.run.ddq), block.rows)
-    return mixed_block(run, motion, block, run.derived(motion), Y, _fade(window))
+    Y = link_columns(run, (run.run.q, run.run.dq, run.run.ddq), block.rows)
+    return mix_block(run, motion, block, run.derived(motion), Y, _fade(window))
 
 
 def _fade(window: Window) -> Floats:
@@ -204,14 +204,14 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
         found: The solution.
     """
     equations, error = runs.equations, sums.unexplained(found.weights)
-    links, n = links_only(equations, found.beta), equations.robot.dof
+    links, n = drop_terms(equations, found.beta), equations.robot.dof
     spread = NoiseSums(2 * n, found.beta.size, runs.rate_hz, n)
     for again in (False, True):
         for window in runs.windows(sums.beta):
             run, motion, block = window.run, window.motion, window.block
-            wide = run.acting_rows(motion, block.wide)
-            run.acting.scale(wide, _fade(window) * away_from_reversals(run.acting.dry, motion.dq[block.wide]))
-            H = spectrum(block_rows(run, motion, links, run.acting.whole(wide, found.weights), block))
+            wide = run.active_rows(motion, block.wide)
+            run.acting.scale(wide, _fade(window) * reversal_window(run.acting.dry, motion.dq[block.wide]))
+            H = spectrum(block_noise_rows(run, motion, links, run.acting.whole(wide, found.weights), block))
             if again:
                 spread.add(H, len(window.valid))
                 continue
@@ -221,10 +221,10 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
     return spread.covariance(found.slope)
 
 
-COMPARED = 256
-"""Samples of a run at which the torques of an estimate are looked at."""
-ABSURD = 10.0
-"""Times the measured torques that no estimate may ask for."""
+COMPARED_SAMPLES = 256
+"""Number of samples of a run at which the torques of an estimate are checked. Convention."""
+LARGEST_TORQUE_RATIO = 10.0
+"""Torques of an estimate over the measured ones that no right estimate reaches. Convention."""
 Simulated = TypeVar("Simulated")
 Solved = TypeVar("Solved", bound=Round)
 
@@ -269,8 +269,8 @@ class InstrumentalVariables(LoopEstimator):
             return self._streamed(equations)
         runs = LoopRuns.of(equations)
         measured = _Measured.of(runs, self.block)
-        end = runs.from_some_start(lambda runs, start: self._in_memory(runs, measured, start))
-        refuse_absurd(runs, end.motions, end.found.beta)
+        end = runs.solve_from_starts(lambda runs, start: self._in_memory(runs, measured, start))
+        check_torque_size(runs, end.motions, end.found.beta)
         parts = (measured.blocks, end.found.instruments, end.found.weights)
         rows, noise = noise_rows(runs, end.motions, end.found.beta, *parts)
         covariance = solution_covariance(end.slope, rows, noise, runs.rate_hz, equations.robot.dof)
@@ -288,10 +288,10 @@ class InstrumentalVariables(LoopEstimator):
     def _streamed(self, equations: StreamedLogs) -> Estimate:
         """The same of logs that are gone through again and again."""
         runs = StreamSearch[Moments].of(equations, self.block, Moments)
-        used, end = runs.from_some_start(
+        used, end = runs.solve_from_starts(
             lambda runs, start: (
                 runs,
-                self._iterate(runs, start, lambda beta, sums, weights: sums.solved(weights), lambda beta, found: None),
+                self._iterate(runs, start, lambda beta, sums, weights: sums.solve(weights), lambda beta, found: None),
             )
         )
         covariance = streamed_covariance(used, end.motions, end.found)
@@ -344,9 +344,9 @@ class InstrumentalVariables(LoopEstimator):
             if np.all(np.abs(found.beta - beta) <= small) or np.all(np.abs(change) <= small):
                 break
             if count == self.iterations:
-                findings = (*findings, not_settled(count))
+                findings = (*findings, unsettled_finding(count))
                 break
-        if followed(change, found.beta - last.beta, found.slope) <= FOLLOWED:
+        if repeated_share(change, found.beta - last.beta, found.slope) <= REPEATED_SHARE:
             return _End(found, motions, found.slope, findings, count)
         more = through_motion(beta, found)
         if more is None:
@@ -388,10 +388,10 @@ class _Measured:
 
         def matrix(number: int) -> Floats:
             run = runs.runs[blocks[number].run]
-            return at_links(run, (run.run.q, run.run.dq, run.run.ddq), blocks[number].rows)
+            return link_columns(run, (run.run.q, run.run.dq, run.run.ddq), blocks[number].rows)
 
         torques = [np.where(run.run.valid, run.run.effort, 0.0) for run in runs.runs]
-        windows = [run.run.valid * fade_ends(run.run)[:, None] for run in runs.runs]
+        windows = [run.run.valid * end_window(run.run)[:, None] for run in runs.runs]
         return cls(blocks, Kept(matrix, len(blocks)), [torques[block.run][block.rows] for block in blocks], windows)
 
 
@@ -404,7 +404,7 @@ class _Round(Round):
 
     @classmethod
     def of(cls, runs: LoopRuns, measured: _Measured, beta: Floats, motions: Motions, weights: Floats | None) -> _Round:
-        made = _mixed(runs, measured, motions)
+        made = _mix_blocks(runs, measured, motions)
         runs_of = [runs.runs[block.run] for block in measured.blocks]
         parts = list(zip(range(len(made)), measured.blocks, runs_of, measured.torques, strict=True))
 
@@ -432,18 +432,18 @@ class _Round(Round):
         return self.made[number][1]
 
 
-def refuse_absurd(runs: LoopRuns, motions: Motions, beta: Floats) -> None:
-    """Refuse an estimate whose torques along the simulated motion are not of the size of the measured ones.
+def check_torque_size(runs: LoopRuns, motions: Motions, beta: Floats) -> None:
+    """Check that the torques of an estimate along the simulated motion are of the size of the measured ones.
 
     Raises:
-        EstimationError: So it is: the instruments have nothing in common with the measured motion.
+        EstimationError: They are much larger: the instruments have nothing in common with the measured motion.
     """
     for run, motion in zip(runs.runs, motions, strict=True):
-        rows = slice(None, None, max(1, run.run.samples // COMPARED))
+        rows = slice(None, None, max(1, run.run.samples // COMPARED_SAMPLES))
         torque = np.sqrt(np.mean(times(run.columns(motion, rows), beta) ** 2, axis=0))
         measured = np.sqrt(np.mean(np.where(run.run.valid, run.run.effort, 0.0) ** 2, axis=0))
         worst = int(np.argmax(torque / np.maximum(measured, 1e-300) * (measured > 0.0)))
-        if torque[worst] > ABSURD * measured[worst] > 0.0:
+        if torque[worst] > LARGEST_TORQUE_RATIO * measured[worst] > 0.0:
             raise EstimationError(
                 f"the estimate asks {torque[worst]:.2g} of '{runs.equations.robot.joint_names[worst]}' along the "
                 f"simulated motion, where {measured[worst]:.2g} N m or N were measured",
@@ -451,7 +451,7 @@ def refuse_absurd(runs: LoopRuns, motions: Motions, beta: Floats) -> None:
             )
 
 
-def _mixed(runs: LoopRuns, measured: _Measured, motions: Motions) -> Kept[tuple[Floats, ...]]:
+def _mix_blocks(runs: LoopRuns, measured: _Measured, motions: Motions) -> Kept[tuple[Floats, ...]]:
     """Y (N, K) of each block, and Z of its wide rows."""
     derived = [run.derived(motion) for run, motion in zip(runs.runs, motions, strict=True)]
 
@@ -459,6 +459,6 @@ def _mixed(runs: LoopRuns, measured: _Measured, motions: Motions) -> Kept[tuple[
         block = measured.blocks[number]
         run, states, Y = runs.runs[block.run], derived[block.run], measured.matrices[number]
         window = measured.windows[block.run][block.wide]
-        return mixed_block(run, motions[block.run], block, states, Y, window)
+        return mix_block(run, motions[block.run], block, states, Y, window)
 
     return Kept(made, len(measured.blocks))

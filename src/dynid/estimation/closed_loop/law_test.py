@@ -32,36 +32,41 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, fdtri
 
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
-from dynid.estimation.closed_loop.loop_start import acting_on, carried, directions, remove_directions
+from dynid.estimation.closed_loop.loop_start import (
+    apply_slopes,
+    propagate_memory,
+    remove_directions,
+    span_directions,
+)
 from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
 from dynid.loop.sensitivity import compile_law_slopes
 from dynid.terms.smoothing import gradual_sign
 
-__all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_summary", "followed_shares"]
+__all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_summary", "commanded_motion_shares"]
 
 Floats = NDArray[np.float64]
 MOST = 0.999
-"""Share of the squares of the commanded velocities up to which frequencies are those of the motion."""
+"""Share of the squares of the commanded velocities up to which frequencies are those of the motion. Convention."""
 BEYOND = 3.0
-"""How far beyond them noise is looked at."""
+"""Multiple of the highest frequency of the motion up to which noise is examined. Convention."""
 NEIGHBOURS = 2
-"""Frequencies of a tapered spectrum beside a single one that it spreads over."""
+"""Frequencies on either side over which a Hann window spreads a single one. Derivation."""
 RED = 4.0
-"""How much more of noise there may be at the frequencies of the motion than beyond."""
+"""Largest power of noise at the frequencies of the motion over that beyond them. Convention."""
 PASSED = 0.7
-"""Of a low-pass's cutoff, up to which frequencies count, ..."""
+"""Share of a low-pass's cutoff up to which frequencies count, ..."""
 HIGHEST = 0.25
-"""... and of the sampling rate."""
+"""... and share of the sampling rate without a low-pass. Both are conventions."""
 OWN = 4
-"""Of the shapes, those of the joint's commanded motion itself."""
+"""Number of first shapes: 1, q, dq and ddq of the joint's own commanded motion."""
 FREEDOM = 0.5
-"""Independent values per real number of a tapered spectrum."""
+"""Independent values per real number of a Hann-tapered spectrum, about half. Convention."""
 SPARE = 8
-"""Independent values that must be left over, at least."""
+"""Least number of independent values that must be left over. Convention."""
 TURNING = 0.05
-"""Share of the largest commanded speed below which a joint's sign is that of one that turns round."""
+"""Share of the largest commanded speed below which a joint counts as reversing. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +131,7 @@ class LawResidual:
         return real(self.rest), shapes
 
 
-def followed_shares(runs: list[LawResidual], levels: Floats, level: float) -> Floats:
+def commanded_motion_shares(runs: list[LawResidual], levels: Floats, level: float) -> Floats:
     """(n, 2) root mean square of what follows the commanded motion and of what noise would seem to, over the torques'.
 
     Zeros where it is no more than noise does.
@@ -146,7 +151,7 @@ def followed_shares(runs: list[LawResidual], levels: Floats, level: float) -> Fl
     for joint in np.flatnonzero(levels > 0.0).tolist():
         y = np.concatenate([rest[:, joint] for rest, _ in parts])
         X = np.concatenate([shapes[joint] for _, shapes in parts])
-        seen = _explained(X[:, :OWN], y, level) or _explained(X, y, level) or _raised(moving, y, level)
+        seen = _explain(X[:, :OWN], y, level) or _explain(X, y, level) or _compare_bands(moving, y, level)
         if seen is not None:
             found[joint] = np.sqrt(np.array(seen) / samples) / levels[joint]
     return found
@@ -157,7 +162,7 @@ def _frequencies(run: LawResidual, count: int) -> Floats:
     return np.asarray(np.arange(count // 2) * (run.rate_hz / len(run.rest)), dtype=np.float64)
 
 
-def _explained(X: Floats, y: Floats, level: float) -> tuple[float, float] | None:
+def _explain(X: Floats, y: Floats, level: float) -> tuple[float, float] | None:
     """Sum of squares that columns (F, k) explain of values (F,), and that they would of noise; None for no more."""
     sizes = np.linalg.norm(X, axis=0)
     U, s, _ = np.linalg.svd(X[:, sizes > 0.0] / sizes[sizes > 0.0], full_matrices=False)
@@ -173,7 +178,7 @@ def _explained(X: Floats, y: Floats, level: float) -> tuple[float, float] | None
     return whole, k * noise / FREEDOM
 
 
-def _raised(moving: NDArray[np.bool_], y: Floats, level: float) -> tuple[float, float] | None:
+def _compare_bands(moving: NDArray[np.bool_], y: Floats, level: float) -> tuple[float, float] | None:
     """The same of values (F,) at the frequencies of the motion, beside those beyond; None for no more than noise."""
     inside, beyond = FREEDOM * np.count_nonzero(moving), FREEDOM * np.count_nonzero(~moving)
     if beyond < SPARE or inside == 0.0:
@@ -185,16 +190,16 @@ def _raised(moving: NDArray[np.bool_], y: Floats, level: float) -> tuple[float, 
 
 
 PARTS = ("proportional part", "derivative part", "integral part", "constant part")
-"""Of the torque, with which the law's residual is compared."""
+"""Parts of the torque with which the law's residual is compared."""
 GAINS = "Check its gains, its reference and its rate, or use weighted least squares instead."
 REFERENCE = (
     "Check the commanded positions: column, unit, sign, gain and delay; and the law for terms that are not stated: "
     "feed-forward, compensation of gravity or friction. Or use weighted least squares instead."
 )
 LEVEL = 1e-6
-"""Chance that noise accuses a joint, or all together, of one part, or of following the commanded motion."""
+"""Chance that noise accuses a joint, or all together, of one part, or of following the commanded motion. Convention."""
 SHARE = 0.01
-"""Of a joint's torque; less does not matter: other approximations of the model are as large."""
+"""Least share of a joint's torque that is reported: other approximations of the model are as large. Convention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +228,7 @@ def check_controller(
     """
     runs = equations if isinstance(equations, LoopRuns) else LoopRuns.of(equations)
     motions = runs.simulate(np.asarray(beta, dtype=float)) if motions is None else motions
-    both = [_compared(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
+    both = [_compare_run(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     torques = [run.torques(motion) * run.run.valid for run, motion in zip(runs.runs, motions, strict=True)]
     levels = np.sqrt(np.mean(np.concatenate(torques) ** 2, axis=0))
     compared = [(parts, left.rest) for parts, left in both]
@@ -238,9 +243,9 @@ def check_controller(
                 targets = [rest[:, joint] for _, rest in compared]
                 spread = _spread(columns, targets, float(levels[joint]), runs.rate_hz)
             shares.append(_Share(name, float(values[joint, part]), spread))
-        findings += [_finding(what, f"its {what} differs", GAINS, share) for share in _accused(shares)]
+        findings += [_finding(what, f"its {what} differs", GAINS, share) for share in _select_accused(shares)]
     told = {finding.joint for finding in findings}
-    followed = followed_shares([left for _, left in both], levels, LEVEL)
+    followed = commanded_motion_shares([left for _, left in both], levels, LEVEL)
     for name, (value, spread) in zip(runs.equations.robot.joint_names, followed.tolist(), strict=True):
         if value > SHARE and name not in told:
             what = "its residual is no noise, but follows the motion"
@@ -248,7 +253,7 @@ def check_controller(
     return tuple(findings)
 
 
-def _accused(shares: list[_Share]) -> list[_Share]:
+def _select_accused(shares: list[_Share]) -> list[_Share]:
     """Shares that are no noise and matter; where only all together are no noise, the one that is so the most."""
     large = [share for share in shares if abs(share.value) > SHARE]
     alone = [share for share in large if share.square > chdtri(1, LEVEL)]
@@ -299,7 +304,7 @@ def _percent(share: float, sign: str = "") -> str:
     return f"{100.0 * share:{sign}.2g}" if abs(share) < 1.0 else f"{100.0 * share:{sign}.0f}"
 
 
-def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, LawResidual]:
+def _compare_run(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, LawResidual]:
     """(N, n, 4) parts of the simulated torque, and the law's residual, both zero where torques do not count."""
     n, ticks = run.loop.dof, run.rows * run.every
     reference, records = run.loop.reference, motion.runs
@@ -309,21 +314,23 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, LawResidua
     position, velocity, memory = np.split(L[:, :n], [n, 2 * n], axis=2)
     shift = run.run.q - run.positions(motion), run.run.dq - run.velocities(motion)
     rest = (
-        _as_positions(run, run.torque_residual(motion)) - acting_on(position, shift[0]) - acting_on(velocity, shift[1])
+        _filter_like_positions(run, run.torque_residual(motion))
+        - apply_slopes(position, shift[0])
+        - apply_slopes(velocity, shift[1])
     )
     errors = (motion.q - wanted[0], motion.dq - wanted[1])
-    proportional, derivative = acting_on(position, errors[0]), acting_on(velocity, errors[1])
+    proportional, derivative = apply_slopes(position, errors[0]), apply_slopes(velocity, errors[1])
     bases: tuple[Floats, ...] = ()
     if memory.shape[2]:
         periods = np.diff(ticks, prepend=ticks[0])
-        changed, left = _remembered(L[:, n:], shift, periods)
-        rest = rest - acting_on(memory, changed)
+        changed, left = _propagate_shift(L[:, n:], shift, periods)
+        rest = rest - apply_slopes(memory, changed)
         if run.loop.memory0 is not None or not run.loop.start_known:  # what another start would explain is none
-            bases = tuple(directions(x) for x in np.moveaxis((memory @ left) * run.run.valid[:, :, None], 1, 0))
+            bases = tuple(span_directions(x) for x in np.moveaxis((memory @ left) * run.run.valid[:, :, None], 1, 0))
         if not position.any() and not velocity.any():  # a law that is late: all acts through its memory
             rates_only, places_only = (0.0 * errors[0], errors[1]), (errors[0], 0.0 * errors[1])
-            proportional = acting_on(memory, _remembered(L[:, n:], places_only, periods)[0])
-            derivative = acting_on(memory, _remembered(L[:, n:], rates_only, periods)[0])
+            proportional = apply_slopes(memory, _propagate_shift(L[:, n:], places_only, periods)[0])
+            derivative = apply_slopes(memory, _propagate_shift(L[:, n:], rates_only, periods)[0])
     integral = np.cumsum(proportional, axis=0) / run.run.rate_hz
     parts = np.stack([proportional, derivative, integral, np.ones_like(integral)], axis=2)
     valid = run.run.valid
@@ -333,18 +340,18 @@ def _compared(run: LoopRun, motion: SimulatedMotion) -> tuple[Floats, LawResidua
     return parts, LawResidual(rest, (wanted[0], wanted[1], wanted[2]), valid, run.run.rate_hz, cutoff, bases)
 
 
-def _as_positions(run: LoopRun, torque: Floats) -> Floats:
+def _filter_like_positions(run: LoopRun, torque: Floats) -> Floats:
     """Torques (N, n) through the low-pass of the measured positions, if they went through none."""
     made, valid = run.run.derivation, run.run.valid.astype(float)
-    if made is None or made.smoothing.cutoff_hz is None or run.low_passed:
+    if made is None or made.smoothing.cutoff_hz is None or run.is_low_passed:
         return torque
     smoothing = replace(made.smoothing, rate_hz=run.run.rate_hz)
     both = run.run.by_segment(smoothing.apply, np.concatenate([torque, valid], axis=1))
     return np.asarray(both[:, : torque.shape[1]] / np.maximum(both[:, torque.shape[1] :], 0.5))
 
 
-def _remembered(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """(N, m) change of the law's memory that shifts of positions and velocities (N, n) have added up to; see `carried`.
+def _propagate_shift(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """(N, m) change of the law's memory by shifts of positions and velocities (N, n); see `propagate_memory`.
 
     Args:
         slopes: (N, m, 2 n + m) of the memory after a control period.
@@ -352,7 +359,7 @@ def _remembered(slopes: Floats, shift: tuple[Floats, Floats], periods: NDArray[n
         periods: (N,) control periods since the sample before.
     """
     m = slopes.shape[1]
-    return carried(acting_on(slopes[:, :, :-m], np.concatenate(shift, axis=1)), slopes[:, :, -m:], periods)
+    return propagate_memory(apply_slopes(slopes[:, :, :-m], np.concatenate(shift, axis=1)), slopes[:, :, -m:], periods)
 
 
 def _shares(compared: list[tuple[Floats, Floats]], levels: Floats) -> Floats:

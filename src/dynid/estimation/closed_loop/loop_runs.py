@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.closed_loop.acting import Acting, acting
 from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart, WrongLawError
-from dynid.estimation.closed_loop.loop_stability import LoopStability, checked_poses, loop_simulator
+from dynid.estimation.closed_loop.loop_stability import LoopStability, loop_simulator, sample_poses
 from dynid.estimation.equations import LoopedRuns
 from dynid.kernels import kernel
 from dynid.loop.arm import Arm
@@ -31,16 +31,16 @@ __all__ = [
     "Start",
     "WrongLawError",
     "joint_weights",
-    "loop_of",
-    "stability_of",
-    "weights_of",
+    "require_loop",
+    "linearise_stability",
+    "inverse_variances",
 ]
 
 Floats = NDArray[np.float64]
 ALIGNED = 1e-3
-"""Largest distance of a sample from a control instant, in control periods."""
+"""Largest distance of a sample from a control instant, in control periods. Convention."""
 FORGOTTEN = 8.0
-"""Settling times after which a low-pass has forgotten what it saw, to rounding."""
+"""Settling times after which a low-pass has forgotten its input, to rounding. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class LoopRun:
         """The same with more steps of the integrator between control instants."""
         arm, steps = self.simulator.arm, factor * self.simulator.substeps
         simulator = LoopSimulator(arm, self.loop, substeps=steps)
-        return replace(self, simulator=simulator, stability=stability_of(simulator, checked_poses(self.run)))
+        return replace(self, simulator=simulator, stability=linearise_stability(simulator, sample_poses(self.run)))
 
     def simulate(self, beta: Floats, near: SimulatedMotion | None = None) -> SimulatedMotion:
         """The motion with base parameters (b,); quicker where one with parameters near these is known.
@@ -126,19 +126,18 @@ class LoopRun:
         """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
         return self._along(_columns(self.simulator.arm), motion, rows)
 
-    def acting_rows(self, motion: SimulatedMotion, rows: slice = slice(None)) -> Floats:
+    def active_rows(self, motion: SimulatedMotion, rows: slice = slice(None)) -> Floats:
         """(N, K) the same of those parameters only that act on a joint."""
         return self._along(self.acting.all, motion, rows)
 
     def _along(self, program: Program, motion: SimulatedMotion, rows: slice) -> Floats:
         """(N, ...) a program's output along a simulated motion, low-passed like the measured torques."""
-        n = self.loop.dof
-        if not self.low_passed:
+        n, torque_filter = self.loop.dof, self._torque_filter
+        if torque_filter is None:
             states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
             result: Floats = program(*(np.ascontiguousarray(x) for x in states))
             return result
-        assert self.run.smoothing is not None
-        places, smoothing = self._places[rows], self._at_log_rate(self.run.smoothing)
+        places, smoothing = self._places[rows], self._at_log_rate(torque_filter)
         beside = int(np.ceil(FORGOTTEN * smoothing.settling_s * smoothing.rate_hz))
         seen = slice(max(0, int(places[0]) - beside), int(places[-1]) + beside + 1)
         state, rate = (self._logged(x[0])[seen] for x in (motion.runs.state, motion.runs.rate))
@@ -153,18 +152,15 @@ class LoopRun:
 
     def torques(self, motion: SimulatedMotion) -> Floats:
         """(N, n) simulated torques, likewise [N m or N]."""
-        return self.filtered(motion.runs.held[0])
+        return self.low_pass(motion.runs.held[0])
 
     def torque_residual(self, motion: SimulatedMotion) -> Floats:
         """(N, n) measured minus simulated torque, zero where it does not count [N m or N]."""
         return np.where(self.run.valid, np.nan_to_num(self.run.effort) - self.torques(motion), 0.0)
 
-    def filtered(self, records: Floats) -> Floats:
+    def low_pass(self, records: Floats) -> Floats:
         """All records (K, ...) of a simulation, low-passed like the measured torques, at the samples (N, ...)."""
-        if not self.low_passed:
-            return records[self.rows]
-        assert self.run.smoothing is not None
-        return self._smoothed(self.run.smoothing, records)
+        return records[self.rows] if self._torque_filter is None else self._smoothed(self._torque_filter, records)
 
     def _smoothed(self, smoothing: Smoothing, records: Floats) -> Floats:
         """Records (K, ...) through a low-pass at the rate of the log, at the samples (N, ...)."""
@@ -192,9 +188,15 @@ class LoopRun:
         return records[self._first :: self.stride]
 
     @property
-    def low_passed(self) -> bool:
-        """Whether the measured torques are."""
-        return self.run.smoothing is not None and self.run.smoothing.cutoff_hz is not None
+    def is_low_passed(self) -> bool:
+        """Whether the measured torques are low-pass filtered."""
+        return self._torque_filter is not None
+
+    @property
+    def _torque_filter(self) -> Smoothing | None:
+        """The low-pass that the measured torques went through; None without one."""
+        smoothing = self.run.smoothing
+        return None if smoothing is None or smoothing.cutoff_hz is None else smoothing
 
 
 @lru_cache(maxsize=32)
@@ -257,7 +259,7 @@ class LoopRuns(LoopSearch[Motions]):
         evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
         theta = self.equations.representative(beta)
         for run in self.runs:
-            if not run.stability.holds(evaluate(checked_poses(run.run), theta), beta):
+            if not run.stability.holds(evaluate(sample_poses(run.run), theta), beta):
                 return None
         try:
             motions = self.simulate(beta, near)
@@ -268,7 +270,7 @@ class LoopRuns(LoopSearch[Motions]):
         return motions if follows else None
 
 
-def loop_of(run: Experiment) -> Loop:
+def require_loop(run: Experiment) -> Loop:
     """The loop of an experiment.
 
     Raises:
@@ -282,13 +284,13 @@ def loop_of(run: Experiment) -> Loop:
     return run.loop
 
 
-def stability_of(simulator: LoopSimulator, poses: Floats) -> LoopStability:
+def linearise_stability(simulator: LoopSimulator, poses: Floats) -> LoopStability:
     """Which parameters a loop can be simulated with, judged at poses (K, n)."""
     return LoopStability.of(simulator, _columns(simulator.arm), poses)
 
 
 def _prepare_run(equations: LoopedRuns, run: Experiment) -> LoopRun:
-    loop = loop_of(run)
+    loop = require_loop(run)
     place = (run.time - loop.start_s) * loop.reference.rate_hz
     ticks = np.round(place).astype(np.int64)
     if ticks.size == 0 or ticks[0] < 0 or ticks[-1] >= len(loop.reference.q) or np.any(np.diff(ticks) <= 0):
@@ -305,16 +307,16 @@ def _prepare_run(equations: LoopedRuns, run: Experiment) -> LoopRun:
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
     simulator = loop_simulator(equations, loop)
-    stability = stability_of(simulator, checked_poses(run))
+    stability = linearise_stability(simulator, sample_poses(run))
     return LoopRun(run, simulator, every, ticks // every, stability, period // every)
 
 
 def joint_weights(residuals: Iterable[Floats], counts: NDArray[np.int64]) -> Floats:
     """(n,) inverse variance of each joint's residuals (N, n) over all runs, of which so many counted."""
-    return weights_of(np.asarray(sum((residual**2).sum(axis=0) for residual in residuals)), counts)
+    return inverse_variances(np.asarray(sum((residual**2).sum(axis=0) for residual in residuals)), counts)
 
 
-def weights_of(squares: Floats, counts: NDArray[np.int64]) -> Floats:
+def inverse_variances(squares: Floats, counts: NDArray[np.int64]) -> Floats:
     """(n,) the same from the sums of the squares (n,)."""
     variances = np.asarray(squares / np.maximum(counts, 1), dtype=float)
     return np.asarray(1.0 / np.maximum(variances, 1e-20 * max(float(variances.max()), 1e-280)))

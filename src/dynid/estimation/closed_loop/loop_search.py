@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import EstimationError
-from dynid.estimation.closed_loop.loop_stability import checked_poses
+from dynid.estimation.closed_loop.loop_stability import sample_poses
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import refined_weights
@@ -41,15 +41,15 @@ class LoopEstimator(Estimator, ABC):
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 Simulated = TypeVar("Simulated")
-"""What is known of a simulation of all experiments"""
+"""The simulation of all experiments, or what is kept of it."""
 WORSE = 2.0
-"""Steps that raise the misfit by more than this factor are shortened."""
+"""Steps that raise the misfit by more than this factor are shortened. Convention."""
 ENOUGH = (0.02, 0.5, np.inf)
-"""Misfits below which a start is good enough not to try the next before it."""
+"""Misfits below which a start is used before the next one is tried. Convention."""
 FINER = (1, 4)
-"""By how much the integrator's steps are shortened, in turn."""
+"""Factors by which the integrator's steps are shortened, one after the other. Convention."""
 HALVINGS = 6
-"""How often a step is halved before it is given up."""
+"""How often a step is halved before it is given up. Convention."""
 
 
 class WrongLawError(EstimationError):
@@ -87,7 +87,7 @@ class LoopSearch(ABC, Generic[Simulated]):
     def finer(self, factor: int) -> Self:
         """The same with more steps of the integrator between control instants."""
 
-    def from_some_start(self, iterate: Callable[[Self, SearchStart[Simulated]], Result]) -> Result:
+    def solve_from_starts(self, iterate: Callable[[Self, SearchStart[Simulated]], Result]) -> Result:
         """The result of the first start from which an iteration comes to an end.
 
         Where none does, all are tried once more with shorter steps of the integrator: the prior's friction and inertia,
@@ -135,7 +135,7 @@ class LoopSearch(ABC, Generic[Simulated]):
             beta = values()
             motions = self.attempt(beta)
             if motions is not None:
-                start = SearchStart(beta, motions, _other_start(origin) if origin else ())
+                start = SearchStart(beta, motions, _other_start_finding(origin) if origin else ())
                 waiting.append((self.misfit(motions), start))
                 waiting.sort(key=lambda entry: entry[0])
             while waiting and waiting[0][0] < enough:
@@ -185,16 +185,16 @@ class LoopSearch(ABC, Generic[Simulated]):
     def _has_inertia(self, beta: Floats) -> bool:
         """Whether a robot of base parameters (b,) has some in all directions."""
         evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
-        poses = np.concatenate([checked_poses(run) for run in self.equations.excerpts])
+        poses = np.concatenate([sample_poses(run) for run in self.equations.excerpts])
         return bool(np.linalg.eigvalsh(evaluate(poses, self.equations.representative(beta))).min() > 0.0)
 
 
-def _other_start(origin: str) -> tuple[Finding, ...]:
+def _other_start_finding(origin: str) -> tuple[Finding, ...]:
     message = f"the iteration started from {origin}, because least squares gives torques far from the measured ones"
     return (Finding(code="other-start", severity="note", where="estimate", message=message),)
 
 
-def not_settled(count: int) -> Finding:
+def unsettled_finding(count: int) -> Finding:
     """The finding that an iteration ended after so many simulations before it settled."""
     message = f"the iteration has not settled after {count} simulations"
     return Finding(code="not-settled", severity="warning", where="estimate", message=message)

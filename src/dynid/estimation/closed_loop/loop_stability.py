@@ -28,7 +28,7 @@ from dynid.robot.model import Robot
 from dynid.tape import Program, Tape
 from dynid.terms.base import Dependence
 
-__all__ = ["LoopStability", "checked_poses", "dry_joints", "law_damping", "loop_simulator", "refuse_hasty"]
+__all__ = ["LoopStability", "sample_poses", "dry_joints", "law_damping", "loop_simulator", "check_law_damping"]
 
 
 def dry_joints(robot: Robot) -> NDArray[np.bool_]:
@@ -59,15 +59,18 @@ def _with_dry_friction(equations: Factors) -> Robot:
 
 Floats = NDArray[np.float64]
 INTEGRATED = 2.6
-"""Largest step times rate of decay that the fourth-order method follows; beyond 2.78 it is unstable."""
+"""Largest step times rate of decay that the fourth-order method follows; beyond 2.78 it is unstable. Derivation, with
+a reserve by convention."""
 SAMPLED = 1.6
-"""Largest control period times rate of decay; beyond 2 a sampled law overshoots by more than it corrects."""
+"""Largest control period times rate of decay; beyond 2 a sampled law overshoots by more than it corrects. Derivation,
+with a reserve by convention."""
 CHECKED = 16
-"""Samples of a run at which the inertia matrix is looked at."""
+"""Number of poses of a run at which the inertia matrix is checked. Convention."""
 HASTY = 20.0
-"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots."""
+"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots. The reserve is a
+convention: the robot near the data may be off."""
 NUDGE = 1e-6
-"""Share of the speed at which friction is full by which joints are moved to find its slope at rest."""
+"""Share of the speed at which friction is full by which joints are moved to find its slope at rest. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +114,7 @@ class LoopStability:
         return fastest[0] * self.step_s < INTEGRATED and fastest[1] * self.period_s < SAMPLED
 
 
-def checked_poses(run: Experiment) -> Floats:
+def sample_poses(run: Experiment) -> Floats:
     """(K, n) poses of an experiment at which it is asked whether its loop is stable."""
     return np.ascontiguousarray(run.q[:: max(1, run.samples // CHECKED)])
 
@@ -125,11 +128,11 @@ def law_damping(law: Tape, poses: Floats) -> Floats:
     return -np.asarray(slopes)[:, :n, n : 2 * n]
 
 
-def refuse_hasty(law: ControlLaw, robot: Robot, poses: Floats, rate_hz: float) -> None:
-    """Refuse a law whose damping a robot near the data survives in none of the poses (K, n) at this rate.
+def check_law_damping(law: ControlLaw, robot: Robot, poses: Floats, rate_hz: float) -> None:
+    """Check that a robot near the data survives the law's damping at this rate in one of the poses (K, n).
 
     Raises:
-        ArgumentError: So it is.
+        ArgumentError: It survives in none.
     """
     damping = law_damping(control_tape(law, robot.dof, 1.0 / rate_hz), poses)
     slowed = np.linalg.solve(inertia_matrix(robot, poses), damping)

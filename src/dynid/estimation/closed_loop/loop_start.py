@@ -29,21 +29,29 @@ from dynid.loop.simulator import LoopSimulator
 from dynid.processing.experiment import Experiment
 from dynid.tape import compile_tape
 
-__all__ = ["FreeStart", "acting_on", "carried", "directions", "settling_time", "starting_memory", "remove_directions"]
+__all__ = [
+    "FreeStart",
+    "apply_slopes",
+    "propagate_memory",
+    "span_directions",
+    "estimate_settling_time",
+    "estimate_starting_memory",
+    "remove_directions",
+]
 
 Floats = NDArray[np.float64]
 LOOKED_S = 1.0
-"""Of the log, from which the memory at its beginning is found out [s]."""
+"""Length of the log's beginning from which the law's memory is estimated [s]. Convention."""
 UNSEEN = 1e-6
-"""Singular values, relative to the largest, of what torques do not tell."""
+"""Singular values, relative to the largest, below which torques do not determine the memory. Convention."""
 
 
-def acting_on(slopes: Floats, change: Floats) -> Floats:
+def apply_slopes(slopes: Floats, change: Floats) -> Floats:
     """(N, n) what changes (N, k) do through slopes (N, n, k)."""
     return np.asarray((slopes @ change[:, :, None])[:, :, 0])
 
 
-def carried(driven: Floats, kept: Floats, periods: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def propagate_memory(driven: Floats, kept: Floats, periods: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """What has been added up at every sample, (N, m), and what is left of the memory at the first, (N, m, m).
 
     Args:
@@ -57,7 +65,7 @@ def carried(driven: Floats, kept: Floats, periods: NDArray[np.int64]) -> tuple[F
     for period in range(int(periods.max())):  # a memory that decays, and what is added to it, over several periods
         lasts = (periods > period)[:, None]
         present = before + (driven - before) * (period / np.maximum(periods, 1))[:, None]
-        added = np.where(lasts, acting_on(kept, added) + present, added)
+        added = np.where(lasts, apply_slopes(kept, added) + present, added)
         power = np.where(lasts[:, :, None], kept @ power, power)
     total, left = np.zeros((len(driven), m)), np.zeros((len(driven), m, m))
     left[0] = np.eye(m)
@@ -67,7 +75,7 @@ def carried(driven: Floats, kept: Floats, periods: NDArray[np.int64]) -> tuple[F
     return total, left
 
 
-def starting_memory(run: Experiment, law: ControlLaw, reference: ReferenceMotion) -> Floats | None:
+def estimate_starting_memory(run: Experiment, law: ControlLaw, reference: ReferenceMotion) -> Floats | None:
     """(m,) memory with which the law gives the torques measured at the beginning of a log; None for one without memory.
 
     Args:
@@ -88,9 +96,9 @@ def starting_memory(run: Experiment, law: ControlLaw, reference: ReferenceMotion
     made = compile_tape(tape, "numpy")(state, *given)
     L = np.asarray(compile_law_slopes(tape, n, "numpy")(state, *given))
     through = L[:, :n, 2 * n :]
-    total, left = carried(made["memory"], L[:, n:, 2 * n :], np.minimum(np.arange(count), 1) * factor)
+    total, left = propagate_memory(made["memory"], L[:, n:, 2 * n :], np.minimum(np.arange(count), 1) * factor)
     known = run.valid[rows]
-    rest = np.where(known, np.nan_to_num(run.effort[rows]) - made["held"] - acting_on(through, total), 0.0)
+    rest = np.where(known, np.nan_to_num(run.effort[rows]) - made["held"] - apply_slopes(through, total), 0.0)
     response = ((through @ left) * known[:, :, None]).reshape(-1, m)
     sizes = np.maximum(np.linalg.norm(response, axis=0), 1e-300)
     found = np.linalg.lstsq(response / sizes, rest.reshape(-1), rcond=UNSEEN)[0] / sizes
@@ -98,17 +106,17 @@ def starting_memory(run: Experiment, law: ControlLaw, reference: ReferenceMotion
 
 
 LOOK_S = 2.0
-"""How far the effect of the start is followed at first, and twice as far until it has died down [s]."""
+"""First span over which the effect of the initial state is computed [s]; doubled until it has died down. Convention."""
 LONGEST = 2**14
-"""Control instants over which it is followed at most: every stage of every step is in memory."""
+"""Most control instants over which it is computed: every stage of every step is in memory. Convention."""
 FORGOTTEN = 1e-3
-"""Share of its largest value below which it has."""
+"""Share of its largest value below which the effect has died down. Convention."""
 SETTLED = 0.01
-"""Share below which samples may count where the start is not estimated."""
+"""Share of the largest effect below which samples count where the initial state is not estimated. Convention."""
 LOST = 1e-5
-"""Share of its squares that the start must leave of a parameter's derivatives."""
+"""Share of the squares of a parameter's derivatives that must remain without the initial state. Convention."""
 DEPENDENT = 1e-7
-"""Singular values, relative to the largest, of directions that are none of their own."""
+"""Singular values, relative to the largest, below which directions are dependent. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +179,7 @@ def remove_directions(rows: Floats, bases: tuple[Floats, ...]) -> Floats:
     return left
 
 
-def directions(columns: Floats) -> Floats:
+def span_directions(columns: Floats) -> Floats:
     """(K, r) orthonormal directions that columns (N, k) span, without the zeros behind the last of them."""
     some = np.flatnonzero(columns.any(axis=1))
     seen = columns[: some[-1] + 1 if some.size else 0]
@@ -184,13 +192,15 @@ def directions(columns: Floats) -> Floats:
 
 
 def _bases(run: LoopRun, beta: Floats, outputs: Callable[[LoopRun, Floats, Floats], Floats]) -> tuple[Floats, ...]:
-    q, torque = _followed(run.simulator, beta, run.every, run.ticks, FORGOTTEN)
+    q, torque = _differentiate_until_settled(run.simulator, beta, run.every, run.ticks, FORGOTTEN)
     behind = ((0, -(-run.ticks // run.every) - len(q)), (0, 0), (0, 0))
     S = outputs(run, np.pad(q, behind), np.pad(torque, behind))
-    return tuple(directions(S[:, joint]) for joint in range(S.shape[1]))
+    return tuple(span_directions(S[:, joint]) for joint in range(S.shape[1]))
 
 
-def _followed(simulator: LoopSimulator, beta: Floats, every: int, ticks: int, small: float) -> tuple[Floats, Floats]:
+def _differentiate_until_settled(
+    simulator: LoopSimulator, beta: Floats, every: int, ticks: int, small: float
+) -> tuple[Floats, Floats]:
     """(K, n, k) derivatives of positions and torques by the start, until they have died down."""
     most = min(ticks, LONGEST)
     seen = min(most, int(np.ceil(LOOK_S * simulator.loop.reference.rate_hz)))
@@ -201,17 +211,17 @@ def _followed(simulator: LoopSimulator, beta: Floats, every: int, ticks: int, sm
                 "the simulated loop is not stable: it does not forget where it started",
                 remedy="Check the control law and its rate, or give the robot better prior values.",
             )
-        if seen == most or all(_died_down(x, small) for x in slopes):
+        if seen == most or all(_has_died_down(x, small) for x in slopes):
             return slopes
         seen = min(2 * seen, most)
 
 
-def _died_down(slopes: Floats, small: float) -> bool:
+def _has_died_down(slopes: Floats, small: float) -> bool:
     peaks = np.abs(slopes).max(axis=(0, 1))
     return bool(np.all(np.abs(slopes[-(-9 * len(slopes) // 10) :]).max(axis=(0, 1), initial=0.0) <= small * peaks))
 
 
-def settling_time(simulator: LoopSimulator, beta: Floats) -> float:
+def estimate_settling_time(simulator: LoopSimulator, beta: Floats) -> float:
     """Time after which the torques of a simulation have forgotten where it started [s].
 
     Args:
@@ -221,6 +231,6 @@ def settling_time(simulator: LoopSimulator, beta: Floats) -> float:
     Raises:
         EstimationError: The robot runs away.
     """
-    torque = _followed(simulator, beta, 1, len(simulator.loop.reference.q), SETTLED)[1]
+    torque = _differentiate_until_settled(simulator, beta, 1, len(simulator.loop.reference.q), SETTLED)[1]
     large = np.abs(torque) > SETTLED * np.abs(torque).max(axis=(0, 1))
     return float(np.flatnonzero(large.any(axis=(1, 2))).max(initial=-1) + 1) * simulator.loop.period_s

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.closed_loop.instrument_noise import fading
+from dynid.estimation.closed_loop.instrument_noise import end_window_at
 from dynid.estimation.closed_loop.loop_runs import (
     ALIGNED,
     FORGOTTEN,
     LoopRun,
     LoopRuns,
     SimulatedMotion,
-    loop_of,
-    stability_of,
+    linearise_stability,
+    require_loop,
 )
 from dynid.estimation.closed_loop.loop_search import LoopSearch
 from dynid.estimation.closed_loop.loop_stability import LoopStability, loop_simulator
@@ -41,9 +41,9 @@ __all__ = ["LogSurvey", "SHORTEST_S", "StreamSearch", "Stretch", "Sums", "Window
 
 Floats = NDArray[np.float64]
 SHORTEST_S = 1.0
-"""Stretches shorter than this are not simulated: low-passes and differences would see nothing but ends [s]."""
+"""Stretches shorter than this are not simulated: low-passes and differences would see only ends [s]. Convention."""
 POSES = 32
-"""Samples of a log at which inertia is looked at, at least, where it has so many."""
+"""Least number of poses of a log at which the inertia matrix is checked; shorter logs give all theirs. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +80,7 @@ class LogSurvey:
 
     @property
     def samples(self) -> int:
-        """Of all stretches."""
+        """Number of samples of all stretches."""
         return sum(stretch.samples for stretch in self.stretches)
 
     def pieces(self) -> Iterator[Experiment]:
@@ -91,7 +91,7 @@ class LogSurvey:
         """The same with more steps of the integrator between control instants."""
         steps = factor * self.simulator.substeps
         simulator = LoopSimulator(self.simulator.arm, self.simulator.loop, substeps=steps)
-        return replace(self, simulator=simulator, stability=stability_of(simulator, self.poses), fineness=factor)
+        return replace(self, simulator=simulator, stability=linearise_stability(simulator, self.poses), fineness=factor)
 
 
 def survey(equations: StreamedLogs, log: Callable[[], Iterable[Experiment]]) -> LogSurvey:
@@ -121,22 +121,22 @@ class _Seen:
 
     def take(self, piece: Experiment) -> None:
         """Look at a piece."""
-        loop = loop_of(piece)
+        loop = require_loop(piece)
         rate = loop.reference.rate_hz
         if self._loop is None:
             self._first, self._loop = piece, loop
         elif rate != self._loop.reference.rate_hz:
-            raise _not_aligned(piece)
+            raise _misalignment_error(piece)
         place = (piece.time - loop.start_s) * rate
         if place[0] < -0.5 or place[-1] > len(loop.reference.q) - 0.5:
             raise ArgumentError(
                 f"the samples of '{piece.source}' are not within its reference motion",
                 remedy="Give every piece a reference that covers it; check Loop.start_s.",
             )
-        offset = self._joined(piece, loop)
+        offset = self._place_reference(piece, loop)
         ticks = offset + np.round(place).astype(np.int64)
         if np.abs(place - (ticks - offset)).max() > ALIGNED or np.any(np.diff(ticks) <= 0):
-            raise _not_aligned(piece)
+            raise _misalignment_error(piece)
         log_hz = piece.rate_hz if piece.derivation is None else piece.derivation.smoothing.rate_hz
         period = max(1, round(rate / log_hz))
         steps = np.diff(ticks, prepend=self._last_tick)
@@ -145,7 +145,7 @@ class _Seen:
         self._last_tick, self._last_s = int(ticks[-1]), float(piece.time[-1])
         self._keep(piece.q)
 
-    def _joined(self, piece: Experiment, loop: Loop) -> int:
+    def _place_reference(self, piece: Experiment, loop: Loop) -> int:
         """Where the piece's reference begins, counted from the stretch's first control instant."""
         if self._stretches:
             place = (loop.start_s - self._stretches[-1].origin_s) * loop.reference.rate_hz
@@ -193,23 +193,23 @@ class _Seen:
             log,
             tuple(self._stretches),
             simulator,
-            stability_of(simulator, poses),
+            linearise_stability(simulator, poses),
             poses,
             first.rate_hz,
             self._every,
             period // self._every,
-            reach_of(first),
+            filter_reach(first),
         )
 
 
-def reach_of(run: Experiment) -> int:
+def filter_reach(run: Experiment) -> int:
     """Samples on either side of a block that its wide rows' low-passes and differences see."""
     filters = (run.smoothing, None if run.derivation is None else run.derivation.smoothing)
     settling = max((smoothing.settling_s for smoothing in filters if smoothing is not None), default=0.0)
     return 2 * BESIDE + int(np.ceil(FORGOTTEN * settling * run.rate_hz))
 
 
-def _not_aligned(piece: Experiment) -> ArgumentError:
+def _misalignment_error(piece: Experiment) -> ArgumentError:
     return ArgumentError(
         f"the samples of '{piece.source}' are not taken at control instants of one loop",
         remedy="Give Loop.start_s, or references whose rate is one multiple of the log's.",
@@ -353,11 +353,14 @@ def _log_windows(log: LogSurvey, beta: Floats, size: int) -> Iterator[Window]:
             for _ in _first(pieces, stretch.pieces):
                 pass
             continue
-        follower = _Follower(log, stretch, beta, size)
+        follower: _Follower | None = None
         for piece in _first(pieces, stretch.pieces):
-            follower.go_on(piece)
+            follower = follower or _Follower(log, stretch, beta, size, piece)
+            follower.take(piece)
             yield from follower.ready(last=False)
-        follower.run_out()
+        if follower is None:
+            continue
+        follower.finish()
         yield from follower.ready(last=True)
 
 
@@ -366,10 +369,10 @@ def _first(pieces: Iterator[Experiment], count: int) -> Iterator[Experiment]:
         try:
             yield next(pieces)
         except StopIteration as error:
-            raise _changed() from error
+            raise _stream_changed_error() from error
 
 
-def _changed() -> ArgumentError:
+def _stream_changed_error() -> ArgumentError:
     return ArgumentError(
         "the log is shorter than when it was read first", remedy="Give streams that give the same pieces every time."
     )
@@ -378,50 +381,41 @@ def _changed() -> ArgumentError:
 class _Follower:
     """The simulation of one stretch of a log, and the samples and records that are still needed."""
 
-    def __init__(self, log: LogSurvey, stretch: Stretch, beta: Floats, size: int) -> None:
+    def __init__(self, log: LogSurvey, stretch: Stretch, beta: Floats, size: int, first: Experiment) -> None:
         self._log, self._stretch, self._beta = log, stretch, beta
         self._blocks = list(cut([stretch.samples], size))
-        self._state: Floats | None = None
-        self._memory = np.zeros(log.simulator.law.inputs[1].size)
+        loop = require_loop(first)
+        self._state, self._memory = loop.start, loop.start_memory
         self._tick = 0
         """The next one to simulate, counted from the stretch's first"""
         self._records: list[Floats] = []
         self._first_record = 0
         self._measured: dict[str, list[NDArray[Any]]] = {name: [] for name in (*CHANNELS, "record")}
         self._first_sample = self._samples = 0
-        self._last: Experiment | None = None
+        self._last, self._loop = first, loop
 
-    def go_on(self, piece: Experiment) -> None:
+    def take(self, piece: Experiment) -> None:
         """Take in a piece, and simulate up to its last sample."""
-        loop = piece.loop
-        if loop is None:
-            raise _changed()
+        loop = require_loop(piece)
         offset = round((loop.start_s - self._stretch.origin_s) * loop.reference.rate_hz)
         ticks = offset + np.round((piece.time - loop.start_s) * loop.reference.rate_hz).astype(np.int64)
-        if self._state is None:
-            self._state, self._memory = loop.start, loop.start_memory
-        self._simulate(piece, offset, int(ticks[-1]) + 1)
+        self._simulate(loop, offset, int(ticks[-1]) + 1)
         for name in CHANNELS:
             self._measured[name].append(getattr(piece, name))
         self._measured["record"].append(ticks // self._log.every)
-        self._samples, self._last = self._samples + piece.samples, piece
+        self._samples, self._last, self._loop = self._samples + piece.samples, piece, loop
 
-    def run_out(self) -> None:
+    def finish(self) -> None:
         """Go on behind the last sample, as far as its low-pass saw."""
-        piece = self._last
-        assert piece is not None
-        assert piece.loop is not None
-        rate, made = piece.loop.reference.rate_hz, piece.derivation
+        loop, made = self._loop, self._last.derivation
+        rate = loop.reference.rate_hz
         beyond = 0.0 if made is None else made.smoothing.settling_s * rate
-        offset = round((piece.loop.start_s - self._stretch.origin_s) * rate)
-        self._simulate(piece, offset, min(self._tick + int(np.ceil(beyond)), offset + len(piece.loop.reference.q)))
+        offset = round((loop.start_s - self._stretch.origin_s) * rate)
+        self._simulate(loop, offset, min(self._tick + int(np.ceil(beyond)), offset + len(loop.reference.q)))
 
-    def _simulate(self, piece: Experiment, offset: int, stop: int) -> None:
-        """Simulate the ticks up to `stop`, of which the piece's reference has the first at `offset`."""
-        every, simulator, loop = self._log.every, self._log.simulator, piece.loop
-        assert loop is not None
-        assert self._state is not None
-        reference = loop.reference
+    def _simulate(self, loop: Loop, offset: int, stop: int) -> None:
+        """Simulate the ticks up to `stop`; the reference of the piece's loop begins at tick `offset`."""
+        every, simulator, reference = self._log.every, self._log.simulator, loop.reference
         between = min(-(-self._tick // every) * every, stop)
         for start, end in ((self._tick, between), (between, stop)):  # to the next record, and on from there
             if start >= end:
@@ -446,11 +440,11 @@ class _Follower:
             if self._blocks:
                 self._drop(max(0, self._blocks[0].rows.start - reach))
         if last and (self._blocks or self._samples != self._stretch.samples):
-            raise _changed()
+            raise _stream_changed_error()
 
     def _join(self) -> None:
-        self._records = [_one(self._records)]
-        self._measured = {name: [_one(parts)] for name, parts in self._measured.items()}
+        self._records = [_concatenate(self._records)]
+        self._measured = {name: [_concatenate(parts)] for name, parts in self._measured.items()}
 
     def _drop(self, sample: int) -> None:
         """Forget what lies before a sample."""
@@ -466,9 +460,8 @@ class _Follower:
         record = channels.pop("record")
         first = int(record[0]) if lo else 0
         stop = None if hi == self._stretch.samples else int(record[-1]) + 1 - self._first_record
-        runs = _runs(self._records[0][first - self._first_record : stop], log.simulator)
+        runs = _as_runs(self._records[0][first - self._first_record : stop], log.simulator)
         samples = np.arange(lo, hi)
-        assert self._last is not None
         segment = np.searchsorted(self._stretch.edges, samples, side="right") - 1
         run = replace(self._last, segment=segment, wrench=None, loop=None, **channels)
         window = LoopRun(run, log.simulator, log.every, record - first, log.stability, log.stride)
@@ -476,15 +469,15 @@ class _Follower:
         state, rate, at = runs.state[0], runs.rate[0], window.rows
         motion = SimulatedMotion(state[at, :n], state[at, n : 2 * n], rate[at, n : 2 * n], runs.held[0, at], runs)
         inside = (slice(part.start - lo, part.stop - lo) for part in (block.rows, block.wide))
-        return Window(window, motion, Block(0, *inside), fading(self._stretch.edges, run.rate_hz, samples))
+        return Window(window, motion, Block(0, *inside), end_window_at(self._stretch.edges, run.rate_hz, samples))
 
 
-def _one(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+def _concatenate(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
     found = list(parts)
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-def _runs(table: Floats, simulator: LoopSimulator) -> Runs:
+def _as_runs(table: Floats, simulator: LoopSimulator) -> Runs:
     """Records (K, ...) as the simulation of a window."""
     s, u = 2 * simulator.loop.dof + 1, simulator.loop.dof
     state, held, rate, memory = np.split(table[None], [s, s + u, 2 * s + u], axis=2)

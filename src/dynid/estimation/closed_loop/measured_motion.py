@@ -12,23 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.closed_loop.loop_runs import require_loop
 from dynid.estimation.closed_loop.loop_stability import dry_joints
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["SplinedMotion", "clear_of_reversals", "refuse_other_motion"]
+__all__ = ["SplinedMotion", "exclude_reversals", "check_commanded_motion"]
 
 MOVED = 0.25
-"""By how many periods of its cutoff a low-pass may move a reversal."""
+"""Periods of its cutoff by which a low-pass may move a reversal. Convention."""
 LEFT = 0.25
-"""Share of a joint's samples that must be left; else it keeps them all."""
+"""Share of a joint's samples that must be left; otherwise the joint keeps all. Convention."""
 LOST = 0.8
 """Root mean square of commanded minus measured positions, over the spread of these, that no control loop has ..."""
 NEAR = 0.1
-"""... if it is more than this [rad or m]: a joint that holds still may sag."""
+"""... if it is more than this [rad or m]: a joint that holds still may sag. Both are conventions."""
 
 
-def clear_of_reversals(run: Experiment, robot: Robot) -> Experiment:
+def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:
     """The experiment without torques of joints with dry friction near their reversals.
 
     A low-pass rounds reversals and moves them; a simulation that follows the rounded motion turns friction at another
@@ -46,15 +47,15 @@ def clear_of_reversals(run: Experiment, robot: Robot) -> Experiment:
     return replace(run, valid=np.where(enough, valid, run.valid))
 
 
-def refuse_other_motion(run: Experiment, robot: Robot) -> None:
-    """Refuse a commanded motion that cannot be that of the experiment.
+def check_commanded_motion(run: Experiment, robot: Robot) -> None:
+    """Check that the commanded motion can be that of the experiment.
 
     Raises:
-        ArgumentError: So it is, of the joint that is named.
+        ArgumentError: The positions of a joint are too far from the measured ones; the joint is named.
     """
-    assert run.loop is not None
-    place = np.round((run.time - run.loop.start_s) * run.loop.reference.rate_hz).astype(np.int64)
-    apart = np.sqrt(np.mean((run.loop.reference.q[place] - run.q) ** 2, axis=0))
+    loop = require_loop(run)
+    place = np.round((run.time - loop.start_s) * loop.reference.rate_hz).astype(np.int64)
+    apart = np.sqrt(np.mean((loop.reference.q[place] - run.q) ** 2, axis=0))
     shares = apart / np.maximum(LOST * run.q.std(axis=0), NEAR)
     worst = int(shares.argmax())
     if shares[worst] > 1.0:
@@ -68,7 +69,8 @@ def refuse_other_motion(run: Experiment, robot: Robot) -> None:
 
 Floats = NDArray[np.float64]
 LOCAL = 32
-"""Samples on either side beyond which a spline does not feel what follows, to rounding."""
+"""Samples on either side beyond which a spline does not depend on what follows, to rounding. Derivation: the influence
+of a sample decays by 2 - sqrt(3) per sample, 1e-18 after 32."""
 
 
 class SplinedMotion:

@@ -2,7 +2,7 @@
 
 - `DIDIM` ([Gautier2013]): simulated against measured torques. Along the simulated motion the torques are linear in the
   parameters, ``tau_sim = Y(q_sim) beta``; the motion itself hardly depends on them where the loop is stiff. So every
-  round is a linear least-squares equations, without derivatives.
+  round is a linear least-squares problem, without derivatives.
 - `CLOE`: simulated against measured positions; `CLIE`: torques, the loop's input. Both by Gauss-Newton with the exact
   derivatives of the simulation, which are renewed only while that pays.
 
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
-from dynid.estimation.closed_loop.didim_stream import streamed_didim
-from dynid.estimation.closed_loop.instrument_noise import FOLLOWED, followed
+from dynid.estimation.closed_loop.didim_stream import solve_streamed_didim
+from dynid.estimation.closed_loop.instrument_noise import REPEATED_SHARE, repeated_share
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
-from dynid.estimation.closed_loop.loop_search import LoopEstimator, not_settled
+from dynid.estimation.closed_loop.loop_search import LoopEstimator, unsettled_finding
 from dynid.estimation.closed_loop.loop_start import FreeStart
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
@@ -39,9 +39,9 @@ __all__ = ["CLIE", "CLOE", "DIDIM"]
 
 Floats = NDArray[np.float64]
 COUNTS = ("iterations", "simulations", "derivatives")
-"""What is told of an iteration."""
+"""Counts of an iteration that the estimate reports."""
 LARGEST = 1e9
-"""Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable."""
+"""Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable. Convention."""
 BARE = Finding(
     code="no-noise",
     severity="note",
@@ -51,7 +51,7 @@ BARE = Finding(
 )
 """The finding where the simulation fits to its own accuracy."""
 SLOW = 0.5
-"""A step that is not shorter than this share of the one before calls for new derivatives."""
+"""A step that is not shorter than this share of the one before calls for new derivatives. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +128,7 @@ class _LoopFit(LoopEstimator):
         """
         check_data(equations)
         runs = LoopRuns.of(equations)
-        fit, remarks, counts = runs.from_some_start(self.fit)
+        fit, remarks, counts = runs.solve_from_starts(self.fit)
         normal = fit.normal
         rows = [J * fit.weights[None, :, None] for J in fit.slopes]
         covariance = solution_covariance(self.slope(runs, fit, counts), rows, fit.residuals, runs.rate_hz)
@@ -177,7 +177,7 @@ class DIDIM(_LoopFit):
         if isinstance(equations, LoopedRuns):
             return _LoopFit.estimate(self, equations)
         check_data(equations)
-        return streamed_didim(equations, self.iterations, self.tolerance, consistent=self.consistent)
+        return solve_streamed_didim(equations, self.iterations, self.tolerance, consistent=self.consistent)
 
     def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[Finding, ...], dict[str, float]]:
         fit, findings = _linear_fit(runs, start.beta, start.motions), start.findings
@@ -189,21 +189,21 @@ class DIDIM(_LoopFit):
             change, before = beta - fit.beta, step
             fit = _linear_fit(runs, beta, motions)
             step = fit.step
-            if _settled(step, fit, self.tolerance) or _settled(change, fit, self.tolerance):
+            if _has_settled(step, fit, self.tolerance) or _has_settled(change, fit, self.tolerance):
                 break
             if count == self.iterations:
-                findings = (*findings, not_settled(count))
+                findings = (*findings, unsettled_finding(count))
                 break
-        share = followed(change, beta + step - solution, fit.normal)
-        return fit, findings, {"iterations": float(count), "simulations": float(count + 1), "followed": share}
+        share = repeated_share(change, beta + step - solution, fit.normal)
+        return fit, findings, {"iterations": float(count), "simulations": float(count + 1), "repeated": share}
 
     def values(self, fit: _Fit) -> Floats:
         """With the last step, where it is too small for a simulation of its own."""
-        return fit.beta + fit.step if _settled(fit.step, fit, self.tolerance) else fit.beta
+        return fit.beta + fit.step if _has_settled(fit.step, fit, self.tolerance) else fit.beta
 
     def slope(self, runs: LoopRuns, fit: _Fit, counts: dict[str, float]) -> Floats:
         """With the exact derivatives where the simulated motion follows the parameters."""
-        if counts["followed"] <= FOLLOWED:
+        if counts["repeated"] <= REPEATED_SHARE:
             return fit.normal
         b, pairs = fit.beta.size, zip(fit.slopes, CLIE().derivatives(runs, fit.beta), strict=True)
         weighted = [((J * fit.weights[None, :, None]).reshape(-1, b), exact.reshape(-1, b)) for J, exact in pairs]
@@ -212,7 +212,7 @@ class DIDIM(_LoopFit):
 
 def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
     """The torques' residual, with the regressor of the simulated motion as their derivative."""
-    free = FreeStart.of(runs, beta, lambda run, q, torque: run.filtered(torque) * run.run.valid[:, :, None])
+    free = FreeStart.of(runs, beta, lambda run, q, torque: run.low_pass(torque) * run.run.valid[:, :, None])
     slopes, residuals = [], []
     for run, motion in zip(runs.runs, motions, strict=True):
         valid = run.run.valid
@@ -221,7 +221,7 @@ def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
     return _Fit.of(runs, beta, motions, free.without(slopes), free.without(residuals))
 
 
-def _settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
+def _has_settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
     stderr = np.sqrt(np.maximum(np.diagonal(np.linalg.inv(fit.normal)), 0.0))
     return bool(np.all(np.abs(change) <= tolerance * stderr + _resolution(fit)))
 
@@ -253,19 +253,19 @@ class _GaussNewton(_LoopFit):
         count = 0
         while True:
             count += 1
-            beta, motions = _advanced(runs, fit, merit, near)
+            beta, motions = _advance(runs, fit, merit, near)
             simulations += 1
             change = beta - fit.beta
             length = float(np.sqrt(change @ fit.normal @ change))
             fit = _Fit.of(runs, beta, motions, fit.slopes, self._residuals(runs, motions, free))
-            if _settled(change, fit, self.tolerance):
+            if _has_settled(change, fit, self.tolerance):
                 break
             if length > SLOW * last:
                 fit = _Fit.of(runs, beta, motions, free.without(self.derivatives(runs, beta)), fit.residuals)
                 derivatives += 1
             last = length
             if count == self.iterations:
-                findings = (*findings, not_settled(count))
+                findings = (*findings, unsettled_finding(count))
                 break
         counts = {"iterations": float(count), "simulations": simulations, "derivatives": float(derivatives)}
         return fit, findings, counts
@@ -290,7 +290,7 @@ class _GaussNewton(_LoopFit):
 
     def _slopes(self, run: LoopRun, q: Floats, torque: Floats) -> Floats:
         """(N, n, k) derivatives of the outputs, from those (K, n, k) of positions and torques at a run's records."""
-        return self._masked(run.filtered(self.outputs(q, torque)), run.run.valid[:, :, None])
+        return self._mask(run.low_pass(self.outputs(q, torque)), run.run.valid[:, :, None])
 
     def _residuals(self, runs: LoopRuns, motions: Motions, free: FreeStart) -> list[Floats]:
         """(N, n) measured minus simulated output of each run."""
@@ -298,15 +298,15 @@ class _GaussNewton(_LoopFit):
         for run, motion in zip(runs.runs, motions, strict=True):
             measured = self.outputs(run.run.q, np.where(run.run.valid, run.run.effort, 0.0))
             simulated = self.outputs(run.positions(motion), run.torques(motion))
-            residuals.append(self._masked(measured - simulated, run.run.valid))
+            residuals.append(self._mask(measured - simulated, run.run.valid))
         return free.without(residuals)
 
     @abstractmethod
-    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+    def _mask(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
         """Rows (N, n, ...) without samples that do not count."""
 
 
-def _advanced(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near: _Fit) -> tuple[Floats, Motions]:
+def _advance(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near: _Fit) -> tuple[Floats, Motions]:
     """One Gauss-Newton step; where none is possible, the error names the control law if that is accused.
 
     Raises:
@@ -341,7 +341,7 @@ class CLOE(_GaussNewton):
     def outputs(self, q: Floats, torque: Floats) -> Floats:
         return q
 
-    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+    def _mask(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
         return rows
 
 
@@ -362,5 +362,5 @@ class CLIE(_GaussNewton):
     def outputs(self, q: Floats, torque: Floats) -> Floats:
         return torque
 
-    def _masked(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
+    def _mask(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
         return rows * valid

@@ -53,7 +53,7 @@ class Autoregression:
         """Samples that it remembers."""
         return self.taps.size - 1
 
-    def whitened(self, x: Floats) -> Floats:
+    def whiten(self, x: Floats) -> Floats:
         """(N - p, ...) the filtered rows of x (N, ...)."""
         p, rows = self.order, len(x) - self.order
         result = x[p:].copy()

@@ -53,7 +53,7 @@ class Belief:
         """(d, d) lower triangular S with ``S S^T`` the covariance."""
         return self.matrix if self.square_root else _cholesky(self.matrix)
 
-    def carried(self, mean: Floats, F: Floats, noise: Floats) -> Belief:
+    def predict(self, mean: Floats, F: Floats, noise: Floats) -> Belief:
         """After ``x -> f(x) + noise @ w``, w of unit covariance, with f linearised.
 
         Args:
@@ -65,7 +65,7 @@ class Belief:
             return replace(self, mean=mean, matrix=_triangle(np.hstack([F @ self.matrix, noise])))
         return replace(self, mean=mean, matrix=_symmetric(F @ self.matrix @ F.T + noise @ noise.T))
 
-    def carried_by_points(self, function: Callable[[Floats], Floats], noise: Floats, spread: float) -> Belief:
+    def predict_by_points(self, function: Callable[[Floats], Floats], noise: Floats, spread: float) -> Belief:
         """After ``x -> f(x) + noise @ w``, by 2 d + 1 sigma points.
 
         Args:
@@ -83,11 +83,11 @@ class Belief:
         away, middle = np.sqrt(side) * (points[1:] - mean).T, points[0] - mean
         if self.square_root:
             S = _triangle(np.hstack([away, noise]))
-            return replace(self, mean=mean, matrix=_updated(S, np.sqrt(abs(weight)) * middle, np.sign(weight)))
+            return replace(self, mean=mean, matrix=_update_root(S, np.sqrt(abs(weight)) * middle, np.sign(weight)))
         P = away @ away.T + weight * np.outer(middle, middle) + noise @ noise.T
         return replace(self, mean=mean, matrix=_symmetric(P))
 
-    def corrected(self, H: Floats, measured: Floats, noise_std: Floats) -> Belief:
+    def correct(self, H: Floats, measured: Floats, noise_std: Floats) -> Belief:
         """After a measurement ``H x + noise``.
 
         Args:
@@ -125,16 +125,16 @@ def _cholesky(P: Floats) -> Floats:
     try:
         return np.asarray(np.linalg.cholesky(P))
     except np.linalg.LinAlgError:
-        raise _lost() from None
+        raise _indefinite_error() from None
 
 
-def _updated(S: Floats, x: Floats, sign: float) -> Floats:
+def _update_root(S: Floats, x: Floats, sign: float) -> Floats:
     """Lower triangular root of ``S S^T + sign x x^T``, by rotations (hyperbolic ones for a negative sign)."""
     S, x = S.copy(), x.copy()
     for k in range(x.size):
         square = S[k, k] ** 2 + sign * x[k] ** 2
         if not square > 0.0:
-            raise _lost()
+            raise _indefinite_error()
         r = np.sqrt(square)
         c, s = r / S[k, k], x[k] / S[k, k]
         S[k, k] = r
@@ -143,7 +143,7 @@ def _updated(S: Floats, x: Floats, sign: float) -> Floats:
     return S
 
 
-def _lost() -> EstimationError:
+def _indefinite_error() -> EstimationError:
     return EstimationError(
         "the Kalman filter's covariance is no longer positive definite",
         remedy="Use square_root=True, give honest noise levels, or start closer to the truth.",

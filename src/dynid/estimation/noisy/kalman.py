@@ -29,30 +29,30 @@ from dynid.estimation.noise import check_data
 from dynid.estimation.noisy.belief import Belief
 from dynid.estimation.noisy.direct_model import DirectModel
 from dynid.estimation.noisy.motion_noise import (
+    check_joints_move,
     check_noise_levels,
     cubic_weights,
     law_stiffness,
     per_joint_std,
     position_noise,
-    refuse_rest,
 )
 from dynid.findings import Finding
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["Innovations", "Kalman", "OnlineFilter", "innovation_inflation", "refuse_hopeless"]
+__all__ = ["Innovations", "Kalman", "OnlineFilter", "innovation_inflation", "check_predictions"]
 
 Floats = NDArray[np.float64]
 LEVEL = 1e-4
-"""Probability that innovations of a right filter are called too large, of one joint."""
+"""Probability that the innovations of one joint are called too large although the filter is right. Convention."""
 WORSE = 2.0
-"""A filter whose predictions are this much worse than those of constant velocity knows nothing of the motion."""
+"""Errors of prediction over those of constant velocity above which a filter is refused. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Innovations:
-    """Of one gap-free stretch."""
+    """The innovations of one gap-free stretch."""
 
     q: Floats
     """(N, n) measured positions [rad or m]"""
@@ -98,11 +98,11 @@ def innovation_inflation(stretches: Sequence[Innovations], joints: Sequence[str]
     return inflation, (found,)
 
 
-def refuse_hopeless(stretches: Sequence[Innovations], joints: Sequence[str]) -> None:
-    """Refuse a filter that foretells positions worse than constant velocity does.
+def check_predictions(stretches: Sequence[Innovations], joints: Sequence[str]) -> None:
+    """Check that the filter predicts positions better than constant velocity does.
 
     Raises:
-        EstimationError: So it is, for some joint.
+        EstimationError: The predictions of some joint are much worse.
     """
     surprise = np.concatenate([np.abs(stretch.surprise) for stretch in stretches])
     coasting = np.concatenate([np.abs(np.diff(stretch.q, 2, axis=0)) for stretch in stretches])
@@ -120,9 +120,9 @@ def refuse_hopeless(stretches: Sequence[Innovations], joints: Sequence[str]) -> 
 
 
 SAME_RATE = 0.5
-"""Control periods in a sample, beyond one, up to which the logged torque is taken for the one that acts."""
+"""Control periods per sample, beyond one, up to which the logged torque is taken for the acting one. Convention."""
 LEAST_POSITION_STD = 1e-9
-"""Of positions without noise [rad or m], so that the filter's equations stay regular."""
+"""Least position noise that is assumed, so that the filter's equations stay regular [rad or m]. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +196,10 @@ class Kalman(Estimator):
             base: The base parameters to estimate; those of every motion by default.
             friction_speed: Below this speed dry friction is smoothed [rad/s or m/s]; None leaves its jump.
         """
-        if self.position_std is None or self.torque_std is None:
-            raise ArgumentError("on line, noise levels must be known", remedy="Give position_std and torque_std.")
+        position_std, torque_std = self._noise_levels()
         n, chosen = robot.dof, base or base_parameters(robot)
-        noise = per_joint_std(self.torque_std, n)
-        position = np.full(n, max(self.position_std, LEAST_POSITION_STD))
+        noise = per_joint_std(torque_std, n)
+        position = np.full(n, max(position_std, LEAST_POSITION_STD))
         beta, spread = self._start(robot, chosen)
         velocity = np.zeros(n) if dq is None else np.asarray(dq, dtype=float)
         std = np.concatenate([position, 4.0 * position * rate_hz, spread])
@@ -216,6 +215,16 @@ class Kalman(Estimator):
             drift=self.drift * spread,
             rate_hz=rate_hz,
         )
+
+    def _noise_levels(self) -> tuple[float, float | tuple[float, ...]]:
+        """Standard deviations of positions and torques.
+
+        Raises:
+            ArgumentError: One of them is None.
+        """
+        if self.position_std is None or self.torque_std is None:
+            raise ArgumentError("on line, noise levels must be known", remedy="Give position_std and torque_std.")
+        return self.position_std, self.torque_std
 
     def _start(self, robot: Robot, base: BaseParameters) -> tuple[Floats, Floats]:
         """(b,) values and (b,) standard deviations at the start."""
@@ -236,12 +245,12 @@ class Kalman(Estimator):
         """
         check_data(equations)
         plain = least_squares_estimate(equations, refined_weights(equations), f"{self._name} Kalman filter")
-        settings = self._resolved(equations, plain)
+        settings = self._resolve_noise_levels(equations, plain)
         belief, innovations = settings._one_pass(equations, None)
         for _ in range(self.passes - 1):
             belief, innovations = settings._one_pass(equations, belief)
         states = 2 * equations.robot.dof
-        refuse_hopeless(innovations, equations.robot.joint_names)
+        check_predictions(innovations, equations.robot.joint_names)
         inflation, doubts = innovation_inflation(innovations, equations.robot.joint_names)
         levels = Finding(
             code="noise-levels",
@@ -263,11 +272,11 @@ class Kalman(Estimator):
     def _name(self) -> str:
         return ("square-root " if self.square_root else "") + self.kind
 
-    def _resolved(self, equations: Samples, plain: Estimate) -> Kalman:
-        """The same with noise levels that are numbers."""
+    def _resolve_noise_levels(self, equations: Samples, plain: Estimate) -> Kalman:
+        """These settings with numbers for the noise levels."""
         position = position_noise(equations.experiments) if self.position_std is None else self.position_std
         torque = tuple(float(std) for std in plain.noise_std) if self.torque_std is None else self.torque_std
-        refuse_rest(equations, position)
+        check_joints_move(equations, position)
         return replace(self, position_std=position, torque_std=torque)
 
     def _one_pass(self, equations: Samples, before: Belief | None) -> tuple[Belief, list[Innovations]]:
@@ -275,7 +284,7 @@ class Kalman(Estimator):
         start = None if before is None else tuple(before.mean[2 * equations.robot.dof :].tolist())
         belief: Belief | None = None
         innovations = []
-        for run, rows in _usable(equations):
+        for run, rows in _usable_stretches(equations):
             settings = self._for_run(run) if start is None else replace(self._for_run(run), start=start)
             filtered = settings.begin(
                 equations.robot,
@@ -314,8 +323,7 @@ class Kalman(Estimator):
 
     def _for_run(self, run: Experiment) -> Kalman:
         """The same with what a run's loop, if it is known, makes of the torques between samples."""
-        assert self.torque_std is not None
-        assert self.position_std is not None
+        position_std, torque_std = self._noise_levels()
         periods = _control_periods(run)
         between = self.torque_between or ("smooth" if periods > 1.0 + SAME_RATE else "held")
         stiffness = law_stiffness(run)
@@ -323,8 +331,8 @@ class Kalman(Estimator):
         if stiffness is None or periods <= 1.0 + SAME_RATE:
             return replace(self, torque_between=between, torque_delay_s=delay)
         # the logged torque answers the noise of one control period, the one that acts the mean of all their noises
-        answered = stiffness * self.position_std * np.sqrt(1.0 - 1.0 / periods)
-        torque = np.hypot(per_joint_std(self.torque_std, answered.size), answered)
+        answered = stiffness * position_std * np.sqrt(1.0 - 1.0 / periods)
+        torque = np.hypot(per_joint_std(torque_std, answered.size), answered)
         return replace(self, torque_between=between, torque_std=tuple(torque.tolist()), torque_delay_s=delay)
 
 
@@ -346,7 +354,7 @@ class OnlineFilter:
     surprise: Floats
     """(n,) the innovation: last measured positions less the expected ones; NaN where a joint's was missing"""
     surprise_std: Floats
-    """(n,) standard deviation of that difference, as the filter has it"""
+    """(n,) standard deviation of the innovation according to the filter"""
 
     @property
     def values(self) -> Floats:
@@ -387,9 +395,9 @@ class OnlineFilter:
             noise[-self.drift.size :, G.shape[1] :] = np.diag(np.sqrt(h) * self.drift)
         with np.errstate(over="ignore", invalid="ignore"):  # said below, as an error
             if self.settings.kind == "extended":
-                belief = self.belief.carried(mean, F, noise)
+                belief = self.belief.predict(mean, F, noise)
             else:
-                belief = self.belief.carried_by_points(
+                belief = self.belief.predict_by_points(
                     lambda points: self.model.steps(points, stages, h), noise, self.settings.spread
                 )
         if not (np.isfinite(belief.mean).all() and np.isfinite(belief.matrix).all()):
@@ -406,7 +414,7 @@ class OnlineFilter:
         H = np.eye(self.torque_std.size, self.belief.mean.size)[here]
         return replace(
             self,
-            belief=self.belief.corrected(H, measured[here], self.position_std[here]),
+            belief=self.belief.correct(H, measured[here], self.position_std[here]),
             surprise=measured - self.q,
             surprise_std=np.hypot(self.belief.std[: measured.size], self.position_std),
         )
@@ -447,7 +455,7 @@ def _control_periods(run: Experiment) -> float:
     return np.inf if run.loop is None else run.loop.reference.rate_hz / run.rate_hz
 
 
-def _usable(equations: Samples) -> Iterator[tuple[Experiment, slice]]:
+def _usable_stretches(equations: Samples) -> Iterator[tuple[Experiment, slice]]:
     """The gap-free stretches of at least four samples in which all torques are known."""
     for run in equations.experiments:
         known = np.asarray(np.isfinite(run.effort).all(axis=1))

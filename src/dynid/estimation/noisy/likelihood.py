@@ -24,12 +24,12 @@ from dynid.estimation.linear.least_squares import least_squares_estimate, refine
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
 from dynid.estimation.noisy.linearisation import Linearisation, linearisation
 from dynid.estimation.noisy.motion_noise import (
+    check_inertia_sign,
+    check_joints_move,
     check_noise_levels,
     law_stiffness,
     per_joint_std,
     position_noise,
-    refuse_negative_inertia,
-    refuse_rest,
     torque_lead,
 )
 from dynid.estimation.noisy.position_errors import NoisyStretch, Solution
@@ -46,25 +46,27 @@ __all__ = ["ML"]
 
 Floats = NDArray[np.float64]
 CHUNK = 4096
-"""Samples whose covariance is factorised together; neighbouring chunks are taken as independent."""
+"""Samples whose covariance is factorised together; neighbouring chunks are taken as independent. Convention."""
 SHORTEST = 64
-"""Samples that a stretch needs to count with noise on its positions."""
+"""Least number of samples of a stretch with noisy positions. Convention."""
 TORQUE_SHARE = 0.5
-"""Least part of a residual's variance that must be torque noise for its colour to be told."""
+"""Least share of torque noise in a residual's variance for which the colour of the noise is fitted. Convention."""
 COLOURED = (3, 4, 5)
-"""Rounds in which colours are fitted; then they, and the signs of dry friction, stay, so that the search can end."""
+"""Rounds in which colours are fitted; then they and the signs of dry friction stay, so that the search can end.
+Convention."""
 RESCALED = 12
-"""Rounds in which variances are improved; torques much less noisy than what positions do to them say little of it."""
+"""Number of first rounds in which variances are improved. Convention."""
 SETTLED = 0.05
-"""Relative change of variances at which the search may end before."""
+"""Relative change of variances below which the search may end before `RESCALED` rounds. Convention."""
 NEARLY = 1.0
-"""A last step of this many standard deviations is still an answer, with a finding."""
+"""Last step, in standard deviations, up to which the result counts, with a finding. Convention."""
 ROUNDING = 1e-11
-"""Steps below this part of the largest parameter are rounding."""
+"""Steps below this share of the largest parameter are rounding. Convention."""
 FASTER = 4.0
-"""Control rate over that of the log from which on a sampled torque says little of the motion between samples."""
+"""Control rate over that of the log above which a sampled torque says little of the motion between samples.
+Experiment: with a ratio of 2 (1 kHz under 2 kHz) the search did not settle (docs/evidence.md)."""
 LEVEL, MISFIT = 1e-4, 1.5
-"""Residuals are said not to fit where they vary this much more than they should, and less likely than that."""
+"""Probability of chance below which, and ratio of variances above which, residuals do not fit. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,18 +113,18 @@ class ML(Estimator):
             EstimationError: The search does not end.
         """
         std = position_noise(equations.experiments) if self.position_std is None else self.position_std
-        refuse_rest(equations, std)
+        check_joints_move(equations, std)
         weights = refined_weights(equations)
         plain = least_squares_estimate(equations, weights, "maximum likelihood")
         if plain.undetermined.any():
             raise EstimationError(
-                f"the likelihood has no single peak: the motion leaves {', '.join(_open(plain))} open",
+                f"the likelihood has no single peak: the motion leaves {', '.join(_undetermined_names(plain))} open",
                 remedy="Move the robot more, or use WLS(), which marks what stays open.",
             )
         found = _Search(self, equations, std).run() if std > 0.0 else self._exact_positions(equations, plain)
         orders = [model.order for model in found.noise]
         covariance = np.asarray(found.misfit * np.linalg.inv(found.information), dtype=float)
-        refuse_negative_inertia(equations, found.beta, covariance)
+        check_inertia_sign(equations, found.beta, covariance)
         return replace(
             plain,
             values=found.beta,
@@ -131,7 +133,7 @@ class ML(Estimator):
             inflation=np.ones(equations.robot.dof),
             findings=(
                 *plain.findings,
-                *_smoothed(equations, std, given=self.position_std is not None),
+                *_low_pass_findings(equations, std, given=self.position_std is not None),
                 *found.doubts,
                 Finding(
                     code="noise-levels",
@@ -149,7 +151,7 @@ class ML(Estimator):
         """Exact positions: processed logs have low-passed positions, whose noise is no longer white."""
         return cls(position_std=0.0)
 
-    def _ends(self, step: Floats, beta: Floats, information: Floats) -> bool:
+    def _is_small(self, step: Floats, beta: Floats, information: Floats) -> bool:
         """Whether a step is small beside the standard deviations, or beside rounding where there is no noise."""
         small = np.abs(step) * np.sqrt(np.diagonal(information)) < self.tolerance
         return bool(np.all(small | (np.abs(step) < ROUNDING * np.abs(beta).max())))
@@ -163,9 +165,9 @@ class ML(Estimator):
                 A, g = _filtered_equations(equations, noise)
             step = np.linalg.solve(A, g) - beta
             beta = beta + step
-            if self._ends(step, beta, A):
+            if self._is_small(step, beta, A):
                 return _Found(beta, A, noise, turn)
-        raise _endless(self.rounds)
+        raise _unsettled_error(self.rounds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,7 +232,7 @@ class _Search:
         for turn in range(1, self.settings.rounds + 1):
             ready = [s.equations(self.model, q, beta) for s, q in zip(self.stretches, motions, strict=True)]
             if given is None and self.settings.most_order and turn in COLOURED:
-                noise = self._coloured(ready, beta, noise)
+                noise = self._fit_colours(ready, beta, noise)
             if turn > max(COLOURED):
                 signs = signs or [Y[..., self.dry].copy() for _, Y, _ in ready]
                 for (_, Y, _), fixed in zip(ready, signs, strict=True):
@@ -241,16 +243,16 @@ class _Search:
             beta = beta + step
             motions = [s.q + part.shift(beta, len(s.q)) for s, part in zip(self.stretches, parts, strict=True)]
             if given is None and turn <= RESCALED:
-                noise, change = _rescaled(noise, parts, beta, np.linalg.inv(information))
+                noise, change = _rescale(noise, parts, beta, np.linalg.inv(information))
             if (
                 turn > max(COLOURED)
-                and self.settings._ends(step, beta, information)
+                and self.settings._is_small(step, beta, information)
                 and (change < SETTLED or turn > RESCALED)
             ):
                 return _Found(beta, information, noise, turn, misfit=self._misfit(ready, parts, beta))
         moved = float(np.abs(step * np.sqrt(np.diagonal(information))).max())
         if moved > NEARLY:
-            raise _endless(self.settings.rounds)
+            raise _unsettled_error(self.settings.rounds)
         return _Found(beta, information, noise, self.settings.rounds, moved, self._misfit(ready, parts, beta))
 
     def _misfit(self, ready: list[tuple[Floats, Floats, Floats]], parts: list[Solution], beta: Floats) -> float:
@@ -279,7 +281,7 @@ class _Search:
             weights = 1.0 / np.maximum(variances, 1e-12 * variances.max())
         return beta, [Autoregression.white(float(1.0 / w)) for w in weights]
 
-    def _coloured(
+    def _fit_colours(
         self, ready: list[tuple[Floats, Floats, Floats]], beta: Floats, noise: list[Autoregression]
     ) -> list[Autoregression]:
         """The colour of each joint's torque noise: residuals' autocovariance less what positions explain."""
@@ -312,7 +314,7 @@ def _row_covariance(J: Floats, n: int, most: int) -> Floats:
     return np.array(sums) / rows
 
 
-def _rescaled(
+def _rescale(
     noise: list[Autoregression], parts: list[Solution], beta: Floats, covariance: Floats
 ) -> tuple[list[Autoregression], float]:
     """Each joint's variance nearer to the restricted likelihood's peak, and the largest relative change."""
@@ -394,8 +396,8 @@ def _filtered_equations(equations: Samples, noise: list[Autoregression]) -> tupl
             if len(valid) <= model.order:
                 continue
             counts = np.all(np.lib.stride_tricks.sliding_window_view(valid, model.order + 1), axis=1)
-            Y = model.whitened(block.matrix[:, joint] * valid[:, None])[counts]
-            tau = model.whitened(block.effort[:, joint])[counts]
+            Y = model.whiten(block.matrix[:, joint] * valid[:, None])[counts]
+            tau = model.whiten(block.effort[:, joint])[counts]
             A += Y.T @ Y / model.variance
             g += Y.T @ tau / model.variance
     return A, g
@@ -410,7 +412,7 @@ def _marginal(model: Autoregression) -> float:
     return model.variance * float(np.sum(lfilter([1.0], model.taps, impulse) ** 2))
 
 
-def _smoothed(equations: Samples, std: float, *, given: bool) -> tuple[Finding, ...]:
+def _low_pass_findings(equations: Samples, std: float, *, given: bool) -> tuple[Finding, ...]:
     """A finding where positions were low-passed although their noise is modelled."""
     low_passed = [
         run for run in equations.experiments if run.derivation is not None and run.derivation.smoothing.cutoff_hz
@@ -429,11 +431,11 @@ def _smoothed(equations: Samples, std: float, *, given: bool) -> tuple[Finding, 
     )
 
 
-def _open(plain: Estimate) -> list[str]:
+def _undetermined_names(plain: Estimate) -> list[str]:
     return [name for name, free in zip(plain.names, plain.undetermined, strict=True) if free]
 
 
-def _endless(rounds: int) -> EstimationError:
+def _unsettled_error(rounds: int) -> EstimationError:
     return EstimationError(
         f"the likelihood's peak is not reached in {rounds} rounds",
         remedy="Check the noise level of the positions, low-pass them and give position_std=0, or raise rounds.",

@@ -23,8 +23,8 @@ __all__ = [
     "law_stiffness",
     "per_joint_std",
     "position_noise",
-    "refuse_negative_inertia",
-    "refuse_rest",
+    "check_inertia_sign",
+    "check_joints_move",
     "torque_lead",
 ]
 
@@ -122,18 +122,18 @@ def cubic_weights(x: Floats) -> Floats:
 
 
 CERTAIN = 6.0
-"""Standard deviations by which an inertia must be below zero to be a contradiction."""
+"""Standard deviations by which an inertia must be below zero to be a contradiction. Convention."""
 MOVING = 3.0
-"""Standard deviation of positions over that of their noise from which on there is a motion."""
+"""Standard deviation of positions over that of their noise above which a joint moves. Convention."""
 POSES = 50
-"""Poses of each experiment at which inertias are looked at."""
+"""Number of poses of each experiment at which inertias are checked. Convention."""
 
 
-def refuse_rest(equations: Samples, position_std: float) -> None:
-    """Refuse logs in which no joint moves more than the noise of its positions [rad or m] does.
+def check_joints_move(equations: Samples, position_std: float) -> None:
+    """Check that some joint moves by more than the noise of its positions [rad or m].
 
     Raises:
-        IdentifiabilityError: So it is; differentiated, the noise would be taken for a motion.
+        IdentifiabilityError: None does; the differentiated noise would be taken for a motion.
     """
     if not any(np.any(run.q.std(axis=0) > MOVING * position_std) for run in equations.experiments):
         raise IdentifiabilityError(
@@ -142,8 +142,8 @@ def refuse_rest(equations: Samples, position_std: float) -> None:
         )
 
 
-def refuse_negative_inertia(equations: Samples, beta: Floats, covariance: Floats) -> None:
-    """Refuse parameters with which a joint, all others held, would have an inertia certainly below zero.
+def check_inertia_sign(equations: Samples, beta: Floats, covariance: Floats) -> None:
+    """Check that no joint, all others held, has an inertia that is certainly below zero.
 
     No residual shows that: torques of the wrong sign are explained perfectly by the negative of all parameters.
 
@@ -153,7 +153,7 @@ def refuse_negative_inertia(equations: Samples, beta: Floats, covariance: Floats
         covariance: (b + k, b + k) of them.
 
     Raises:
-        EstimationError: So it is.
+        EstimationError: The inertia about a joint is negative.
     """
     n, columns, b = equations.robot.dof, equations.base.columns, equations.base.rank
     beta, covariance = beta[:b], covariance[:b, :b]

@@ -117,7 +117,7 @@ class NoisyStretch:
         derivatives, Y = at[:, :, : 3 * n].reshape(len(at), n, 3, n), at[:, :, 3 * n :]
         J = np.einsum("kade,dw->kawe", derivatives, taps).reshape(len(at), n, -1)
         if self.lead:
-            J, Y = _later(J, Y, self.lead)
+            J, Y = _delay(J, Y, self.lead)
         valid = self.valid[inner][..., None]
         change = np.lib.stride_tricks.sliding_window_view(self.q - q, 2 * self.reach + 1, axis=0)
         windows = np.swapaxes(change, 1, 2).reshape(len(J), -1)
@@ -143,8 +143,8 @@ class NoisyStretch:
         target, Y, J = equations
         n, b = target.shape[1], Y.shape[2]
         order = max(model.order for model in noise)
-        target, Y = (_whitened(x, noise, order) for x in (target, Y))
-        wide = _widened(J, noise, order, n)
+        target, Y = (_whiten(x, noise, order) for x in (target, Y))
+        wide = _widen(J, noise, order, n)
         bands = position_std**2 * _bands(wide, n)
         bands.reshape(len(bands), -1, n)[0] += np.array([model.variance for model in noise])
         try:
@@ -168,7 +168,7 @@ class NoisyStretch:
         )
 
 
-def _later(J: Floats, Y: Floats, lead: float) -> tuple[Floats, Floats]:
+def _delay(J: Floats, Y: Floats, lead: float) -> tuple[Floats, Floats]:
     """J (m, n, W n) and columns (m, n, b) a part of a sample later, by cubics; BESIDE rows less at either end."""
     rows, n, width = len(J) - 2 * BESIDE, J.shape[1], J.shape[2]
     wide, columns = np.zeros((rows, n, width + 2 * BESIDE * n)), np.zeros((rows, *Y.shape[1:]))
@@ -200,12 +200,12 @@ def _inverse_diagonal(factor: Floats) -> Floats:
     return found.reshape(-1)[:size]
 
 
-def _whitened(x: Floats, noise: Sequence[Autoregression], order: int) -> Floats:
+def _whiten(x: Floats, noise: Sequence[Autoregression], order: int) -> Floats:
     """Rows (m - order, n, ...) through each joint's own filter."""
-    return np.stack([model.whitened(x[:, j])[order - model.order :] for j, model in enumerate(noise)], axis=1)
+    return np.stack([model.whiten(x[:, j])[order - model.order :] for j, model in enumerate(noise)], axis=1)
 
 
-def _widened(J: Floats, noise: Sequence[Autoregression], order: int, n: int) -> Floats:
+def _widen(J: Floats, noise: Sequence[Autoregression], order: int, n: int) -> Floats:
     """(m - order, n, (2 reach + 1 + order) n) J after the filters: row k reaches further back in time."""
     rows, width = len(J) - order, J.shape[2]
     wide = np.zeros((rows, n, width + order * n))

@@ -32,9 +32,9 @@ __all__ = ["TLS", "column_errors"]
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-8
-"""Least part of each column's error that is taken as independent of the other columns' errors."""
+"""Least part of each column's error that is taken as independent of the other columns' errors. Convention."""
 TORQUE_SHARE = 0.05
-"""Least part of the residual variance that is taken for noise of the torques themselves."""
+"""Least part of the residual variance that is taken for noise of the torques themselves. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

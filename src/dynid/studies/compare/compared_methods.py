@@ -9,18 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.least_squares import OLS, WLS
-from dynid.estimation.linear.robust import Huber
-from dynid.estimation.noisy.kalman import Kalman
-from dynid.estimation.noisy.likelihood import ML
-from dynid.estimation.noisy.total_least_squares import TLS
-from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.registry import estimator_class
 from dynid.processing.experiment import Experiment
 from dynid.studies.compare.trial import Trial
 
@@ -30,60 +24,64 @@ FILTERED = "+f"
 """Suffix of methods that use low-pass filtered positions."""
 LEAST_POSITION_STD = 1e-6
 """Smallest position noise that Kalman filters assume [rad or m]; a convention, about the error of the sampled model."""
+LEAST_TORQUE_STD = 1e-6
+"""Smallest torque noise that Kalman filters assume [N m or N]. Convention."""
+LEAST_START_STD = 0.05
+"""Smallest relative standard deviation of the start that Kalman filters assume. Convention."""
 DEFAULT = ("ols", "wls", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie", "ekf")
 """Methods that are compared by default."""
 
 
-def _kalman(kind: str, *, square_root: bool) -> Callable[[Trial], Estimator]:
-    def make(trial: Trial) -> Estimator:
-        return Kalman(
-            kind=kind,  # type: ignore[arg-type]
-            square_root=square_root,
-            position_std=max(trial.condition.known_position_std, LEAST_POSITION_STD),
-            torque_std=tuple(max(std, 1e-6) for std in trial.torque_std),
-            start_std=max(2.0 * trial.condition.start_error, 0.05),
-        )
-
-    return make
+Settings = dict[str, Any]
 
 
-def _tls(trial: Trial) -> Estimator:
+def _no_settings(trial: Trial) -> Settings:
+    return {}
+
+
+def _possible_robots(trial: Trial) -> Settings:
+    return {"consistent": True}
+
+
+def _tls(trial: Trial) -> Settings:
     std = trial.condition.known_position_std
-    return TLS(position_std=std if std > 0.0 else None)
+    return {"position_std": std if std > 0.0 else None}
 
 
-def _ml(trial: Trial) -> Estimator:
-    return ML(position_std=trial.condition.known_position_std)
+def _ml(trial: Trial) -> Settings:
+    return {"position_std": trial.condition.known_position_std}
 
 
-def _make_lazily(module: str, name: str, **options: Any) -> Callable[[Trial], Estimator]:
-    """Make a closed-loop estimator; its module is imported when it is needed."""
+def _kalman(kind: str, *, square_root: bool) -> Callable[[Trial], Settings]:
+    def settings(trial: Trial) -> Settings:
+        return {
+            "kind": kind,
+            "square_root": square_root,
+            "position_std": max(trial.condition.known_position_std, LEAST_POSITION_STD),
+            "torque_std": tuple(max(std, LEAST_TORQUE_STD) for std in trial.torque_std),
+            "start_std": max(2.0 * trial.condition.start_error, LEAST_START_STD),
+        }
 
-    def make(trial: Trial) -> Estimator:
-        estimator: Estimator = getattr(import_module(f"dynid.estimation.closed_loop.{module}"), name)(**options)
-        return estimator
-
-    return make
+    return settings
 
 
-_MAKERS: dict[str, tuple[str, Callable[[Trial], Estimator]]] = {
-    "ols": ("ordinary least squares", lambda trial: OLS()),
-    "wls": ("weighted least squares", lambda trial: WLS()),
-    "huber": ("robust least squares", lambda trial: Huber()),
-    "feasible": ("physically consistent weighted least squares", lambda trial: FeasibleWLS()),
-    "tls": ("total least squares, errors of known size", _tls),
-    "ml": ("maximum likelihood, motion unknown", _ml),
-    "iv": ("instrumental variables from the simulated loop", _make_lazily("instrumental", "InstrumentalVariables")),
-    "didim": ("torque error of the simulated loop", _make_lazily("output_error", "DIDIM")),
-    "cloe": ("position error of the simulated loop", _make_lazily("output_error", "CLOE")),
-    "clie": ("torque input error of the simulated loop", _make_lazily("output_error", "CLIE")),
-    "pc-didim": ("torque error over possible robots", _make_lazily("output_error", "DIDIM", consistent=True)),
-    "pc-cloe": ("position error over possible robots", _make_lazily("output_error", "CLOE", consistent=True)),
-    "ekf": ("extended Kalman filter", _kalman("extended", square_root=False)),
-    "ukf": ("unscented Kalman filter", _kalman("unscented", square_root=False)),
-    "srekf": ("square-root extended Kalman filter", _kalman("extended", square_root=True)),
-    "srukf": ("square-root unscented Kalman filter", _kalman("unscented", square_root=True)),
+_VARIANTS: dict[str, tuple[str, str, Callable[[Trial], Settings]]] = {
+    "tls": ("tls", "errors of known size", _tls),
+    "ml": ("ml", "motion unknown", _ml),
+    "pc-didim": ("didim", "over possible robots", _possible_robots),
+    "pc-cloe": ("cloe", "over possible robots", _possible_robots),
+    "ekf": ("kalman", "extended", _kalman("extended", square_root=False)),
+    "ukf": ("kalman", "unscented", _kalman("unscented", square_root=False)),
+    "srekf": ("kalman", "square-root extended", _kalman("extended", square_root=True)),
+    "srukf": ("kalman", "square-root unscented", _kalman("unscented", square_root=True)),
 }
+"""Method -> the estimator's name in `dynid.estimation.registry`, what its title adds, and its settings in a trial."""
+_NAMES = ("ols", "wls", "huber", "feasible", "tls", "ml", "iv", "didim", "cloe", "clie", *list(_VARIANTS)[2:])
+"""All methods; those without a variant are estimators of the registry with their default settings."""
+
+
+def _variant(name: str) -> tuple[str, str, Callable[[Trial], Settings]]:
+    return _VARIANTS.get(name, (name, "", _no_settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +99,10 @@ class Method:
 
     def solve(self, trial: Trial) -> Estimate:
         """Build the equations and solve them."""
-        _, make = _MAKERS[self.name.removesuffix(FILTERED)]
-        return make(trial).solve(build_equations(trial.robot, self.data(trial), base=trial.base))
+        estimator, _, settings = _variant(self.name.removesuffix(FILTERED))
+        return estimator_class(estimator)(**settings(trial)).solve(
+            build_equations(trial.robot, self.data(trial), base=trial.base)
+        )
 
 
 def method(name: str) -> Method:
@@ -112,15 +112,16 @@ def method(name: str) -> Method:
         ArgumentError: The name is unknown; the error lists all names.
     """
     plain = name.removesuffix(FILTERED)
-    if plain not in _MAKERS:
+    if plain not in _NAMES:
         raise ArgumentError(
             f"there is no method '{name}'",
             remedy=f"Choose one of {', '.join(names())}; append +f for filtered positions.",
         )
-    title = _MAKERS[plain][0] + (", positions low-pass filtered" if name != plain else "")
-    return Method(name, title, name != plain)
+    estimator, addition, _ = _variant(plain)
+    parts = [estimator_class(estimator).title, addition, "positions low-pass filtered" if name != plain else ""]
+    return Method(name, ", ".join(part for part in parts if part), name != plain)
 
 
 def names() -> tuple[str, ...]:
     """All short names, without the filtered forms."""
-    return tuple(_MAKERS)
+    return _NAMES
