@@ -1,0 +1,135 @@
+"""docs/extending.md is true: all its files and diffs are applied to a copy of the package, and what they add works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+USES = {
+    "robot": """
+        import dynid
+        assert dynid.base_parameters(dynid.robots.get("pendulum")).rank == 3
+    """,
+    "robot format": """
+        import dynid
+        from dynid.robot.formats import read_robot, write_robot
+        write_robot(dynid.robots.puma560(), "arm.rows")
+        assert dynid.base_parameters(read_robot("arm.rows")).rank == 36
+        assert read_robot("arm.rows", locked={"joint6": 0.0}).dof == 5
+    """,
+    "term": """
+        import dynid
+        from dynid.terms import TERMS, AirDrag
+        assert AirDrag in TERMS
+        assert "FD2" in dynid.parameter_layout(dynid.robots.scara().with_terms(AirDrag(0.3))).names
+    """,
+    "log format": """
+        from pathlib import Path
+        import dynid
+        Path("run.bin").write_text("PAIRS\\nt 0.0\\nq1 0.25\\nt 0.1\\nq1 0.5\\n")
+        columns = {"time": {"column": "t", "unit": "s"}, "position": {"columns": "q1", "unit": "rad"}}
+        assert dynid.read_recording("run.bin", channel_map=columns).q.ravel().tolist() == [0.25, 0.5]
+    """,
+    "channel map or a profile": """
+        from pathlib import Path
+        import numpy as np
+        import dynid
+        head = "t,angle1,angle2,angle3,torque1,torque2,torque3"
+        np.savetxt("run.csv", np.tile([[0.0], [0.1]], 7) * 1800 / np.pi, delimiter=",", header=head, comments="")
+        log = dynid.read_recording("run.csv", channel_map="test_bench")
+        assert np.allclose(log.q[1], 1.0) and np.allclose(log.effort[1], 180 / np.pi)
+    """,
+    "check of logs": """
+        import numpy as np
+        import dynid
+        time = np.arange(50) * 0.01
+        log = dynid.Recording(time=time, q=np.sin(time)[:, None], effort=np.cos(time)[:, None])
+        assert "short-log" in dynid.check_recording(log).codes
+    """,
+    "estimator": """
+        from dynid.estimation import estimator, estimators
+        assert "every-second" in [entry.name for entry in estimators()]
+        assert type(estimator("every-second")).__name__ == "EverySecond"
+    """,
+    "criterion of excitation": """
+        import numpy as np
+        from dynid.excitation.criteria import TOptimality
+        W = np.random.default_rng(0).normal(size=(8, 3))
+        value, G = TOptimality().value_and_gradient(W)
+        assert np.isclose(value, -np.sum(W**2)) and np.allclose(G, -2 * W)
+    """,
+}
+"""Title of a section, without its article -> a program that uses what the section adds."""
+
+
+def sections() -> dict[str, str]:
+    parts = re.split(r"^## \.\.\. an? ", PAGE, flags=re.MULTILINE)[1:]
+    return {part.partition("\n")[0]: part for part in parts}
+
+
+def apply_diff(root: Path, diff: str) -> None:
+    """Replace the old lines of every hunk, which must stand in the file exactly once, by the new ones."""
+    for change in re.split(r"^--- a/\S+\n", diff, flags=re.MULTILINE)[1:]:
+        name = re.match(r"\+\+\+ b/(\S+)\n", change)
+        assert name, change
+        path = root / name[1]
+        text = path.read_text(encoding="utf-8")
+        for hunk in re.split(r"^@@\n", change, flags=re.MULTILINE)[1:]:
+            lines = [line or " " for line in hunk.splitlines()]
+            old, new = ("".join(f"{line[1:]}\n" for line in lines if line[0] in kinds) for kinds in (" -", " +"))
+            assert text.count(old) == 1, f"{name[1]} has these lines {text.count(old)} times:\n{old}"
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source tree with every addition of the page."""
+    root = tmp_path_factory.mktemp("extended")
+    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+        if language == "diff":
+            apply_diff(root, block)
+        else:
+            head, _, text = block.partition("\n")
+            path = root / head.removeprefix("# ")
+            assert not path.exists(), path
+            path.write_text(text, encoding="utf-8")
+    return root
+
+
+def test_every_section_is_used() -> None:
+    assert list(sections()) == list(USES)
+
+
+@pytest.mark.parametrize("title", USES)
+def test_what_a_section_adds_works(title: str, extended: Path, tmp_path: Path) -> None:
+    program = "\n".join(line.strip() for line in USES[title].splitlines())
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(extended / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_added_files_pass_the_linter(extended: Path) -> None:
+    new = re.findall(r"^# (src/\S+\.py)$", PAGE, re.MULTILINE)
+    if shutil.which("ruff") is None:
+        pytest.skip("no ruff here")
+    done = subprocess.run(
+        ["ruff", "check", "--config", str(ROOT / "pyproject.toml"), *new],
+        cwd=extended,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
