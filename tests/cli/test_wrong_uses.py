@@ -148,7 +148,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "hold without a number": (["base", "arm.urdf", "--hold", "joint1=far"], 2, "--hold JOINT=0.02"),
     "hold of a built-in robot": (["base", "panda", "--hold", "joint1"], 2, "robot files only"),
     # logs
-    "degrees": (identify("degrees.csv"), 3, "degrees taken for radians?"),
+    "degrees": (identify("degrees.csv"), 3, "as if degrees were taken for radians"),
     "degrees in a check": (["check", "degrees.csv", "--map", "map.toml", "--robot", "arm.urdf"], 1, "degrees"),
     "no torque channel": (identify("run1.csv", chart="no_torque"), 3, "[effort]"),
     "empty log": (identify("empty.csv"), 3, "it is empty"),

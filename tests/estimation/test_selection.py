@@ -42,6 +42,9 @@ def test_a_planted_term_is_kept_and_noise_is_not() -> None:
 def test_nothing_is_kept_where_the_model_is_right() -> None:
     fit = identify(ROBOT, planted_run(ROBOT, samples=2000, noise=0.05), Recipe.bare(selection=ForwardSelection()))
     assert fit.terms == ()
+    assert fit.selection is not None
+    rejected = [(step.candidate, step.gain) for step in fit.selection.steps]
+    assert len(set(rejected)) == len(rejected)
 
 
 def test_memory_is_found() -> None:

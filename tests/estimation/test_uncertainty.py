@@ -11,7 +11,11 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.bootstrap import BlockBootstrap
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
+from dynid.estimation.linear.energy_balance import Energy, Power
 from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.linear.momentum import Momentum
+from dynid.estimation.linear.robust import Huber
+from dynid.estimation.noisy.total_least_squares import TLS
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS
@@ -149,6 +153,18 @@ def test_bootstrap_of_constrained_estimates() -> None:
     estimate = BlockBootstrap(estimator=FeasibleWLS(prior_weight=1.0), replicates=20).solve(equations)
     assert estimate.standard is not None
     assert np.isfinite(estimate.stderr).all()
+
+
+@pytest.mark.parametrize("estimator", [Huber(), Energy(), Momentum(), Power()], ids=lambda e: e.name)
+def test_bootstraps_of_estimators_that_read_samples_are_refused(estimator: Estimator) -> None:
+    with pytest.raises(ArgumentError, match="reads single samples"):
+        BlockBootstrap(estimator=estimator)
+
+
+def test_the_bootstrap_draws_equations_without_samples() -> None:
+    equations = build_equations(TRUTH, planted_run(TRUTH, samples=300, noise=0.3))
+    with pytest.raises(ArgumentError, match="these equations hold reduced equations"):
+        BlockBootstrap(estimator=TLS(position_std=1e-5), replicates=2).solve(equations)
 
 
 def test_bootstraps_that_say_nothing_are_refused() -> None:

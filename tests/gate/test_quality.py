@@ -53,6 +53,20 @@ def test_reports_sort_and_speak():
         report.findings[0].evidence["n"] = 4.0
 
 
+def test_wrong_units_of_positions_are_named_by_the_kind_of_the_joint():
+    robot = dynid.robots.scara()
+    path = sum_of_sines(robot.dof, period_s=6.0, amplitude=0.1, seed=1)
+    log = simulate_experiment(robot, path, rate_hz=200.0, duration_s=6.0, seed=1)
+    found = check_recording(replace(log, q=1e4 * log.q, dq=None), robot).about("unit")
+    words = {f.joint: str(f) for f in found if f.where == "q"}
+    for joint in robot.moving_joints:
+        expected = (
+            "millimetres were taken for metres" if joint.kind == "prismatic" else "degrees were taken for radians"
+        )
+        assert expected in words[joint.name]
+        assert "?." not in words[joint.name]
+
+
 def test_the_robot_must_have_the_logs_joints(log):
     with pytest.raises(ArgumentError, match="6 joints"):
         check_recording(log, dynid.robots.panda())

@@ -143,6 +143,14 @@ def test_fingerprint_is_the_same_in_another_process() -> None:
     assert record(lambda y: np.sin(y) * 0.1 + y[0], y=(3,)).fingerprint != tape.fingerprint
 
 
+@pytest.mark.parametrize("function", [np.arctan, np.log])
+@pytest.mark.parametrize("pick", [lambda x: x, lambda x: x[0]])
+def test_functions_that_the_tape_lacks_are_named_with_those_it_has(function: np.ufunc, pick: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"np.{function.__name__} cannot be recorded.*") as caught:
+        record(lambda x: function(pick(x)), x=(2,))
+    assert "np.tanh" in str(caught.value)
+
+
 def test_text() -> None:
     tape = record(lambda q, m: {"y": [[-(q[0] - q[1]) * (q[0] + 2.0) / m, np.sin(q[0])]]}, q=(2,), m=())
     assert tape.text("y", (0, 0)) == "y[0,0] = -((q[0] - q[1])*(q[0] + 2)/m)"

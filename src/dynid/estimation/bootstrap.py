@@ -49,9 +49,14 @@ class BlockBootstrap(Estimator):
     """Seed of the random draws."""
 
     def __post_init__(self) -> None:
-        """Check the numbers of replicates and blocks."""
+        """Check the numbers of replicates and blocks, and that the estimator works on reduced equations."""
         if self.replicates < 2 or self.blocks < 2:
             raise ArgumentError(f"a bootstrap needs two replicates and two blocks or more, not {self}")
+        if Factors not in self.estimator.needs:
+            raise ArgumentError(
+                f"{type(self.estimator).__name__} reads single samples, and a bootstrap draws blocks of equations",
+                remedy="Use an estimator that needs reduced equations only, such as WLS or FeasibleWLS.",
+            )
 
     def estimate(self, equations: Samples) -> Estimate:
         """Estimate the values from all data and their covariance from replicates.
@@ -84,8 +89,12 @@ class BlockBootstrap(Estimator):
         )
         return replace(estimate, covariance=covariance, findings=(*estimate.findings, remark))
 
-    def _draw(self, equations: Samples) -> Iterator[Samples]:
-        """Draw equations of as many blocks as there are, with replacement, from each experiment."""
+    def _draw(self, equations: Samples) -> Iterator[Factors]:
+        """Draw equations of as many blocks as there are, with replacement, from each experiment.
+
+        The drawn equations are plain `Factors`: the samples that belong to a draw are not at hand, and an estimator
+        that reads those of all experiments would see no scatter.
+        """
         fine = build_equations(
             equations.robot,
             equations.experiments,
@@ -105,4 +114,12 @@ class BlockBootstrap(Estimator):
                     ]
                 blocks.append(tuple(range(first, first + len(drawn))))
                 first += len(drawn)
-            yield replace(fine, information=replace(fine.information, parts=tuple(parts)), blocks=tuple(blocks))
+            yield Factors(
+                robot=fine.robot,
+                base=fine.base,
+                information=replace(fine.information, parts=tuple(parts)),
+                blocks=tuple(blocks),
+                excerpts=fine.excerpts,
+                terms=fine.terms,
+                band_hz=fine.band_hz,
+            )

@@ -121,7 +121,8 @@ class ForwardSelection:
                 new = [candidate for candidate in remaining if candidate not in tried]
                 tried |= zip(new, self._trials(folds, [*present, *chosen], new), strict=True)
                 best = max(remaining, key=lambda candidate: (tried[candidate].kept, tried[candidate].gain))
-                steps.append(tried[best])
+                if not steps or steps[-1] is not tried[best]:  # the second pool may reject the same trial again
+                    steps.append(tried[best])
                 if not tried[best].kept:
                     break
                 chosen.extend(best.terms)

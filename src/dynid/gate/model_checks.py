@@ -83,12 +83,13 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
         beyond = np.abs(q[np.isfinite(q)]) > BEYOND_LIMITS * reach
         if beyond.size and np.mean(beyond) > MOST_BEYOND:
             largest = float(np.nanpercentile(np.abs(q), 99.0))
+            mistaken, unit = ("millimetres", "metres") if joint.kind == "prismatic" else ("degrees", "radians")
             yield Finding(
                 code="unit",
                 severity="error",
                 where="q",
                 joint=joint.name,
-                message="positions lie far beyond the joint's range; degrees taken for radians?",
+                message=f"positions lie far beyond the joint's range, as if {mistaken} were taken for {unit}",
                 evidence={"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))},
                 remedy="Declare the unit of position in the channel map.",
             )

@@ -179,7 +179,14 @@ def _apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[
         return _elementwise(*_FUNCTIONS[ufunc], inputs[0])
     if "out" in options:
         options["out"] = tuple(_plain(array) for array in options["out"])
-    result = getattr(ufunc, method)(*map(_plain, inputs), **options)
+    try:
+        result = getattr(ufunc, method)(*map(_plain, inputs), **options)
+    except TypeError as error:
+        allowed = ", ".join(f"np.{known.__name__}" for known in _FUNCTIONS)
+        raise ArgumentError(
+            f"np.{ufunc.__name__} cannot be recorded on these operands",
+            remedy=f"Use + - * /, powers with integer exponents and these functions: {allowed}.",
+        ) from error
     return result.view(ScalarArray) if isinstance(result, np.ndarray) and result.dtype == object else result
 
 
