@@ -13,7 +13,7 @@ from dynid.estimation import scores as loop_blocks
 from dynid.estimation.closed_loop.instrument_noise import end_window, noise_rows
 from dynid.estimation.closed_loop.instrumental import _Measured, _Round
 from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions
-from dynid.estimation.physical.nearest import near_possible
+from dynid.estimation.physical.nearest import find_near_possible
 from dynid.estimation.scores import solution_covariance
 from dynid.kernels import regressor
 from support.closed_loops import Scene, scene
@@ -117,7 +117,7 @@ def test_a_possible_robot_is_found_where_noise_turned_an_instrument_round() -> N
     equations, truth = CHOSEN.equations(CHOSEN.noisy(1)), CHOSEN.values
     slope = equations.information.weight().R.T @ equations.information.weight().R
     slope[2, 2] = -1e-3 * slope[2, 2]  # less than nothing is known of XY2
-    found = near_possible(equations, truth, slope)
+    found = find_near_possible(equations, truth, slope)
     assert np.isfinite(found).all()
     others = np.arange(truth.size) != 2
     assert np.abs(found - truth)[others].max() < 0.3 * np.abs(truth).max()

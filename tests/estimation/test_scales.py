@@ -10,7 +10,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.rows import torque_of_terms
-from dynid.estimation.scales import fitted_scales
+from dynid.estimation.scales import fit_scales
 from dynid.robot import zoo
 from dynid.terms.base import Term
 from dynid.terms.friction import SaturatingViscous, SmoothSign, Stribeck, Viscous
@@ -28,7 +28,7 @@ def test_planted_scales_come_back() -> None:
     effort = run.effort + torque_of_terms(ROBOT, planted, np.full(4, 2.0), run)
     guesses = [replace(f, scale=f.scale * factor) for f, factor in zip(planted, (0.4, 2.0, 2.5, 0.5), strict=True)]
     equations = build_equations(ROBOT, replace(run, effort=effort), terms=[*guesses, SaturatingViscous(joint=0)])
-    found = fitted_scales(equations).terms
+    found = fit_scales(equations).terms
     for mine, true in zip(found, planted, strict=False):
         assert mine.scale == pytest.approx(true.scale, rel=0.1), mine.name
     assert found[-1] == SaturatingViscous(joint=0)
@@ -36,4 +36,4 @@ def test_planted_scales_come_back() -> None:
 
 def test_spans_without_meaning_are_refused() -> None:
     with pytest.raises(ArgumentError):
-        fitted_scales(build_equations(ROBOT, planted_run(ROBOT, noise=0.1)), span=1.0)
+        fit_scales(build_equations(ROBOT, planted_run(ROBOT, noise=0.1)), span=1.0)

@@ -126,13 +126,13 @@ def test_options_that_there_are_not(options: dict[str, Any]) -> None:
 
 
 def test_small_pieces_are_not_copied_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    copied, real = [0], chunking._joined
+    copied, real = [0], chunking._join_pieces
 
     def counted(pieces: Any, copy: bool = False) -> Any:
         copied[0] += sum(len(piece.segment) for piece in pieces)
         return real(pieces, copy)
 
-    monkeypatch.setattr(chunking, "_joined", counted)
+    monkeypatch.setattr(chunking, "_join_pieces", counted)
     samples = 4096
     ramp = np.arange(float(samples))[:, None]
     pieces = (chunking.piece(1, [ramp[k : k + 1]] * 4, None, None) for k in range(samples))

@@ -16,7 +16,7 @@ from dynid.links.significance import (
     TrajectoryStatistics,
     contributions,
     essential_parameters,
-    restricted,
+    restrict_equations,
     significant_parameters,
 )
 from dynid.parameters.base import base_parameters
@@ -97,7 +97,7 @@ def test_the_reduced_problem_is_a_problem() -> None:
     equations = puma_260(2)
     keep = np.zeros(52, dtype=bool)
     keep[[5, 34, 40]] = True
-    part = restricted(equations, keep)
+    part = restrict_equations(equations, keep)
     assert part.names == tuple(equations.names[k] for k in (5, 34, 40))
     columns = [equations.base.columns[k] for k in (5, 34, 40)]
     rows = [regressor(part.robot, run.q, run.dq, run.ddq, columns=columns).reshape(-1, 3) for run in part.experiments]

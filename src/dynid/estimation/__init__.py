@@ -29,7 +29,7 @@ NAMES = {
     "physical.feasible": ["FeasibleWLS"],
     "physical.prior_wls": ["PriorWLS"],
     "registry": ["estimator", "estimators"],
-    "scales": ["fitted_scales"],
+    "scales": ["fit_scales"],
     "selection": ["Candidate", "ForwardSelection", "standard_candidates"],
 }
 """Module -> its public names, loaded at first use."""

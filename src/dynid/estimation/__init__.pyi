@@ -35,7 +35,7 @@ from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS as PriorWLS
 from dynid.estimation.registry import estimator as estimator
 from dynid.estimation.registry import estimators as estimators
-from dynid.estimation.scales import fitted_scales as fitted_scales
+from dynid.estimation.scales import fit_scales as fit_scales
 from dynid.estimation.selection import Candidate as Candidate
 from dynid.estimation.selection import ForwardSelection as ForwardSelection
 from dynid.estimation.selection import standard_candidates as standard_candidates

@@ -28,7 +28,7 @@ from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
 __all__ = [
-    "BLOCKS",
+    "TIME_BLOCKS",
     "Factors",
     "LoopedRuns",
     "Samples",
@@ -36,13 +36,13 @@ __all__ = [
     "StreamedLogs",
     "build_equations",
     "cut_blocks",
-    "wrong_kind",
+    "wrong_kind_error",
 ]
 
 Floats = NDArray[np.float64]
-BLOCK = 8192
+PREDICTED_SAMPLES = 8192
 """Number of samples predicted at a time (convention): long logs then need little memory."""
-BLOCKS = 10
+TIME_BLOCKS = 10
 """Number of blocks of time that an experiment is cut into (convention): ten folds of cross-validation."""
 StreamedLog = Callable[[], Iterable[Experiment]]
 """A function that starts the stream of a log, as often as it is called; see `dynid.process_stream`."""
@@ -108,8 +108,13 @@ class Factors:
         theta = self.representative(values)
         evaluate = kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)
         parts = [
-            evaluate(experiment.q[s : s + BLOCK], experiment.dq[s : s + BLOCK], experiment.ddq[s : s + BLOCK], theta)
-            for s in range(0, experiment.samples, BLOCK)
+            evaluate(
+                experiment.q[s : s + PREDICTED_SAMPLES],
+                experiment.dq[s : s + PREDICTED_SAMPLES],
+                experiment.ddq[s : s + PREDICTED_SAMPLES],
+                theta,
+            )
+            for s in range(0, experiment.samples, PREDICTED_SAMPLES)
         ]
         torque = np.concatenate(parts) if parts else np.zeros_like(experiment.q)
         if self.terms:
@@ -164,7 +169,7 @@ class StreamedLogs(Factors):
     """For each log the function that starts its stream."""
 
 
-def wrong_kind(who: str, equations: Factors, needs: Sequence[type[Factors]]) -> ArgumentError:
+def wrong_kind_error(who: str, equations: Factors, needs: Sequence[type[Factors]]) -> ArgumentError:
     """The error for equations of a kind that the caller cannot use."""
     wanted = " or ".join(kind.holds for kind in needs)
     return ArgumentError(f"{who} needs {wanted}; these equations hold {equations.holds}", remedy=needs[0].remedy)
@@ -178,7 +183,7 @@ def build_equations(
     terms: Sequence[Term] = (),
     band_hz: float | None = None,
     method: Method = "preconditioned",
-    blocks: int = BLOCKS,
+    blocks: int = TIME_BLOCKS,
     threads: int = 1,
 ) -> Samples:
     """Reduce experiments to equations.
@@ -217,7 +222,7 @@ def build_equations(
         robot=robot,
         base=chosen,
         excerpts=runs,
-        information=merged(parts),
+        information=merge_information(parts),
         blocks=tuple(part.segments for part in parts),
         terms=tuple(terms),
         band_hz=band_hz,
@@ -229,7 +234,7 @@ def next_segment(parts: Sequence[Information]) -> int:
     return 1 + max((segment for part in parts for segment in part.segments), default=-1)
 
 
-def merged(parts: Sequence[Information]) -> Information:
+def merge_information(parts: Sequence[Information]) -> Information:
     """Merge the information of several experiments.
 
     Raises:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Factors, wrong_kind
+from dynid.estimation.equations import Factors, wrong_kind_error
 from dynid.findings import Finding
 from dynid.tables import Table
 
@@ -154,7 +154,7 @@ class Estimator(ABC):
         """Refuse equations of another stage, with terms or with a band, where the estimator cannot solve them."""
         me = type(self)
         if not isinstance(equations, me.needs):
-            raise wrong_kind(me.__name__, equations, me.needs)
+            raise wrong_kind_error(me.__name__, equations, me.needs)
         if equations.terms and not me.accepts_terms:
             raise ArgumentError(
                 f"{me.__name__} can solve for links and the robot's own terms only, and these equations have the terms "

@@ -18,7 +18,7 @@ from dynid.processing.experiment import Experiment
 __all__ = ["SampleBlock", "append_many_rows", "sample_blocks"]
 
 Floats = NDArray[np.float64]
-BLOCK = 2048
+EQUATION_SAMPLES = 2048
 """Number of samples whose equations are in memory at a time (convention: some megabytes)."""
 REFLECTED = 256
 """Number of rows that are reflected at a time (convention: they stay in the processor's cache)."""
@@ -45,7 +45,7 @@ class SampleBlock:
         return np.where(self.valid, self.run.effort[self.rows], 0.0)
 
 
-def sample_blocks(equations: Samples, size: int = BLOCK) -> Iterator[SampleBlock]:
+def sample_blocks(equations: Samples, size: int = EQUATION_SAMPLES) -> Iterator[SampleBlock]:
     """Iterate over the equations of all experiments in blocks of samples; no block spans a gap.
 
     Args:

@@ -17,14 +17,14 @@ from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.terms.base import ScaledTerm, Term
 
-__all__ = ["fitted_scales"]
+__all__ = ["fit_scales"]
 
 Floats = NDArray[np.float64]
 EVALUATIONS = 14
 """Trials per term and round (experiment: they narrow a factor of 16 down to a few percent)."""
 
 
-def fitted_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Samples:
+def fit_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Samples:
     """The equations with the scales of their terms where the weighted residual is smallest.
 
     Args:

@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 from dynid.errors import IdentifiabilityError
 
 __all__ = [
-    "BLOCK",
+    "SPECTRUM_SAMPLES",
     "Block",
     "Kept",
     "NoiseSums",
     "cut",
-    "lengthened",
-    "resolvable",
-    "scaled_solution",
+    "extrapolate_step",
+    "smallest_changes",
+    "solve_scaled",
     "solution_covariance",
     "spectrum",
     "times",
 ]
 
 Arrays = TypeVar("Arrays", bound=NDArray[Any] | tuple[NDArray[Any], ...])
-BLOCK = 4096
-"""Samples of a block."""
+SPECTRUM_SAMPLES = 4096
+"""Most samples of a block whose spectrum is taken at once (convention)."""
 BESIDE = 64
 """Samples on either side of a block that differences at its ends see."""
 MEMORY = 2**26
@@ -57,8 +57,8 @@ class Block:
         return slice(self.rows.start - self.wide.start, self.rows.stop - self.wide.start)
 
 
-def cut(samples: Sequence[int], size: int = BLOCK) -> tuple[Block, ...]:
-    """Experiments with so many samples cut into equal blocks of at most this size."""
+def cut(samples: Sequence[int], size: int = SPECTRUM_SAMPLES) -> tuple[Block, ...]:
+    """Cut experiments with these numbers of samples into equal blocks of at most ``size`` samples."""
     blocks = []
     for run, count in enumerate(samples):
         edges = np.linspace(0, count, -(-count // size) + 1).astype(int).tolist()
@@ -76,7 +76,7 @@ class Kept(Generic[Arrays]):
 
         Args:
             make: The arrays of a number.
-            count: Of the numbers.
+            count: How many numbers there are.
             memory: Bytes that may be kept; MEMORY by default.
         """
         self._make, self._count = make, count
@@ -104,13 +104,17 @@ class Kept(Generic[Arrays]):
 
 Floats = NDArray[np.float64]
 BAND_HZ = 4.0
-"""Width of the bands within which the noise's spectrum is taken to be flat [Hz], ..."""
+"""Least width of the bands within which the noise's spectrum is taken to be flat [Hz]."""
 BANDS = 12
-"""... unless there would be more than so many."""
+"""Most bands of the noise's spectrum; where there would be more, they are wider."""
 SMALLEST_SHARE = 0.25
-"""Of the noise's freedom that is taken to be left, however many parameters were fitted."""
+"""Smallest share of the noise's degrees of freedom that is taken to be left after the fit."""
 SINGULAR = 1e-13
 """Smallest reciprocal condition number of scaled equations that are solved."""
+RESOLVED = 1e-9
+"""Smallest relative change of the outputs that is not taken for rounding (convention)."""
+LARGEST_RATIO = 0.5
+"""Largest ratio of consecutive steps that is extrapolated (convention): a step becomes at most twice as long."""
 
 
 def solution_covariance(
@@ -130,16 +134,16 @@ def solution_covariance(
         slope: (b, b) matrix A.
         rows: (N, m, b) matrices H of every run, or of long blocks of it: noise of different ones is independent.
         noise: (N, m) of each: what is left over with the solution, zero where a sample does not count.
-        rate_hz: Of the samples [Hz].
+        rate_hz: Sampling rate [Hz].
         outputs: How many of the m outputs, the first, were fitted; all by default.
     """
     m, b = noise[0].shape[1], slope.shape[0]
     spectra = Kept(lambda k: spectrum(rows[k]), len(noise))
     sums = NoiseSums(m, b, rate_hz, outputs)
     for H, values in zip(spectra, noise, strict=True):
-        sums.look(H, values)
+        sums.add_noise(H, values)
     for H, values in zip(spectra, noise, strict=True):
-        sums.add(H, len(values))
+        sums.add_rows(H, len(values))
     return sums.covariance(slope)
 
 
@@ -174,8 +178,8 @@ class NoiseSums:
         self._roots: list[NDArray[np.complex128]] = []
         self._B = np.zeros((b, b))
 
-    def look(self, H: NDArray[np.complex128], noise: Floats) -> None:
-        """First, at all runs: `spectrum` (F, m, b) of the rows, and the noise (N, m)."""
+    def add_noise(self, H: NDArray[np.complex128], noise: Floats) -> None:
+        """First pass, over all runs: add `spectrum` (F, m, b) of the rows, and the noise (N, m)."""
         m, b, N, v = *H.shape[1:], quick_length(len(noise)), spectrum(noise)
         self._counts, self._samples = self._counts + np.count_nonzero(noise, axis=0), self._samples + N
         for band in range(self._bands):
@@ -185,17 +189,17 @@ class NoiseSums:
             parts = H[inside].view(np.float64).reshape(-1, m, b, 2)
             self._powers[band] += np.einsum("fmbp,fmbp->mb", parts, parts) * (2.0 / N)
 
-    def add(self, H: NDArray[np.complex128], N: int) -> None:
-        """Then, all runs again: `spectrum` (F, m, b) of the rows, N of them."""
-        roots, N = self._roots or self._settled(), quick_length(N)
+    def add_rows(self, H: NDArray[np.complex128], N: int) -> None:
+        """Second pass, over all runs again: add `spectrum` (F, m, b) of the N rows."""
+        roots, N = self._roots or self._density_roots(), quick_length(N)
         for band in range(self._bands):
             inside = H[_inside(band, self._width, self._rate_hz, N)]
             scaled = (roots[band].T @ inside.conj()).reshape(-1, len(self._B))
             parts = np.concatenate([scaled.real, scaled.imag])
             self._B += 2.0 / N * (parts.T @ parts)
 
-    def _settled(self) -> list[NDArray[np.complex128]]:
-        """(m, m) factors of the density of every band, after the fit's share was given back."""
+    def _density_roots(self) -> list[NDArray[np.complex128]]:
+        """(m, m) factors of the density of every band, after the loss of freedom by the fit was corrected."""
         counting = self._counts / self._samples
         known = np.sqrt(np.maximum(counting, 1e-300))
         densities = self._densities / (np.maximum(0.5 * self._values, 1.0)[:, None, None] * np.outer(known, known))
@@ -224,7 +228,7 @@ def _root(density: NDArray[np.complex128]) -> NDArray[np.complex128]:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def scaled_solution(matrix: Floats, right: Floats) -> tuple[Floats, float]:
+def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:
     """The solution of square equations whose unknowns differ much in size, and the scaled condition number.
 
     Raises:
@@ -242,15 +246,20 @@ def scaled_solution(matrix: Floats, right: Floats) -> tuple[Floats, float]:
     return scale * np.linalg.solve(scaled, scale * right), condition
 
 
-def resolvable(normal: Floats, squares: float) -> Floats:
-    """(b,) changes of single parameters that change the outputs, of which these are the weighted squares, by 1e-9."""
-    return np.asarray(1e-9 * np.sqrt(squares / np.maximum(np.abs(np.diagonal(normal)), 1e-300)))
+def smallest_changes(normal: Floats, squares: float) -> Floats:
+    """(b,) change of each parameter alone that changes the outputs by RESOLVED of themselves.
+
+    Args:
+        normal: (b, b) normal matrix.
+        squares: Weighted sum of the squared outputs.
+    """
+    return np.asarray(RESOLVED * np.sqrt(squares / np.maximum(np.abs(np.diagonal(normal)), 1e-300)))
 
 
-def lengthened(step: Floats, before: Floats | None, normal: Floats) -> Floats:
-    """A step of a fixed-point iteration, lengthened as the step before it shows that others would follow (Aitken)."""
+def extrapolate_step(step: Floats, before: Floats | None, normal: Floats) -> Floats:
+    """A step of a fixed-point iteration, extrapolated by Aitken's rule from the ratio to the step before it."""
     if before is None:
         return step
     metric = np.abs(np.diagonal(normal))
     ratio = float((step * metric) @ before / max(float((before * metric) @ before), 1e-300))
-    return step / (1.0 - min(max(ratio, 0.0), 0.5))
+    return step / (1.0 - min(max(ratio, 0.0), LARGEST_RATIO))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.equations import BLOCKS, StreamedLog, StreamedLogs, merged, next_segment
+from dynid.estimation.equations import TIME_BLOCKS, StreamedLog, StreamedLogs, merge_information, next_segment
 from dynid.information import Information, reduce_stream
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.processing.experiment import Experiment
@@ -32,7 +32,7 @@ def stream_equations(
     logs: Sequence[StreamedLog],
     *,
     base: BaseParameters | None = None,
-    blocks: int = BLOCKS,
+    blocks: int = TIME_BLOCKS,
     threads: int = 1,
 ) -> StreamedLogs:
     """Reduce streams to equations.
@@ -70,7 +70,7 @@ def stream_equations(
         robot=robot,
         base=chosen,
         excerpts=tuple(beginnings),
-        information=merged(parts),
+        information=merge_information(parts),
         blocks=tuple(part.segments for part in parts),
         logs=tuple(logs),
     )

@@ -206,15 +206,15 @@ class _Cutter:
         """
         kept, fresh = self._waiting[: self._kept], self._waiting[self._kept :]
         if fresh:
-            kept.append(_joined(fresh, copy=True))
+            kept.append(_join_pieces(fresh, copy=True))
         while len(kept) > 1 and len(kept[-2].segment) <= len(kept[-1].segment):
-            kept[-2:] = [_joined(kept[-2:])]
+            kept[-2:] = [_join_pieces(kept[-2:])]
         self._waiting, self._kept = kept, len(kept)
 
     def finish(self) -> Iterator[Chunk]:
         """The chunk of what waits, if anything does."""
         if self._waiting:
-            joined = _joined(self._waiting)
+            joined = _join_pieces(self._waiting)
             segment = int(joined.segment[0])
             number = self._numbers.get(segment, 0 if self._numbers else self._opening)
             self._numbers[segment] = number + 1
@@ -237,7 +237,7 @@ def _rows(whole: Piece, rows: slice) -> Piece:
     return Piece(tuple(array[rows] for array in whole.arrays), valid, whole.segment[rows])
 
 
-def _joined(pieces: Sequence[Piece], copy: bool = False) -> Piece:
+def _join_pieces(pieces: Sequence[Piece], copy: bool = False) -> Piece:
     """Consecutive pieces as one; a single one is not copied unless asked to."""
     if len(pieces) == 1 and not copy:
         return pieces[0]

@@ -25,7 +25,7 @@ __all__ = ["CrossProducts", "NumpyGram", "NumpyPullback"]
 
 Floats = NDArray[np.float64]
 
-BLOCK = 4096
+PRODUCT_SAMPLES = 4096
 """Samples whose rows are in memory at a time."""
 
 
@@ -49,8 +49,8 @@ class NumpyGram:
             preconditioners: For each output an upper triangular R0; the result is then that of ``W @ inv(R0)``.
         """
         totals = [np.zeros((size, size)) for _, size in self._outputs]
-        for start in range(0, len(inputs[0]), BLOCK):
-            rows = self.rows([array[start : start + BLOCK] for array in inputs])
+        for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
+            rows = self.rows([array[start : start + PRODUCT_SAMPLES] for array in inputs])
             for place, (total, W) in enumerate(zip(totals, rows, strict=True)):
                 Z = W.T if preconditioners is None else precondition_rows(W, preconditioners[place])
                 total += Z @ Z.T
@@ -79,8 +79,8 @@ class NumpyPullback:
             matrices: For each output the matrix (w, w) that its rows are multiplied by to be its cotangents.
             gradients: One (N, size) array per differentiated input.
         """
-        for start in range(0, len(inputs[0]), BLOCK):
-            part = slice(start, start + BLOCK)
+        for start in range(0, len(inputs[0]), PRODUCT_SAMPLES):
+            part = slice(start, start + PRODUCT_SAMPLES)
             states = [array[part] for array in inputs]
             rows = self._rows.rows(states)
             for gradient in gradients:

@@ -30,7 +30,7 @@ Masks = NDArray[np.bool_]
 Rows = Callable[[Chunk], list[Floats]]
 """From a checked chunk to the rows (N, w) of each joint."""
 
-BLOCK = 8192
+TABLE_SAMPLES = 8192
 """Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
 
 
@@ -144,7 +144,14 @@ def table_chunks(whole: Piece, stretch: NDArray[np.int64], extension: Extension,
 
 def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
     """What is formed at a time: whole stretches for a filter, else some thousand samples."""
-    edges = [0, *((np.flatnonzero(np.diff(stretch)) + 1).tolist() if filtered else range(BLOCK, len(stretch), BLOCK))]
+    edges = [
+        0,
+        *(
+            (np.flatnonzero(np.diff(stretch)) + 1).tolist()
+            if filtered
+            else range(TABLE_SAMPLES, len(stretch), TABLE_SAMPLES)
+        ),
+    ]
     for start, stop in zip(edges, [*edges[1:], len(stretch)], strict=True):
         if stop > start:
             yield slice(start, stop)
@@ -153,8 +160,8 @@ def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
 def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
     """For each joint the table of a span: the tape's columns, the further ones, the torque; filtered."""
     pieces = []
-    for start in range(span.start, span.stop, BLOCK):
-        part = slice(start, min(start + BLOCK, span.stop))
+    for start in range(span.start, span.stop, TABLE_SAMPLES):
+        part = slice(start, min(start + TABLE_SAMPLES, span.stop))
         mask = None if whole.valid is None else whole.valid[part]
         pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in whole.arrays), mask).check()))
     result = []

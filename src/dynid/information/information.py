@@ -216,7 +216,7 @@ class Information:
             else zip(weights, self._segment_totals.values(), strict=True)
         )
         blocks = chain.from_iterable(zip(*row, self.supports, strict=True) for row in rows)
-        return self._reduced((b for b in blocks if b[0] > 0.0), int(np.sum(self.samples[weights > 0.0])))
+        return self._reduce_blocks((b for b in blocks if b[0] > 0.0), int(np.sum(self.samples[weights > 0.0])))
 
     def _checked_weights(self, joints: ArrayLike | None) -> Floats:
         weights = np.ones(self.dof) if joints is None else np.asarray(joints, dtype=float)
@@ -224,7 +224,7 @@ class Information:
             raise ArgumentError(f"expected {self.dof} finite, non-negative weights of joints, got {weights}")
         return weights
 
-    def _reduced(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
+    def _reduce_blocks(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
         """One triangle from weighted matrices of single joints."""
         p = len(self.columns)
         R = np.zeros((p + 1, p + 1))

@@ -70,7 +70,7 @@ def reduce_samples(
     reducer = Reducer(setup, method, preconditioner, tape_gram(setup, backend))
     if len(whole.segment):
         reducer.prepare(lambda: _spread(whole))
-    return _reduced(robot, setup, method, reducer, cut([whole], first_chunk), threads)
+    return _reduce_chunks(robot, setup, method, reducer, cut([whole], first_chunk), threads)
 
 
 def reduce_stream(
@@ -106,7 +106,7 @@ def reduce_stream(
     first = list(islice(rest, 1))
     if first:
         reducer.prepare(lambda: first[0])
-    return _reduced(robot, setup, method, reducer, chain(first, rest), threads)
+    return _reduce_chunks(robot, setup, method, reducer, chain(first, rest), threads)
 
 
 def reduce_extended(
@@ -146,7 +146,7 @@ def reduce_extended(
     first = list(islice(chunks, 1))
     if first:
         reducer.prepare(lambda: first[0])
-    return _reduced(robot, shape, method, reducer, chain(first, chunks), threads)
+    return _reduce_chunks(robot, shape, method, reducer, chain(first, chunks), threads)
 
 
 def precondition(
@@ -219,7 +219,7 @@ def _spread(whole: Piece) -> Chunk:
     return Chunk(0, 0, 0, arrays, counts)
 
 
-def _reduced(
+def _reduce_chunks(
     robot: Robot, setup: RowShape, method: Method, reducer: Reducer, chunks: Iterable[Chunk], threads: int
 ) -> Information:
     check_threads(threads)

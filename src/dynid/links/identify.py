@@ -16,7 +16,7 @@ from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.nearest import lifted_parameters
+from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.registry import capabilities
 from dynid.estimation.rows import torque_of_terms
@@ -362,7 +362,9 @@ def identify_logs(
     else:
         runs, proof = reader.experiments(logs), reader.experiments(held_out, judged=True)
     if recipe.selection is not None and not estimator.accepts_terms:
-        _notice(reader, "no-selection", "terms are not selected: the estimator knows links and joint models only")
+        _notice(
+            reader, "no-selection", "terms are not selected: the estimator knows links and the robot's own terms only"
+        )
     fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
     return fit, proof
 
@@ -416,7 +418,7 @@ def identify_equations(
     estimate = (estimator or FeasibleWLS()).solve(equations)
     standard = estimate.standard
     if standard is None:
-        standard, findings = lifted_parameters(equations, estimate)
+        standard, findings = lift_parameters(equations, estimate)
         estimate = replace(estimate, findings=(*estimate.findings, *findings))
     return Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
 

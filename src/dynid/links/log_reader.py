@@ -42,7 +42,7 @@ __all__ = [
     "is_large",
     "log_finding",
     "process_log",
-    "refuse_copies",
+    "check_copies",
     "split_log",
 ]
 
@@ -151,7 +151,7 @@ def _missing_share(recording: Recording) -> float:
     return float(np.isnan(recording.effort).mean(axis=0).max())
 
 
-def refuse_copies(logs: Sequence[Log], others: Sequence[Log] = (), *, why: str = "", remedy: str = "") -> None:
+def check_copies(logs: Sequence[Log], others: Sequence[Log] = (), *, why: str = "", remedy: str = "") -> None:
     """Refuse a log that is given twice: a copy adds no knowledge, but would make intervals smaller than they are.
 
     Args:

@@ -27,13 +27,15 @@ __all__ = [
     "TrajectoryStatistics",
     "contributions",
     "essential_parameters",
-    "restricted",
+    "restrict_equations",
     "significant_parameters",
     "trajectory_statistics",
 ]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+SIGNIFICANT_SHARE = 0.01
+"""Share of a joint's largest measured torque from which on a parameter is significant ([Izaguirre1992] section 7)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,15 +100,15 @@ class Significance:
     condition: float
     """Ratio of the extreme singular values of all weighted equations, columns as they are."""
     reduced_condition: float
-    """The same for the significant parameters."""
+    """The same ratio for the significant parameters."""
     error: float
     """Relative torque error of all parameters on the data used [%]."""
     reduced_error: float
-    """The same with the significant parameters only [%]."""
+    """Relative torque error of the significant parameters alone on the data used [%]."""
     equations: Samples
-    """Of the significant parameters, for any other estimator."""
+    """The equations of the significant parameters, for any other estimator."""
     estimate: Estimate
-    """Of the significant parameters, from all trajectories together."""
+    """The estimate of the significant parameters, from all trajectories together."""
 
     @property
     def gain(self) -> float:
@@ -135,12 +137,12 @@ class Significance:
 
 
 def significant_parameters(
-    equations: Samples, *, threshold: float = 0.01, estimator: Estimator | None = None
+    equations: Samples, *, threshold: float = SIGNIFICANT_SHARE, estimator: Estimator | None = None
 ) -> Significance:
     """Keep the parameters whose torque matters ([Izaguirre1992] section 7), and fit them again.
 
     Args:
-        equations: Of several experiments, the trajectories.
+        equations: The equations of several experiments, the trajectories.
         threshold: Part of a joint's largest measured torque that a parameter must reach somewhere.
         estimator: How to fit; weighted least squares, as in the paper, by default.
 
@@ -153,9 +155,7 @@ def significant_parameters(
     check_data(equations, spare=1)
     method = estimator or WLS()
     share = contributions(equations, method.solve(equations).values)
-    return _reduced(
-        equations, method, share >= 100.0 * threshold, share, f"at least {100 * threshold:g} % of the torque"
-    )
+    return _refit(equations, method, share >= 100.0 * threshold, share, f"at least {100 * threshold:g} % of the torque")
 
 
 def essential_parameters(
@@ -187,7 +187,7 @@ def essential_parameters(
             break
         keep[np.flatnonzero(keep)[int(np.argmax(relative))]] = False
     share = contributions(equations, full.values)
-    return _reduced(equations, method, keep, share, f"relative standard deviation at most {limit:g} %")
+    return _refit(equations, method, keep, share, f"relative standard deviation at most {limit:g} %")
 
 
 def contributions(equations: Samples, beta: Floats) -> Floats:
@@ -212,7 +212,7 @@ def trajectory_statistics(equations: Samples, estimator: Estimator) -> Trajector
     return TrajectoryStatistics(names=equations.names, units=equations.units, values=np.array(values))
 
 
-def restricted(equations: Samples, keep: Mask) -> Samples:
+def restrict_equations(equations: Samples, keep: Mask) -> Samples:
     """The equations of some parameters (b,), as if the others were zero; no sample is looked at again."""
     base, rank = equations.base, equations.base.rank
     rows = [k for k in range(rank) if keep[k]]
@@ -255,10 +255,10 @@ def _relative_stderr(factor: Factor, spread: Factor) -> Floats:
     return np.where(undetermined, np.inf, 100.0 * relative)
 
 
-def _reduced(equations: Samples, method: Estimator, keep: Mask, share: Floats, criterion: str) -> Significance:
+def _refit(equations: Samples, method: Estimator, keep: Mask, share: Floats, criterion: str) -> Significance:
     if not keep.any():
         raise EstimationError(f"no parameter is significant ({criterion})", remedy="Lower the threshold.")
-    part = restricted(equations, keep)
+    part = restrict_equations(equations, keep)
     weights = refined_weights(equations)
     return Significance(
         criterion=criterion,

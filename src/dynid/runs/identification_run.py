@@ -12,7 +12,7 @@ from dynid.export.description_files import terms_note
 from dynid.export.result_file import write_result
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
-from dynid.links.log_reader import Log, LogReader, Map, Notice, Progress, log_finding, refuse_copies
+from dynid.links.log_reader import Log, LogReader, Map, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.recording import Recording
@@ -100,8 +100,8 @@ def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe
             "--validate and --hold-out are mutually exclusive",
             remedy="Use one: separate logs, or parts of the logs.",
         )
-    refuse_copies(held_out)
-    refuse_copies(
+    check_copies(held_out)
+    check_copies(
         logs,
         held_out,
         why="which is identified from",

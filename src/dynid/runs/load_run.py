@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.export.controller_dialogs import payload_dialogs
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
-from dynid.links.log_reader import LogReader, Map, Notice, Progress, log_finding, refuse_copies
+from dynid.links.log_reader import LogReader, Map, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import LONGEST_DELAY_S, Recipe, add_terms
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
@@ -273,8 +273,8 @@ def _refuse_unclear(recipe: LoadRecipe, logs: Sequence[str | Path], unloaded: Se
         )
     if unloaded and recipe.arm != "known":
         raise ArgumentError("with --unloaded the arm's model does not matter", remedy="Leave --arm or --unloaded out.")
-    refuse_copies(unloaded)
-    refuse_copies(logs, unloaded, why="which holds the load", remedy="Give a run of the robot without the load.")
+    check_copies(unloaded)
+    check_copies(logs, unloaded, why="which holds the load", remedy="Give a run of the robot without the load.")
     held = {file_digest(log): log for log in logs}
     for digest, name in ({} if recipe.tare is None else read_load_logs(recipe.tare)).items():
         if digest in held:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
-from dynid.links.log_reader import LogReader, Map, Notice, Progress, log_finding, refuse_copies
+from dynid.links.log_reader import LogReader, Map, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
@@ -45,7 +45,7 @@ def run_validation(
         ArgumentError: A log is given twice, or the result was identified from it.
         DataError: The gate refuses a log, or the result cannot be read.
     """
-    refuse_copies(logs)
+    check_copies(logs)
     saved = read_result(result)
     fit = saved.identification()
     used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}

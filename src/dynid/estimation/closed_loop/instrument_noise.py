@@ -1,4 +1,4 @@
-"""How far the simulated motion follows the parameters, and what that does to instrumental variables.
+"""How instrumental variables depend on the simulated motion, and how noise of torques and positions reaches them.
 
 The terms' columns of Y are those of the simulated motion, so that ``Y beta`` changes with the parameters through
 that motion, too. In a stiff loop this is little. In a compliant one it is not: simulation and solution then come
@@ -8,12 +8,10 @@ together slowly, and the equations' slope is ``Z' W (Y + D)`` with
 
 of the terms' torques, the derivatives of the motion being those of the simulation's own steps.
 
-How noise of torques and positions reaches the instrumental-variable estimate.
-
-With position noise v the residual is ``e = w - (A0 v + A1 dv/dt + A2 ddv/dt^2)``: torque noise w, and the inverse
-dynamics' derivatives A with respect to positions, velocities and accelerations. Nearly all of e is far above the band
-of the instruments Z, so that its own spectrum says little about ``sum Z' W e``. Summed by parts the derivatives act on
-the instruments, which are smooth:
+The second part of this file is about noise. With position noise v the residual is
+``e = w - (A0 v + A1 dv/dt + A2 ddv/dt^2)``: torque noise w, and the inverse dynamics' derivatives A with respect to
+positions, velocities and accelerations. Nearly all of e is far above the band of the instruments Z, so its spectrum
+says little about ``sum Z' W e``. Summed by parts, the derivatives act on the instruments, which are smooth:
 
     sum_t Z' W e = sum_t Z' W w - (A0' W Z - d/dt (A1' W Z) + d^2/dt^2 (A2' W Z))' v
 
@@ -31,7 +29,7 @@ from numpy.typing import NDArray
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.equations import Factors
-from dynid.estimation.scores import Block, Kept, scaled_solution
+from dynid.estimation.scores import Block, Kept, solve_scaled
 from dynid.findings import Finding
 from dynid.kernels import kernel
 from dynid.loop.arm import Arm
@@ -43,7 +41,7 @@ from dynid.processing.experiment import Experiment
 __all__ = [
     "ACCURACY",
     "REPEATED_SHARE",
-    "UNCOUNTED",
+    "MOTION_NOT_COUNTED",
     "reversal_window",
     "block_noise_rows",
     "end_window",
@@ -63,18 +61,24 @@ BOUNDLESS = 1e12
 """Derivatives [N m or N per unit of a parameter] above which the simulated loop is not stable. Convention."""
 LARGEST = 2**30
 """Most bytes for the derivatives of a run's motion. Convention."""
-UNCOUNTED = Finding(
+MOTION_NOT_COUNTED = Finding(
     code="motion-not-counted",
     severity="warning",
     where="covariance",
     message="the simulated motion depends on the parameters, which is not counted here, so intervals are too narrow",
     remedy="Use shorter logs in memory, or CLIE().",
 )
-"""The finding where `motion_slope` would count but cannot be found."""
+"""The finding where `motion_slope` is not negligible but cannot be computed."""
 
 
 def repeated_share(change: Floats, repeated: Floats, slope: Floats) -> float:
-    """Share of a change (b,) of the simulated robot's parameters that the solution repeats (b,)."""
+    """Size of the change that a change of the simulated robot's parameters causes in the estimate, relative to it.
+
+    Args:
+        change: (b,) change of the simulated robot's parameters.
+        repeated: (b,) change of the estimate that it causes.
+        slope: (b, b) slope of the equations, whose diagonal weights the parameters.
+    """
     metric = np.abs(np.diagonal(slope))
     return float(np.sqrt((repeated**2 @ metric) / max(float(change**2 @ metric), 1e-300)))
 
@@ -221,7 +225,7 @@ def _unexplained_torques(
         Z, pairs = instruments(number)[block.inner], runs.runs[block.run].acting
         own += pairs.products(Z, Z)
         right += pairs.sums(Z, rest)
-    error, _ = scaled_solution(np.tensordot(weights, own, 1), weights @ right)
+    error, _ = solve_scaled(np.tensordot(weights, own, 1), weights @ right)
     return [
         rest - runs.runs[block.run].acting.times(instruments(number)[block.inner], error)
         for number, (block, rest) in enumerate(zip(blocks, rests, strict=True))

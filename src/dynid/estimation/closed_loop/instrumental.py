@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.instrument_noise import (
+    MOTION_NOT_COUNTED,
     REPEATED_SHARE,
-    UNCOUNTED,
     block_noise_rows,
     drop_terms,
     end_window,
@@ -53,17 +53,17 @@ from dynid.estimation.closed_loop.loop_stream import StreamSearch, Sums, Window
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.noise import check_data
-from dynid.estimation.physical.nearest import with_standard
+from dynid.estimation.physical.nearest import add_standard
 from dynid.estimation.scores import (
-    BLOCK,
+    SPECTRUM_SAMPLES,
     Block,
     Kept,
     NoiseSums,
     cut,
-    lengthened,
-    resolvable,
-    scaled_solution,
+    extrapolate_step,
+    smallest_changes,
     solution_covariance,
+    solve_scaled,
     spectrum,
     times,
 )
@@ -170,17 +170,17 @@ class Moments(Sums):
         counts = self.equations.counts
         used = inverse_variances(self._left, counts) if weights is None else weights
         slope = np.tensordot(used, self._cross, 1)
-        solution, condition = scaled_solution(slope, used @ self._right)
+        solution, condition = solve_scaled(slope, used @ self._right)
         change = solution - self.beta
         squares = self._left - 2.0 * self._lean @ change + np.einsum("b,jbc,c->j", change, self._normal, change)
         variances = 1.0 / inverse_variances(np.maximum(squares, 0.0), counts)
         signal = np.einsum("b,jbc,c->j", solution, self._own, solution)
-        resolution = resolvable(slope, float(used @ signal))
+        resolution = smallest_changes(slope, float(used @ signal))
         return Round(solution, slope, variances, used, float(np.sqrt(condition)), resolution)
 
     def unexplained(self, weights: Floats) -> Floats:
         """(b,) what other parameters would explain of the torques that are left over: the estimate's own error."""
-        return scaled_solution(np.tensordot(weights, self._own, 1), weights @ self._rest)[0]
+        return solve_scaled(np.tensordot(weights, self._own, 1), weights @ self._rest)[0]
 
 
 def _mix_window(window: Window) -> tuple[Floats, Floats]:
@@ -213,11 +213,11 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
             run.acting.scale(wide, _fade(window) * reversal_window(run.acting.dry, motion.dq[block.wide]))
             H = spectrum(block_noise_rows(run, motion, links, run.acting.whole(wide, found.weights), block))
             if again:
-                spread.add(H, len(window.valid))
+                spread.add_rows(H, len(window.valid))
                 continue
             torque = run.torque_residual(motion)[block.rows] - run.acting.times(wide[block.inner], error)
             noise = np.concatenate([torque, (run.run.q - run.positions(motion))[block.rows]], axis=1)
-            spread.look(H, noise)
+            spread.add_noise(H, noise)
     return spread.covariance(found.slope)
 
 
@@ -244,7 +244,7 @@ class InstrumentalVariables(LoopEstimator):
     tolerance: float = 0.1
     """Where the next simulation would change all parameters by less than this share of their standard deviation, it
     is not made."""
-    block: int = BLOCK
+    block: int = SPECTRUM_SAMPLES
     """Samples whose regressors are in memory at a time; noise of different blocks is taken to be independent."""
 
     def __post_init__(self) -> None:
@@ -320,7 +320,7 @@ class InstrumentalVariables(LoopEstimator):
                 "controller_mismatch": controller_mismatch(findings),
             },
         )
-        return with_standard(equations, estimate, 0.5 * (found.slope + found.slope.T))
+        return add_standard(equations, estimate, 0.5 * (found.slope + found.slope.T))
 
     def _iterate(
         self,
@@ -336,7 +336,9 @@ class InstrumentalVariables(LoopEstimator):
         while True:
             count += 1
             step = found.beta - beta
-            later, motions = runs.advance(beta, beta + lengthened(step, before, found.slope), motions, found.slope)
+            later, motions = runs.advance(
+                beta, beta + extrapolate_step(step, before, found.slope), motions, found.slope
+            )
             last, change, beta, before = found, later - beta, later, step
             found = solved(beta, motions, 1.0 / found.variances)
             small = self.tolerance * found.quick_stderr + found.resolution
@@ -350,7 +352,7 @@ class InstrumentalVariables(LoopEstimator):
             return _End(found, motions, found.slope, findings, count)
         more = through_motion(beta, found)
         if more is None:
-            return _End(found, motions, found.slope, (*findings, UNCOUNTED), count)
+            return _End(found, motions, found.slope, (*findings, MOTION_NOT_COUNTED), count)
         slope = found.slope + more
         values = beta + np.linalg.solve(slope, found.slope @ (found.beta - beta))
         return _End(replace(found, beta=values), motions, slope, findings, count)
@@ -421,10 +423,10 @@ class _Round(Round):
             cross += run.acting.products(Z, Y)
             right += run.acting.sums(Z, torque)
         slope = np.tensordot(weights, cross, 1)
-        solution, condition = scaled_solution(slope, weights @ right)
+        solution, condition = solve_scaled(slope, weights @ right)
         variances = 1.0 / joint_weights(left(solution), counts)
         squares = sum((run.acting.times(made[k][1][block.inner], solution) ** 2).sum(0) for k, block, run, _ in parts)
-        resolution = resolvable(slope, float(weights @ squares))
+        resolution = smallest_changes(slope, float(weights @ squares))
         return cls(solution, slope, variances, weights, float(np.sqrt(condition)), resolution, made)
 
     def instruments(self, number: int) -> Floats:

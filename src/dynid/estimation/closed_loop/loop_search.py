@@ -16,7 +16,7 @@ from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.nearest import near_possible
+from dynid.estimation.physical.nearest import find_near_possible
 from dynid.findings import Finding
 from dynid.kernels import kernel
 
@@ -171,7 +171,7 @@ class LoopSearch(ABC, Generic[Simulated]):
             if found is not None and judge(found) <= limit:
                 return values, found
             if halvings == 0:
-                wanted = near_possible(self.equations, wanted, 0.5 * (normal + normal.T))
+                wanted = find_near_possible(self.equations, wanted, 0.5 * (normal + normal.T))
                 found = self.attempt(wanted, motions)
                 if found is not None and judge(found) <= limit:
                     return wanted, found

@@ -30,8 +30,8 @@ from dynid.estimation.closed_loop.loop_start import FreeStart
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.noise import check_data
-from dynid.estimation.physical.nearest import possible_estimate, with_standard
-from dynid.estimation.scores import lengthened, resolvable, scaled_solution, solution_covariance, times
+from dynid.estimation.physical.nearest import add_standard, make_possible
+from dynid.estimation.scores import extrapolate_step, smallest_changes, solution_covariance, solve_scaled, times
 from dynid.findings import Finding
 from dynid.loop.sensitivity import differentiate_loop
 
@@ -87,7 +87,7 @@ class _Fit:
         b = self.beta.size
         pairs = zip(self.slopes, self.residuals, strict=True)
         right = np.sum([(rest * self.weights).reshape(-1) @ J.reshape(-1, b) for J, rest in pairs], axis=0)
-        return scaled_solution(self.normal, right)[0]
+        return solve_scaled(self.normal, right)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class _LoopFit(LoopEstimator):
             extras={name: counts[name] for name in COUNTS if name in counts}
             | {"controller_mismatch": controller_mismatch(findings)},
         )
-        finish = possible_estimate if self.consistent else with_standard
+        finish = make_possible if self.consistent else add_standard
         return finish(equations, estimate, normal)
 
 
@@ -184,7 +184,7 @@ class DIDIM(_LoopFit):
         step, before, count = fit.step, None, 0
         while True:
             count += 1
-            wanted, solution = fit.beta + lengthened(step, before, fit.normal), fit.beta + step
+            wanted, solution = fit.beta + extrapolate_step(step, before, fit.normal), fit.beta + step
             beta, motions = runs.advance(fit.beta, wanted, fit.motions, fit.normal)
             change, before = beta - fit.beta, step
             fit = _linear_fit(runs, beta, motions)
@@ -229,7 +229,7 @@ def _has_settled(change: Floats, fit: _Fit, tolerance: float) -> bool:
 def _resolution(fit: _Fit) -> Floats:
     """(b,) changes of single parameters too small to go on for, whatever the noise."""
     squares = sum((times(J, fit.beta) ** 2).sum(axis=0) for J in fit.slopes)
-    return resolvable(fit.normal, float(fit.weights @ squares))
+    return smallest_changes(fit.normal, float(fit.weights @ squares))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Equations in energy, power or momentum instead of torque, and their weighted least-squares solution.
 
 Each such equation sums torques over joints or time, so its error is a known sum of the joints' torque errors: the
-variances of those, n numbers, give the variance of every equation. They are found from the squared residuals by
+variances of those, n numbers, give the variance of every equation. Stacked, the equations of energy are the
+system (8)-(10) of [GautierKhalil1992]. They are found from the squared residuals by
 non-negative least squares, and weight the next round.
 """
 
@@ -28,7 +29,7 @@ __all__ = ["Balance", "IntervalEstimator", "solve_balances"]
 Floats = NDArray[np.float64]
 ROUNDS = 4
 """How often the weights are refined."""
-BLOCKS = 10
+ERROR_BLOCKS = 10
 """Blocks of time of an experiment, by which correlation of errors is judged."""
 NEAR_REST = 1e-3
 """Smallest variance of an equation relative to their mean: near rest little is known, whatever the torque's noise."""
@@ -94,12 +95,12 @@ def solve_balances(equations: Samples, balances: Balances, method: str) -> Estim
     counts = _count(equations, balances)
     variances = np.ones(equations.robot.dof)
     for _ in range(ROUNDS):
-        factor = _folded(equations, balances, variances)
+        factor = _fold(equations, balances, variances)
         variances = _noise(balances, factor.solve(minimum_norm=True), variances, factor)
-    factor = _folded(equations, balances, variances)
+    factor = _fold(equations, balances, variances)
     beta = factor.solve(minimum_norm=True)
     inflation = _inflation(equations, balances, beta, variances, factor.samples)
-    covariance, undetermined = sandwich(factor, _folded(equations, balances, variances, inflation))
+    covariance, undetermined = sandwich(factor, _fold(equations, balances, variances, inflation))
     return Estimate.of(
         equations,
         values=beta,
@@ -131,8 +132,11 @@ def _count(equations: Samples, balances: Balances) -> NDArray[np.int64]:
     return counts
 
 
-def _folded(equations: Samples, balances: Balances, variances: Floats, inflation: Floats | None = None) -> Factor:
-    """All equations as one triangle, by the inverse of their variances; or, inflated, the spread for `sandwich`."""
+def _fold(equations: Samples, balances: Balances, variances: Floats, inflation: Floats | None = None) -> Factor:
+    """All equations as one triangle, by the inverse of their variances; or, inflated, the spread for `sandwich`.
+
+    The triangle stands for the stacked system, [GautierKhalil1992] eqs. (8)-(10) for energy.
+    """
     b, count = len(equations.names), 0
     R = np.zeros((b + 1, b + 1))
     for rows in balances():
@@ -166,7 +170,7 @@ def _noise(balances: Balances, beta: Floats, variances: Floats, factor: Factor) 
 def _inflation(equations: Samples, balances: Balances, beta: Floats, variances: Floats, count: int) -> Floats:
     """(n,) the factor for errors that are correlated in time, by blocks of it; one for joints that act together."""
     groups: dict[tuple[int, ...], list[tuple[Floats, Floats]]] = {}
-    length = max(1.0, count / (BLOCKS * len(equations.experiments)))
+    length = max(1.0, count / (ERROR_BLOCKS * len(equations.experiments)))
     for rows in balances():
         acting = tuple(np.flatnonzero(rows.scatter.any(axis=0)).tolist())
         mine = length / equations.robot.dof if len(acting) == 1 else length  # of one joint there are fewer equations

@@ -1,12 +1,12 @@
-"""The energy model: work done by the joints between two instants against the change of the links' energy.
+"""The energy theorem as equations: over intervals of time (`Energy`), or at every sample (`Power`).
 
-[GautierKhalil1992] eqs. (1)-(10). One equation per interval, no accelerations. Friction, where the robot has joint
-models for it, enters by its work over the interval; rotors by their kinetic energy.
+The work of the joints between two instants is the change of the links' energy ([GautierKhalil1992] eqs. (1)-(3)), which
+is linear in the parameters (eqs. (4)-(7)); one such equation per interval makes the system (8)-(10). It needs no
+accelerations. Friction enters by its work over the interval, rotors by their kinetic energy.
 
-The power model: the rate of the energy balance, one equation per sample ([GautierKhalil1992] eq. 7, derived).
-
-The power of all joints together, ``tau^T dq``, is that of the links, rotors and friction, ``dq^T Y``. Internal forces
-do no work, so it is one simple equation; it uses the accelerations of the experiment.
+The derivative of eq. (7) with respect to time is the balance of power, one equation per sample: the power of all joints
+together, ``tau^T dq``, is that of links, rotors and friction, ``dq^T Y`` times the parameters. It needs the
+accelerations of the experiment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.balance import Balance, IntervalEstimator, solve_balances
-from dynid.estimation.linear.integrals import Intervals, intervals, model_momentum, model_rows, split_columns
+from dynid.estimation.linear.integrals import Intervals, intervals, split_columns, term_momentum, term_torque_rows
 from dynid.estimation.noise import check_data
 from dynid.estimation.samples import sample_blocks
 from dynid.kernels import kernel
@@ -29,6 +29,8 @@ from dynid.kernels import kernel
 __all__ = ["Energy", "Power", "energy_balances", "power_balances"]
 
 Floats = NDArray[np.float64]
+POWER_SAMPLES = 8192
+"""Number of samples whose power is balanced at a time (convention: some megabytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +56,26 @@ class Energy(IntervalEstimator):
 
 
 def energy_balances(equations: Samples, interval_s: float) -> list[Balance]:
-    """The equations (10), one `Balance` per gap-free stretch."""
-    return [_joined([_balance(equations, part) for part in parts]) for parts in intervals(equations, interval_s)]
+    """The equations (8)-(10) of [GautierKhalil1992], one `Balance` per gap-free stretch."""
+    return [_concatenate([_balance(equations, part) for part in parts]) for parts in intervals(equations, interval_s)]
 
 
 def _balance(equations: Samples, part: Intervals) -> Balance:
     links, _ = split_columns(equations)
     dq = part.samples("dq")
     q_ab, dq_ab = part.instants(part.samples("q")), part.instants(dq)
-    h = kernel(equations.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # (4), (6)
-    rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, model_momentum(equations, part))
-    friction = part.integral(np.einsum("tj,tjk->tk", dq, model_rows(equations, part)))
+    h = kernel(equations.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # [GautierKhalil1992] eqs. (4), (6)
+    rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, term_momentum(equations, part))
+    friction = part.integral(np.einsum("tj,tjk->tk", dq, term_torque_rows(equations, part)))
     whole = part.whole().all(axis=1)
     return Balance(
-        matrix=np.column_stack([np.diff(h, axis=0), np.diff(rotors, axis=0) + friction])[whole],  # (5)
-        target=part.integral((part.effort * dq).sum(axis=1))[whole],  # (2)
+        matrix=np.column_stack([np.diff(h, axis=0), np.diff(rotors, axis=0) + friction])[whole],  # eqs. (5), (7)
+        target=part.integral((part.effort * dq).sum(axis=1))[whole],  # eqs. (1)-(3)
         scatter=part.squares(dq)[whole],
     )
 
 
-def _joined(parts: list[Balance]) -> Balance:
+def _concatenate(parts: list[Balance]) -> Balance:
     return Balance(
         matrix=np.concatenate([part.matrix for part in parts]),
         target=np.concatenate([part.target for part in parts]),
@@ -83,7 +85,7 @@ def _joined(parts: list[Balance]) -> Balance:
 
 @dataclass(frozen=True, slots=True)
 class Power(Estimator):
-    """Minimises squared residuals of the power of all joints together ([GautierKhalil1992] eq. 7, derived).
+    """Minimises squared residuals of the power of all joints together (the derivative of [GautierKhalil1992] eq. (7)).
 
     One equation per sample; use it as a reference for the energy model.
     """
@@ -102,8 +104,8 @@ class Power(Estimator):
 
 
 def power_balances(equations: Samples) -> Iterator[Balance]:
-    """The equations ``tau^T dq = (dq^T Y) x``, block by block."""
-    for block in sample_blocks(equations, 8192):
+    """The equations ``tau^T dq = (dq^T Y) x``, the derivative of [GautierKhalil1992] eq. (7), block by block."""
+    for block in sample_blocks(equations, POWER_SAMPLES):
         whole = block.valid.all(axis=1)
         dq = block.run.dq[block.rows][whole]
         yield Balance(

@@ -1,4 +1,8 @@
-"""Integrals of a motion over consecutive intervals, and what terms add to energy and momentum."""
+"""Integrals of a motion over consecutive intervals, and the torques and momenta of terms.
+
+The columns of a robot's parameters are split in two: those of its links, and those of its own terms (friction, offset,
+rotor inertia). The equations may have further terms besides; in every array here they stand behind the robot's own.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,16 @@ from dynid.estimation.rows import stretches, term_columns
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
-__all__ = ["Intervals", "intervals", "model_rows", "model_momentum", "split_columns"]
+__all__ = ["Intervals", "intervals", "term_torque_rows", "term_momentum", "split_columns"]
 
 Floats = NDArray[np.float64]
-SAMPLES = 2048
-"""Samples whose equations are in memory at a time, about."""
+PORTION_SAMPLES = 2048
+"""Number of samples whose equations are in memory at a time, about (convention: some megabytes)."""
+LINK_PARAMETERS = 10
+"""Number of inertial parameters of a link: six of inertia, three of first moments, and the mass."""
+OTHER_POSITION = 0.37
+"""Shift of all positions [rad or m] at which a term's momentum is computed again (convention): any number does that is
+no simple fraction of a turn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +86,7 @@ def spline_weights(length: int) -> Floats:
 
 
 def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]]:
-    """For every gap-free stretch its intervals, in handy portions.
+    """For every gap-free stretch its intervals, in portions of about PORTION_SAMPLES samples.
 
     Args:
         equations: The equations.
@@ -85,7 +94,7 @@ def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]
     """
     for run in equations.experiments:
         length = max(1, round(interval_s * run.rate_hz))
-        portion = max(1, SAMPLES // length) * length
+        portion = max(1, PORTION_SAMPLES // length) * length
         for rows, motion in stretches(run):
             extra = term_columns(equations.robot, equations.terms, motion)
             last = (len(motion.q) - 1) // length * length
@@ -99,46 +108,50 @@ def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]
 
 
 def split_columns(equations: Samples) -> tuple[list[int], list[int]]:
-    """The base's columns that belong to links, and those that belong to terms."""
-    border = 10 * equations.robot.dof
+    """The base's columns that belong to links, and those that belong to the robot's own terms."""
+    border = LINK_PARAMETERS * equations.robot.dof
     links = [column for column in equations.base.columns if column < border]
     return links, [column for column in equations.base.columns if column >= border]
 
 
-def model_rows(equations: Samples, part: Intervals) -> Floats:
-    """(m * length + 1, n, models + terms) torque per unit of what depends on no acceleration: friction, offset."""
-    _, models = split_columns(equations)
+def term_torque_rows(equations: Samples, part: Intervals) -> Floats:
+    """(m * length + 1, n, k) torque per unit of each term, without the part from accelerations: friction, offset.
+
+    The k terms are the robot's own, then those of the equations.
+    """
+    _, own_terms = split_columns(equations)
     q, dq = part.samples("q"), part.samples("dq")
-    rows = np.zeros((*q.shape, len(models) + len(part.extra)))
-    if models:
-        rows[..., : len(models)] = regressor(equations.robot, q, dq, np.zeros_like(q), columns=models)
-    for k, column in enumerate(part.extra, start=len(models)):
+    rows = np.zeros((*q.shape, len(own_terms) + len(part.extra)))
+    if own_terms:
+        rows[..., : len(own_terms)] = regressor(equations.robot, q, dq, np.zeros_like(q), columns=own_terms)
+    for k, column in enumerate(part.extra, start=len(own_terms)):
         for joint, values in column.items():
             rows[:, joint, k] = values
     return rows
 
 
-def model_momentum(equations: Samples, part: Intervals) -> Floats:
-    """(m + 1, n, models + terms) momentum per unit of what depends on accelerations: rotors, [N m s or N s].
+def term_momentum(equations: Samples, part: Intervals) -> Floats:
+    """(m + 1, n, k) momentum per unit of each term whose torque depends on accelerations: rotors [N m s or N s].
 
-    A rotor's torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of
-    the acceleration.
+    The k terms are the robot's own, then those of the equations, which have no momentum. A rotor's
+    torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of the
+    acceleration.
 
     Raises:
         ArgumentError: A term is not proportional to accelerations, or depends on the position.
     """
-    _, models = split_columns(equations)
+    _, own_terms = split_columns(equations)
     q, dq = part.instants(part.samples("q")), part.instants(part.samples("dq"))
-    rows = np.zeros((*q.shape, len(models) + len(part.extra)))
-    if models:
+    rows = np.zeros((*q.shape, len(own_terms) + len(part.extra)))
+    if own_terms:
         rest = np.zeros_like(q)
 
         def rate(position: Floats, acceleration: Floats) -> Floats:
-            at_rest = regressor(equations.robot, position, dq, rest, columns=models)
-            return regressor(equations.robot, position, dq, acceleration, columns=models) - at_rest
+            at_rest = regressor(equations.robot, position, dq, rest, columns=own_terms)
+            return regressor(equations.robot, position, dq, acceleration, columns=own_terms) - at_rest
 
-        rows[..., : len(models)] = rate(q, dq)
-        if not np.allclose(rate(q + 0.37, 2.0 * dq), 2.0 * rows[..., : len(models)], atol=1e-9):
+        rows[..., : len(own_terms)] = rate(q, dq)
+        if not np.allclose(rate(q + OTHER_POSITION, 2.0 * dq), 2.0 * rows[..., : len(own_terms)], atol=1e-9):
             raise ArgumentError(
                 "a term's torque is not a constant times accelerations, so it has no momentum",
                 remedy="Use an estimator of torques, such as WLS().",

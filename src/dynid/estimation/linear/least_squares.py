@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class OLS(Estimator):
-    """Ordinary least squares: minimises the sum of squared torque residuals of all joints ([Atkeson1986]).
+    """Ordinary least squares: minimises the sum of squared torque residuals of all joints ([Atkeson1986] eq. (19)).
 
     Use it as a plain reference, or where all joints are equally noisy.
     """
@@ -127,7 +127,7 @@ def least_squares_estimate(
     """
     check_data(equations)
     factor = equations.information.weight(weights, segments)
-    beta = factor.solve(minimum_norm=True)
+    beta = factor.solve(minimum_norm=True)  # [Atkeson1986] eq. (19)
     variances = joint_variances(equations, beta, segments)
     inflation = correlation_inflation(equations, beta)
     # a segment of weight w has variance 1 / w, and counts twice with w in the spread

@@ -1,10 +1,10 @@
 """Identification link by link, from the last link to the first ([Lin1995] section IV).
 
 The torque of joint i depends on the links it carries only. So joint n's equations determine the parameters that first
-act there; with those known, joint n - 1's determine the next, and so on: each step is the small least-squares equations
-``A_i w_i = y_i`` of eq. (111), with ``y_i`` the torque less what the links beyond contribute. The paper's four cases
-(rotational or translational, before or beyond the first joint that is not parallel to the first rotational one) differ
-in which parameters are new at a joint; the base parameters know that already.
+act there; with those known, joint n - 1's determine the next, and so on: each step solves the few equations
+``A_i w_i = y_i`` of eq. (111) by least squares, with ``y_i`` of eq. (108) the torque less what the links beyond
+contribute. The paper's four cases (rotational or translational, before or beyond the first joint that is not parallel
+to the first rotational one) differ in which parameters are new at a joint; the base parameters contain that already.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LinkStep:
 
     @property
     def persistently_exciting(self) -> bool:
-        """Whether ``A_i^T A_i`` is positive definite ([Lin1995] definition 2, eq. 117)."""
+        """Whether ``A_i^T A_i`` is positive definite ([Lin1995] Definition 2 with eq. (117))."""
         return not self.postponed
 
 
@@ -114,8 +114,8 @@ class _Chain:
         A, B = triangle[:, :-1][:, new], triangle[:, :-1][:, ~new]
         fresh, old = support[new], support[~new]
         inverse, clear, condition = _pseudo_inverse(A, self.resolution)
-        y = triangle[:, -1] - B @ self.beta[old]  # (108)
-        w = inverse @ y  # (111)
+        y = triangle[:, -1] - B @ self.beta[old]  # [Lin1995] eq. (108)
+        w = inverse @ y  # [Lin1995] eq. (111)
         residual = y - A @ w
         for E in self.errors:
             E[fresh] = -inverse @ (B @ E[old])

@@ -1,4 +1,4 @@
-"""All standard parameters at once, as [Atkeson1986] estimates them: the equations ``tau = K psi`` of eq. (18).
+"""All standard parameters at once, as [Atkeson1986] estimates them: ``tau = K psi``, eqs. (17)-(18).
 
 K has dependent columns. It needs no data of its own: with the triangle R of the base parameters' equations and the
 grouping matrix G, ``K = R G`` but for rotations that change no residual.
@@ -16,17 +16,17 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.information import Factor
 
-__all__ = ["StandardEquations", "joint_weights", "mapped"]
+__all__ = ["StandardEquations", "joint_weights", "map_estimate"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardEquations:
-    """``K psi = z`` with the singular value decomposition of K."""
+    """``K psi = z`` ([Atkeson1986] eqs. (17)-(18) as a triangle) with the singular value decomposition of K."""
 
     factor: Factor
-    """Of the base parameters."""
+    """The triangle of the base parameters' equations."""
     grouping: Floats
     """(b, p) from standard to base parameters."""
     U: Floats
@@ -66,7 +66,7 @@ def joint_weights(equations: Factors, weighted: bool) -> Floats:
     return refined_weights(equations) if weighted else np.ones(equations.robot.dof)
 
 
-def mapped(equations: Factors, weights: Floats, H: Floats, method: str) -> Estimate:
+def map_estimate(equations: Factors, weights: Floats, H: Floats, method: str) -> Estimate:
     """The estimate whose values are ``H`` times the least-squares ones, its covariance with the bias included.
 
     The mean square error of ``H b`` is ``H C H^T`` plus the square of its bias ``(H - 1) beta``.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.linear.balance import Balance, IntervalEstimator
-from dynid.estimation.linear.integrals import Intervals, intervals, model_momentum, model_rows, split_columns
+from dynid.estimation.linear.integrals import Intervals, intervals, split_columns, term_momentum, term_torque_rows
 from dynid.kernels import kernel, regressor
 
 __all__ = ["Momentum", "lagrangian_slope", "momentum_balances"]
@@ -38,7 +38,7 @@ class Momentum(IntervalEstimator):
 
     name: ClassVar[str] = "momentum"
     title: ClassVar[str] = "least squares on momentum differences"
-    use: ClassVar[str] = "accelerations are too noisy, and each joint shall be weighted by itself"
+    use: ClassVar[str] = "accelerations are too noisy, and each joint is weighted separately"
     references: ClassVar[tuple[str, ...]] = ("Atkeson1986",)
     needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
     accepts_band: ClassVar[bool] = False
@@ -71,7 +71,7 @@ def _table(equations: Samples, part: Intervals) -> tuple[Floats, Floats, NDArray
     q, dq = part.samples("q"), part.samples("dq")
     momentum = kernel(equations.robot, "momentum_regressor", columns=links)(part.instants(q), part.instants(dq))
     rigid = np.diff(momentum, axis=0) - part.integral(lagrangian_slope(equations, q, dq))  # (25)-(27)
-    models = np.diff(model_momentum(equations, part), axis=0) + part.integral(model_rows(equations, part))
+    models = np.diff(term_momentum(equations, part), axis=0) + part.integral(term_torque_rows(equations, part))
     scatter = part.squares(np.ones(len(q)))
     return np.concatenate([rigid, models], axis=2), part.integral(part.effort), part.whole(), scatter
 

@@ -77,13 +77,13 @@ class Recursive(Estimator):
         """Estimate; where samples are forgotten, the parameters are those at the end of the last experiment."""
         check_data(equations, spare=1)
         weights = self._weights(equations.robot)
-        factor = _folded(equations, weights, self.forgetting)
+        factor = _fold(equations, weights, self.forgetting)
         estimate = least_squares_estimate(equations, weights, "recursive least squares")
         values = factor.solve(minimum_norm=True)
         if self.forgetting == 1.0:
             return replace(estimate, values=values)
         noise = weights**2 * estimate.noise_std**2 * estimate.inflation
-        covariance, undetermined = sandwich(factor, _folded(equations, noise, self.forgetting**2))
+        covariance, undetermined = sandwich(factor, _fold(equations, noise, self.forgetting**2))
         memory = 1.0 / (1.0 - self.forgetting)
         message = f"older samples are forgotten: {memory:.3g} samples count together"
         found = Finding(code="forgetting", severity="note", where="estimate", message=message)
@@ -188,7 +188,7 @@ def _absorbed(R: Floats, Y: Floats, effort: Floats, valid: NDArray[np.bool_], we
     return append_many_rows(np.sqrt(keep ** len(Y)) * R, rows.reshape(-1, R.shape[1]))
 
 
-def _folded(equations: Samples, weights: Floats, keep: float) -> Factor:
+def _fold(equations: Samples, weights: Floats, keep: float) -> Factor:
     """All samples, one batch after the other."""
     R = np.zeros((len(equations.names) + 1,) * 2)
     for block in sample_blocks(equations, BATCH):

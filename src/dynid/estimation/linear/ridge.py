@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
+from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, map_estimate
 from dynid.estimation.noise import check_data
 from dynid.findings import Finding
 
@@ -55,7 +55,7 @@ class Ridge(Estimator):
         weights = joint_weights(equations, self.weighted)
         standard = StandardEquations.of(equations, weights)
         d = self._chosen(standard)
-        estimate = mapped(equations, weights, standard.base_map(_gains(standard, d)), "ridge regression")
+        estimate = map_estimate(equations, weights, standard.base_map(_gains(standard, d)), "ridge regression")
         smallest = standard.smallest_eigenvalue
         share = d / (d + smallest)
         found = Finding(
@@ -100,4 +100,4 @@ def cross_validated_ridge(standard: StandardEquations) -> float:
 
 
 def _gains(standard: StandardEquations, d: float) -> Floats:
-    return np.asarray(standard.singular_values / (standard.singular_values**2 + d))  # (20)
+    return np.asarray(standard.singular_values / (standard.singular_values**2 + d))  # [Atkeson1986] eq. (20)

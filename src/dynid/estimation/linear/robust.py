@@ -32,7 +32,7 @@ GAUSSIAN_MAD = 1.482602218505602
 """Standard deviation of normal noise over its median absolute deviation."""
 CONVERGED = 1e-3
 """Largest change of the parameters between two rounds, in their standard deviations, that is none."""
-BLOCKS = 10
+RESIDUAL_BLOCKS = 10
 """Blocks of time of an experiment, by which correlation of residuals is judged."""
 STRIDE = 1 << 32
 """Between the numbers of two experiments' blocks."""
@@ -148,7 +148,7 @@ class _Robust(Estimator, ABC):
     def _inflation(self, equations: Samples, beta: Floats, scales: Floats, squares: Floats) -> Floats:
         """(n,) the factor for correlation in time: scores of least squares with psi in place of the residuals."""
         blocks: list[dict[int, tuple[Floats, Floats]]] = [{} for _ in range(equations.robot.dof)]
-        cuts = {id(run): cut_blocks(run, BLOCKS) for run in equations.experiments}
+        cuts = {id(run): cut_blocks(run, RESIDUAL_BLOCKS) for run in equations.experiments}
         first = dict(zip(cuts, range(0, len(cuts) * STRIDE, STRIDE), strict=True))
         for block in sample_blocks(equations):
             u = (block.effort - block.matrix @ beta) / scales

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, mapped
+from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, map_estimate
 from dynid.estimation.noise import check_data
 from dynid.findings import Finding
 
@@ -50,7 +50,7 @@ class TruncatedSVD(Estimator):
         standard = StandardEquations.of(equations, weights)
         kept = self._kept(standard)
         H = standard.base_map(_gains(standard, kept))
-        estimate = mapped(equations, weights, H, "truncated singular value decomposition")
+        estimate = map_estimate(equations, weights, H, "truncated singular value decomposition")
         scale = np.where(np.isfinite(standard.factor.scale), standard.factor.scale, 1.0)
         lost = np.abs((H - np.eye(len(H))) * scale[:, None] / scale).max(axis=1) > 1e-6
         covariance = estimate.covariance.copy()

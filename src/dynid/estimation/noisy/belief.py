@@ -1,8 +1,8 @@
 """What a Kalman filter believes: a mean and its uncertainty, as a covariance or as its triangular root.
 
 The two forms give the same numbers as long as rounding allows; the root keeps the covariance positive definite by
-construction and with half of the digits lost. Steps may be linear (extended filter) or taken by sigma points (unscented
-filter, Julier and Uhlmann 1997; square-root form: van der Merwe and Wan 2001). Knows nothing of robots.
+construction and needs only half as many digits. Steps may be linear (extended filter) or taken by sigma points
+(unscented filter, Julier and Uhlmann 1997; square-root form: van der Merwe and Wan 2001). Knows nothing of robots.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Belief:
     matrix: Floats
     """(d, d) covariance, or its lower triangular root."""
     square_root: bool
-    """Which of the two."""
+    """Whether the matrix is the root."""
 
     @classmethod
     def of(cls, mean: Floats, std: Floats, *, square_root: bool) -> Belief:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.equations import Factors, Samples, wrong_kind
+from dynid.estimation.equations import Factors, Samples, wrong_kind_error
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
@@ -209,7 +209,7 @@ def column_errors(
         seed: Of the noise.
     """
     if not isinstance(equations, Samples):
-        raise wrong_kind("TLS with position_std", equations, (Samples,))
+        raise wrong_kind_error("TLS with position_std", equations, (Samples,))
     if equations.terms:
         raise ArgumentError("errors of columns are known for the robot's own terms only", remedy="Leave terms out.")
     rng = np.random.default_rng(seed)

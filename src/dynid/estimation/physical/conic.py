@@ -1,10 +1,9 @@
-"""The one place where Clarabel is called: a least-squares program over positive semidefinite 4 x 4 blocks.
+"""A least-squares program over positive semidefinite 4 x 4 blocks, and two ways to solve it.
 
-The same program as `dynid.estimation.physical.conic` without a cone solver: every body as a product of triangles.
-
-``Q_j = margin 1 + L_j L_j^T`` with the logarithms of L's diagonal as unknowns ([RuckerWensing2022]) is possible by
-construction, and so is ``y = exp(u)`` where y must not be negative. Slower, and only locally optimal in theory; it
-steps in when the cone solver fails.
+`solve_cone_program` calls Clarabel, here and nowhere else, and checks its answer. `solve_by_log_cholesky` is used where
+Clarabel fails and there are no bounds: with ``Q_j = margin 1 + L_j L_j^T`` and the logarithms of L's diagonal as
+unknowns ([RuckerWensing2022]) every body is possible by construction, and ``y = exp(u)`` is never negative. It is
+slower, and finds a local minimum only.
 """
 
 from __future__ import annotations
@@ -23,6 +22,9 @@ __all__ = ["ConeProgram", "is_contradictory", "solve_by_log_cholesky", "solve_co
 Floats = NDArray[np.float64]
 ACCEPTED_GAP = 1e-5
 """Largest relative gap between primal and dual objective, and constraint violation, of an answer that is used."""
+LOWEST_LOGARITHM = -6.0
+"""Lowest logarithm of a log-Cholesky unknown (convention): at a constraint the true one is minus infinity."""
+_LOWER = np.tril_indices(4, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,7 +38,7 @@ class ConeProgram:
     centre: Floats
     """(p,)"""
     pull: Floats
-    """(p,) not negative"""
+    """(p,) weight of each unknown's squared distance from the centre; not negative."""
     bodies: int
     """The first 10 * bodies unknowns are svec of 4 x 4 blocks that must exceed ``margin`` times the identity."""
     margin: float
@@ -151,11 +153,6 @@ def _violation(program: ConeProgram, y: Floats) -> float:
     return max(worst)
 
 
-_LOWER = np.tril_indices(4, -1)
-LOWEST_LOGARITHM = -6.0
-"""Lowest logarithm: at a constraint the true one runs off to minus infinity, and nothing is gained by following it."""
-
-
 def solve_by_log_cholesky(program: ConeProgram) -> Floats:
     """The minimiser y (p,).
 
@@ -185,7 +182,7 @@ def solve_by_log_cholesky(program: ConeProgram) -> Floats:
 
 
 def _unknowns(program: ConeProgram, u: Floats) -> Floats:
-    """Y (p,) from log-Cholesky unknowns u (p,)."""
+    """(p,) y from log-Cholesky unknowns u (p,)."""
     y = u.copy()
     for body in range(program.bodies):
         part = slice(10 * body, 10 * body + 10)
@@ -198,7 +195,7 @@ def _unknowns(program: ConeProgram, u: Floats) -> Floats:
 
 
 def _start_unknowns(program: ConeProgram) -> Floats:
-    """The unknowns of the centre."""
+    """(p,) log-Cholesky unknowns u of the centre."""
     u = program.centre.copy()
     for body in range(program.bodies):
         part = slice(10 * body, 10 * body + 10)

@@ -54,8 +54,8 @@ class FeasibleWLS(Estimator):
     prior_weight: float | None = None
     """How strongly the prior draws: 1 trusts it to 100 % of itself, 100 to 10 %. None chooses by cross-validation."""
     distance: Distance = "pull-back"
-    """How the distance from the prior is measured; see prior_distance.py. The weight is chosen with the
-    quadratic one, which all others resemble near the prior."""
+    """How the distance from the prior is measured; see `dynid.estimation.physical.prior`. The weight is
+    chosen with the quadratic one, which all others resemble near the prior."""
     margin: float = 1e-4
     """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
     bounds: Bounds = field(default_factory=Bounds)
@@ -127,7 +127,7 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         nonnegative=nonnegative,
         **constraint_rows(settings.bounds.constraints(equations.robot), coordinates.from_scaled),
     )
-    y, gap, findings = _solved(program, settings, coordinates, equations.robot, weight)
+    y, gap, findings = _solve_program(program, settings, coordinates, equations.robot, weight)
     held = [
         body.joint.child
         for j, body in enumerate(equations.robot.bodies)
@@ -186,7 +186,7 @@ def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> d
     return {"at_most": at_most, "limit": limit, "equal": equal, "value": value, "cones": cones}
 
 
-def _solved(
+def _solve_program(
     program: ConeProgram, settings: FeasibleWLS, coordinates: PriorCoordinates, robot: Robot, weight: float
 ) -> tuple[Floats, float, tuple[Finding, ...]]:
     """The minimiser, its gap, and a finding where the cone solver had to be replaced.

@@ -25,11 +25,11 @@ from dynid.information import Factor
 from dynid.robot.inertia import Inertia
 
 __all__ = [
-    "lifted_parameters",
-    "near_possible",
+    "lift_parameters",
+    "find_near_possible",
     "nearest_possible_body",
-    "possible_estimate",
-    "with_standard",
+    "make_possible",
+    "add_standard",
 ]
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,7 @@ def _information_root(covariance: Floats) -> Floats:
     return np.asarray((vectors[:, good] / np.sqrt(values[good])).T / scale)
 
 
-def lifted_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tuple[Finding, ...]]:
+def lift_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tuple[Finding, ...]]:
     """Standard parameters (p,) of a possible robot, and a finding where it cannot have the estimated base parameters.
 
     Args:
@@ -119,7 +119,7 @@ def lifted_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, t
     return theta[: len(equations.base.layout)], _distance_findings(equations, estimate, theta)
 
 
-def possible_estimate(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
+def make_possible(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
     """The estimate moved to the nearest possible robot, with the standard parameters of that robot.
 
     Minimises ``(beta - estimate)' information (beta - estimate)`` over possible bodies with friction and rotor inertia
@@ -143,7 +143,7 @@ def possible_estimate(equations: Factors, estimate: Estimate, information: Float
     )
 
 
-def with_standard(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
+def add_standard(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
     """The unchanged estimate with the standard parameters of the nearest possible robot, which is written to files.
 
     Where no possible robot is found near it, they are the base parameters alone, which give the same torques.
@@ -159,7 +159,7 @@ def with_standard(equations: Factors, estimate: Estimate, information: Floats) -
     return replace(estimate, standard=theta[: len(equations.base.layout)], findings=findings)
 
 
-def near_possible(equations: Factors, beta: Floats, information: Floats) -> Floats:
+def find_near_possible(equations: Factors, beta: Floats, information: Floats) -> Floats:
     """(b,) base parameters of a possible robot near beta (b,), with a prior of weight one.
 
     The prior keeps it off the border of what is possible, where bodies without inertia cannot be simulated.

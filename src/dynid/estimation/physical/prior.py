@@ -1,16 +1,15 @@
-"""The prior as a metric: standard parameters and terms in units in which the prior is one.
+"""The prior robot: unknowns scaled by it, and the distance of a body from its prior ([LeeWensingPark2020]).
 
-Unknowns y are, for every body, `svec` of its pseudo-inertia whitened by the prior's, then the terms' parameters
-over their prior values, then the terms over the size that the noise gives them.
+The scaled unknowns y are, for every body, `svec` of its pseudo-inertia whitened by the prior's; then the parameters of
+the robot's own terms over their prior values; then those of further terms over the size that the noise gives them.
 
-How far a body is from the prior's, measured in one of four ways ([LeeWensingPark2020]).
-
-With the pseudo-inertia Q whitened by the prior's (the identity where the body is the prior) and its eigenvalues l:
+The distance of a body from its prior is measured in one of four ways. With the pseudo-inertia Q whitened by the prior's
+(the identity where the body is the prior) and its eigenvalues l:
 
     pull-back    sum (l - 1)^2                  quadratic: one cone program
     euclidean    squares of the ten parameters  quadratic, each relative to the prior body's size
     entropic     2 sum (l - log l - 1)          convex; an impossible body is infinitely far
-    geometric    sum (log l)^2                  the same for a body and its inverse: thrice as far is a third as far
+    geometric    sum (log l)^2                  the same for l and 1 / l: three times as heavy is as far as a third
 
 Each is the squared norm of a residual that is linear (the first two) or a function of Q's eigenvalues, so that one
 Gauss-Newton iteration over cone programs finds the minimum under all constraints.
@@ -32,9 +31,13 @@ from dynid.robot.model import Robot
 __all__ = ["Distance", "PriorCoordinates", "check_distance", "euclidean_rows", "prior_residual", "term_signs"]
 
 Floats = NDArray[np.float64]
+Distance = Literal["pull-back", "euclidean", "entropic", "geometric"]
 IDENTITY = svec(np.eye(4))
-FEATURE_SIZE = 1000.0
-"""Torque of a term, all samples together and in units of the noise, at which the prior begins to hold it back."""
+"""(10,) the scaled unknowns of a body that is the prior."""
+SMALLEST_EIGENVALUE = 1e-12
+"""Eigenvalues below count as this (convention), so that logarithms stay finite."""
+FURTHER_TERM_SIZE = 1000.0
+"""Torque of a further term, over all samples and in units of the noise, from which on the prior holds it back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +63,7 @@ class PriorCoordinates:
         for j, body in enumerate(bodies):
             from_scaled[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] = body.from_whitened
         size = np.where(models != 0.0, np.abs(models), 1.0)
-        size[size.size - lengths.size :] = FEATURE_SIZE / np.where(np.isfinite(lengths), lengths, 1.0)
+        size[size.size - lengths.size :] = FURTHER_TERM_SIZE / np.where(np.isfinite(lengths), lengths, 1.0)
         from_scaled[range(10 * len(bodies), count), range(10 * len(bodies), count)] = size
         # unknown friction is left to the data; a trace of pull keeps the program strictly convex. Terms compete with
         # one another, so what the data cannot tell apart stays small
@@ -80,11 +83,6 @@ def term_signs(robot: Robot) -> list[bool]:
     return [placed.term.is_non_negative for placed in robot.terms]
 
 
-Distance = Literal["pull-back", "euclidean", "entropic", "geometric"]
-SMALLEST_EIGENVALUE = 1e-12
-"""Eigenvalues below count as this, so that logarithms stay finite."""
-
-
 def check_distance(distance: str) -> None:
     """Refuse the name of a distance that is none."""
     if distance not in get_args(Distance):
@@ -97,16 +95,15 @@ def prior_residual(distance: Distance, y: Floats, from_whitened: Floats) -> tupl
     """Residual r (10,) whose square is a body's distance from the prior, and its slope dr/dy (10, 10).
 
     Args:
-        distance: Which.
+        distance: Name of the distance.
         y: (10,) `svec` of the whitened pseudo-inertia.
         from_whitened: (10, 10) parameters = from_whitened @ y.
     """
-    identity = svec(np.eye(4))
     if distance == "pull-back":
-        return y - identity, np.eye(10)
+        return y - IDENTITY, np.eye(10)
     if distance == "euclidean":
         rows = euclidean_rows(from_whitened)
-        return rows @ (y - identity), rows
+        return rows @ (y - IDENTITY), rows
     values, vectors = np.linalg.eigh(unsvec(y))
     bent = np.maximum(values, SMALLEST_EIGENVALUE)
     h, slope = (np.log(bent), 1.0 / bent) if distance == "geometric" else _entropic(bent)
@@ -132,7 +129,7 @@ def _entropic(bent: Floats) -> tuple[Floats, Floats]:
 
 def euclidean_rows(from_whitened: Floats) -> Floats:
     """(10, 10) parameters over the prior body's own mass, mass times radius, and mass times radius squared."""
-    prior = from_whitened @ svec(np.eye(4))
+    prior = from_whitened @ IDENTITY
     mass = prior[9]
     radius = np.sqrt(max(0.5 * (prior[0] + prior[3] + prior[5]) / mass, 1e-12))
     size = np.concatenate([np.full(6, mass * radius**2), np.full(3, mass * radius), [mass]])
