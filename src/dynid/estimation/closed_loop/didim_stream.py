@@ -34,13 +34,13 @@ Floats = NDArray[np.float64]
 
 
 class _Torques(Sums):
-    """What a round needs of a simulation of all logs, joint by joint; J is the regressor of the simulated motion."""
+    """Sums over a simulation of all logs, joint by joint, that give the next step; J is the regressor of its motion."""
 
     def __init__(self, equations: StreamedLogs, beta: Floats) -> None:
-        """Nothing is seen yet of the simulation with parameters (b,)."""
+        """Start with empty sums for the simulation with parameters (b,)."""
         super().__init__(equations, beta)
         n, b = equations.robot.dof, beta.size
-        self._normals, self._rights, self._squares = np.zeros((n, b, b)), np.zeros((n, b)), np.zeros(n)
+        self._normals, self._rights, self._squared_residuals = np.zeros((n, b, b)), np.zeros((n, b)), np.zeros(n)
 
     def add(self, window: Window) -> None:
         J, residual = _slopes_and_residual(window)
@@ -49,12 +49,12 @@ class _Torques(Sums):
             part = np.ascontiguousarray(J[:, j, acting])
             self._normals[j][np.ix_(acting, acting)] += part.T @ part
             self._rights[j, acting] += part.T @ residual[:, j]
-        self._squares += (residual**2).sum(axis=0)
+        self._squared_residuals += (residual**2).sum(axis=0)
 
     @property
     def weights(self) -> Floats:
         """(n,) inverse variances of the torque residuals."""
-        return inverse_variances(self._squares, self.equations.counts)
+        return inverse_variances(self._squared_residuals, self.equations.counts)
 
     @property
     def normal(self) -> Floats:
