@@ -20,9 +20,9 @@ USES = {
     "robot format": """
         import dynid
         from dynid.robot.formats import read_robot, write_robot
-        write_robot(dynid.robots.puma560(), "arm.rows")
-        assert dynid.base_parameters(read_robot("arm.rows")).rank == 36
-        assert read_robot("arm.rows", locked={"joint6": 0.0}).dof == 5
+        write_robot(dynid.robots.puma560(), "arm.dhj")
+        assert dynid.base_parameters(read_robot("arm.dhj")).rank == 36
+        assert read_robot("arm.dhj", locked={"joint6": 0.0}).dof == 5
     """,
     "term": """
         import dynid
