@@ -174,7 +174,11 @@ def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows:
         for place, k in enumerate(acting, start=rigid):
             np.copyto(table[:, place], np.where(valid[:, joint], extension.further[k][joint][span], 0.0))
             _check_finite(table[:, place], k, joint, span.start)
-        result.append(table if extension.low_pass is None else _filtered(table, valid[:, joint], extension))
+        result.append(
+            table
+            if extension.low_pass is None
+            else _filtered(table, valid[:, joint], extension.low_pass, extension.step)
+        )
     return result
 
 
@@ -187,8 +191,6 @@ def _check_finite(column: Floats, number: int, joint: int, first: int) -> None:
         )
 
 
-def _filtered(table: Floats, valid: Masks, extension: Extension) -> Floats:
+def _filtered(table: Floats, valid: Masks, low_pass: Callable[[Floats], Floats], step: int) -> Floats:
     """The kept rows of a filtered table; zero where the equation does not count."""
-    assert extension.low_pass is not None
-    kept = extension.low_pass(table)[:: extension.step]
-    return np.where(valid[:: extension.step, None], kept, 0.0)
+    return np.where(valid[::step, None], low_pass(table)[::step], 0.0)

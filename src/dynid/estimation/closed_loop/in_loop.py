@@ -25,7 +25,7 @@ from dynid.estimation.closed_loop.loop_stability import check_law_damping, loop_
 from dynid.estimation.closed_loop.loop_start import estimate_settling_time, estimate_starting_memory
 from dynid.estimation.closed_loop.loop_stream import SHORTEST_S
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion, check_commanded_motion, exclude_reversals
-from dynid.estimation.equations import Factors, Samples, StreamedLogs, build_equations
+from dynid.estimation.equations import Factors, Samples, StreamedLog, StreamedLogs, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
@@ -68,13 +68,13 @@ def with_loop(
     pieces that follow one another make one simulation.
 
     Args:
-        pieces: Of a processed log; see `dynid.process_stream`.
-        motion: What was commanded: times (N,) in order -> (q, dq, ddq); the measured motion by default.
+        pieces: Consecutive pieces of a processed log; see `dynid.process_stream`.
+        motion: The commanded motion: times (N,) in order -> (q, dq, ddq); the measured motion by default.
         law: The control law.
-        rate_hz: Its rate [Hz]; the log's, or the lowest multiple of it from 1 kHz on.
+        rate_hz: Rate of the law [Hz]; by default the log's, or the lowest multiple of it from 1 kHz on.
         longest: Most control instants of a piece.
-        settling_s: Simulated but not kept at the beginning of every stretch [s]: by then the loop has forgotten that
-            it started from noisy measurements. Zero keeps all; `Loop.start_known` is then False.
+        settling_s: Time at the beginning of every stretch that is simulated but not kept [s]: by then the loop has
+            forgotten that it started from noisy measurements. Zero keeps all; `Loop.start_known` is then False.
 
     Raises:
         ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
@@ -85,7 +85,9 @@ def with_loop(
     check_law(law)
     if not 0.0 <= settling_s < np.inf:
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
-    last_s, begun_s, kept = -np.inf, -np.inf, False  # the stretch began, and samples of it were kept
+    last_s = -np.inf  # last sample of the part before
+    begun_s = -np.inf  # first sample of the stretch
+    kept = False  # whether samples of the stretch were kept
     for piece in pieces:
         factor = control_factor(piece.rate_hz, rate_hz or USUAL_HZ, exact=rate_hz is not None)
         rate = factor * piece.rate_hz
@@ -93,15 +95,16 @@ def with_loop(
             part = piece.rows(rows)
             if part.time[0] - last_s >= 1.5 / part.rate_hz:
                 begun_s, kept = float(part.time[0]), False
-            fresh, start_s, last_s = part.time[0] == begun_s, last_s if kept else begun_s, float(part.time[-1])
+            fresh = part.time[0] == begun_s
+            start_s = last_s if kept else begun_s  # before last_s becomes that of this part
+            last_s = float(part.time[-1])
             filter_s = 0.0 if part.derivation is None else part.derivation.smoothing.settling_s
             reference = _reference(motion, (start_s, last_s, filter_s), rate, part)
             if fresh or kept:
                 memory0 = estimate_starting_memory(part, law, reference) if fresh else None
                 start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
-            from_s = (
-                begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
-            )  # a low-pass of the simulation settles too
+            # a low-pass of the simulation settles too
+            from_s = begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
             settled = part.rows(slice(np.searchsorted(part.time, from_s), None))
             if settled.samples:
                 loop = replace(start, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
@@ -112,7 +115,7 @@ def with_loop(
 def _reference(
     motion: TimeFunction, span: tuple[float, float, float], rate_hz: float, run: Experiment
 ) -> ReferenceMotion:
-    """What was commanded from a first to a last instant and, if it is known, so long beyond as a low-pass sees [s].
+    """The commanded motion from a first to a last instant and, if known, as far beyond as a low-pass reaches [s].
 
     Raises:
         ArgumentError: It is no motion of the log's joints, or does not cover them.
@@ -168,7 +171,7 @@ def _cut(piece: Experiment, longest: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InLoop(Estimator):
-    """An estimator of the loop for experiments that do not tell theirs."""
+    """An estimator that simulates the loop, for experiments that do not contain their loop."""
 
     name: ClassVar[str] = "in-loop"
     on_command_line: ClassVar[bool] = False
@@ -184,11 +187,12 @@ class InLoop(Estimator):
     """The control law; computed torque by a robot near the data by default, which a finding says. `CLOE` needs it:
     positions alone do not tell how large the torques were."""
     rate_hz: float | None = None
-    """Of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says"""
+    """Rate of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says."""
     motions: Sequence[Callable[[], TimeFunction]] = ()
-    """What was commanded, one for each experiment or streamed log: starts a function of times (N,) in order ->
-    (q, dq, ddq). The measured motion, low-passed, by default, which a finding says; PD and PID laws need it, and
-    without a law it is of use to `InstrumentalVariables` only."""
+    """The commanded motion of each experiment or streamed log: a function without arguments that returns a motion,
+    itself a function from times (N,) in order to (q, dq, ddq). By default the measured motion, low-passed, is assumed,
+    which a finding says. PD and PID laws need the commanded motion; without a law only `InstrumentalVariables` uses
+    it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
@@ -225,20 +229,20 @@ class InLoop(Estimator):
             ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
             EstimationError: As the estimator does.
         """
-        possible = FeasibleWLS(prior_weight=1.0).solve(equations).standard
-        assert possible is not None
-        robot = equations.robot.with_parameters(possible)  # laws and steps scale with a robot near the data
+        robot, possible = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
+        if possible is not None:  # laws and steps scale with a robot near the data
+            robot = robot.with_parameters(possible)
         poses = _poses(equations.excerpts)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
         law.check_joints(robot.joint_names)
         check_law_damping(law, robot, poses, self.rate_hz or self._control_hz(equations))
         try:
-            estimate = self.estimator.solve(self._looped(equations, robot, law))
+            estimate = self.estimator.solve(self._add_loops(equations, robot, law))
         except WrongLawError:
             raise
         except EstimationError as error:  # noise may have spoilt that robot
             try:
-                estimate = self.estimator.solve(self._looped(equations, equations.robot, law))
+                estimate = self.estimator.solve(self._add_loops(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
                 raise error from None
         findings = [
@@ -257,8 +261,8 @@ class InLoop(Estimator):
         """Whether the commanded motion is simulated."""
         return bool(self.motions) and (self.law is not None or self._instruments)
 
-    def _looped(self, equations: Samples | StreamedLogs, robot: Robot, law: ControlLaw) -> Samples | StreamedLogs:
-        """The equations with loops."""
+    def _add_loops(self, equations: Samples | StreamedLogs, robot: Robot, law: ControlLaw) -> Samples | StreamedLogs:
+        """The equations with a loop for every experiment or streamed log."""
         rate = self.rate_hz or self._control_hz(equations)
         starts = self._starts(equations)
 
@@ -270,14 +274,16 @@ class InLoop(Estimator):
             return parts if self._commanded or self._instruments else (exclude_reversals(p, robot) for p in parts)
 
         if isinstance(equations, StreamedLogs):
-            settling_s = 0.0
 
-            def restart(log: Streamed, start: Callable[[], TimeFunction] | None) -> Streamed:
-                return lambda: put_in_loop(log(), start, settling_s, LONGEST)
+            def restart(settling_s: float) -> tuple[StreamedLog, ...]:
+                def log_in_loop(log: StreamedLog, start: Callable[[], TimeFunction] | None) -> StreamedLog:
+                    return lambda: put_in_loop(log(), start, settling_s, LONGEST)
 
-            logs = tuple(restart(log, start) for log, start in zip(equations.logs, starts, strict=True))
+                return tuple(log_in_loop(log, start) for log, start in zip(equations.logs, starts, strict=True))
+
+            logs = restart(0.0)
             if not self._instruments:  # these may have any start
-                settling_s = max(_settling_time_s(equations, robot, _first_piece(log)) for log in logs)
+                logs = restart(max(_settling_time_s(equations, robot, _first_piece(log)) for log in logs))
             looped: Samples | StreamedLogs = replace(
                 equations, robot=robot, logs=logs, excerpts=tuple(_first_piece(log) for log in logs)
             )
@@ -294,7 +300,7 @@ class InLoop(Estimator):
         return looped
 
     def _starts(self, equations: Factors) -> Sequence[Callable[[], TimeFunction] | None]:
-        """Of every log, what starts its commanded motion.
+        """For every log the function that returns its commanded motion.
 
         Raises:
             ArgumentError: They are not as many as the logs.
@@ -337,13 +343,10 @@ class InLoop(Estimator):
         return tuple(Finding(code=code, severity="note", where="law", message=message) for code, message in found)
 
 
-Streamed = Callable[[], Iterable[Experiment]]
-
-
 def _check_start(start: Callable[[], TimeFunction], number: int) -> Callable[[], TimeFunction]:
-    """The same, but what gives no function is refused."""
+    """The same function, with a check that it returns a motion."""
 
-    def started() -> TimeFunction:
+    def start_motion() -> TimeFunction:
         try:
             motion = start()
         except TypeError as error:
@@ -352,17 +355,17 @@ def _check_start(start: Callable[[], TimeFunction], number: int) -> Callable[[],
             raise _no_motion(number, f"gives a {type(motion).__name__}, not a function of time")
         return motion
 
-    return started
+    return start_motion
 
 
 def _no_motion(number: int, reason: str) -> ArgumentError:
     return ArgumentError(
         f"motions[{number}] {reason}",
-        remedy="Give what starts a function of times: motions=(lambda: motion,) with motion(times) -> (q, dq, ddq).",
+        remedy="Give a function that returns a motion: motions=(lambda: motion,) with motion(times) -> (q, dq, ddq).",
     )
 
 
-def _first_piece(log: Streamed) -> Experiment:
+def _first_piece(log: StreamedLog) -> Experiment:
     """The first piece of a log.
 
     Raises:
