@@ -1,6 +1,7 @@
 # make demo   the main job, end to end, on the built-in robot
 # make test   set up and run the tests
 # make check  what continuous integration runs: tests, linter, formatter, types, architecture
+# make pages  write the stubs and pages anew that follow from the code
 # make bench  speed relative to other libraries
 # make site   the docs as a web site in out/site
 # make campaigns lists the long ones: fuzzing, kills, memory, real data, the papers' tables
@@ -12,7 +13,7 @@ DEMO_STAMP := $(VENV)/.ready
 
 CAMPAIGN := $(BIN)/python tests/campaigns
 
-.PHONY: demo test lint types architecture check bench campaigns clean picture site \
+.PHONY: demo test lint types architecture check pages bench campaigns clean picture site \
 	fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
@@ -32,6 +33,13 @@ architecture: $(STAMP)
 	$(BIN)/python -m pytest tests/test_architecture.py
 
 check: test lint types architecture
+
+pages: $(STAMP)
+	$(BIN)/python tests/support/public_stub.py
+	PYTHONPATH=tests $(BIN)/python tests/support/api_reference.py
+	PYTHONPATH=tests $(BIN)/python tests/support/findings_page.py
+	PYTHONPATH=tests $(BIN)/python tests/support/terms_page.py
+	$(BIN)/python tests/support/house_figures.py --write
 
 bench: $(VENV)/.ready-bench
 	$(BIN)/python -m dynid.studies.benchmark --json out/bench.json

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
+from dynid.estimation.registry import estimator_class
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 
@@ -183,9 +184,35 @@ def added_files(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_public_name_resolves(page: Path) -> None:
-    added = tuple(path.removeprefix("src/dynid").removesuffix(".py").replace("/", ".") for path in added_files(page))
-    for name in set(re.findall(r"\bdynid((?:\.[A-Za-z_]\w*)+)", page.read_text(encoding="utf-8"))) - EXAMPLES:
-        assert name.startswith(added) or pkgutil.resolve_name("dynid" + name) is not None
+    found = set(re.findall(r"\bdynid((?:\.[A-Za-z_]\w*)+)(\(?)", page.read_text(encoding="utf-8")))
+    added = {path.removeprefix("src/dynid").removesuffix(".py").replace("/", ".") for path in added_files(page)}
+    for name, call in sorted(found):
+        if name in EXAMPLES or any(f"{name}.".startswith(f"{module}.") for module in added):
+            continue
+        thing = pkgutil.resolve_name("dynid" + name)
+        assert thing is not None
+        assert callable(thing) or not call, f"dynid{name} is not a function"
+
+
+def test_the_estimators_of_the_command_line_are_those_of_the_registry() -> None:
+    """On the page about estimators and in the help of the command."""
+    page = " ".join((ROOT / "docs" / "choosing-an-estimator.md").read_text(encoding="utf-8").split())
+    sentence = re.search(r"`dynid identify --estimator` offers all but ([^(]*) \(([^)]*)\)", page)
+    assert sentence is not None
+    table = dynid.estimation.estimators()
+    assert sentence[2].split(", ") == [entry.name for entry in table if entry.on_command_line]
+    missing = {estimator_class(entry.name).__name__ for entry in table if not entry.on_command_line}
+    assert set(re.findall(r"`(\w+)`", sentence[1])) == missing
+    shown = " ".join(CliRunner().invoke(main, ["identify", "--help"]).output.split())
+    text = shown[shown.index("--estimator NAME") : shown.index("--validate")]
+    assert {entry.name for entry in table if entry.on_command_line} <= set(re.findall(r"[a-z-]+", text))
+
+
+def test_make_pages_runs_every_generator() -> None:
+    rule = (ROOT / "Makefile").read_text().partition("\npages:")[2].partition("\n\n")[0]
+    for path in (ROOT / "tests" / "support").glob("*.py"):
+        if "__main__" in path.read_text(encoding="utf-8"):
+            assert f"tests/support/{path.name}" in rule
 
 
 def test_every_name_of_the_references_resolves() -> None:
@@ -218,6 +245,4 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_public_names_are_those_of_the_reference() -> None:
-    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == reference(), (
-        "run PYTHONPATH=tests python tests/support/api_reference.py"
-    )
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == reference(), "run make pages"

@@ -11,7 +11,7 @@ from support.public_stub import stubs
 
 def test_the_stubs_are_up_to_date() -> None:
     for path, text in stubs().items():
-        assert path.read_text() == text, "run: python tests/support/public_stub.py"
+        assert path.read_text() == text, "run make pages"
 
 
 def test_the_front_door_is_small_and_packages_offer_the_rest() -> None:

@@ -16,7 +16,7 @@ SOURCE = Path(dynid.__file__).parent
 
 
 def test_the_page_of_findings_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run PYTHONPATH=tests python tests/support/findings_page.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run make pages"
     assert sorted(code for _, _, codes in groups() for code in codes) == sorted(CODES)
 
 

@@ -17,7 +17,7 @@ from dynid.estimation.selection import ForwardSelection
 from dynid.links.recipe import Recipe, add_terms
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.zoo import cylindrical
-from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +94,13 @@ def test_terms_are_added_where_they_are_missing() -> None:
     assert [type(model) for model in found.moving_joints[0].terms] == [RotorInertia, Viscous, Coulomb, Offset]
     assert found.moving_joints[0].terms[1] == Viscous(0.7)
     assert add_terms(robot, ()) is robot
+
+
+def test_every_registered_term_of_one_joint_without_a_scale_has_a_name() -> None:
+    found = add_terms(cylindrical(), Recipe(terms=("viscous", "saturating-viscous")).terms)
+    assert [type(term) for term in found.moving_joints[0].terms] == [Viscous, SaturatingViscous]
+    with pytest.raises(ArgumentError, match="there is no 'stribeck'"):
+        Recipe(terms=("stribeck",))
 
 
 def values_of_command(*words: object) -> dict[str, float]:

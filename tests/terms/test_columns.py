@@ -132,4 +132,4 @@ def test_scales_must_be_positive() -> None:
 
 
 def test_the_page_of_terms_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run PYTHONPATH=tests python tests/support/terms_page.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run make pages"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from dynid.cli.options import DELAY, EXISTING, HOLD, JSON, MAP, command, held_joints, is_robot, read_robot
+from dynid.cli.options import DELAY, EXISTING, HOLD, JSON, MAP_OF_LOG, command, held_joints, is_robot, read_robot
 from dynid.cli.screen import print_json, progress
 
 __all__ = ["check"]
@@ -19,7 +19,7 @@ __all__ = ["check"]
 @HOLD
 @click.option("--robot", "recorded", metavar="ROBOT",
               help="Robot that was recorded: a file or a built-in robot; only for a log.")  # fmt: skip
-@MAP
+@MAP_OF_LOG
 @DELAY
 @JSON
 def check(

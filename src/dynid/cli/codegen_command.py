@@ -30,8 +30,8 @@ __all__ = ["codegen"]
     "--functions",
     default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
     metavar="NAME[,NAME...]",
-    help="Functions to write: inverse_dynamics, inertia_matrix, gravity, velocity_torque, friction (these by default), "
-    "forward_dynamics, energy, regressor.",
+    help="Functions to write: inverse_dynamics, inertia_matrix, gravity, velocity_torque, friction (these by default); "
+    "also available: forward_dynamics, energy, regressor.",
 )
 @click.option(
     "--precision",

@@ -46,6 +46,24 @@ class EstimatorName(click.ParamType[str]):
         return value
 
 
+class EstimatorOption(click.Option):
+    """The option whose help lists the registered estimators; they are imported only when this help is shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and its help."""
+        from dynid.estimation.registry import estimators
+        from dynid.links.recipe import Recipe
+
+        offered = [entry for entry in estimators() if entry.on_command_line]
+        simulating = ", ".join(entry.name for entry in offered if entry.simulates_loop)
+        others = ", ".join(entry.name for entry in offered if not entry.simulates_loop)
+        self.help = (
+            f"Estimator, {Recipe().estimator} by default: {others}; these simulate the control loop, for noisy "
+            f"positions: {simulating}. docs/choosing-an-estimator.md says when to use which."
+        )
+        return super().get_help_record(ctx)
+
+
 @command(
     "dynid identify arm.urdf run1.csv --map map.toml --hold-out 30% --out out",
     "dynid identify arm.urdf run1.csv --map map.toml --validate run2.csv --out res",
@@ -55,17 +73,13 @@ class EstimatorName(click.ParamType[str]):
 @robot_argument
 @logs_argument
 @MAP
-@click.option("--estimator", type=EstimatorName(), metavar="NAME",
-              help="Estimator: feasible (default), wls, ols; huber, cauchy (outliers); ridge, svd; tls, ml (noise in "
-              "the columns, coloured noise); link-by-link, energy, power, momentum; iv, didim, cloe, clie (simulate "
-              "the control loop).")  # fmt: skip
+@click.option("--estimator", cls=EstimatorOption, type=EstimatorName(), metavar="NAME", help="Estimator.")
 @click.option("--validate", "held_out", multiple=True, type=EXISTING, metavar="LOG",
-              help="Held-out log: it validates the result and is not used to identify it; repeatable.")  # fmt: skip
+              help="Log to validate on; not used for the fit; repeatable.")  # fmt: skip
 @click.option("--hold-out", metavar="PART",
-              help="Held-out part of every log: 40% (the last 40%), 12:16 (seconds), or every:3:0.75 "
-              "(every third block of "
-              "0.75 s).")  # fmt: skip
-@recipe_options("band_hz=30, delay_s=auto or selection=false")
+              help="Held-out part of every log: 40% (the last 40 %), 12:16 (seconds), or every:3:0.75 "
+              "(every third block of 0.75 s).")  # fmt: skip
+@recipe_options("band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md")
 @CHECK
 @OUT
 @FORCE

@@ -16,9 +16,9 @@ __all__ = ["inspect"]
 @logs_argument
 @JSON
 def inspect(logs: tuple[str, ...], as_json: bool) -> None:
-    """Propose a channel map for a log.
+    """Propose a channel map, with the reason for every proposal.
 
-    The map goes to the standard output; the reason for every guess goes to the error stream.
+    The map goes to the standard output, the reasons to the error stream.
     """
     from dynid.logs.inspect import inspect_log
 

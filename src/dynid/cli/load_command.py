@@ -37,13 +37,12 @@ __all__ = ["load"]
 @robot_argument
 @logs_argument
 @MAP
-@click.option("--sensor", metavar="LINK", help="Link that carries a force and torque sensor; without "
-"this option, joint "
-              "torques are used.")  # fmt: skip
+@click.option("--sensor", metavar="LINK",
+              help="Link that carries a force and torque sensor; without it, joint torques are used.")  # fmt: skip
 @click.option("--unloaded", multiple=True, type=EXISTING, metavar="LOG",
               help="Log of the robot without the load; only for joint torques; repeatable.")  # fmt: skip
 @click.option("--arm", metavar="known|unknown|MASS,COM",
-              help="How well the arm's model is known, if there is no --unloaded: known (default), unknown, or the "
+              help="How well the arm's model is known, if no --unloaded log is given: known (default), unknown, or the "
               "standard deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
 @click.option("--tare", type=EXISTING, metavar="FILE",
               help="The load.json of the gripper alone; it is subtracted, with its uncertainty.")  # fmt: skip
@@ -67,8 +66,8 @@ def load(
 ) -> None:
     """Identify the load of a robot.
 
-    The data come from a wrist sensor or from joint torques. The text states what to enter in the payload dialogs of
-    common controllers. The exit code is 1 if the result is doubtful.
+    The data come from a wrist sensor or from joint torques. The command prints the values to enter in the robot
+    controller's payload dialog. The exit code is 1 if the result is doubtful.
     """
     from dynid.runs.load_run import LoadRecipe, run_load
 

@@ -28,6 +28,7 @@ __all__ = [
     "HOLD",
     "JSON",
     "MAP",
+    "MAP_OF_LOG",
     "OUT",
     "POSITIVE",
     "FiniteRange",
@@ -70,7 +71,7 @@ class ExistingPath(click.Path):
 
 
 class MapPath(ExistingPath):
-    """The file of a channel map, or the name of a ready one."""
+    """The file of a channel map, or the name of a built-in one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from dynid.logs.channel_map import profile_names
@@ -80,7 +81,7 @@ class MapPath(ExistingPath):
     def remedy(self) -> str:
         from dynid.logs.channel_map import profile_names
 
-        return f"Give the file of a channel map, or a ready one: {', '.join(profile_names())}."
+        return f"Give the file of a channel map, or a built-in one: {', '.join(profile_names())}."
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -130,9 +131,12 @@ HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
                     help="Fix a joint of the robot file at a position [rad or m], such as a finger; "
                     "repeatable.")  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-MAP = click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME",
-                   help="Channel map of the logs: a TOML file (see dynid inspect), or a ready one: ur_rtde, libfranka, "
-                   "one_number_per_line, joint_state.")  # fmt: skip
+MAP_HELP = (
+    "Channel map of the {}: a TOML file (see dynid inspect), or a built-in one: ur_rtde, libfranka, "
+    "one_number_per_line, joint_state."
+)
+MAP = click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME", help=MAP_HELP.format("logs"))
+MAP_OF_LOG = click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME", help=MAP_HELP.format("log"))
 OUT = click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the results.")
 RECIPE = click.option("--recipe", "recipe_file", type=EXISTING, metavar="FILE",
                       help="Read all settings from a recipe (TOML).")  # fmt: skip
@@ -150,14 +154,16 @@ def logs_argument(function: Function) -> Function:
     return click.argument("logs", nargs=-1, required=True, type=EXISTING)(function)
 
 
-def recipe_options(example: str) -> Callable[[Function], Function]:
+def recipe_options(example: str, *, page: str | None = None) -> Callable[[Function], Function]:
     """Add the options --recipe, --set and --save-recipe.
 
     Args:
         example: A setting for the help of --set.
+        page: The page that lists all keys.
     """
+    keys = "" if page is None else f" {page} lists the keys."
     change = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-                          help=f"Change one setting of the recipe, such as {example}; repeatable.")  # fmt: skip
+                          help=f"Change one setting of the recipe, such as {example}; repeatable.{keys}")  # fmt: skip
     return lambda function: RECIPE(change(SAVE_RECIPE(function)))
 
 

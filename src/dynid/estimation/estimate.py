@@ -111,7 +111,7 @@ class Estimator(ABC):
     """A way to solve equations. Concrete estimators are frozen dataclasses that hold their settings and no data.
 
     A new estimator is one class that declares the attributes below and implements `estimate`; a line in
-    `dynid.estimation.registry` gives it to the command line, to comparisons and to the documentation.
+    `dynid.estimation.registry` gives it to recipes, to the command line and its help, and to `estimators`.
     """
 
     name: ClassVar[str]

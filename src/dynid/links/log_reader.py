@@ -49,7 +49,7 @@ __all__ = [
 Log = str | Path | Recording
 """A log file, the folder of a log, or a recording in memory."""
 Map = ChannelMap | Mapping[str, Any] | str | Path
-"""A channel map, its file, or the name of a ready one."""
+"""A channel map, its file, or the name of a built-in one."""
 Progress = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
 Cache = Callable[[Sequence[str], Callable[[], Experiment]], Experiment]

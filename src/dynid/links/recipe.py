@@ -18,17 +18,26 @@ from dynid.estimation.selection import ForwardSelection
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.robot.model import Robot
 from dynid.settings import TomlSettings
-from dynid.terms import usual_terms
-from dynid.terms.base import StateTerm, Term
+from dynid.terms import TERMS, usual_terms
+from dynid.terms.base import ScaledTerm, StateTerm, Term
 from dynid.terms.springs import AngleHarmonic
 
 __all__ = ["USUAL_TERMS", "Recipe", "add_terms"]
 
-_TERMS: dict[str, StateTerm] = {
-    re.sub(r"(?<!^)(?=[A-Z])", "-", type(term).__name__).lower(): term for term in usual_terms()
-}
-"""Terms that a recipe can add to every joint; the name of the class in lower case, with hyphens -> term."""
-USUAL_TERMS = tuple(_TERMS)
+
+def _recipe_name(kind: type[Term]) -> str:
+    """Name of a term in recipes: that of its class in lower case, with hyphens."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
+
+
+def _known_terms() -> dict[str, type[StateTerm]]:
+    """Terms that a recipe can add to every joint: those of one joint's present state that need no scale."""
+    return {
+        _recipe_name(kind): kind for kind in TERMS if issubclass(kind, StateTerm) and not issubclass(kind, ScaledTerm)
+    }
+
+
+USUAL_TERMS = tuple(_recipe_name(type(term)) for term in usual_terms())
 """Names of the terms of a usual joint, see `dynid.terms.usual_terms`."""
 SPRING_HARMONICS = (1, 2)
 """Harmonics of the joint angle that describe a spring, cylinder or counterweight (convention: a counterweight has the
@@ -46,7 +55,7 @@ class Recipe(TomlSettings):
     file_keys: ClassVar[tuple[str, ...]] = ("law",)
 
     terms: tuple[str, ...] = USUAL_TERMS
-    """Terms that every joint without them gets: "rotor-inertia", "viscous", "coulomb", "offset"."""
+    """Terms that every joint without them gets: classes of `dynid.terms.TERMS` in lower case, with hyphens."""
     springs: tuple[str, ...] = ()
     """Joints with a spring, cylinder or counterweight that turns with the joint."""
     couplings: bool = True
@@ -84,7 +93,7 @@ class Recipe(TomlSettings):
 
     def __post_init__(self) -> None:
         """Check every setting that has a range or a list of names."""
-        _check_names("terms", self.terms, _TERMS)
+        _check_names("terms", self.terms, _known_terms())
         _check_names("estimator", (self.estimator,), ESTIMATORS)
         check_number("control_rate_hz", self.control_rate_hz, "a rate above zero [Hz], or None")
         if self.control_rate_hz is not None and self.control_rate_hz > HIGHEST_CONTROL_RATE_HZ:
@@ -142,9 +151,10 @@ def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
 
     Args:
         robot: The robot.
-        names: Names of the terms, of `USUAL_TERMS`; all of these by default.
+        names: Names of the terms, as in `Recipe.terms`; those of a usual joint by default.
     """
-    added = [_TERMS[name] for name in names]
+    known = _known_terms()
+    added = [known[name]() for name in names]
     for joint in robot.moving_joints if added else ():
         own = {type(term): term for term in joint.terms}
         terms = [own.pop(type(term), term) for term in added]

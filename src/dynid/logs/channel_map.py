@@ -146,7 +146,7 @@ class ChannelMap:
 
 
 def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> ChannelMap:
-    """A channel map from its file, by the name of a ready one, from a parsed dictionary, or as it is."""
+    """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is."""
     if isinstance(source, ChannelMap):
         return source
     if isinstance(source, Mapping):

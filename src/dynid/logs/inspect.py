@@ -1,4 +1,4 @@
-"""A proposed channel map for an unknown log, with the reason for every guess.
+"""A proposed channel map for an unknown log, with the reason for every proposal.
 
 Nothing here is applied by itself. The proposal is text for a person to check, save and pass as `channel_map`.
 """

@@ -63,7 +63,7 @@ def run_identification(
         logs: The logs to identify from.
         recipe: All settings; the defaults of `Recipe` if None.
         held_out: Logs for the proof; the recipe's hold-out takes parts of the first ones instead.
-        channel_map: Channel map of log files, its file, or the name of a ready one.
+        channel_map: Channel map of log files, its file, or the name of a built-in one.
         out: Folder for the result, the identified models and a report; None writes nothing.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
         notice: Called with every finding that a person should see at once.

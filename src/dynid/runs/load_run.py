@@ -184,7 +184,7 @@ def run_load(
         logs: The logs with the load.
         recipe: All settings; the defaults of `LoadRecipe` if None.
         unloaded: The logs without the load, for joint torques.
-        channel_map: Channel map of the logs, its file, or the name of a ready one.
+        channel_map: Channel map of the logs, its file, or the name of a built-in one.
         out: Folder for the load, the robot with it and a report; None writes nothing.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
         notice: Called with every finding that a person should see at once.

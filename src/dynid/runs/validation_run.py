@@ -36,7 +36,7 @@ def run_validation(
         result: A folder that `run_identification` wrote, or its ``result.json``.
         logs: The logs.
         recipe: Settings of the gate, the processing and the comparison; its band is that of the result if None.
-        channel_map: Channel map of the logs, its file, or the name of a ready one.
+        channel_map: Channel map of the logs, its file, or the name of a built-in one.
         out: Folder for the verdict and a report; None writes nothing.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
         notice: Called with every finding that a person should see at once.
