@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import dynid
 from support.public_stub import stubs
 
@@ -28,3 +30,10 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = f"import sys, dynid, dynid.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_moved_name_says_where_it_stands() -> None:
+    with pytest.raises(AttributeError, match=r"it is dynid\.loop\.PD"):
+        _ = dynid.PD
+    with pytest.raises(AttributeError, match=r"CHANGELOG\.md"):
+        _ = dynid.build_problem

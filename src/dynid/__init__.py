@@ -87,7 +87,7 @@ PACKAGES = (
 )
 """Packages and modules with further public names."""
 
-__all__ = ["__version__", "robots", *PACKAGES, *_MODULE_OF]
+__all__ = ["__version__", "robots", *_MODULE_OF]
 
 
 def __getattr__(name: str) -> object:
@@ -97,12 +97,22 @@ def __getattr__(name: str) -> object:
     if name in PACKAGES:
         return import_module(f"dynid.{name}")
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'dynid' has no attribute '{name}'")
+        raise AttributeError(f"module 'dynid' has no attribute '{name}'{_new_place(name)}")
     value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 
 
+def _new_place(name: str) -> str:
+    """Where a name of an earlier version stands now, as the end of a message."""
+    if name.startswith("_"):
+        return ""
+    for package in PACKAGES:
+        if name in import_module(f"dynid.{package}").__all__:
+            return f"; it is dynid.{package}.{name}"
+    return "; CHANGELOG.md lists the names that moved in 0.2.0"
+
+
 def __dir__() -> list[str]:
-    """The public names."""
-    return sorted(__all__)
+    """The public names and packages."""
+    return sorted([*__all__, *PACKAGES])

@@ -140,3 +140,5 @@ def test_library_and_command_agree_on_the_tx40(tmp_path: Path) -> None:
     by_command = values_of_command("tx40", DATASETS / "tx40", "--map", chart, "--out", tmp_path / "out")
     fit = dynid.identify(dynid.robots.get("tx40"), DATASETS / "tx40", channel_map=chart)
     assert values_of(fit) == by_command
+    with pytest.raises(ArgumentError, match="was used for the identification"):
+        dynid.runs.run_validation(tmp_path / "out", [DATASETS / "tx40"], channel_map=chart)

@@ -276,8 +276,8 @@ def identify(
     """Identify a robot's parameters by a recipe, as ``dynid identify`` does.
 
     Logs (files or recordings) are checked and processed as the recipe says. Experiments are taken as they are: the
-    gate, the processing and the hold-out of the recipe do not apply to them, while its terms, its selection, its band
-    and its estimator do. `Recipe.bare()` adds nothing to the robot.
+    gate and the processing of the recipe do not apply to them, a hold-out is refused; its terms, its selection, its
+    band and its estimator apply. `Recipe.bare()` adds nothing to the robot.
 
     Args:
         robot: Geometry and terms; its parameter values are the prior for what the data leave open.

@@ -273,9 +273,7 @@ class LogReader:
         if wrong:
             first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             where = first.where if first.joint is None else f"{first.where} of {first.joint}"
-            remedy = (
-                f"{first.remedy} dynid check lists everything; gate = false (--no-check) uses the log all the same."
-            )
+            remedy = f"{first.remedy} dynid check lists everything; --set gate=false uses the log all the same."
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
         for finding in findings:
             if finding.severity == "warning":

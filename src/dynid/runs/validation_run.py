@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -50,10 +50,7 @@ def run_validation(
     fit = saved.identification()
     used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
     for log in logs:
-        if (digest := log_digest(log)) in used:
-            raise ArgumentError(
-                f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
-            )
+        _check_unseen(log, log_digest(log), used)
     given = recipe or Recipe()
     chosen = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
     origin = Origin.of_call("run_validation", chosen.to_dict(), [result, *logs, channel_map])
@@ -61,9 +58,25 @@ def run_validation(
         reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
                            cache=None if run is None else run.experiment)  # fmt: skip
         runs = reader.experiments(logs, judged=True)
+        for log, judged in zip(logs, runs, strict=True):
+            _check_unseen(log, judged.sha256, used)  # a folder whose files a map names is known only once it is read
         verdict = validate(fit, runs, limit=chosen.limit_percent, band_hz=chosen.band_hz, trim_s=chosen.trim_s)
         if run is not None:
             run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
             run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"]))
             run.finish("validation.json", 0 if verdict.passed else 1)
     return verdict
+
+
+def _check_unseen(log: str | Path, digest: str, used: Mapping[str, str]) -> None:
+    """Refuse a log that the result was identified from.
+
+    Args:
+        log: The log.
+        digest: Its digest.
+        used: Digest -> name of every log that the result was identified from.
+    """
+    if digest in used:
+        raise ArgumentError(
+            f"{log} was used for the identification, as {used[digest]}", remedy="Give a log that it has not seen."
+        )
