@@ -1,4 +1,12 @@
-"""The functions of a C package: what each computes, how it is recorded, and what its arguments mean."""
+"""The functions of a C package: what each computes, how it is recorded, and what its arguments mean.
+
+Each function takes a `CodeModel` and the parameters theta (p,) that the code computes with. Of the model it uses:
+
+- ``model.robot``: the robot as the user gave it; only the regressor, whose columns are the user's, works on it.
+- ``model.internal``: the same robot in the frames that the code computes in; theta belongs to it.
+- ``model.motion_theta(theta)``: other values with the same torques. They shorten the recursion over a moving robot
+  (`newton_euler`, `velocity_torque`), so that functions with this recursion use them; all others use theta.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +66,13 @@ def _velocity_torque(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
 
 
 def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    return {"torque": term_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))}
+    zero_ddq = np.zeros(model.robot.dof)  # leaves out rotor inertia
+    return {"torque": term_torque(model.internal, theta, q, dq, zero_ddq)}
 
 
 def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
-    robot, rest = model.internal, np.zeros(model.robot.dof)
-    bias = newton_euler(robot, model.motion_theta(theta), q, dq, rest)
+    robot, zero_ddq = model.internal, np.zeros(model.robot.dof)
+    bias = newton_euler(robot, model.motion_theta(theta), q, dq, zero_ddq)
     return {"ddq": solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)}
 
 
@@ -71,7 +80,8 @@ def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
     robot, links = model.internal, theta[: 10 * model.robot.dof]
     rotors = dq @ (motor_inertia_matrix(robot, theta) @ dq)
     kinetic = kinetic_energy_row(robot, q, dq) @ links + 0.5 * rotors
-    return {"energy": np.array([kinetic, potential_energy_row(robot, q) @ links + model.potential_offset])}
+    potential = potential_energy_row(robot, q) @ links + model.potential_offset  # regrouping loses this constant
+    return {"energy": np.array([kinetic, potential])}
 
 
 def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
@@ -86,7 +96,8 @@ def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:
 
 
 def _background_velocity(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
-    friction = term_torque(model.internal, theta, q, dq, np.zeros(model.robot.dof))
+    zero_ddq = np.zeros(model.robot.dof)  # leaves out rotor inertia: it is in the inertia matrix
+    friction = term_torque(model.internal, theta, q, dq, zero_ddq)
     velocity = velocity_torque(model.internal, model.motion_theta(theta), q, dq)  # [Izaguirre1992] eqs. (18)-(24)
     return {"velocity": velocity + friction}
 
@@ -147,7 +158,7 @@ def record_function(model: CodeModel, name: str) -> Tape:
     """Record a function of the package for a model."""
     entry = (FUNCTIONS | TWO_RATE)[name]
     states = {state: (model.robot.dof,) for state in entry.states}
-    if name == "regressor":
+    if name == "regressor":  # independent of theta, so it takes no run-time parameters
         return record(lambda **given: entry.compute(model, None, *given.values()), **states)
     return model.record(lambda theta, **given: entry.compute(model, theta, *given.values()), **states)
 
@@ -155,11 +166,11 @@ def record_function(model: CodeModel, name: str) -> Tape:
 def record_synchronous(robot: Robot) -> Tape:
     """Record the synchronous task: n multiplications and n + 1 additions per joint ([Izaguirre1992] section 3)."""
     n = robot.dof
-    place = np.zeros((n, n), dtype=int)
-    place[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
-    place = np.maximum(place, place.T)
+    index_in_triangle = np.zeros((n, n), dtype=int)  # where the stored upper triangle has each element of the matrix
+    index_in_triangle[np.triu_indices(n)] = np.arange(n * (n + 1) // 2)
+    index_in_triangle = np.maximum(index_in_triangle, index_in_triangle.T)
 
     def torque(inertia: Any, gravity: Any, velocity: Any, ddq: Any) -> Outputs:
-        return {"torque": inertia[place] @ ddq + gravity + velocity}  # [Izaguirre1992] eq. (1)
+        return {"torque": inertia[index_in_triangle] @ ddq + gravity + velocity}  # [Izaguirre1992] eq. (1)
 
     return record(torque, inertia=(n * (n + 1) // 2,), gravity=(n,), velocity=(n,), ddq=(n,))

@@ -54,7 +54,7 @@ class CodeModel:
     load: bool
     """Whether a load on the last body can be set at run time."""
     motion_values: Floats
-    """(p,) values with the same torques for any motion and a shorter inverse dynamics; otherwise equal to `values`."""
+    """(p,) values with the same torques for any motion and a shorter recursion; otherwise equal to `values`."""
     names: tuple[str, ...]
     """(p,) names of the parameters in use: ``ZZR1`` where others were regrouped into ``ZZ1``."""
 
@@ -103,7 +103,11 @@ class CodeModel:
         return theta
 
     def motion_theta(self, theta: Any) -> Any:
-        """(p,) parameters for inverse dynamics; all other functions use `theta`."""
+        """(p,) parameters for the recursion over a moving robot; theta itself where it is read at run time.
+
+        Inverse dynamics, velocity torques and forward dynamics (its bias) run this recursion. All other functions
+        would become no shorter and use theta.
+        """
         return theta if self.columns else self.motion_values
 
     def record(self, function: Callable[..., Any], **states: tuple[int, ...]) -> Tape:

@@ -13,14 +13,14 @@ from dynid.studies.papers.reproduction import Part, Reproduction
 __all__ = ["REPRODUCTIONS", "Paper", "Progress", "build_page", "reproduce"]
 
 Progress = Callable[[int, int, str], None]
-"""Called before each part with the number of finished parts, the number of all parts and the title of the next one."""
+"""Called before each part with the number of finished parts, the number of all parts and the name of the next one."""
 Maker = Callable[[bool], Part]
 """Makes a part; the argument says whether to reduce the effort."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper and the functions that regenerate its parts."""
+    """A paper and the functions that regenerate its parts; a part is one table, figure, example or claim."""
 
     title: str
     makers: Mapping[str, Maker]
@@ -58,22 +58,22 @@ def reproduce(
         known = ", ".join([*REPRODUCTIONS, "all"])
         raise ArgumentError(f"there is no paper '{name}' to reproduce", remedy=f"Choose one of {known}.")
     papers = list(REPRODUCTIONS) if name == "all" else [name]
-    work = [(key, title, make) for key in papers for title, make in REPRODUCTIONS[key].makers.items()]
+    work = [(key, part_name, make) for key in papers for part_name, make in REPRODUCTIONS[key].makers.items()]
     parts = []
-    for done, (key, title, make) in enumerate(work):
+    for done, (key, part_name, make) in enumerate(work):
         if progress is not None:
-            progress(done, len(work), f"{key}: {title}")
+            progress(done, len(work), f"{key}: {part_name}")
         part = make(quick)
         parts.append(replace(part, title=f"{key}: {part.title}") if name == "all" else part)
-    title = "The five papers, reproduced" if name == "all" else REPRODUCTIONS[name].title
-    result = Reproduction(name, title, tuple(parts))
+    heading = "The five papers, reproduced" if name == "all" else REPRODUCTIONS[name].title
+    result = Reproduction(name, heading, tuple(parts))
     if folder is not None:
         result.write(folder)
     return result
 
 
 def build_page(reproduction: Reproduction) -> str:
-    """Write the text of ``docs/papers.md``: every comparison with its verdict, without long tables and figures."""
+    """Return the text of ``docs/papers.md``: every comparison with its verdict, without long tables and figures."""
     lean = tuple(replace(part, tables=(), figures=(), listings=()) for part in reproduction.parts)
     head, _, rest = replace(reproduction, parts=lean).to_markdown().partition("\n")
     origin = (
