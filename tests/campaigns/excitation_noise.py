@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-from dynid.excitation.energy_points import EnergyPoints, PointSequence, optimise_points
+from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.tables import Table
 

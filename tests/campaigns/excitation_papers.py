@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from dynid.excitation.criteria import ConditionNumber, Equilibrium, GeometricCost
-from dynid.excitation.energy_points import EnergyPoints, optimise_points
+from dynid.excitation.points.energy_points import EnergyPoints, optimise_points
 from dynid.robot.formats.dh import DH, from_dh
 
 ROBOT = from_dh([DH(), DH(alpha=-90), DH(d=0.5, r=0.2)], degrees=True, name="three joints")

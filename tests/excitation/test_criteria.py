@@ -110,3 +110,29 @@ def test_prior_information_makes_up_for_what_is_not_excited() -> None:
     W = matrix(6)
     W[:, 2] = 0.0
     assert np.isfinite(DOptimality().value(W, np.eye(5)))
+
+
+SUMS = [
+    WeightedCost(((0.7, ConditionNumber()), (0.02, AOptimality()))),
+    WeightedCost(((1.0, ConditionNumber()), (0.1, DOptimality()))),
+    GeometricCost(((0.7, QRCondition()), (0.2, FrobeniusCondition()))),
+]
+
+
+@pytest.mark.parametrize("cost", SUMS, ids=str)
+def test_a_cost_of_information_criteria_is_a_function_of_the_information(cost: Criterion) -> None:
+    W = matrix(7)
+    form = cost.as_information()
+    assert form is not None
+    value, G = form.of_information(W.T @ W)
+    expected, gradient = cost.value_and_gradient(W)
+    assert value == pytest.approx(expected)
+    assert pytest.approx(gradient) == W @ (2.0 * G)
+    assert form.positive == cost.positive
+    assert [stage.value(W) for stage in form.stages()] == pytest.approx([stage.value(W) for stage in cost.stages()])
+
+
+def test_a_cost_with_the_equilibrium_needs_every_entry() -> None:
+    assert Equilibrium().as_information() is None
+    assert WeightedCost(((1.0, ConditionNumber()), (0.1, Equilibrium()))).as_information() is None
+    assert GeometricCost(((1.0, ConditionNumber()), (0.1, Equilibrium()))).as_information() is None

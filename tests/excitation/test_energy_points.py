@@ -7,9 +7,9 @@ import pytest
 
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.criteria import ConditionNumber, Equilibrium, FrobeniusCondition, GeometricCost
-from dynid.excitation.energy_points import EnergyPoints, optimise_points
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectories.point_trajectory import design_point_trajectory
+from dynid.excitation.points.energy_points import EnergyPoints, optimise_points
+from dynid.excitation.points.point_trajectory import design_point_trajectory
 from dynid.kernels import energy_regressor
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
@@ -119,7 +119,7 @@ def test_trajectory_through_the_points_keeps_all_limits() -> None:
 
 
 def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.excitation.trajectories.point_trajectory._SPEEDS", (0.5,))
+    monkeypatch.setattr("dynid.excitation.points.point_trajectory._SPEEDS", (0.5,))
     with pytest.raises(ExcitationError, match="leave the position range of joint"):
         design_point_trajectory(three_joints(), limits(0.005, half=0.01), 15, iterations=1)
     with pytest.raises(ArgumentError, match="finite velocity and acceleration"):

@@ -10,7 +10,16 @@ import pytest
 
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import build_constraints, measure_margins
-from dynid.excitation.criteria import AOptimality, DOptimality, Equilibrium, GeometricCost, WeightedCost
+from dynid.excitation.criteria import (
+    AOptimality,
+    ConditionNumber,
+    DOptimality,
+    Equilibrium,
+    FrobeniusCondition,
+    GeometricCost,
+    QRCondition,
+    WeightedCost,
+)
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
@@ -114,11 +123,30 @@ def test_a_prior_must_be_information(robot: Robot) -> None:
 
 
 @pytest.mark.parametrize(
-    "criterion", [Equilibrium(), WeightedCost(((1.0, DOptimality()),)), GeometricCost(((1.0, AOptimality()),))]
+    "criterion",
+    [Equilibrium(), WeightedCost(((1.0, Equilibrium()),)), GeometricCost(((1.0, AOptimality()), (1.0, Equilibrium())))],
 )
 def test_criteria_of_the_whole_matrix_are_refused(robot: Robot, criterion) -> None:
     with pytest.raises(ArgumentError, match=r"every entry of the observation matrix.*DOptimality"):
         design_excitation(robot, goal=DesignGoal(criterion=criterion), settings=QUICK)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        QRCondition(),
+        FrobeniusCondition(),
+        WeightedCost(((1.0, ConditionNumber()), (0.1, AOptimality()))),
+        WeightedCost(((1.0, DOptimality()),)),
+        GeometricCost(((1.0, AOptimality()),)),
+    ],
+    ids=str,
+)
+def test_criteria_of_the_information_are_accepted(robot: Robot, criterion) -> None:
+    plan = design_excitation(robot, goal=DesignGoal(criterion=criterion), settings=QUICK)
+    assert plan.criterion == criterion
+    factor = np.linalg.cholesky(plan.information).T  # any W with this information has the same value
+    assert plan.value == pytest.approx(criterion.value(factor), rel=1e-6)
 
 
 def test_a_robot_that_cannot_move_is_refused(robot: Robot) -> None:

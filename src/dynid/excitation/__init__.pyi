@@ -10,7 +10,12 @@ from dynid.excitation.criteria import ColumnScaled as ColumnScaled
 from dynid.excitation.criteria import ConditionNumber as ConditionNumber
 from dynid.excitation.criteria import DOptimality as DOptimality
 from dynid.excitation.criteria import EOptimality as EOptimality
+from dynid.excitation.criteria import Equilibrium as Equilibrium
+from dynid.excitation.criteria import FrobeniusCondition as FrobeniusCondition
+from dynid.excitation.criteria import GeometricCost as GeometricCost
 from dynid.excitation.criteria import PredictedDeviation as PredictedDeviation
+from dynid.excitation.criteria import QRCondition as QRCondition
+from dynid.excitation.criteria import WeightedCost as WeightedCost
 from dynid.excitation.design import design_excitation as design_excitation
 from dynid.excitation.design_settings import DesignGoal as DesignGoal
 from dynid.excitation.design_settings import SearchSettings as SearchSettings
@@ -23,6 +28,9 @@ from dynid.excitation.measured import JointTorques as JointTorques
 from dynid.excitation.measured import LoadTorques as LoadTorques
 from dynid.excitation.measured import LoadWrench as LoadWrench
 from dynid.excitation.plan_files import write_plan as write_plan
+from dynid.excitation.points.energy_points import EnergyPoints as EnergyPoints
+from dynid.excitation.points.energy_points import PointSequence as PointSequence
+from dynid.excitation.points.energy_points import optimise_points as optimise_points
 from dynid.excitation.trajectories.fourier import FourierTrajectory as FourierTrajectory
 from dynid.excitation.trajectories.quintic import QuinticTrajectory as QuinticTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk as minimum_jerk

@@ -42,8 +42,10 @@ _SINGULAR = 1e-15
 class Criterion(ABC):
     """A number that says how little a motion reveals."""
 
-    positive: ClassVar[bool] = True
-    """Whether values are positive, so that their logarithm can be minimised instead."""
+    @property
+    def positive(self) -> bool:
+        """Whether values are positive, so that their logarithm can be minimised instead."""
+        return True
 
     @abstractmethod
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
@@ -62,6 +64,10 @@ class Criterion(ABC):
         """Smoother criteria to minimise first, ending with this one."""
         return (self,)
 
+    def as_information(self) -> InformationCriterion | None:
+        """The same number as a function of the information alone; None for a criterion that needs every entry of W."""
+        return None
+
 
 @dataclass(frozen=True)
 class InformationCriterion(Criterion):
@@ -79,6 +85,10 @@ class InformationCriterion(Criterion):
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(W)
         return value, W @ (2.0 * G)
+
+    def as_information(self) -> InformationCriterion | None:
+        """This criterion."""
+        return self
 
 
 def _spectrum(A: Floats) -> tuple[Floats, Floats]:
@@ -292,6 +302,11 @@ class WeightedCost(Criterion):
     terms: tuple[tuple[float, Criterion], ...]
     """Weights and criteria."""
 
+    @property
+    def positive(self) -> bool:
+        """Whether all terms are positive."""
+        return all(criterion.positive and weight > 0.0 for weight, criterion in self.terms)
+
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W."""
         parts = [(weight, *criterion.value_and_gradient(W, prior)) for weight, criterion in self.terms]
@@ -301,6 +316,36 @@ class WeightedCost(Criterion):
     def stages(self) -> Sequence[Criterion]:
         """The terms' stages side by side, the last ones together."""
         return tuple(WeightedCost(terms) for terms in _side_by_side(self.terms))
+
+    def as_information(self) -> InformationCriterion | None:
+        """The sum as a function of the information alone; None where a term needs every entry of W."""
+        terms = _information_terms(self.terms)
+        return None if terms is None else _InformationSum(self, terms)
+
+
+@dataclass(frozen=True)
+class _InformationSum(InformationCriterion):
+    """A weighted sum of criteria that all depend on the information alone."""
+
+    cost: WeightedCost
+    """The sum that it stands for."""
+    terms: tuple[tuple[float, InformationCriterion], ...]
+    """Weights and criteria."""
+
+    @property
+    def positive(self) -> bool:
+        """Whether all terms are positive."""
+        return self.cost.positive
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        parts = [(weight, *criterion.of_information(A)) for weight, criterion in self.terms]
+        value = sum(weight * part for weight, part, _ in parts)
+        return float(value), np.asarray(sum(weight * G for weight, _, G in parts))
+
+    def stages(self) -> Sequence[Criterion]:
+        """The stages of the sum that it stands for."""
+        return tuple(stage for cost in self.cost.stages() if (stage := cost.as_information()) is not None)
 
 
 @dataclass(frozen=True)
@@ -326,9 +371,43 @@ class GeometricCost(Criterion):
         """The terms' stages side by side, the last ones together."""
         return tuple(GeometricCost(terms) for terms in _side_by_side(self.terms))
 
+    def as_information(self) -> InformationCriterion | None:
+        """The product as a function of the information alone; None where a factor needs every entry of W."""
+        terms = _information_terms(self.terms)
+        return None if terms is None else _InformationProduct(self, terms)
+
+
+@dataclass(frozen=True)
+class _InformationProduct(InformationCriterion):
+    """A product of powers of criteria that all depend on the information alone."""
+
+    cost: GeometricCost
+    """The product that it stands for."""
+    terms: tuple[tuple[float, InformationCriterion], ...]
+    """Exponents and criteria."""
+
+    def of_information(self, A: Floats) -> tuple[float, Floats]:
+        """Value and derivative for a positive definite A (b, b)."""
+        parts = [(exponent, *criterion.of_information(A)) for exponent, criterion in self.terms]
+        value = float(np.prod([part**exponent for exponent, part, _ in parts]))
+        return value, np.asarray(value * sum(exponent / part * G for exponent, part, G in parts))
+
+    def stages(self) -> Sequence[Criterion]:
+        """The stages of the product that it stands for."""
+        return tuple(stage for cost in self.cost.stages() if (stage := cost.as_information()) is not None)
+
 
 def _side_by_side(terms: tuple[tuple[float, Criterion], ...]) -> list[tuple[tuple[float, Criterion], ...]]:
     """The stages of several terms; a term with fewer stages stays at its first one until the others catch up."""
     ladders = [(weight, criterion.stages()) for weight, criterion in terms]
     longest = max(len(ladder) for _, ladder in ladders)
     return [tuple((w, ladder[max(0, i + len(ladder))]) for w, ladder in ladders) for i in range(-longest, 0)]
+
+
+def _information_terms(
+    terms: tuple[tuple[float, Criterion], ...],
+) -> tuple[tuple[float, InformationCriterion], ...] | None:
+    """The terms as criteria of the information alone; None where one of them is not."""
+    found = [(weight, criterion.as_information()) for weight, criterion in terms]
+    kept = tuple((weight, criterion) for weight, criterion in found if criterion is not None)
+    return kept if len(kept) == len(found) else None

@@ -8,6 +8,7 @@ times the design's sampling, or an error names the limits in conflict.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def design_excitation(
         limits=limits,
         family=family,
         measured=measured,
-        criterion=goal.criterion,
+        criterion=goal.information_criterion,
         prior=goal.prior_for(len(measured.names)),
         rate_hz=goal.rate_hz,
         speed_coverage=goal.speed_coverage,
@@ -101,7 +102,7 @@ def design_excitation(
         deadline=begun + settings.time_limit_s,
     )
     history, interrupted = search(task, settings.processes, progress or (lambda step: None))
-    return _verify(task, tuple(history), interrupted)
+    return replace(_verify(task, tuple(history), interrupted), criterion=goal.criterion)
 
 
 def _check_robot_and_limits(robot: Robot, limits: object, family: LinearTrajectory) -> None:

@@ -35,8 +35,10 @@ class DesignGoal:
     """The measured quantities and the parameters that they shall reveal: `JointTorques.of` with the robot's noise,
     `LoadWrench` for a load beyond a wrist sensor, `LoadTorques` for a load on a known robot. By default the robot's
     base parameters from joint torques with a noise of 1 N m or N."""
-    criterion: InformationCriterion = field(default_factory=lambda: ColumnScaled(ConditionNumber()))
-    """The number to minimise: by default the condition number of the observation matrix with columns of unit length."""
+    criterion: Criterion = field(default_factory=lambda: ColumnScaled(ConditionNumber()))
+    """The number to minimise, a function of the information: by default the condition number of the observation matrix
+    with columns of unit length. A `WeightedCost` or `GeometricCost` of such criteria is one too; `Equilibrium` is not,
+    because it needs every entry of the observation matrix, and torques have entries that are always zero."""
     rate_hz: float = 100.0
     """Independent measurements per second [Hz]. The predicted accuracy and the weight of the prior depend on it."""
     prior: ArrayLike | None = None
@@ -48,13 +50,18 @@ class DesignGoal:
 
     def __post_init__(self) -> None:
         """Refuse what is no criterion, no rate, no share or no information."""
-        _check_criterion(self.criterion)
+        _information_criterion(self.criterion)
         object.__setattr__(self, "rate_hz", as_number("rate_hz", self.rate_hz, above=0.0))
         object.__setattr__(
             self, "speed_coverage", as_number("speed_coverage", self.speed_coverage, least=0.0, most=1.0)
         )
         if self.prior is not None:
             object.__setattr__(self, "prior", _symmetric_information(self.prior))
+
+    @property
+    def information_criterion(self) -> InformationCriterion:
+        """The criterion as a function of the information alone."""
+        return _information_criterion(self.criterion)
 
     def prior_for(self, size: int) -> Floats | None:
         """The prior information (b, b) for b parameters; None without one.
@@ -157,16 +164,17 @@ class DesignTask:
         return self.rate_hz * (end - start) / self.samples
 
 
-def _check_criterion(criterion: object) -> None:
-    """Refuse a criterion that is no function of the information alone."""
-    if isinstance(criterion, InformationCriterion):
-        return
-    if isinstance(criterion, Criterion):
+def _information_criterion(criterion: object) -> InformationCriterion:
+    """A criterion as a function of the information alone; others are refused."""
+    if not isinstance(criterion, Criterion):
+        raise ArgumentError(f"{criterion!r} is no criterion", remedy=f"Use {_OFFERED}.")
+    found = criterion.as_information()
+    if found is None:
         raise ArgumentError(
             f"{type(criterion).__name__} needs every entry of the observation matrix; the search sees information only",
-            remedy=f"Use {_OFFERED}.",
+            remedy=f"Use {_OFFERED}, or design_energy_points.",
         )
-    raise ArgumentError(f"{criterion!r} is no criterion", remedy=f"Use {_OFFERED}.")
+    return found
 
 
 def _symmetric_information(prior: ArrayLike) -> Floats:

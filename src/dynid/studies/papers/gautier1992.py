@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.energy_points import PointSequence, optimise_points
+from dynid.excitation.points.energy_points import PointSequence, optimise_points
 from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_peaks
 from dynid.report.chart import Chart, Line
 from dynid.robot import zoo

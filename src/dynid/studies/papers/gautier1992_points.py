@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.excitation.criteria import ConditionNumber, Equilibrium, GeometricCost
-from dynid.excitation.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectories.point_trajectory import design_point_trajectory
+from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
+from dynid.excitation.points.point_trajectory import design_point_trajectory
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo

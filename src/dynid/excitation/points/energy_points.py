@@ -223,7 +223,7 @@ def _move_randomly(x: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: int) -> Floats:
-    """Minimise the logarithm of each stage in turn; the logarithm is flatter where the criterion is large."""
+    """Minimise each stage in turn, by its logarithm where it is positive: that is flatter where it is large."""
     from scipy.optimize import minimize
 
     best, lowest = x, criterion.value(model.matrix(*model.states(x)))
@@ -233,6 +233,8 @@ def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: i
             value, gradient = model.value_and_gradient(flat.reshape(-1, 2, model.dof), stage)
             if not np.isfinite(value):
                 return _SINGULAR_OBJECTIVE, np.zeros_like(flat)
+            if not stage.positive:
+                return value / len(model.columns), gradient.ravel() / len(model.columns)
             return float(np.log(value)), gradient.ravel() / value
 
         result = minimize(

@@ -13,8 +13,8 @@ import numpy as np
 
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.criteria import Criterion
-from dynid.excitation.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.robot.model import Robot
 
