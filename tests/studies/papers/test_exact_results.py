@@ -26,7 +26,7 @@ REPRODUCED = [
     ("lin1995", "theorem 2, R P R P R R P (r = 1, s = 6, joints 2 and 4 slide between)"),
     ("lin1995", "theorem 2, random robots"),
     ("gautier1992", "example 1: condition number, 1-norm"),
-    ("gautier1992", "example 1: the bound (12) is attained"),
+    ("gautier1992", "example 1: the bound (12) is met"),
     ("gautier1992", "example 2: relative change of X, case 2"),
     ("gautier1992", "(28): coefficients of the fifth-order segments"),
     ("izaguirre1992", "parameters"),
@@ -47,7 +47,6 @@ REPRODUCED = [
 MISPRINTS = {  # what the software must find wrong, and the right value it must give
     ("gautier1990", "(15), first line"): "XXR(j) = XX(j) - YY(j)",
     ("gautier1990", "(16), line YY: coefficient of XZ"): "-2 s S C",
-    ("gautier1990", "rule III-B-2: MX, MY of r1 have no effect if r1 = 1, for every direction of gravity"): "",
     ("gautier1992", "(15): Cond(W) > 1"): ">= 1",
     ("gautier1992", "section 5.2: equation of the velocity's extrema"): "3 a3 + 6 a4 u + 10 a5 u^2",
     ("gautier1992", "Table 7, XXR2: X"): "-2.05",
@@ -87,6 +86,16 @@ MISPRINTS = {  # what the software must find wrong, and the right value it must 
     ("atkeson1986", "n3, coefficient of MY3"): "-0.45 a1 c2 c3 + 0.45 d1^2 s3 - g s2 c3",
 }
 
+COUNTED = (
+    ": correct",
+    ", correct",
+    "consistent lines",
+    "lines with possible",
+    "exact inertia terms",
+    "section 5.2: peak",
+)
+"""Words in rows that count the right lines of a table, whose wrong lines have rows of their own; and one long title."""
+
 
 @pytest.mark.parametrize("key", REPRODUCED, ids=lambda key: " ".join(key))
 def test_exact_results(rows: dict[tuple[str, str], Row], key: tuple[str, str]) -> None:
@@ -95,18 +104,24 @@ def test_exact_results(rows: dict[tuple[str, str], Row], key: tuple[str, str]) -
 
 @pytest.mark.parametrize("key", MISPRINTS, ids=lambda key: " ".join(key))
 def test_misprints_are_found(rows: dict[tuple[str, str], Row], key: tuple[str, str]) -> None:
-    assert rows[key].verdict is Verdict.MISPRINT, rows[key]
+    assert rows[key].verdict in (Verdict.MISPRINT, Verdict.SCAN), rows[key]
     assert MISPRINTS[key] in rows[key].ours
 
 
 def test_no_other_formula_of_appendix_1_and_no_other_line_is_accused(rows: dict[tuple[str, str], Row]) -> None:
-    accused = {key for key, row in rows.items() if row.verdict is Verdict.MISPRINT}
+    accused = {key for key, row in rows.items() if row.verdict in (Verdict.MISPRINT, Verdict.SCAN)}
     allowed = {
         ("izaguirre1992", "lines with balanced parentheses"),
         ("izaguirre1992", "Appendix A: Z6, also in Table 2"),
     }
-    peak = {key for key in accused if key[1].startswith("section 5.2: peak acceleration of")}
-    assert accused - peak == set(MISPRINTS) | allowed
+    counted = {key for key in accused if any(word in key[1] for word in COUNTED)}
+    assert accused - counted == set(MISPRINTS) | allowed
+
+
+def test_a_false_rule_is_no_misprint(rows: dict[tuple[str, str], Row]) -> None:
+    rule = rows["gautier1990", "rule III-B-2: MX, MY of r1 have no effect if r1 = 1, for every direction of gravity"]
+    assert rule.verdict is Verdict.DIFFERS
+    assert "parallel to gravity" in rule.note
 
 
 def test_counts_of_the_printed_and_of_the_repaired_program(rows: dict[tuple[str, str], Row]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.studies.papers.formulas import (
+from dynid.studies.papers.judgement.formulas import (
     Monomials,
     OperatorCount,
     constant_operators,

@@ -8,7 +8,7 @@ from os import PathLike
 
 from dynid.errors import ArgumentError
 from dynid.studies.papers import atkeson1986, gautier1990, gautier1992, izaguirre1992, lin1995
-from dynid.studies.papers.reproduction import Part, Reproduction
+from dynid.studies.papers.judgement.reproduction import Part, Reproduction
 
 __all__ = ["REPRODUCTIONS", "Paper", "Progress", "build_page", "reproduce"]
 

@@ -18,7 +18,8 @@ from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.studies.papers import atkeson1986_links, atkeson1986_load, atkeson1986_signals
 from dynid.studies.papers.data import read_printed
-from dynid.studies.papers.reproduction import Part, Row, Verdict, compare_claim, compare_derived, compare_exactly
+from dynid.studies.papers.judgement.reproduction import Part
+from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
 
 __all__ = ["PARTS", "TITLE", "statements"]
 
@@ -105,13 +106,13 @@ def _transmission(robot: Robot) -> tuple[Row, ...]:
     last = wrench_regressor(robot, "link6", q, dq, ddq)  # A_6
     agree = bool(np.allclose(Y[5, 50:60], last[5]))  # sixth row: the moment about z
     own = wrench_regressor(robot, "link1", q, dq, ddq)
-    wrong = bool(np.allclose(Y[0, 50:60], own[5]))
-    index = Row(
+    printed = bool(np.allclose(Y[0, 50:60], own[5]))
+    index = compare_derived(
         "(15): link j's wrench at joint i",
         "U_ij ends with A_i",
         "U_ij = T_i ... T_(j-1) A_j",
-        Verdict.MISPRINT if not wrong else Verdict.REPRODUCED,
-        "right: A_j. With A_i, link 6 would enter the torque of joint 1 through the matrix of link 1",
+        same=printed,
+        note="With A_i, link 6 would enter the torque of joint 1 through the matrix of link 1",
     )
     return (
         index,

@@ -20,12 +20,13 @@ from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.studies.papers.data import read_printed
-from dynid.studies.papers.formulas import Monomials, evaluate
-from dynid.studies.papers.reproduction import (
-    Figure,
-    Part,
+from dynid.studies.papers.judgement.formulas import Monomials, evaluate
+from dynid.studies.papers.judgement.reproduction import Figure, Part
+from dynid.studies.papers.judgement.verdicts import (
+    UNSTATED,
+    ByConstruction,
     Row,
-    Verdict,
+    Tolerance,
     compare_claim,
     compare_derived,
     compare_exactly,
@@ -49,6 +50,10 @@ _KEPT = {
 """The parameter that carries each combination in the reduced set, and its sign there."""
 
 
+_TABLE_5 = Tolerance(absolute=2.01e-4, basis="a combination adds up to four numbers of four decimals each")
+"""Tolerance of Table 5 in the units of its numbers: four roundings of half a unit of the last digit."""
+
+
 def _values(table: str) -> dict[str, float]:
     robot = zoo.ddarm(parameters="cad" if table == "3" else "estimated")
     return dict(zip(parameter_layout(robot).names, robot.parameter_vector.tolist(), strict=True)) | {"l2": _L2}
@@ -63,11 +68,9 @@ def tables345(quick: bool = False) -> Part:
         for combination, text in data["combinations"].items():
             claimed = data["table5"][combination][column]
             right = float(evaluate(text, known))
-            note = f"{text.replace('**', '^')} from Table {table}; agreement: within two units of the last digit"
-            same = abs(claimed - right) <= 2.01e-4
-            rows.append(
-                compare_derived(f"Table 5, {combination}, {name}", claimed, round(right, 4), same=same, note=note)
-            )
+            note = f"{text.replace('**', '^')} from Table {table}"
+            what = f"Table 5, {combination}, {name}"
+            rows.append(compare_derived(what, claimed, round(right, 4), tolerance=_TABLE_5, note=note))
     return Part(title="Table 5 from Tables 3 and 4", source=data["table5"]["source"], rows=tuple(rows))
 
 
@@ -82,12 +85,13 @@ def groups(quick: bool = False) -> Part:
     rows.append(compare_exactly("reduced parameters", data["reduced"], base.rank))
     counts = [len(other.identifiable), len(other.combined), len(other.unidentifiable)]
     rows.append(
-        Row(
+        compare_claim(
             "section 4.2.1: the groups depend on the geometry only",
             "9 / 10 / 11 parameters",
-            f"in modified DH frames {' / '.join(str(x) for x in counts)}; {other.rank} base parameters in both",
-            Verdict.DIFFERS,
-            "the groups also depend on the choice of the frames; the number of base parameters does not",
+            f"in modified DH frames {' / '.join(str(x) for x in counts)}; {other.rank} base parameters there, "
+            f"{base.rank} in the paper's frames",
+            counts == [len(base.identifiable), len(base.combined), len(base.unidentifiable)],
+            reason="the groups also depend on the choice of the frames; the number of base parameters does not",
         )
     )
     table = Table.of(
@@ -171,7 +175,7 @@ def _eigenvalues() -> tuple[Row, ...]:
             "smallest eigenvalue of K^T K that is not zero",
             data["smallest_eigenvalue"],
             smallest,
-            factor=1.2,
+            tolerance=UNSTATED,
             assumption="the arm follows its fifth-order trajectories exactly; the second takes 1.3 s "
             "(illegible in the scan)",
         ),
@@ -220,7 +224,10 @@ def _figure8_row(equations: Samples) -> Row:
         "estimated ones match very closely, CAD ones less so",
         f"torque error {modelled / estimated:.0f} times larger with CAD parameters",
         modelled > 2.0 * estimated,
-        assumption="the simulated arm has the parameters of Table 4",
+        assumption=ByConstruction(
+            "the simulated arm has the parameters of Table 4, so that only estimated ones can fit it",
+            "torques measured on the arm itself",
+        ),
     )
 
 
@@ -272,8 +279,8 @@ def appendix1(quick: bool = False) -> Part:
         others = (
             f"; the other {wrong} {'is a misprint' if wrong == 1 else 'are misprints'}, listed above" if wrong else ""
         )
-        held = f"{len(good)} are correct to 1e-9: {' '.join(good)}{others}"
-        rows.append(Row(f"n{joint + 1}: correct coefficients", f"{len(formulas)}", held, Verdict.REPRODUCED))
+        held = f"correct to 1e-9: {' '.join(good)}{others}"
+        rows.append(compare_derived(f"n{joint + 1}: correct coefficients", len(formulas), len(good), note=held))
         silent = sorted(set(names) - {_KEPT.get(p, (p, 1))[0] for p in formulas} - _absorbed_parameters())
         quiet = all(np.abs(Y[:, joint, names.index(n)]).max() < 1e-12 for n in silent)
         rows.append(
@@ -305,13 +312,7 @@ def _correct(what: str, text: str, column: Floats, basis: Monomials) -> Row:
     try:
         claimed = basis.fit_formula(text)
     except ArgumentError:
-        return Row(
-            what,
-            shown,
-            basis.text(right),
-            Verdict.MISPRINT,
-            "right: our formula. The printed one contains terms that are no torque",
-        )
+        return compare_derived(what, shown, basis.text(right), note="The printed one contains terms that are no torque")
     wrong = {k: right.get(k, 0.0) - claimed.get(k, 0.0) for k in {**right, **claimed} if right.get(k) != claimed.get(k)}
-    note = f"right: our formula. The printed one lacks {basis.text(wrong)}"
-    return Row(what, shown, basis.text(right), Verdict.MISPRINT, note)
+    note = f"The printed one lacks {basis.text(wrong)}"
+    return compare_derived(what, shown, basis.text(right), same=not wrong, note=note)

@@ -13,7 +13,8 @@ from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.studies.papers.atkeson1986_load import ALL_JOINTS, body, experiment, record
 from dynid.studies.papers.data import read_printed
-from dynid.studies.papers.reproduction import Figure, Part, compare_claim
+from dynid.studies.papers.judgement.reproduction import Figure, Part
+from dynid.studies.papers.judgement.verdicts import compare_claim
 from dynid.tables import Table
 
 __all__ = ["filtering", "vibration"]

@@ -14,9 +14,10 @@ from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.studies.papers.data import read_printed
-from dynid.studies.papers.formulas import Monomials, evaluate
-from dynid.studies.papers.random_robots import random_robot
-from dynid.studies.papers.reproduction import Part, Row, Verdict, compare_claim, compare_derived, compare_exactly
+from dynid.studies.papers.judgement.formulas import Monomials, evaluate
+from dynid.studies.papers.judgement.random_robots import random_robot
+from dynid.studies.papers.judgement.reproduction import Part
+from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE"]
@@ -123,12 +124,12 @@ def equations(quick: bool = False) -> Part:
     mass = {"M": maps[:, :, 9]}
     body = {"YY": maps[:, :, 0] + maps[:, :, 3], "MZ": maps[:, :, 8], "M": maps[:, :, 9]}
     tensor = {symbol: still[:, :, k] for k, symbol in enumerate(INERTIAL_SYMBOLS[:6])}
-    first = Row(
+    first = compare_derived(
         "(15), first line",
         read_printed("gautier1990")["equation15"]["first_line"],
         "XXR(j) = XX(j) - YY(j)",
-        Verdict.MISPRINT if _is_first_line_wrong(body) else Verdict.REPRODUCED,
-        "right: XXR(j) = XX(j) - YY(j). The line subtracts YY(j) from link j; the second line adds it to link j - 1",
+        same=not _is_first_line_wrong(body),
+        note="The line subtracts YY(j) from link j; the second line adds it to link j - 1",
     )
     rows = [
         *_lines("equation14", "(14)", mass, twist),
@@ -159,8 +160,8 @@ def _lines(key: str, label: str, sources: Mapping[str, Floats], basis: Monomials
                 wrong.append((source, basis.text(claimed), basis.text(right)))
         good += [line] if not wrong else []
         rows += [compare_derived(f"{label}, line {line}: coefficient of {s}", was, right) for s, was, right in wrong]
-    held = f"{len(good)} lines are correct for every geometry: {' '.join(good)}" + ("; misprints below" if rows else "")
-    return [Row(f"{label}, correct lines", f"{len(lines)} lines", held, Verdict.REPRODUCED), *rows]
+    held = f"correct for every geometry: {' '.join(good)}" + ("; the others below" if rows else "")
+    return [compare_derived(f"{label}, correct lines", len(lines), len(good), note=held), *rows]
 
 
 def bound(quick: bool = False) -> Part:
@@ -187,12 +188,12 @@ def bound(quick: bool = False) -> Part:
             over == 0,
             reason=f"{over} robots have more",
         ),
-        Row(
+        compare_claim(
             "rule III-B-2: MX, MY of r1 have no effect if r1 = 1, for every direction of gravity",
             f"all {len(claimed)} robots with r1 = 1",
             f"true for {len(claimed) - wrong} of {len(claimed)}",
-            Verdict.MISPRINT if wrong and not wrong_upright else Verdict.REPRODUCED,
-            "right: the axis of r1 must also be parallel to gravity. With that condition the rule holds for "
+            not wrong,
+            reason="right: the axis of r1 must also be parallel to gravity. With that condition the rule holds for "
             f"{len(upright) - wrong_upright} of {len(upright)} robots",
         ),
     )
@@ -243,12 +244,11 @@ def prismatic(quick: bool = False) -> Part:
         [(n, _limit(r), base_parameters(r).rank, base_parameters(r, "numeric").rank) for n, (r, _) in counts.items()],
     )
     rows += [
-        Row(
+        compare_claim(
             f"number of parameters, {name}",
             f"at most {_limit(robot)}",
-            str(base_parameters(robot).rank),
-            Verdict.REPRODUCED if base_parameters(robot, "numeric").rank == known else Verdict.DIFFERS,
-            "closed form and rank of the regressor agree",
+            f"{base_parameters(robot).rank}; the regressor has rank {base_parameters(robot, 'numeric').rank}",
+            base_parameters(robot, "numeric").rank == base_parameters(robot).rank == known <= _limit(robot),
         )
         for name, (robot, known) in counts.items()
     ]

@@ -20,7 +20,7 @@ from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import skew
 from dynid.studies.papers.data import read_printed
-from dynid.studies.papers.formulas import (
+from dynid.studies.papers.judgement.formulas import (
     OperatorCount,
     constant_operators,
     evaluate,
@@ -28,15 +28,8 @@ from dynid.studies.papers.formulas import (
     operators,
     variables,
 )
-from dynid.studies.papers.reproduction import (
-    Listing,
-    Part,
-    Row,
-    Verdict,
-    compare_claim,
-    compare_derived,
-    compare_exactly,
-)
+from dynid.studies.papers.judgement.reproduction import Listing, Part
+from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
 
 __all__ = ["consistency", "counts", "equations", "listing", "printed_program", "run_program"]
 
@@ -57,7 +50,7 @@ def equations(quick: bool = False) -> Part:
 
 def _row(what: str, printed: str, right: str, errors: tuple[float, float]) -> Row:
     note = f"error of the printed form {errors[0]:.1g}, of the right form {errors[1]:.0e}"
-    return compare_derived(what, printed, right, note=note, same=errors[0] < 1e-6 or errors[1] > 1e-6)
+    return compare_derived(what, printed, right, note=note, same=errors[0] < 1e-6)
 
 
 def _velocity_terms() -> Row:
@@ -166,19 +159,13 @@ def consistency(quick: bool = False) -> Part:
     for number in (1, 2):
         lines = data[f"table{number}"]
         wrong = {name: found for name, line in lines.items() if (found := _impossible(*line))}
-        text = f"{len(lines) - len(wrong)} lines are possible" + ("; misprints below" if wrong else "")
-        rows.append(
-            Row(
-                f"Table {number}: lines with possible statistics of ten values",
-                f"{len(lines)} lines",
-                text,
-                Verdict.REPRODUCED,
-            )
-        )
+        what = f"Table {number}: lines with possible statistics of ten values"
+        note = "the others are below" if wrong else ""
+        rows.append(compare_derived(what, len(lines), len(lines) - len(wrong), note=note))
         for name, found in wrong.items():
             rows += [
-                Row(f"Table {number}, {name}: {what}", was, right, Verdict.MISPRINT, why)
-                for what, was, right, why in found
+                compare_derived(f"Table {number}, {name}: {quantity}", was, right, note=why)
+                for quantity, was, right, why in found
             ]
     listing, table = data["constants"]["Z6"], data["table2"]["z6"][0]
     rows.append(compare_derived("Appendix A: Z6, also in Table 2", listing, table, note="the program lacks a digit"))
@@ -193,14 +180,13 @@ def _impossible(average: float, deviation: float, maximum: float, minimum: float
         right = f"maximum {high:g}, minimum {low:g}"
         found.append(("range", f"maximum {maximum:g}, minimum {minimum:g}", right, "maximum and minimum are exchanged"))
     if not low <= average <= high:
-        found.append(("average", f"{average:g}", f"between {low:g} and {high:g}", "right: within that range"))
+        found.append(
+            ("average", f"{average:g}", f"between {low:g} and {high:g}", "an average lies between minimum and maximum")
+        )
         return found
     least, most = _deviations(average, high, low)
     if not 0.98 * least <= deviation <= 1.02 * most:
-        note = (
-            "right: within that range. Ten values with this average, minimum and maximum cannot "
-            "have the printed deviation"
-        )
+        note = "Ten values with this average, minimum and maximum cannot have the printed deviation"
         found.append(("deviation", f"{deviation:g}", f"between {least:.4g} and {most:.4g}", note))
     return found
 
@@ -223,6 +209,9 @@ _REPAIR = {  # terms that the program omits for link 3: its share of the product
     "JS322": "JS322 + 2*S3C3*JS413",
     "JS312": "JS312 + (C3C3 - S3S3)*JS413",
 }
+
+
+_OMITTED = "the products JS413 and JS423 are absent from all five statements of link 3"
 
 
 @cache
@@ -284,26 +273,27 @@ def listing(quick: bool = False) -> Part:
             "lines with balanced parentheses", len(printed_program()), len(printed_program()) - len(broken)
         ),
         *(
-            Row(f"line {n}", f, mend_parentheses(f), Verdict.MISPRINT, "parentheses balanced")
+            compare_derived(f"line {n}", f, mend_parentheses(f), note="parentheses balanced")
             for n, f in printed_program()
             if n in broken
         ),
         compare_claim(
             "gravity terms D1 to D6", "exact", f"error {np.abs(g - G).max():.0e} N m", bool(np.abs(g - G).max() < 1e-9)
         ),
-        Row("exact inertia terms", "21 terms", f"{right} terms are exact; misprints below", Verdict.REPRODUCED),
+        compare_derived("exact inertia terms", 21, right, note="the others are below", not_scan=_OMITTED),
     ]
     for name in wrong:
         i, j = int(name[1]) - 1, int(name[2]) - 1
         largest = float(error[i, j])
         rows.append(
-            Row(
+            compare_derived(
                 f"inertia term {name}",
                 "exact",
                 f"wrong by up to {largest:.2g} kg m^2 ({100 * largest / float(np.abs(M[:, i, j]).max()):.0f} %)",
-                Verdict.MISPRINT,
-                "right: add the terms that are missing for link 3, "
+                same=largest < 1e-9,
+                note="add the terms that are missing for link 3, "
                 + "; ".join(f"{k} = {v}" for k, v in _REPAIR.items()),
+                not_scan=_OMITTED,
             )
         )
     fixed = float(np.abs(mended - M).max())
@@ -345,20 +335,20 @@ def _count_operators(multiplications: int, additions: int) -> list[Row]:
     repair = sum(map(operators, _REPAIR.values()), total)
     return [
         compare_exactly("multiplications in the printed program", multiplications, products),
-        Row(
+        compare_claim(
             "additions in the printed program",
             str(additions),
             f"{total.sums} sums, {total.negations} sign changes, 2 sums of angles: {least} in all; "
             f"{most} with constants",
-            Verdict.REPRODUCED if least <= additions <= most else Verdict.DIFFERS,
-            "the paper counts sign changes as additions, and a part of the additions of constants",
+            least <= additions <= most,
+            note="the paper counts sign changes as additions, and a part of the additions of constants",
         ),
-        Row(
+        compare_claim(
             "operations of the corrected program",
             f"{multiplications} multiplications",
             f"{repair.products + repair.doublings} multiplications, {repair.sums} sums",
-            Verdict.REPRODUCED if repair == total else Verdict.DIFFERS,
-            "the paper counts the printed program, which omits terms of D11, D12 and D13",
+            repair == total,
+            reason="the paper counts the printed program, which omits terms of D11, D12 and D13",
         ),
     ]
 
@@ -391,12 +381,11 @@ def counts(quick: bool = False) -> Part:
     ):
         fewer = count.multiplications <= data[key][0] and count.additions <= data[key][1]
         rows.append(
-            Row(
+            compare_exactly(
                 f"{key.replace('_', ' ')}: multiplications / additions",
                 " / ".join(str(x) for x in data[key]),
                 f"{count.multiplications} / {count.additions}",
-                Verdict.DIFFERS,
-                "ours needs fewer operations and is exact" if fewer else "ours needs more operations",
+                note="ours needs fewer operations and is exact" if fewer else "ours needs more operations",
             )
         )
     synchronous = plain.counts["synchronous"]

@@ -23,18 +23,10 @@ from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.studies.papers.data import read_printed
-from dynid.studies.papers.formulas import Monomials
-from dynid.studies.papers.random_robots import random_robot
-from dynid.studies.papers.reproduction import (
-    Figure,
-    Listing,
-    Part,
-    Row,
-    Verdict,
-    compare_claim,
-    compare_derived,
-    compare_exactly,
-)
+from dynid.studies.papers.judgement.formulas import Monomials
+from dynid.studies.papers.judgement.random_robots import random_robot
+from dynid.studies.papers.judgement.reproduction import Figure, Listing, Part
+from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE"]
@@ -130,15 +122,15 @@ def _table1() -> Row:
     change = lin.matrix[:, list(ours.columns)]
     error = float(np.abs(change @ ours.grouping - lin.matrix).max())
     sizes = [int(np.count_nonzero(matrix)) for matrix in (lin.matrix, ours.grouping)]
-    return Row(
+    return compare_claim(
         "Table I: comparison with the set of Gautier and Khalil, Stanford arm",
         "illegible in the scan",
         f"an invertible matrix maps one to the other (error {error:.0e}, condition number "
         f"{np.linalg.cond(change):.3g}); "
         f"Lin's combinations have {sizes[0]} terms, Gautier and Khalil's {sizes[1]}",
-        Verdict.ASSUMED if error < 1e-9 else Verdict.DIFFERS,
-        "assumed: Table I compares the members of both sets. Lin moves first moments and masses across the prismatic "
-        "joint, Gautier and Khalil do not",
+        error < 1e-9,
+        assumption="assumed: Table I compares the members of both sets. Lin moves first moments and masses across the "
+        "prismatic joint, Gautier and Khalil do not",
     )
 
 
@@ -216,13 +208,8 @@ def _cheaper(what: str, theirs: str, ours: str, better: bool) -> Row:
     reason = (
         "ours needs fewer operations: the plain recursion in base parameters, with common expressions computed once"
     )
-    return Row(
-        f"{what}: multiplications / additions",
-        theirs,
-        ours,
-        Verdict.DIFFERS,
-        reason if better else "ours needs more operations",
-    )
+    note = reason if better else "ours needs more operations"
+    return compare_exactly(f"{what}: multiplications / additions", theirs, ours, note=note)
 
 
 def _equation92() -> list[Row]:
@@ -247,8 +234,8 @@ def _equation92() -> list[Row]:
                 rows.append(
                     compare_derived(f"(92): entry {a + 1}{b + 1} of W", basis.text(was), basis.text(right), note=note)
                 )
-    held = f"{good} entries are correct to 1e-9" + ("; misprints below" if rows else "")
-    return [Row("(92): correct entries of W", "6 entries", held, Verdict.REPRODUCED), *rows]
+    held = "correct to 1e-9" + ("; the others below" if rows else "")
+    return [compare_derived("(92): correct entries of W", 6, good, note=held), *rows]
 
 
 def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Samples:

@@ -1,6 +1,6 @@
-"""The comparison of a paper with our results, and its pages.
+"""The pages of a comparison of a paper with our results.
 
-A `Row` compares one number or claim and gives a `Verdict`. A `Part` regenerates one table, figure or section.
+A `Part` regenerates one table, figure or section; its rows carry their verdicts.
 A `Reproduction` collects the parts and writes them as text, Markdown, SVG, JSON and one HTML page. The blocks of that
 page (comparisons with typeset formulas, drawings, listings side by side) are defined here too.
 """
@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -21,6 +20,7 @@ from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.report.html_blocks import Block, Cards, Rows, Text
 from dynid.report.page import Page, Section
+from dynid.studies.papers.judgement.verdicts import Row, Verdict, check_tolerances
 from dynid.tables import Table
 
 __all__ = [
@@ -32,109 +32,17 @@ __all__ = [
     "Listing",
     "Part",
     "Reproduction",
-    "Row",
     "SideBySide",
-    "Verdict",
-    "compare_derived",
-    "compare_numbers",
     "build_comparison",
-    "compare_exactly",
-    "compare_claim",
-    "format_value",
 ]
-
-
-class Verdict(StrEnum):
-    """Whether our result agrees with the paper's, and under which condition."""
-
-    REPRODUCED = "reproduced"
-    ASSUMED = "reproduced under a stated assumption"
-    MISPRINT = "misprint in the paper"
-    DIFFERS = "differs"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A number, a list or a claim of a paper beside our result."""
-
-    what: str
-    paper: str
-    ours: str
-    verdict: Verdict
-    note: str = ""
-    """The assumption, the right value of a misprint, or the reason for a difference."""
-
-
-def format_value(value: object, digits: int = 4) -> str:
-    """Format a number with a few digits and a list as words; anything else by ``str``."""
-    if isinstance(value, list | tuple):
-        return " ".join(str(item) for item in value)
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
-
-
-def compare_exactly(what: str, paper: object, ours: object, *, note: str = "", assumption: str = "") -> Row:
-    """Compare exact results, such as counts, names and formulas."""
-    good = Verdict.ASSUMED if assumption else Verdict.REPRODUCED
-    verdict = good if paper == ours else Verdict.DIFFERS
-    return Row(what, format_value(paper, 10), format_value(ours, 10), verdict, assumption or note)
-
-
-def compare_numbers(
-    what: str,
-    paper: float,
-    ours: float,
-    *,
-    factor: float,
-    assumption: str = "",
-    reason: str = "",
-    unit: str = "",
-    digits: int = 4,
-) -> Row:
-    """Compare numbers; they agree if neither is more than ``factor`` times the other.
-
-    Args:
-        what: What the numbers mean.
-        paper: The printed number.
-        ours: Our number.
-        factor: Largest ratio that counts as agreement.
-        assumption: An assumption about what the paper does not state; agreement then depends on it.
-        reason: Why the numbers differ, if they do.
-        unit: Unit of both numbers.
-        digits: Number of significant digits to print.
-    """
-    low, high = sorted((abs(paper), abs(ours)))
-    agree = (paper * ours > 0 and high <= factor * low) or paper == ours
-    good = Verdict.ASSUMED if assumption else Verdict.REPRODUCED
-    width = f"within {100 * (factor - 1):.3g} %" if factor < 2 else f"within a factor {factor:g}"
-    band = f"agreement: {width}" if agree else f"needed for agreement: {width}"
-    note = "; ".join(text for text in (assumption if agree else reason or assumption, band) if text)
-    was, found = (f"{format_value(float(value), digits)} {unit}".strip() for value in (paper, ours))
-    return Row(what, was, found, good if agree else Verdict.DIFFERS, note)
-
-
-def compare_derived(what: str, printed: object, right: object, *, note: str = "", same: bool | None = None) -> Row:
-    """Compare a printed value with the one that follows from other printed values; a difference is a misprint."""
-    agree = printed == right if same is None else same
-    verdict = Verdict.REPRODUCED if agree else Verdict.MISPRINT
-    return Row(
-        what,
-        format_value(printed, 7),
-        format_value(right, 7),
-        verdict,
-        note if agree else f"right: {format_value(right, 7)}. {note}",
-    )
-
-
-def compare_claim(what: str, paper: str, ours: str, holds: bool, *, assumption: str = "", reason: str = "") -> Row:
-    """Judge a claim without a number, or a claim about an experiment that we only simulate."""
-    good = Verdict.ASSUMED if assumption else Verdict.REPRODUCED
-    return Row(what, paper, ours, good if holds else Verdict.DIFFERS, assumption if holds else reason or assumption)
 
 
 COMPARISON = ("what", "paper", "ours", "verdict", "note")
 _CHIPS = {
     Verdict.REPRODUCED: ("reproduced", "#2e8b57"),
     Verdict.ASSUMED: ("under an assumption", "#3b82c4"),
+    Verdict.CONSTRUCTED: ("by construction", "#7f8c8d"),
+    Verdict.SCAN: ("misprint or scan", "#d9b44a"),
     Verdict.MISPRINT: ("misprint", "#c79a1e"),
     Verdict.DIFFERS: ("differs", "#c0392b"),
 }
@@ -295,6 +203,9 @@ class Part:
     listings: tuple[Listing, ...] = ()
     assumptions: str = ""
     """Assumptions about what the paper does not state."""
+
+    def __post_init__(self) -> None:
+        check_tolerances(self.rows)
 
     def comparison(self) -> Table:
         """The rows as a table."""
