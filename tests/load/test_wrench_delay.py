@@ -65,6 +65,18 @@ def test_moving_back_is_the_inverse_of_being_late() -> None:
     assert np.isnan(moved.wrench[-1]).all()  # nothing was recorded for it yet
 
 
+def test_nothing_is_moved_out_of_a_hole() -> None:
+    late = late_run(0.1, noise=0.0)
+    assert late.wrench is not None
+    wrench = late.wrench.copy()
+    wrench[100:140] = np.nan
+    shifted = shift_wrench(replace(late, wrench=wrench), 0.1).wrench  # 0.1 s are five samples
+    assert shifted is not None
+    assert np.isnan(shifted[95:140]).all()
+    assert np.isfinite(shifted[:94]).all()
+    assert np.isfinite(shifted[140:-6]).all()
+
+
 def test_rest_tells_no_delay() -> None:
     run = late_run(0.0)
     still = replace(run, q=np.zeros_like(run.q), dq=np.zeros_like(run.q), ddq=np.zeros_like(run.q))

@@ -114,6 +114,18 @@ def test_integral_equations_are_means_of_the_differential_ones() -> None:
     np.testing.assert_allclose(0.5 * (v @ momentum[:3] + w @ momentum[3:]), energy, atol=1e-12)
 
 
+def test_no_interval_spans_samples_without_a_wrench() -> None:
+    run = run_of(rate=400.0)
+    assert run.wrench is not None
+    hole = slice(1000, 1180)
+    wrench = run.wrench.copy()
+    wrench[hole] = np.nan
+    data = robot_equations(ROBOT, Experiment(**fields(run, wrench=wrench)), LINK, form="integral", interval_s=0.05)
+    np.testing.assert_allclose(data.matrix @ TRUTH.vector, data.wrench, atol=1e-3)
+    begin, end = run.time[hole][[0, -1]]
+    assert np.all((data.time < begin - 0.02) | (data.time > end + 0.02))
+
+
 def test_a_drift_does_not_end_up_in_the_mass() -> None:
     drift = np.array([0.5, -0.4, 0.3, 0.02, 0.01, -0.02])
     run = run_of(noise=0.1, bias=BIAS, drift=drift)

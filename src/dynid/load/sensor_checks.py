@@ -105,7 +105,7 @@ class _Log:
 
     def equations(self, sensing: Sensing) -> WrenchData:
         """Enough equations to tell hypotheses apart."""
-        data = wrench_data(self.robot, self.experiments, self.frame, sensing, form=self.form, with_axes=True)
+        data = wrench_data(self.robot, self.experiments, self.frame, sensing, form=self.form, with_orientation=True)
         return data.thin(SAMPLES)
 
     def delayed(self, sensing: Sensing) -> _Hypothesis | None:
@@ -300,7 +300,7 @@ def find_wrench_delay(
             "isolated samples do not show the delay of the wrench", remedy="Give logs of a motion without gaps."
         )
     for _ in range(STEPS):
-        data = wrench_data(robot, runs, sensor_frame, settings, form=form, with_axes=settings.find_gravity)
+        data = wrench_data(robot, runs, sensor_frame, settings, form=form, with_orientation=settings.find_gravity)
         step, stderr = _delay_step(data, settings) if len(data.time) else (0.0, np.inf)
         settings = replace(settings, delay_s=settings.delay_s + step)
         if abs(settings.delay_s) > LONGEST or not np.isfinite(stderr):

@@ -2,7 +2,8 @@
 
     wrench = A phi        A (6, 10), [Atkeson1986] eq. (8); at rest eq. (21); averaged over intervals eqs. (25)-(27)
 
-The papers' order of the parameters is mass, first moments, inertia; here it is inertia, first moments, mass.
+The ten columns of A: 0-5 inertia XX XY XZ YY YZ ZZ about the frame's origin, 6-8 first moments h, 9 mass (the paper has
+mass, first moments, inertia). The six rows: force, moment about the frame's origin.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ FORMS = ("differential", "integral", "static")
 ROTATION_TOLERANCE = 1e-3
 """Largest deviation from a rotation that the rounding of a log explains; convention."""
 FEWEST = 4
-"""Number of samples that a cubic spline needs."""
+"""Number of samples that a spline needs for a full cubic."""
+FORCE, MOMENT = slice(0, 3), slice(3, 6)
+"""Rows of a wrench."""
+INERTIA, FIRST_MOMENTS, MASS = slice(0, 6), slice(6, 9), 9
+"""Columns of the parameters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +51,9 @@ class WrenchData:
     """Equations of a load, one per sample or interval."""
 
     matrix: Floats
-    """(N, 6, 10) wrench per unit of each parameter, frame axes, about the frame's origin"""
+    """(N, 6, 10) wrench per unit of each parameter, axes of the frame that describes the load, about its origin"""
     wrench: Floats
-    """(N, 6) measured force [N] and moment [N m], sensor axes."""
+    """(N, 6) measured force [N] and moment [N m], sensor axes (the frame's, unless the sensor sits turned in it)"""
     time: Floats
     """(N,) [s]"""
     R_frame_base: Floats | None = None
@@ -83,7 +88,7 @@ class WrenchData:
 
     @classmethod
     def join(cls, parts: Sequence[WrenchData]) -> WrenchData:
-        """All equations of several runs."""
+        """All equations of several runs, or of several stretches of one run; `log` is dropped: the caller sets it."""
         if not parts:
             raise DataError("no experiment was given")
         known = all(part.R_frame_base is not None for part in parts)
@@ -95,13 +100,16 @@ class WrenchData:
 
 
 def acceleration_columns(a: Floats) -> Floats:
-    """(N, 6, 10) equations of an acceleration minus gravity a (N, 3) [m/s^2], frame axes: force m a, moment h x a.
+    """(N, 6, 10) equations of a frame that does not rotate: force m a, moment h x a.
 
     These columns of [Atkeson1986] eq. (8) remain without rotation; at rest, with a = -g, they are eq. (21).
+
+    Args:
+        a: (N, 3) acceleration of the frame's origin minus gravity [m/s^2], frame axes.
     """
     matrix = np.zeros((len(a), 6, 10))
-    matrix[:, :3, 9] = a
-    matrix[:, 3:, 6:9] = -_skew(a)
+    matrix[:, FORCE, MASS] = a
+    matrix[:, MOMENT, FIRST_MOMENTS] = -_skew(a)
     return matrix
 
 
@@ -118,7 +126,7 @@ def frame_axes(robot: Robot, link: str, q: Floats) -> Floats:
     """(N, 3, 3) ``R_link_base``: axes of the base in a link's frame, at joint positions q (N, n) [rad or m]."""
     rest = np.zeros_like(q)
     # [Atkeson1986] eq. (21): at rest a unit mass under gravity e_k needs the force -R e_k
-    columns = [-wrench_regressor(robot.with_gravity(e), link, q, rest, rest)[:, :3, 9] for e in np.eye(3)]
+    columns = [-wrench_regressor(robot.with_gravity(e), link, q, rest, rest)[:, FORCE, MASS] for e in np.eye(3)]
     return np.stack(columns, axis=2)
 
 
@@ -126,15 +134,21 @@ def shift_wrench(run: Experiment, delay_s: float) -> Experiment:
     """The same run with its wrench moved back in time by a delay [s]; samples without a wrench hold NaN."""
     if delay_s == 0.0 or run.wrench is None:
         return run
-    moved = np.full(run.wrench.shape, np.nan)
-    for segment in np.unique(run.segment):
-        rows = np.flatnonzero((run.segment == segment) & np.isfinite(run.wrench).all(axis=1))
+    shifted = np.full(run.wrench.shape, np.nan)
+    measured_at = run.time + delay_s
+    for rows in _measured_stretches(run, run.wrench):
         if len(rows) >= FEWEST:
-            time = run.time[rows]
-            at = run.time + delay_s
-            inside = (run.segment == segment) & (at >= time[0]) & (at <= time[-1])
-            moved[inside] = CubicSpline(time, run.wrench[rows])(at[inside])
-    return replace(run, wrench=np.where(np.isfinite(run.wrench).all(axis=1, keepdims=True), moved, np.nan))
+            time, same_segment = run.time[rows], run.segment == run.segment[rows[0]]
+            inside = same_segment & (measured_at >= time[0]) & (measured_at <= time[-1])
+            shifted[inside] = CubicSpline(time, run.wrench[rows])(measured_at[inside])
+    return replace(run, wrench=np.where(np.isfinite(run.wrench).all(axis=1, keepdims=True), shifted, np.nan))
+
+
+def _measured_stretches(run: Experiment, wrench: Floats) -> list[NDArray[np.int64]]:
+    """Rows of each stretch of consecutive samples of one segment that have a wrench (N, 6): no spline spans a hole."""
+    rows = np.flatnonzero(np.isfinite(wrench).all(axis=1))
+    new_stretch = (np.diff(rows) > 1) | (np.diff(run.segment[rows]) != 0)
+    return [part for part in np.split(rows, np.flatnonzero(new_stretch) + 1) if len(part)]
 
 
 def robot_equations(
@@ -144,8 +158,8 @@ def robot_equations(
     *,
     form: WrenchForm = "differential",
     interval_s: float = 0.1,
-    axes: Literal["sensor", "base"] = "sensor",
-    with_axes: bool = False,
+    wrench_axes: Literal["sensor", "base"] = "sensor",
+    with_orientation: bool = False,
 ) -> WrenchData:
     """Equations of a load from a robot's motion.
 
@@ -156,8 +170,8 @@ def robot_equations(
         form: ``differential`` (eq. 8) needs accelerations; ``integral`` (eqs. 25-27) averages over intervals and does
             not; ``static`` (eq. 21) uses gravity only.
         interval_s: Length of the intervals of the integral form [s].
-        axes: Whether the wrench was recorded in the sensor's axes or in those of the base.
-        with_axes: Also compute `WrenchData.R_frame_base`.
+        wrench_axes: Whether the wrench was recorded in the sensor's axes or in those of the base.
+        with_orientation: Also compute `WrenchData.R_frame_base`.
     """
     if run.wrench is None:
         raise DataError(
@@ -170,48 +184,50 @@ def robot_equations(
             f"form {form!r} with intervals of {interval_s} s",
             remedy=f"Forms are {', '.join(FORMS)}; interval_s is positive.",
         )
-    rest = np.zeros_like(run.q)
-    turned = frame_axes(robot, frame, run.q) if with_axes else None
+    R_frame_base = frame_axes(robot, frame, run.q) if with_orientation or wrench_axes == "base" else None
     wrench = run.wrench
-    if axes == "base":
-        turned = frame_axes(robot, frame, run.q) if turned is None else turned
-        wrench = np.concatenate([(turned @ part[..., None])[..., 0] for part in (wrench[:, :3], wrench[:, 3:])], axis=1)
+    if wrench_axes == "base" and R_frame_base is not None:  # always, then; the type checker cannot see it
+        halves = (wrench[:, FORCE, None], wrench[:, MOMENT, None])
+        wrench = np.concatenate([(R_frame_base @ half)[..., 0] for half in halves], axis=1)
     if form == "integral":
-        whole = WrenchData(np.zeros((run.samples, 6, 10)), wrench, run.time, turned, robot.gravity)
-        return _averaged(robot, run, frame, whole, interval_s)
-    still = form == "static"
-    matrix = wrench_regressor(robot, frame, run.q, rest if still else run.dq, rest if still else run.ddq)
-    data = WrenchData(matrix, wrench, run.time, turned, robot.gravity)
+        return _averaged(robot, run, frame, wrench, R_frame_base, interval_s)
+    dq, ddq = (np.zeros_like(run.q),) * 2 if form == "static" else (run.dq, run.ddq)
+    data = WrenchData(wrench_regressor(robot, frame, run.q, dq, ddq), wrench, run.time, R_frame_base, robot.gravity)
     return data.rows(np.asarray(np.isfinite(wrench).all(axis=1)))
 
 
-def _averaged(robot: Robot, run: Experiment, frame: str, data: WrenchData, interval_s: float) -> WrenchData:
-    """Mean of wrench and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
+def _averaged(
+    robot: Robot, run: Experiment, frame: str, wrench: Floats, R_frame_base: Floats | None, interval_s: float
+) -> WrenchData:
+    """Mean of wrench (N, 6) and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
 
     With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt phi + [w x; v x] P phi + gravity``; the
     first term integrates to a difference of momenta.
     """
     rest = np.zeros_like(run.q)
-    # a unit joint acceleration from rest gives what a unit joint velocity gives in momentum: w, v for dw, a
+    # The wrench regressor is linear in accelerations when dq = 0 and g = 0: with dq in place of ddq it gives the
+    # momentum per parameter.
     momentum = wrench_regressor(robot.with_gravity(np.zeros(3)), frame, run.q, rest, run.dq)
-    turning = momentum[:, :3, 6:9]  # [w x]
-    rate = wrench_regressor(robot, frame, run.q, rest, rest)  # gravity, [Atkeson1986] eq. (A5)
-    rate[:, :3] += turning @ momentum[:, :3]
-    rate[:, 3:] += turning @ momentum[:, 3:] + _skew(momentum[:, :3, 9]) @ momentum[:, :3]
+    w_cross = momentum[:, FORCE, FIRST_MOMENTS]  # linear momentum is m v + w x h
+    v_cross = _skew(momentum[:, FORCE, MASS])
+    # wrench per parameter except dP/dt: gravity first, then [w x], [v x]
+    remainder = wrench_regressor(robot, frame, run.q, rest, rest)  # [Atkeson1986] eq. (A5)
+    remainder[:, FORCE] += w_cross @ momentum[:, FORCE]
+    remainder[:, MOMENT] += w_cross @ momentum[:, MOMENT] + v_cross @ momentum[:, FORCE]
     steps = max(1, round(interval_s * run.rate_hz))
     parts = []
-    for segment in np.unique(run.segment):
-        rows = np.flatnonzero((run.segment == segment) & np.isfinite(data.wrench).all(axis=1))
-        edges = rows[::steps]
-        if len(edges) < 2:
+    for rows in _measured_stretches(run, wrench):
+        edge_rows = rows[::steps]
+        if len(edge_rows) < 2:
             continue
-        time = run.time[rows]
-        mean = _mean_between(time, np.concatenate([rate[rows], data.wrench[rows, :, None]], axis=2), run.time[edges])
-        length = np.diff(run.time[edges])[:, None, None]
-        matrix = np.diff(momentum[edges], axis=0) / length + mean[..., :10]  # [Atkeson1986] eqs. (26), (27)
-        middle = None if data.R_frame_base is None else _mean_between(time, data.R_frame_base[rows], run.time[edges])
-        centres = 0.5 * (run.time[edges][1:] + run.time[edges][:-1])
-        parts.append(WrenchData(matrix, mean[..., 10], centres, middle, data.gravity))
+        time, edges = run.time[rows], run.time[edge_rows]
+        mean = _mean_between(time, np.concatenate([remainder[rows], wrench[rows, :, None]], axis=2), edges)
+        momentum_rate = np.diff(momentum[edge_rows], axis=0) / np.diff(edges)[:, None, None]
+        matrix = momentum_rate + mean[..., :10]  # [Atkeson1986] eqs. (26), (27)
+        # a mean of rotations is nearly a rotation only over short intervals
+        mean_orientation = None if R_frame_base is None else _mean_between(time, R_frame_base[rows], edges)
+        centres = 0.5 * (edges[1:] + edges[:-1])
+        parts.append(WrenchData(matrix, mean[..., 10], centres, mean_orientation, robot.gravity))
     if not parts:
         raise DataError(f"no stretch of the log is longer than {interval_s:g} s", remedy="Shorten interval_s.")
     return WrenchData.join(parts)
@@ -244,33 +260,36 @@ def pose_equations(
         position: (N, 3) position of the sensor's origin in the world [m], for a sensor that moves.
         gravity: (3,) in the world's axes [m/s^2].
     """
-    given, measured = np.array(orientation, dtype=float), np.array(wrench, dtype=float)
-    if given.ndim == 2 and given.shape[1:] == (4,):
-        if not np.all(np.abs(np.linalg.norm(given, axis=1) - 1.0) < ROTATION_TOLERANCE):
+    R_world_sensor, measured = np.array(orientation, dtype=float), np.array(wrench, dtype=float)
+    if R_world_sensor.ndim == 2 and R_world_sensor.shape[1:] == (4,):
+        quaternions = R_world_sensor
+        if not np.all(np.abs(np.linalg.norm(quaternions, axis=1) - 1.0) < ROTATION_TOLERANCE):
             raise ArgumentError(
                 "quaternions are not of unit length", remedy="Give w, x, y, z, finite and of length one."
             )
-        given = np.array([rotation_from_quaternion(q) for q in given])
-    if given.shape != (len(measured), 3, 3) or measured.shape != (len(given), 6):
+        R_world_sensor = np.array([rotation_from_quaternion(q) for q in quaternions])
+    if R_world_sensor.shape != (len(measured), 3, 3) or measured.shape != (len(R_world_sensor), 6):
         raise ArgumentError(
             f"orientations {np.shape(orientation)} and wrenches {measured.shape} do not fit",
             remedy="Give (N, 4) quaternions or (N, 3, 3) rotations, and (N, 6) wrenches.",
         )
-    turned = np.swapaxes(given, 1, 2)
-    if not (np.all(np.abs(turned @ given - np.eye(3)) < ROTATION_TOLERANCE) and np.all(np.linalg.det(given) > 0.0)):
+    R_sensor_world = np.swapaxes(R_world_sensor, 1, 2)
+    deviation = np.abs(R_sensor_world @ R_world_sensor - np.eye(3))
+    if not (np.all(deviation < ROTATION_TOLERANCE) and np.all(np.linalg.det(R_world_sensor) > 0.0)):
         raise ArgumentError("orientations are not rotations", remedy="Give orthonormal, right-handed R_world_sensor.")
     g = _numbers("gravity", gravity, (3,))
-    stamps = np.arange(len(given), dtype=float) if time is None else _numbers("time", time, (len(given),))
+    stamps = np.arange(len(measured), dtype=float) if time is None else _numbers("time", time, (len(measured),))
     if position is None:
-        matrix = acceleration_columns(-(turned @ g))  # [Atkeson1986] eq. (21)
+        matrix = acceleration_columns(-(R_sensor_world @ g))  # [Atkeson1986] eq. (21)
     elif time is None:
         raise ArgumentError("positions without times give no accelerations", remedy="Give time [s].")
     else:
         if len(stamps) < FEWEST or not np.all(np.diff(stamps) > 0.0):
             raise ArgumentError("moving poses need at least four times that increase", place="time")
-        a = CubicSpline(stamps, _numbers("position", position, (len(given), 3))).derivative(2)(stamps)
-        matrix = _moving_columns(RotationSpline(stamps, Rotation.from_matrix(given)), stamps, turned, a - g)
-    data = WrenchData(matrix, measured, stamps, turned, g)
+        a = CubicSpline(stamps, _numbers("position", position, (len(stamps), 3))).derivative(2)(stamps)
+        turning = RotationSpline(stamps, Rotation.from_matrix(R_world_sensor))
+        matrix = _moving_columns(turning, stamps, R_sensor_world, a - g)
+    data = WrenchData(matrix, measured, stamps, R_sensor_world, g)
     return data.rows(np.asarray(np.isfinite(measured).all(axis=1)))
 
 
@@ -287,8 +306,8 @@ def _moving_columns(spline: RotationSpline, time: Floats, R_frame_world: Floats,
     w, dw = spline(time, 1), spline(time, 2)  # in the frame's own axes
     matrix = acceleration_columns((R_frame_world @ a[..., None])[..., 0])
     # [Atkeson1986] eq. (8)
-    matrix[:, :3, 6:9] = _skew(dw) + _skew(w) @ _skew(w)
-    matrix[:, 3:, :6] = _tensor_times(dw) + _skew(w) @ _tensor_times(w)
+    matrix[:, FORCE, FIRST_MOMENTS] = _skew(dw) + _skew(w) @ _skew(w)
+    matrix[:, MOMENT, INERTIA] = _tensor_times(dw) + _skew(w) @ _tensor_times(w)
     return matrix
 
 

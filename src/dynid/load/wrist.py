@@ -213,7 +213,7 @@ def wrench_data(
     *,
     form: WrenchForm | None = None,
     interval_s: float = 0.1,
-    with_axes: bool = False,
+    with_orientation: bool = False,
 ) -> WrenchData:
     """The equations of all experiments, with corrected wrenches; see `identify_load` for the arguments."""
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
@@ -225,8 +225,8 @@ def wrench_data(
             frame,
             form=chosen,
             interval_s=interval_s,
-            axes=sensing.axes,
-            with_axes=with_axes or sensing.find_gravity,
+            wrench_axes=sensing.axes,
+            with_orientation=with_orientation or sensing.find_gravity,
         )
         for run in runs
     ]
