@@ -22,6 +22,7 @@ LAYERS = [
     ["files"],
     ["plain_data"],
     ["spatial"],
+    ["decompositions"],
     ["checks"],
     ["settings"],
     ["terms"],

@@ -10,6 +10,7 @@ The tree::
     ├── IdentifiabilityError       the data or the motion cannot reveal what was asked for
     ├── ExcitationError            no trajectory satisfies the limits
     ├── EstimationError            an estimator found no trustworthy answer
+    ├── NumericalError             a matrix is not finite, or no routine can decompose it
     └── ExportError                a result cannot be written
         └── GeneratedCodeMismatch    generated code disagrees with the model
 
@@ -35,6 +36,7 @@ __all__ = [
     "GeneratedCodeMismatch",
     "IdentifiabilityError",
     "LogReadError",
+    "NumericalError",
 ]
 
 
@@ -87,6 +89,10 @@ class ExcitationError(DynidError):
 
 class EstimationError(DynidError):
     """An estimator found no trustworthy answer."""
+
+
+class NumericalError(DynidError):
+    """A matrix is not finite, or no routine can decompose it."""
 
 
 class ExportError(DynidError):

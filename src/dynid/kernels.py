@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.dynamics import energy
 from dynid.dynamics import inertia_matrix as composite
 from dynid.dynamics import regressor as regressors
@@ -290,7 +291,7 @@ def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, 
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
         raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, the shape of q.")
     terms = evaluate(*states[:2], threads=threads)
-    smallest = np.linalg.eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
+    smallest = eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
     if smallest <= SINGULAR * float(np.abs(robot.parameter_vector).max()):
         raise ArgumentError(
             f"the inertia matrix of robot '{robot.name}' is singular",

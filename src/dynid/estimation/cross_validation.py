@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
+from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
@@ -181,7 +182,7 @@ def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
     L, failed = dpotrf(S, lower=1)
     if not failed and L.diagonal().min() > SMALL_PIVOT * L.diagonal().max():
         return np.asarray(dpotrs(L, right, lower=1)[0])
-    return np.asarray(np.linalg.lstsq(S, right, rcond=SINGULAR_SYSTEM)[0])
+    return np.asarray(lstsq(S, right, rcond=SINGULAR_SYSTEM))
 
 
 def _cholesky(matrix: Floats, pull: Floats) -> Floats:

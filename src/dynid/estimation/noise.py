@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigh
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.information import Information
@@ -121,7 +122,7 @@ def _group_parts(blocks: Blocks) -> tuple[float, int, float]:
     total = np.sum(products, axis=0)
     scale = np.sqrt(np.diagonal(total))
     inverse = np.where(scale > 0.0, 1.0 / np.where(scale > 0.0, scale, 1.0), 0.0)
-    values, vectors = np.linalg.eigh(total * np.outer(inverse, inverse))
+    values, vectors = eigh(total * np.outer(inverse, inverse))
     good = values > RESOLVED * max(float(values[-1]) if values.size else 0.0, 1e-300)
     whiten = inverse[:, None] * vectors[:, good] / np.sqrt(values[good])
     scores = sum(float(np.sum((whiten.T @ score) ** 2)) for _, score in blocks)

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import condition_number, eigh
 from dynid.errors import IdentifiabilityError
 
 __all__ = [
@@ -224,7 +225,7 @@ def _inside(band: int, width: float, rate_hz: float, N: int) -> slice:
 
 def _root(density: NDArray[np.complex128]) -> NDArray[np.complex128]:
     """(m, m) factor F with ``F F* = density``, which may be singular."""
-    values, vectors = np.linalg.eigh(density)
+    values, vectors = eigh(density)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
@@ -236,7 +237,7 @@ def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:
     """
     scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(matrix)), 1e-300))
     scaled = matrix * np.outer(scale, scale)
-    condition = float(np.linalg.cond(scaled)) if np.isfinite(scaled).all() else np.inf
+    condition = float(condition_number(scaled)) if np.isfinite(scaled).all() else np.inf
     if not condition < 1.0 / SINGULAR:
         raise IdentifiabilityError(
             "the simulated motion does not determine all base parameters",

@@ -15,6 +15,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigh
+
 __all__ = [
     "AOptimality",
     "ColumnScaled",
@@ -93,7 +95,7 @@ class InformationCriterion(Criterion):
 
 def _spectrum(A: Floats) -> tuple[Floats, Floats]:
     """All eigenvalues (b,), ascending, and eigenvectors (b, b) of a positive definite matrix."""
-    eigenvalues, vectors = np.linalg.eigh(A)
+    eigenvalues, vectors = eigh(A)
     _refuse_singular(eigenvalues)
     return eigenvalues, vectors
 

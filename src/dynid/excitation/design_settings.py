@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_number, as_whole
+from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, Criterion, InformationCriterion
 from dynid.excitation.limits import MotionLimits
@@ -189,7 +190,7 @@ def _symmetric_information(prior: ArrayLike) -> Floats:
     scale = float(np.abs(array).max(initial=0.0))
     if not np.isfinite(array).all() or np.abs(array - array.T).max(initial=0.0) > _PRIOR_ROUNDING * scale:
         raise ArgumentError("prior must be finite and symmetric", remedy=remedy)
-    if array.size and np.linalg.eigvalsh(array)[0] < -_PRIOR_ROUNDING * scale:
+    if array.size and eigvalsh(array)[0] < -_PRIOR_ROUNDING * scale:
         raise ArgumentError(
             "prior must be positive semidefinite: a negative eigenvalue takes information away", remedy=remedy
         )

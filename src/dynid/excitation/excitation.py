@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.excitation.constraints import Margin
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.limits import MotionLimits
@@ -65,7 +66,7 @@ class Excitation:
     def condition_number(self) -> float:
         """Condition number of the weighted observation matrix with columns scaled to unit length."""
         d = np.sqrt(np.diag(self.information))
-        eigenvalues = np.linalg.eigvalsh(self.information / np.outer(d, d))
+        eigenvalues = eigvalsh(self.information / np.outer(d, d))
         return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], _TINY)))
 
     @property

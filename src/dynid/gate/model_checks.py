@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq, matrix_rank
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.gate.model_delay import model_delay
@@ -211,9 +212,9 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
     weight = np.linalg.norm(A, axis=0) * np.array([*[np.linalg.norm(robot.gravity)] * 3, 1.0])
     slow = weight[3] < SLOW * weight[:3].max()
     A = A[:, :3] if slow else A
-    if np.linalg.matrix_rank(A) < A.shape[1]:
+    if matrix_rank(A) < A.shape[1]:
         return None
-    solution = np.linalg.lstsq(A, b, rcond=None)[0]
+    solution = lstsq(A, b)
     variance = float(np.mean((b - A @ solution) ** 2)) * np.diag(np.linalg.inv(A.T @ A))
     along = float(solution[:3] @ robot.gravity) / max(float(robot.gravity @ robot.gravity), 1e-12)
     stderr = np.sqrt(variance[:3] * 10.0)  # neighbouring samples are not independent

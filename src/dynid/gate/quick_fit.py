@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -222,7 +223,7 @@ def friction_bases(robot: Robot, samples: Samples) -> Floats:
         motor = np.column_stack([samples.ddq @ ratios, speed, np.sign(speed)])
         columns = np.concatenate([columns, (ratios != 0.0)[:, None, None] * motor], axis=2)
     length = np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300)
-    U, s, _ = np.linalg.svd(columns / length, full_matrices=False)
+    U, s, _ = svd(columns / length, full_matrices=False)
     return np.asarray(U * (s > 1e-8)[:, None, :])
 
 
@@ -275,7 +276,7 @@ def _solve_braking(products: Floats, brakes: Floats) -> Floats:
     theta = _solve(G, b)
     while (driven := (brakes @ theta < 0.0) & ~resting).any():
         resting |= driven
-        kept = np.linalg.svd(brakes[resting])[2][int(resting.sum()) :].T
+        kept = svd(brakes[resting])[2][int(resting.sum()) :].T
         theta = kept @ _solve(kept.T @ G @ kept, kept.T @ b)
     return theta
 

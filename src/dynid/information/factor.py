@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from dynid.decompositions import lstsq, singular_values
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import NOISE, echelon
 
@@ -47,7 +48,7 @@ class Factor:
     @property
     def singular_values(self) -> Floats:
         """(p,) of R with its columns scaled to length one, descending."""
-        return np.asarray(np.linalg.svd(self.R / self.scale, compute_uv=False))
+        return np.asarray(singular_values(self.R / self.scale))
 
     @property
     def condition(self) -> float:
@@ -101,5 +102,5 @@ class Factor:
                 f"the data leave parameters undetermined: {'; '.join(self.flags)}",
                 remedy="Select base columns, move the robot more, or ask for the minimum norm.",
             )
-        scaled = np.linalg.lstsq(self.R / self.scale, self.z, rcond=self.resolution)[0]
+        scaled = lstsq(self.R / self.scale, self.z, rcond=self.resolution)
         return np.asarray(scaled / self.scale)

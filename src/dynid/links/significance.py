@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import singular_values
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
@@ -276,7 +277,7 @@ def _refit(equations: Samples, method: Estimator, keep: Mask, share: Floats, cri
 
 
 def _condition(equations: Samples, weights: Floats) -> float:
-    values = np.linalg.svd(equations.information.weight(weights).R, compute_uv=False)
+    values = singular_values(equations.information.weight(weights).R)
     return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
 
 

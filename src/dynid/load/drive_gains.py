@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import lstsq, matrix_rank
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import gravity_torque, inverse_dynamics
 from dynid.load.load_solver import inflate_covariance, solve_minimum_norm, student_factor
@@ -74,9 +75,9 @@ class DriveGains:
 def _line(x: Floats, y: Floats, intercept: bool) -> tuple[float, float, float]:
     """Slope, its standard error and offset of y = slope x + offset."""
     A = np.column_stack([x, np.ones_like(x)]) if intercept else x[:, None]
-    if np.linalg.matrix_rank(A) < A.shape[1] or x.size <= A.shape[1]:
+    if matrix_rank(A) < A.shape[1] or x.size <= A.shape[1]:
         return np.nan, np.inf, 0.0
-    solution = np.linalg.lstsq(A, y, rcond=None)[0]
+    solution = lstsq(A, y)
     variance = float(np.sum((y - A @ solution) ** 2)) / (x.size - A.shape[1])
     stderr = float(np.sqrt(variance * np.linalg.inv(A.T @ A)[0, 0]))
     return float(solution[0]), stderr, float(solution[1]) if intercept else 0.0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.estimation.physical.nearest import nearest_possible_body
 from dynid.findings import Finding
@@ -74,7 +75,7 @@ class PrincipalAxes:
             tensor: (3, 3) symmetric [kg m^2].
             covariance: (6, 6) of the entries XX XY XZ YY YZ ZZ [kg^2 m^4].
         """
-        moments, axes = np.linalg.eigh(tensor)  # [Atkeson1986] eq. (11)
+        moments, axes = eigh(tensor)  # [Atkeson1986] eq. (11)
         axes = axes * np.sign(np.linalg.det(axes))
         rows = [_entry(axes[:, k], axes[:, k]) for k in range(3)]
         ill, angle = [], np.zeros(3)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
+from dynid.decompositions import svd
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import factor_from_preconditioned, make_preconditioner, precondition_rows
 
@@ -138,7 +139,7 @@ def solve_minimum_norm(
     if root is not None:
         root = root / scale[:, None]
         return root @ z, root @ root.T, np.zeros(len(scale), dtype=bool)
-    U, s, Vt = np.linalg.svd(R)  # all of Vt: fewer equations than unknowns leave directions open too
+    U, s, Vt = svd(R)  # all of Vt: fewer equations than unknowns leave directions open too
     s = np.append(s, np.zeros(len(Vt) - len(s)))
     good = s > resolution * s[0]
     undetermined = np.any(np.abs(Vt[~good]) > 1e-5, axis=0) | ~seen

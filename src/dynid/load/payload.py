@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
@@ -436,7 +437,7 @@ def _departure(change: Floats, covariance: Floats) -> float:
         change: (m,) estimated changes of the arm, in prior standard deviations.
         covariance: (m, m) posterior covariance of the changes; the data's share is the identity minus this matrix.
     """
-    learnt, directions = np.linalg.eigh(np.eye(len(change)) - covariance)
+    learnt, directions = eigh(np.eye(len(change)) - covariance)
     seen = learnt > LEARNT
     distance = float(np.sum((directions[:, seen].T @ change) ** 2 / learnt[seen]))
     count = max(1, int(np.count_nonzero(seen)))

@@ -15,6 +15,7 @@ from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 from scipy.special import gammaincc
 
+from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.load.load import Load
@@ -64,7 +65,7 @@ class KnownObject:
     @classmethod
     def of(cls, name: str, inertia: Inertia) -> KnownObject:
         """An object with the mass and principal moments of an inertia in any frame."""
-        a, b, c = np.linalg.eigvalsh(inertia.about_com).tolist()
+        a, b, c = eigvalsh(inertia.about_com).tolist()
         return cls(name=name, mass=inertia.mass, principal_moments=(a, b, c))
 
 
@@ -236,7 +237,7 @@ def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:
     there is no axis.
     """
     principal = load.principal
-    moments, axes = np.linalg.eigh(expected.about_com)
+    moments, axes = eigh(expected.about_com)
     equal = {(i, j) for i, j in ((0, 1), (1, 2)) if moments[j] - moments[i] < EQUAL * moments[-1]}
     unsure = equal | set(principal.ill_defined)
     if len(unsure) > 1 or (0, 2) in unsure:

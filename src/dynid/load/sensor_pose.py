@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dynid.decompositions import lstsq, svd
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.load.load_solver import LinearSolution, solve_weighted
 from dynid.load.wrench_equations import WrenchData, acceleration_columns
@@ -135,7 +136,7 @@ def _guess(data: WrenchData, bias: bool, orientation: bool, gravity: bool) -> Se
 def _fitted(columns: Floats, force: Floats, bias: bool) -> Floats:
     """Coefficients (k, ...) of columns (N, k) in forces (N, ...), next to a constant if there is a bias."""
     ones = np.ones((len(force), 1)) if bias else np.zeros((len(force), 0))
-    return np.asarray(np.linalg.lstsq(np.hstack([columns, ones]), force, rcond=None)[0][: columns.shape[1]])
+    return np.asarray(lstsq(np.hstack([columns, ones]), force)[: columns.shape[1]])
 
 
 def _guess_orientation(data: WrenchData, bias: bool) -> tuple[Floats, float]:
@@ -147,7 +148,7 @@ def _guess_gravity(data: WrenchData, R_frame_base: Floats, model: Floats, bias: 
     """With known orientation ``force = -R_frame_base m g`` is linear in m g; the model's gravity gives the sign."""
     centre = data.wrench[:, :3].mean(axis=0) if bias else np.zeros(3)
     columns = -(R_frame_base - (R_frame_base.mean(axis=0) if bias else 0.0))
-    weight = np.linalg.lstsq(columns.reshape(-1, 3), (data.wrench[:, :3] - centre).ravel(), rcond=None)[0]
+    weight = lstsq(columns.reshape(-1, 3), (data.wrench[:, :3] - centre).ravel())
     if not np.linalg.norm(weight) > 0.0:
         return model
     weight = weight * np.sign(weight @ model)
@@ -160,7 +161,7 @@ def _guess_both(data: WrenchData, R_frame_base: Floats, model: Floats, bias: boo
     If accelerations blur that, gravity starts from the model's.
     """
     fitted = _fitted(-R_frame_base.reshape(-1, 9), data.wrench[:, :3], bias)
-    U, s, Vt = np.linalg.svd(fitted.reshape(3, 3, 3).transpose(0, 2, 1).reshape(9, 3))
+    U, s, Vt = svd(fitted.reshape(3, 3, 3).transpose(0, 2, 1).reshape(9, 3))
     if s[1] > RANK_RATIO * s[0]:
         R, sign = _guess_orientation(data, bias)
         return R, model, sign
@@ -176,7 +177,7 @@ def _require(condition: bool, reason: str) -> None:
 
 def _nearest_rotation(matrix: Floats) -> tuple[Floats, float]:
     """Rotation R and sign with ``sign * R`` nearest to a multiple of a matrix (3, 3)."""
-    U, size, Vt = np.linalg.svd(matrix)
+    U, size, Vt = svd(matrix)
     _require(bool(size[-1] > RANK_RATIO * size[0]), "the poses do not reveal the orientation of the sensor")
     sign = float(np.sign(np.linalg.det(U @ Vt)))
     return sign * (U @ Vt), sign
@@ -184,7 +185,7 @@ def _nearest_rotation(matrix: Floats) -> tuple[Floats, float]:
 
 def _tangents(g: Floats) -> Floats:
     """(3, 2) changes of a vector per radian of tilt about two axes normal to it."""
-    axes = np.linalg.svd(g[None, :])[2][1:]
+    axes = svd(g[None, :])[2][1:]
     return np.stack([np.cross(axis, g) for axis in axes], axis=1)
 
 

@@ -43,6 +43,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
 from dynid.logs.readers.base import Floats, Options
 from dynid.logs.units import parse_unit
@@ -336,7 +337,7 @@ def _check_factors(quantity: str, signal: Signal) -> None:
     if signal.gear is not None:
         matrix = signal.gear if signal.gear.ndim == 2 else np.diag(np.atleast_1d(signal.gear))
         square = matrix.shape[0] == matrix.shape[1]
-        if not square or np.linalg.matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
+        if not square or matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
             raise DataError(
                 "the gear is zero or singular: motions or torques of some joint are lost",
                 place=f"{where} gear",

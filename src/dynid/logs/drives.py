@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import matrix_rank
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 
@@ -34,7 +35,7 @@ class GearMatrix:
         ratios = np.diag(ratios) if ratios.ndim == 1 else ratios
         if ratios.ndim != 2 or ratios.shape[0] != ratios.shape[1] or not np.isfinite(ratios).all():
             raise ArgumentError(f"gear ratios of shape {np.shape(self.ratios)}", remedy="Give (n,) or (n, n) numbers.")
-        if np.linalg.matrix_rank(ratios) < ratios.shape[0]:
+        if matrix_rank(ratios) < ratios.shape[0]:
             raise ArgumentError("the gear matrix is singular", remedy="Every joint needs a motor of its own.")
         ratios.setflags(write=False)
         object.__setattr__(self, "ratios", ratios)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigenvalues, eigvalsh
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.kernels import inertia_matrix
 from dynid.loop.loop import Loop
@@ -77,7 +78,7 @@ class FrictionPace:
         directions, moved = _stiffness(robot, loop)
         near = np.array(loop.friction_speeds)[_places(directions)]
         steps = loop.period_s / FOLLOWED * moved / near
-        most = float(np.abs(np.linalg.eigvals(steps @ directions)).max(initial=0.0))
+        most = float(np.abs(eigenvalues(steps @ directions)).max(initial=0.0))
         return cls(1, None) if most <= 1.0 else cls(1 + int(np.ceil(most)), _tape(loop, directions, near, steps))
 
 
@@ -86,7 +87,7 @@ def _stiffness(robot: Robot, loop: Loop) -> tuple[Floats, Floats]:
     rows = np.linspace(0, len(loop.reference.q) - 1, POSES).astype(int)
     M = inertia_matrix(robot, loop.reference.q[rows])
     directions, torques = _signs(robot)
-    if np.linalg.eigvalsh(M)[:, 0].min() <= 0.0:  # no possible robot
+    if eigvalsh(M)[:, 0].min() <= 0.0:  # no possible robot
         return directions[:0], np.zeros((POSES, loop.dof, 0))
     slopes = STEEPEST * np.linalg.solve(M, np.broadcast_to(torques.T, (POSES, *torques.T.shape)))
     return directions, np.asarray(slopes, dtype=np.float64)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
+
 __all__ = ["RowSpace", "row_space", "successive_columns"]
 
 Floats = NDArray[np.float64]
@@ -82,7 +84,7 @@ def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE, rounding: float
     scaled = np.where(silent, 0.0, matrix / scale)
     if len(scaled) > scaled.shape[1]:
         scaled = np.asarray(np.linalg.qr(scaled, mode="r"))
-    _, values, Vt = np.linalg.svd(scaled, full_matrices=False)
+    _, values, Vt = svd(scaled, full_matrices=False)
     rank = int(np.count_nonzero(values > tolerance * max(float(values.max(initial=0.0)), TINY)))
     padded = np.zeros(matrix.shape[1])
     padded[: len(values)] = values

@@ -25,6 +25,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
 from dynid.errors import ArgumentError
 from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_matrix, transport
 from dynid.parameters.layout import parameter_layout
@@ -319,5 +320,5 @@ def _orthonormal_rows(rows: Floats) -> Floats:
     """Orthonormal rows with the same span."""
     if rows.size == 0:
         return np.zeros((0, rows.shape[1]))
-    _, values, Vt = np.linalg.svd(rows, full_matrices=False)
+    _, values, Vt = svd(rows, full_matrices=False)
     return np.asarray(Vt[values > SPAN_ROUNDING * max(1.0, float(values[0]))])

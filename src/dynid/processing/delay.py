@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, Smoothing
@@ -265,7 +266,7 @@ def orthonormal(basis: Floats) -> Floats:
     """Orthonormal columns that span the given ones."""
     scale = np.linalg.norm(basis, axis=0)
     kept = basis[:, scale > 1e-12 * max(scale.max(), 1e-300)] / scale[scale > 1e-12 * max(scale.max(), 1e-300)]
-    U, s, _ = np.linalg.svd(kept, full_matrices=False)
+    U, s, _ = svd(kept, full_matrices=False)
     return np.asarray(U[:, s > 1e-9 * s[0]])
 
 

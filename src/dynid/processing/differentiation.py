@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
 from dynid.processing.filters import Smoothing, convolve, reflect, symmetric_gain
 from dynid.processing.native import differences
@@ -263,7 +264,7 @@ class Fourier(Differentiation):
         w = 2.0 * np.pi / self.period_s * np.arange(1, self.harmonics(smoothing) + 1)
         cosine, sine = np.cos(time[:, None] * w), np.sin(time[:, None] * w)
         basis = np.hstack([np.ones((time.size, 1)), cosine, sine])
-        mean, a, b = np.split(np.linalg.lstsq(basis, q, rcond=None)[0], [1, 1 + w.size])
+        mean, a, b = np.split(lstsq(basis, q), [1, 1 + w.size])
         velocity = cosine @ (w[:, None] * b) - sine @ (w[:, None] * a)
         acceleration = -(cosine @ (w[:, None] ** 2 * a) + sine @ (w[:, None] ** 2 * b))
         return Motion(mean + cosine @ a + sine @ b, velocity, acceleration)

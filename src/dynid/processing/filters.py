@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
 from dynid.processing.native import cascade
 
@@ -54,7 +55,7 @@ def _beyond(x: Floats, count: int) -> Floats:
     inside = np.linspace(-1.0, 0.0, window)
     outside = np.arange(1, count + 1) / (window - 1)
     basis = np.vander(inside, 4)
-    cubic = np.linalg.lstsq(basis, x, rcond=None)[0]
+    cubic = lstsq(basis, x)
     residual = x - basis @ cubic
     reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]
     return np.asarray(np.vander(outside, 4) @ cubic + reflected)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynid.decompositions import eigvalsh
 from dynid.links.identify import Identification
 from dynid.report.html_blocks import Block, Bullets, Heading, Rows, Text
 from dynid.report.page import Section
@@ -100,7 +101,7 @@ class Parameters(Section):
         rows = []
         for before, after in zip(self.fit.robot.bodies, self.fit.identified.bodies, strict=True):
             com = ", ".join(f"{1000 * c:.1f}" for c in after.inertia.com)
-            moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(after.inertia.about_com))
+            moments = ", ".join(f"{m:.4g}" for m in eigvalsh(after.inertia.about_com))
             rows.append((after.joint.child, after.inertia.mass, before.inertia.mass, com, moments))
         header = ("body", "mass [kg]", "prior mass [kg]", "centre of mass [mm]", "principal moments [kg m^2]")
         note = (

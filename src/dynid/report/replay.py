@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigh
 from dynid.dynamics.kinematics import body_poses
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Player, Text, pack
@@ -70,7 +71,7 @@ def _ellipsoid(robot: Robot, j: int, R: Floats, p: Floats) -> Floats:
     a^2 = 5/2 (I_y + I_z - I_x) / m.
     """
     inertia = robot.bodies[j].inertia
-    moments, axes = np.linalg.eigh(inertia.about_com)
+    moments, axes = eigh(inertia.about_com)
     squares = 2.5 * (moments.sum() - 2.0 * moments) / max(inertia.mass, 1e-9)
     half = R @ (axes * np.sqrt(np.clip(squares, 0.0, None)))
     return np.concatenate([p + R @ inertia.com, half.T.ravel()])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.findings import Finding, QualityReport, Severity
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, Robot
@@ -256,7 +257,7 @@ def _principal_moments(inertia: Inertia) -> NDArray[np.float64]:
     about_com, about_origin = inertia.about_com, inertia.about_origin
     if np.linalg.norm(about_com) <= POINT_MASS * np.linalg.norm(about_origin):
         return np.zeros(3)  # what is left of a point mass after rounding
-    return np.array(np.linalg.eigvalsh(about_com))
+    return np.array(eigvalsh(about_com))
 
 
 def _joint_points(robot: Robot, link: Link) -> list[NDArray[np.float64]]:

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.errors import DescriptionError, ExportError
 from dynid.spatial import skew
 
@@ -86,7 +87,7 @@ class Inertia:
     @property
     def is_physical(self) -> bool:
         """Whether a real body can have these numbers (pseudo-inertia positive semidefinite within rounding)."""
-        eigenvalues = np.linalg.eigvalsh(self.pseudo)
+        eigenvalues = eigvalsh(self.pseudo)
         return bool(eigenvalues[0] >= -_SEMIDEFINITE * max(abs(eigenvalues[-1]), _TINY))
 
     def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import condition_number
 from dynid.estimation.closed_loop.instrument_noise import MOTION_NOT_COUNTED, REPEATED_SHARE, repeated_share
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
 from dynid.estimation.closed_loop.loop_runs import inverse_variances
@@ -130,7 +131,7 @@ def solve_streamed_didim(equations: StreamedLogs, iterations: int, tolerance: fl
         noise_std=1.0 / np.sqrt(sums.weights),
         inflation=np.ones(equations.robot.dof),
         samples=equations.counts,
-        condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
+        condition=float(np.sqrt(condition_number(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
         method="DIDIM",
         findings=(*fit.findings, *controller_summary(findings)),
         extras={

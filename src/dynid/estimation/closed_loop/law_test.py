@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, fdtri
 
+from dynid.decompositions import condition_number, svd
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.closed_loop.loop_start import (
     apply_slopes,
@@ -165,7 +166,7 @@ def _frequencies(run: LawResidual, count: int) -> Floats:
 def _explain(X: Floats, y: Floats, level: float) -> tuple[float, float] | None:
     """Sum of squares that columns (F, k) explain of values (F,), and that they would of noise; None for no more."""
     sizes = np.linalg.norm(X, axis=0)
-    U, s, _ = np.linalg.svd(X[:, sizes > 0.0] / sizes[sizes > 0.0], full_matrices=False)
+    U, s, _ = svd(X[:, sizes > 0.0] / sizes[sizes > 0.0], full_matrices=False)
     U = U[:, s > 1e-6 * s.max(initial=0.0)]
     k, free = U.shape[1], FREEDOM * len(y) - U.shape[1]
     if k == 0 or free < SPARE:
@@ -393,7 +394,7 @@ def _spread(columns: list[Floats], targets: list[Floats], level: float, rate_hz:
     sizes = np.sqrt(np.mean(np.concatenate(columns) ** 2, axis=0))
     used = [X / sizes for X in columns]
     slope = sum((X.T @ X for X in used), np.zeros((2, 2)))
-    if not np.linalg.cond(slope) < 1e8:  # the part is a constant itself
+    if not condition_number(slope) < 1e8:  # the part is a constant itself
         used, slope = [np.ascontiguousarray(X[:, :1]) for X in used], slope[:1, :1]
     right = sum((X.T @ y for X, y in zip(used, targets, strict=True)), np.zeros(len(slope)))
     values = np.linalg.solve(slope, right)

@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.loop_stability import sample_poses
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
@@ -186,7 +187,7 @@ class LoopSearch(ABC, Generic[Simulated]):
         """Whether a robot of base parameters (b,) has some in all directions."""
         evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
         poses = np.concatenate([sample_poses(run) for run in self.equations.excerpts])
-        return bool(np.linalg.eigvalsh(evaluate(poses, self.equations.representative(beta))).min() > 0.0)
+        return bool(eigvalsh(evaluate(poses, self.equations.representative(beta))).min() > 0.0)
 
 
 def _other_start_finding(origin: str) -> tuple[Finding, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigenvalues, eigvalsh
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.kernels import inertia_matrix
@@ -105,10 +106,10 @@ class LoopStability:
 
     def holds(self, inertia: Floats, beta: Floats) -> bool:
         """Whether inertia matrices (K, n, n) at the poses are possible, and friction and law slow enough for them."""
-        if np.linalg.eigvalsh(inertia)[:, 0].min() <= 0.0:
+        if eigvalsh(inertia)[:, 0].min() <= 0.0:
             return False
         fastest = [
-            float(np.abs(np.linalg.eigvals(np.linalg.solve(inertia, np.broadcast_to(slope, inertia.shape)))).max())
+            float(np.abs(eigenvalues(np.linalg.solve(inertia, np.broadcast_to(slope, inertia.shape)))).max())
             for slope in (self.friction @ beta, self.damping)
         ]
         return fastest[0] * self.step_s < INTEGRATED and fastest[1] * self.period_s < SAMPLED
@@ -136,7 +137,7 @@ def check_law_damping(law: ControlLaw, robot: Robot, poses: Floats, rate_hz: flo
     """
     damping = law_damping(control_tape(law, robot.dof, 1.0 / rate_hz), poses)
     slowed = np.linalg.solve(inertia_matrix(robot, poses), damping)
-    most = float(np.abs(np.linalg.eigvals(slowed)).max(axis=1).min()) / rate_hz
+    most = float(np.abs(eigenvalues(slowed)).max(axis=1).min()) / rate_hz
     if most > HASTY:
         raise ArgumentError(
             f"the control law is not stable at {rate_hz:g} Hz: in one period its derivative part takes "

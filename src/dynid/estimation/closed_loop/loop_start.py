@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq, svd
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns
 from dynid.loop.arm import control_tape
@@ -101,7 +102,7 @@ def estimate_starting_memory(run: Experiment, law: ControlLaw, reference: Refere
     rest = np.where(known, np.nan_to_num(run.effort[rows]) - made["held"] - apply_slopes(through, total), 0.0)
     response = ((through @ left) * known[:, :, None]).reshape(-1, m)
     sizes = np.maximum(np.linalg.norm(response, axis=0), 1e-300)
-    found = np.linalg.lstsq(response / sizes, rest.reshape(-1), rcond=UNSEEN)[0] / sizes
+    found = lstsq(response / sizes, rest.reshape(-1), rcond=UNSEEN) / sizes
     return np.where(sizes > 1e-290, found, 0.0)
 
 
@@ -187,7 +188,7 @@ def span_directions(columns: Floats) -> Floats:
     seen = seen[:, sizes > 0.0] / sizes[sizes > 0.0]
     if not seen.size:
         return np.zeros((0, 0))
-    U, s, _ = np.linalg.svd(seen, full_matrices=False)
+    U, s, _ = svd(seen, full_matrices=False)
     return np.asarray(U[:, s > DEPENDENT * s[0]])
 
 

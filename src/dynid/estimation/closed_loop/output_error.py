@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import as_whole, check_number
+from dynid.decompositions import condition_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import solve_streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import REPEATED_SHARE, repeated_share
@@ -145,7 +146,7 @@ class _LoopFit(LoopEstimator):
             noise_std=1.0 / np.sqrt(joint_weights(torque_rest, equations.counts)),
             inflation=np.ones(equations.robot.dof),
             samples=equations.counts,
-            condition=float(np.sqrt(np.linalg.cond(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
+            condition=float(np.sqrt(condition_number(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
             method=self.title,
             findings=(*remarks, *controller_summary(findings)),
             extras={name: counts[name] for name in COUNTS if name in counts}

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
@@ -159,7 +160,7 @@ def _noise(balances: Balances, beta: Floats, variances: Floats, factor: Factor) 
         S = rows.scatter / v[:, None]
         normal += S.T @ S
         right += S.T @ (e**2 / v)
-    squares, vectors = np.linalg.eigh(normal)
+    squares, vectors = eigh(normal)
     root = np.sqrt(np.maximum(squares, 1e-12 * squares[-1]))
     found, _ = nnls(root[:, None] * vectors.T, (vectors.T @ right) / root)
     found = found * factor.samples / max(factor.samples - factor.rank, 1)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from dynid.decompositions import svd
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
@@ -157,7 +158,7 @@ def sandwich(factor: Factor, spread: Factor) -> tuple[Floats, NDArray[np.bool_]]
     if factor.rank == len(factor.columns):
         half = solve_triangular(factor.R, solve_triangular(factor.R, spread.R.T, trans="T"))
         return half @ half.T, np.zeros(scale.size, dtype=bool)
-    _, values, Vt = np.linalg.svd(factor.R / scale)
+    _, values, Vt = svd(factor.R / scale)
     good = values > factor.resolution * max(values[0], 1e-300)
     open_directions = Vt[~good]
     undetermined = np.any(np.abs(open_directions) > 1e-6, axis=0)

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noise import check_data, correlation_inflation
@@ -139,7 +140,7 @@ def _pseudo_inverse(A: Floats, resolution: float) -> tuple[Floats, NDArray[np.bo
     length = np.linalg.norm(A, axis=0)
     empty = length <= 1e-12 * max(float(length.max(initial=0.0)), 1e-300)
     scale = np.where(empty, 1.0, length)
-    U, s, Vt = np.linalg.svd(np.where(empty, 0.0, A / scale), full_matrices=False)
+    U, s, Vt = svd(np.where(empty, 0.0, A / scale), full_matrices=False)
     good = s > resolution * max(float(s.max(initial=0.0)), 1e-300)
     inverse = (Vt[good].T / s[good]) @ U[:, good].T / scale[:, None]
     clear = ~empty & ((Vt[good] ** 2).sum(axis=0) > 1.0 - 1e-10)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
@@ -40,7 +41,7 @@ class StandardEquations:
     def of(cls, equations: Factors, weights: Floats) -> StandardEquations:
         """The equations of all standard parameters with joint weights (n,)."""
         factor = equations.information.weight(weights)
-        return cls(factor, equations.grouping, *np.linalg.svd(factor.R @ equations.grouping, full_matrices=False))
+        return cls(factor, equations.grouping, *svd(factor.R @ equations.grouping, full_matrices=False))
 
     @property
     def rank(self) -> int:

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
@@ -95,5 +96,5 @@ def _fitted(equations: Factors, factor: Factor, columns: tuple[int, ...]) -> Flo
     psi = np.zeros(equations.grouping.shape[1])
     K = factor.R @ equations.grouping[:, columns]
     length = np.linalg.norm(K, axis=0)
-    psi[list(columns)] = np.linalg.lstsq(K / length, factor.z, rcond=None)[0] / length
+    psi[list(columns)] = lstsq(K / length, factor.z) / length
     return psi

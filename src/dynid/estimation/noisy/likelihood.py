@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from dynid.checks import check_number
+from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
@@ -276,7 +277,7 @@ class _Search:
         for _ in range(3):
             root = np.sqrt(weights)[:, None]
             rows = (Y * root).reshape(-1, Y.shape[2])
-            beta = np.asarray(np.linalg.lstsq(rows, (tau * root[:, 0]).reshape(-1), rcond=1e-12)[0], dtype=float)
+            beta = np.asarray(lstsq(rows, (tau * root[:, 0]).reshape(-1), rcond=1e-12), dtype=float)
             variances = np.maximum(np.mean((tau - Y @ beta) ** 2, axis=0), 1e-300)
             weights = 1.0 / np.maximum(variances, 1e-12 * variances.max())
         return beta, [Autoregression.white(float(1.0 / w)) for w in weights]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from dynid.decompositions import singular_values, svd
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples, wrong_kind_error
 from dynid.estimation.estimate import Estimate, Estimator
@@ -171,9 +172,9 @@ def _mixed(R: Floats, wrong: NDArray[np.int64], C: Floats, smallest_gap: float) 
     k = right.size
     L = np.linalg.cholesky(C[np.ix_(order[k:], order[k:])])
     whitened = solve_triangular(L, sorted_R[k:, k:].T, lower=True).T
-    _, values, Vt = np.linalg.svd(whitened)
+    _, values, Vt = svd(whitened)
     s = float(values[-1])
-    without = np.linalg.svd(solve_triangular(L[:-1, :-1], sorted_R[k:, k:-1].T, lower=True), compute_uv=False)
+    without = singular_values(solve_triangular(L[:-1, :-1], sorted_R[k:, k:-1].T, lower=True))
     gap = float(without[-1]) / max(s, 1e-300) if without.size else np.inf
     direction = solve_triangular(L, Vt[-1], trans="T", lower=True)
     if gap < smallest_gap or not abs(direction[-1]) > 1e-12 * np.abs(direction).max():

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq, svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import sandwich
@@ -40,11 +41,11 @@ def within_equalities(
         return plain
     factor = equations.information.weight(weights)
     spread = equations.information.weight(weights**2 * plain.noise_std**2 * plain.inflation)
-    _, singular, Vt = np.linalg.svd(equal)
+    _, singular, Vt = svd(equal)
     rank = int(np.sum(singular > 1e-9 * singular[0]))
-    start = to_base @ np.linalg.lstsq(equal, value, rcond=None)[0]
+    start = to_base @ lstsq(equal, value)
     scale = np.where(factor.scale > 0.0, factor.scale, 1.0)
-    U, size, _ = np.linalg.svd(scale[:, None] * (to_base @ Vt[rank:].T), full_matrices=False)
+    U, size, _ = svd(scale[:, None] * (to_base @ Vt[rank:].T), full_matrices=False)
     free = U[:, size > 1e-9 * max(float(size[0]) if size.size else 0.0, 1e-300)] / scale[:, None]
     inner = _restricted(factor, free, start)
     covariance, open_ones = sandwich(inner, _restricted(spread, free, start))

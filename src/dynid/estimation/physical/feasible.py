@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Factors
@@ -258,4 +259,4 @@ def _by_distance(
 
 
 def _smallest(y: Floats, body: int) -> float:
-    return float(np.linalg.eigvalsh(unsvec(y[10 * body : 10 * body + 10]))[0])
+    return float(eigvalsh(unsvec(y[10 * body : 10 * body + 10]))[0])

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigh
 from dynid.errors import EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
@@ -94,7 +95,7 @@ def _information_root(covariance: Floats) -> Floats:
     """(r, k) rows F with ``F^T F`` the inverse of a covariance (k, k) within its range."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.where(scale > 0.0, scale, np.max(scale, initial=0.0) * SMALLEST + 1e-300)
-    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    values, vectors = eigh(covariance / np.outer(scale, scale))
     good = values > RANGE * values[-1]
     return np.asarray((vectors[:, good] / np.sqrt(values[good])).T / scale)
 
@@ -193,7 +194,7 @@ def _root(beta: Floats, information: Floats) -> Floats:
     # the nearest positive matrix has no information in that direction
     sizes = np.abs(np.diagonal(information))
     scale = 1.0 / np.sqrt(np.maximum(sizes, RESOLUTION * sizes.max(initial=1e-300)))
-    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    values, vectors = eigh(information * np.outer(scale, scale))
     return np.asarray((vectors * np.sqrt(np.maximum(values, RESOLUTION * values[-1]))) @ vectors.T / scale)
 
 
@@ -202,7 +203,7 @@ def _inverse_root(covariance: Floats, values: Floats) -> Floats:
     sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     typical = float(np.max(np.abs(values), initial=0.0))
     sigma = np.maximum(sigma, SMALLEST * np.maximum(np.abs(values), SMALLEST * typical) + 1e-300)
-    spread, vectors = np.linalg.eigh(covariance / np.outer(sigma, sigma))
+    spread, vectors = eigh(covariance / np.outer(sigma, sigma))
     spread = np.maximum(spread, 1e-10 * max(float(spread[-1]) if spread.size else 1.0, 1e-300))
     # a floor on sigma also floors the spread: certainty beyond it is rounding
     return np.asarray((vectors / np.sqrt(np.maximum(spread, 1e-12))).T / sigma)

@@ -23,6 +23,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec, unsvec
 from dynid.findings import Finding
@@ -104,7 +105,7 @@ def prior_residual(distance: Distance, y: Floats, from_whitened: Floats) -> tupl
     if distance == "euclidean":
         rows = euclidean_rows(from_whitened)
         return rows @ (y - IDENTITY), rows
-    values, vectors = np.linalg.eigh(unsvec(y))
+    values, vectors = eigh(unsvec(y))
     bent = np.maximum(values, SMALLEST_EIGENVALUE)
     h, slope = (np.log(bent), 1.0 / bent) if distance == "geometric" else _entropic(bent)
     # the derivative of a function of a matrix (Daleckii and Krein): divided differences between its eigenvalues

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Factors
@@ -52,7 +53,7 @@ class PriorWLS(Estimator):
         to_base = equations.grouping @ coordinates.from_scaled
         pull = weighing.prior_weight * coordinates.pull
         rows = np.vstack([factor.R @ to_base, np.diag(np.sqrt(pull))])
-        y = np.linalg.lstsq(rows, np.concatenate([factor.z, np.sqrt(pull) * coordinates.centre]), rcond=None)[0]
+        y = lstsq(rows, np.concatenate([factor.z, np.sqrt(pull) * coordinates.centre]))
         return replace(
             shifted_estimate(plain, to_base @ y),
             findings=(*plain.findings, *coordinates.findings, *weighing.findings),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigh
 from dynid.findings import Finding
 from dynid.robot.inertia import Inertia
 
@@ -65,7 +66,7 @@ class WhitenedBody:
             smallest: Smallest eigenvalue of the pseudo-inertia that is kept, relative to the largest.
         """
         pseudo, message = prior.pseudo, ""
-        values, vectors = np.linalg.eigh(pseudo)
+        values, vectors = eigh(pseudo)
         if values[-1] <= 0.0 or prior.mass <= 0.0:
             message = f"'{name}' has no mass in the prior: a ball of 1 kg and 0.1 m is used instead"
             pseudo = np.diag([0.004, 0.004, 0.004, 1.0])

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq
+
 __all__ = ["Polytope", "Witness", "hull_distances"]
 
 Floats = NDArray[np.float64]
@@ -215,5 +217,5 @@ def _supporting_edge(edges: Floats, n: Floats) -> Floats:
 def _closest_on_lines(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     """Closest points of the lines through two edges."""
     u, v, w = first[1] - first[0], second[1] - second[0], first[0] - second[0]
-    s, t = np.linalg.lstsq(np.column_stack([u, -v]), -w, rcond=None)[0]
+    s, t = lstsq(np.column_stack([u, -v]), -w)
     return first[0] + s * u, second[0] + t * v

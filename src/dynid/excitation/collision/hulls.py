@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import svd
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule, distant_pairs, random_positions
@@ -166,7 +167,7 @@ def _cover(link: str, corners: Floats) -> Capsule:
 
 def _frame(corners: Floats) -> tuple[Floats, Floats]:
     """Middle (3,) of the box along the principal axes, and these axes (3, 3), one per row, the longest first."""
-    axes = np.linalg.svd(corners - corners.mean(axis=0), full_matrices=True)[2]
+    axes = svd(corners - corners.mean(axis=0), full_matrices=True)[2]
     places = corners @ axes.T
     low, high = places.min(axis=0), places.max(axis=0)
     order = np.argsort(low - high)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import condition_number
 from dynid.dynamics.energy import energy_rows
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Differentiable
@@ -138,7 +139,7 @@ class PointSequence:
     @property
     def condition_number(self) -> float:
         """Ratio of the extreme singular values of W."""
-        return float(np.linalg.cond(self.W))  # [GautierKhalil1992] eq. (16)
+        return float(condition_number(self.W))  # [GautierKhalil1992] eq. (16)
 
     @property
     def equilibrium(self) -> float:

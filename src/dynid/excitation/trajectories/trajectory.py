@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.sampled_motion import Samples
 
@@ -156,9 +157,7 @@ class LinearTrajectory(Trajectory):
         """The motion of this family that follows another trajectory's path best (least squares), in its own time."""
         times, _ = self.grid(20 * len(self.coefficients))
         path = other.derivative(times * (other.duration / self.duration), 0)
-        return self.with_coefficients(
-            np.asarray(np.linalg.lstsq(self.basis(times, 0), path, rcond=None)[0], dtype=float)
-        )
+        return self.with_coefficients(np.asarray(lstsq(self.basis(times, 0), path), dtype=float))
 
     def with_amplitude(self, factor: float) -> Self:
         """The same motion about the same centre with every excursion multiplied by ``factor``."""

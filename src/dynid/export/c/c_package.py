@@ -12,6 +12,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 
 from dynid.checks import as_whole
+from dynid.decompositions import eigvalsh
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import check_code
@@ -227,7 +228,7 @@ def _check_motion(robot: Robot, source: Source) -> None:
     inertia = np.asarray(composite_inertia_matrix(robot, robot.parameter_vector, q), dtype=float)
     own = np.sqrt(np.abs(np.diag(inertia)))
     scaled = inertia / np.outer(own, own) if own.all() else inertia * 0.0
-    if np.abs(np.linalg.eigvalsh(scaled)).min(initial=1.0) < SINGULAR:
+    if np.abs(eigvalsh(scaled)).min(initial=1.0) < SINGULAR:
         joint = f"joint '{robot.joint_names[int(np.argmin(own))]}'" if not own.all() else "a joint"
         raise DescriptionError(
             f"robot '{robot.name}': {joint} moves nothing with inertia, so forward dynamics is not defined",

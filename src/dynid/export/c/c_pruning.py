@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import regroup
 from dynid.kernels import inertia_matrix, regressor
@@ -102,7 +103,7 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
         error_bound=np.abs(terms[:, :, ~kept]).sum(axis=2).max(axis=0),
         largest_torque=largest_torque,
         samples=len(states[0]),
-        indefinite=int((np.linalg.eigvalsh(inertia_matrix(pruned, states[0])).min(axis=1) <= 0.0).sum()),
+        indefinite=int((eigvalsh(inertia_matrix(pruned, states[0])).min(axis=1) <= 0.0).sum()),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigh
 from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
@@ -139,7 +140,7 @@ def _inertial_attributes(inertia: Inertia, com: NDArray[np.float64]) -> dict[str
 
 def _principal(tensor: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Principal moments (3, 3), largest first, and the axes (3, 3) as columns of a rotation."""
-    moments, axes = np.linalg.eigh(tensor)
+    moments, axes = eigh(tensor)
     axes = axes[:, ::-1] * [1.0, 1.0, 1.0]
     axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
     return np.diag(moments[::-1]), axes
@@ -156,7 +157,7 @@ def _quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
             [yx - xy, xz + zx, zy + yz, zz - xx - yy],
         ]
     )
-    q: NDArray[np.float64] = np.linalg.eigh(K)[1][:, -1]
+    q: NDArray[np.float64] = eigh(K)[1][:, -1]
     return q if q[0] >= 0.0 else -q
 
 

@@ -1,0 +1,184 @@
+"""Singular values, eigenvalues and least squares of any finite matrix, or an error that says what is wrong.
+
+LAPACK's divide-and-conquer routines, which NumPy calls, are quick but do not converge on some finite matrices. The
+older iterations (QR: gesvd, syev, gelss) then take over. A matrix with numbers that are not finite is refused before,
+because LAPACK says of it, too, that it did not converge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.errors import NumericalError
+
+__all__ = [
+    "DecompositionError",
+    "condition_number",
+    "eigenvalues",
+    "eigh",
+    "eigvalsh",
+    "lstsq",
+    "matrix_rank",
+    "singular_values",
+    "svd",
+]
+
+Floats = NDArray[np.float64]
+
+
+class DecompositionError(NumericalError, np.linalg.LinAlgError):
+    """A matrix cannot be decomposed; searches that try many matrices catch it as NumPy's own error."""
+
+
+def svd(matrix: ArrayLike, *, full_matrices: bool = True) -> tuple[Floats, Floats, Floats]:
+    """Singular value decomposition ``U, s, Vt`` of a matrix (m, n).
+
+    Args:
+        matrix: The matrix.
+        full_matrices: Whether U is (m, m) and Vt (n, n); otherwise both are as narrow as s is long.
+
+    Raises:
+        DecompositionError: The matrix is not finite, or no routine converges.
+    """
+    A = _finite(matrix)
+
+    def by_qr() -> Any:
+        from scipy.linalg import svd as scipy_svd
+
+        return scipy_svd(A, full_matrices=full_matrices, lapack_driver="gesvd", check_finite=False)
+
+    U, s, Vt = _either(A, lambda: np.linalg.svd(A, full_matrices=full_matrices), by_qr)
+    return U, s, Vt
+
+
+def singular_values(matrix: ArrayLike) -> Floats:
+    """Singular values (k,) of a matrix, descending; raises as `svd`."""
+    A = _finite(matrix)
+
+    def by_qr() -> Any:
+        from scipy.linalg import svd as scipy_svd
+
+        return scipy_svd(A, compute_uv=False, lapack_driver="gesvd", check_finite=False)
+
+    return np.asarray(_either(A, lambda: np.linalg.svd(A, compute_uv=False), by_qr))
+
+
+def eigh(matrix: ArrayLike) -> tuple[Floats, Any]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix (n, n), or of each in a stack (..., n, n).
+
+    A complex matrix is taken to be Hermitian; its eigenvectors are complex.
+
+    Raises:
+        DecompositionError: The matrix is not finite, or no routine converges.
+    """
+    A = _finite(matrix)
+
+    def by_qr() -> Any:
+        found = [_by_syev(block) for block in A.reshape(-1, *A.shape[-2:])]
+        values, vectors = (np.array([pair[k] for pair in found]) for k in (0, 1))
+        return values.reshape(A.shape[:-1]), vectors.reshape(A.shape)
+
+    values, vectors = _either(A, lambda: np.linalg.eigh(A), by_qr)
+    return values, vectors
+
+
+def eigvalsh(matrix: ArrayLike) -> Floats:
+    """Eigenvalues of a symmetric matrix or of a stack, ascending; raises as `eigh`."""
+    A = _finite(matrix)
+
+    def by_qr() -> Any:
+        return np.array([_by_syev(block)[0] for block in A.reshape(-1, *A.shape[-2:])]).reshape(A.shape[:-1])
+
+    return np.asarray(_either(A, lambda: np.linalg.eigvalsh(A), by_qr))
+
+
+def eigenvalues(matrix: ArrayLike) -> NDArray[np.complex128]:
+    """Eigenvalues of a square matrix (n, n), or of each in a stack; there is one routine only.
+
+    Raises:
+        DecompositionError: The matrix is not finite, or the routine does not converge.
+    """
+    A = _finite(matrix)
+    return np.asarray(_either(A, lambda: np.linalg.eigvals(A), None), dtype=np.complex128)
+
+
+def lstsq(matrix: ArrayLike, side: ArrayLike, rcond: float | None = None) -> Floats:
+    """The least-squares solution of ``matrix @ x = side`` of the smallest norm.
+
+    Args:
+        matrix: (m, n)
+        side: (m,) or (m, k)
+        rcond: Singular values below this part of the largest are zero; None for machine precision times the larger
+            dimension.
+
+    Raises:
+        DecompositionError: A number is not finite, or no routine converges.
+    """
+    A, b = _finite(matrix), _finite(side)
+    smallest = float(np.finfo(float).eps) * max(A.shape) if rcond is None else rcond
+
+    def by_qr() -> Any:
+        from scipy.linalg import lstsq as scipy_lstsq
+
+        return scipy_lstsq(A, b, cond=smallest, lapack_driver="gelss", check_finite=False)[0]
+
+    return np.asarray(_either(A, lambda: np.linalg.lstsq(A, b, rcond=smallest)[0], by_qr))
+
+
+def matrix_rank(matrix: ArrayLike, tol: float | None = None) -> int:
+    """Number of singular values above a tolerance; None: machine precision times the largest one; raises as `svd`."""
+    A = _finite(matrix)
+    sizes = singular_values(A)
+    smallest = sizes.max(initial=0.0) * max(A.shape) * np.finfo(float).eps if tol is None else tol
+    return int(np.count_nonzero(sizes > smallest))
+
+
+def condition_number(matrix: ArrayLike) -> float:
+    """Largest over smallest singular value; infinite for a singular matrix; raises as `svd`."""
+    sizes = singular_values(matrix)
+    return float(sizes[0] / sizes[-1]) if sizes.size and sizes[-1] > 0.0 else float("inf")
+
+
+def _finite(matrix: ArrayLike) -> Any:
+    """The matrix as numbers of double precision, complex ones included."""
+    given = np.asarray(matrix)
+    A = given.astype(np.complex128 if np.iscomplexobj(given) else np.float64, copy=False)
+    if not np.isfinite(A).all():
+        wrong = int(np.count_nonzero(~np.isfinite(A)))
+        raise DecompositionError(
+            f"{wrong} of the {A.size} numbers of a {_shape(A)} matrix are not finite",
+            remedy="Look for samples or parameters that are infinite or not a number: dynid check.",
+        )
+    return A
+
+
+def _either(A: Any, quick: Callable[[], Any], sure: Callable[[], Any] | None) -> Any:
+    """The quick routine's answer, or that of the sure one where the quick one does not converge."""
+    try:
+        return quick()
+    except np.linalg.LinAlgError as error:
+        reason = error
+    try:
+        if sure is not None:
+            return sure()
+    except np.linalg.LinAlgError as error:
+        reason = error
+    raise DecompositionError(
+        f"no routine decomposes a finite {_shape(A)} matrix: {reason}",
+        remedy="Scale the signals to usual units, or use other samples.",
+    ) from reason
+
+
+def _by_syev(block: Any) -> tuple[Floats, Any]:
+    from scipy.linalg import eigh as scipy_eigh
+
+    values, vectors = scipy_eigh(block, driver="ev", check_finite=False)
+    return values, vectors
+
+
+def _shape(A: Any) -> str:
+    return " x ".join(str(length) for length in A.shape)

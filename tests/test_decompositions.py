@@ -1,0 +1,128 @@
+"""Decompositions of any finite matrix, compared with reconstruction and with SciPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import dynid
+from dynid import decompositions
+from dynid.errors import DynidError, NumericalError
+
+NUMPY = ("svd", "eigh", "eigvalsh", "eigvals", "lstsq", "matrix_rank", "cond", "pinv")
+entries = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+def refuse(*_: Any, **__: Any) -> Any:
+    """A routine of LAPACK that does not converge."""
+    raise np.linalg.LinAlgError("SVD did not converge")
+
+
+@given(A=arrays(np.float64, st.tuples(st.integers(1, 7), st.integers(1, 7)), elements=entries))
+@pytest.mark.parametrize("fails", [False, True])
+def test_singular_values_rebuild_the_matrix(fails: bool, A: np.ndarray) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if fails:
+            patch.setattr(np.linalg, "svd", refuse)
+        U, s, Vt = decompositions.svd(A, full_matrices=False)
+        sizes = decompositions.singular_values(A)
+        rank = decompositions.matrix_rank(A)
+    largest = max(float(np.abs(A).max()), 1e-300)
+    assert np.abs((U * s) @ Vt - A).max() <= 1e-12 * largest
+    assert sizes == pytest.approx(scipy.linalg.svdvals(A), rel=1e-9, abs=1e-9 * largest)
+    assert rank == np.linalg.matrix_rank(A)
+
+
+@given(A=arrays(np.float64, (3, 4, 4), elements=entries))
+@pytest.mark.parametrize("fails", [False, True])
+def test_eigenvalues_of_a_stack(fails: bool, A: np.ndarray) -> None:
+    stack = A + np.swapaxes(A, 1, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        if fails:
+            patch.setattr(np.linalg, "eigh", refuse)
+            patch.setattr(np.linalg, "eigvalsh", refuse)
+        values, vectors = decompositions.eigh(stack)
+        alone = decompositions.eigvalsh(stack)
+    largest = max(float(np.abs(stack).max()), 1e-300)
+    assert np.abs((vectors * values[:, None, :]) @ np.swapaxes(vectors, 1, 2) - stack).max() <= 1e-12 * largest
+    assert alone == pytest.approx(values, abs=1e-12 * largest)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_hermitian_matrix_keeps_its_imaginary_part(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    A = np.array([[2.0, 1.0j], [-1.0j, 2.0]])
+    if fails:
+        monkeypatch.setattr(np.linalg, "eigh", refuse)
+    values, vectors = decompositions.eigh(A)
+    assert values == pytest.approx([1.0, 3.0])
+    assert (vectors * values) @ vectors.conj().T == pytest.approx(A)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_least_squares_of_the_smallest_norm(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(20, 6))
+    A[:, 5] = A[:, 0] - A[:, 1]  # one direction is open
+    b = rng.normal(size=20)
+    wanted = np.linalg.pinv(A, rcond=1e-12) @ b
+    if fails:
+        monkeypatch.setattr(np.linalg, "lstsq", refuse)
+    assert decompositions.lstsq(A, b, rcond=1e-12) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "decompose",
+    [
+        decompositions.svd,
+        decompositions.singular_values,
+        decompositions.eigh,
+        decompositions.eigvalsh,
+        decompositions.eigenvalues,
+        decompositions.condition_number,
+        decompositions.matrix_rank,
+        lambda A: decompositions.lstsq(A, np.zeros(3)),
+    ],
+)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_refused(decompose: Callable[[Any], Any], wrong: float) -> None:
+    A = np.eye(3)
+    A[1, 2] = wrong
+    with pytest.raises(NumericalError, match="1 of the 9 numbers of a 3 x 3 matrix are not finite") as caught:
+        decompose(A)
+    assert isinstance(caught.value, DynidError)
+    assert isinstance(caught.value, np.linalg.LinAlgError)  # searches treat it as a singular matrix
+    assert caught.value.remedy
+
+
+def test_an_error_of_our_own_where_no_routine_converges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(np.linalg, "svd", refuse)
+    monkeypatch.setattr(scipy.linalg, "svd", refuse)
+    with pytest.raises(NumericalError, match="no routine decomposes a finite 3 x 3 matrix"):
+        decompositions.svd(np.eye(3))
+
+
+def test_a_singular_matrix_has_no_finite_condition_number() -> None:
+    assert decompositions.condition_number(np.diag([2.0, 0.0])) == np.inf
+    assert decompositions.condition_number(np.diag([2.0, 0.5])) == pytest.approx(4.0)
+
+
+def test_every_decomposition_of_data_is_a_robust_one() -> None:
+    root = Path(dynid.__file__).parent
+    pattern = re.compile(rf"np\.linalg\.({'|'.join(NUMPY)})\(")
+    apart = {root / "decompositions.py"}
+    found = [
+        f"{path.relative_to(root)}: {match.group()}"
+        for path in root.rglob("*.py")
+        if path not in apart and "studies" not in path.parts
+        for match in pattern.finditer(path.read_text())
+    ]
+    assert not found
