@@ -25,6 +25,8 @@ NAMES = {
     "noisy.kalman": ["Kalman"],
     "noisy.likelihood": ["ML"],
     "noisy.total_least_squares": ["TLS"],
+    "online.link_excitation": ["LinkExcitation", "excitation_table"],
+    "online.online_links": ["OnlineLinkByLink"],
     "physical.bounds": ["Bounds"],
     "physical.feasible": ["FeasibleWLS"],
     "physical.prior_wls": ["PriorWLS"],

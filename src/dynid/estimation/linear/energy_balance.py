@@ -21,12 +21,19 @@ from numpy.typing import NDArray
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.balance import Balance, IntervalEstimator, solve_balances
-from dynid.estimation.linear.integrals import Intervals, intervals, split_columns, term_momentum, term_torque_rows
+from dynid.estimation.linear.integrals import (
+    Intervals,
+    Model,
+    intervals,
+    split_columns,
+    term_momentum,
+    term_torque_rows,
+)
 from dynid.estimation.noise import check_data
 from dynid.estimation.samples import sample_blocks
 from dynid.kernels import kernel
 
-__all__ = ["Energy", "Power", "energy_balances", "power_balances"]
+__all__ = ["Energy", "Power", "energy_balances", "energy_rows", "power_balances"]
 
 Floats = NDArray[np.float64]
 POWER_SAMPLES = 8192
@@ -57,16 +64,19 @@ class Energy(IntervalEstimator):
 
 def energy_balances(equations: Samples, interval_s: float) -> list[Balance]:
     """The equations (8)-(10) of [GautierKhalil1992], one `Balance` per gap-free stretch."""
-    return [_concatenate([_balance(equations, part) for part in parts]) for parts in intervals(equations, interval_s)]
+    return [
+        _concatenate([energy_rows(equations, part) for part in parts]) for parts in intervals(equations, interval_s)
+    ]
 
 
-def _balance(equations: Samples, part: Intervals) -> Balance:
-    links, _ = split_columns(equations)
-    dq = part.samples("dq")
-    q_ab, dq_ab = part.instants(part.samples("q")), part.instants(dq)
-    h = kernel(equations.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # [GautierKhalil1992] eqs. (4), (6)
-    rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, term_momentum(equations, part))
-    friction = part.integral(np.einsum("tj,tjk->tk", dq, term_torque_rows(equations, part)))
+def energy_rows(model: Model, part: Intervals) -> Balance:
+    """The equations of consecutive intervals whose samples all count."""
+    links, _ = split_columns(model)
+    dq = part.dq
+    q_ab, dq_ab = part.instants(part.q), part.instants(dq)
+    h = kernel(model.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # [GautierKhalil1992] eqs. (4), (6)
+    rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, term_momentum(model, part))
+    friction = part.integral(np.einsum("tj,tjk->tk", dq, term_torque_rows(model, part)))
     whole = part.whole().all(axis=1)
     return Balance(
         matrix=np.column_stack([np.diff(h, axis=0), np.diff(rotors, axis=0) + friction])[whole],  # eqs. (5), (7)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,19 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples
 from dynid.estimation.rows import stretches, term_columns
 from dynid.kernels import regressor
-from dynid.processing.experiment import Experiment
+from dynid.parameters.base import BaseParameters
+from dynid.robot.model import Robot
 
-__all__ = ["Intervals", "intervals", "term_torque_rows", "term_momentum", "split_columns"]
+__all__ = [
+    "Intervals",
+    "Model",
+    "interval_steps",
+    "intervals",
+    "spline_weights",
+    "split_columns",
+    "term_momentum",
+    "term_torque_rows",
+]
 
 Floats = NDArray[np.float64]
 PORTION_SAMPLES = 2048
@@ -35,22 +47,20 @@ no simple fraction of a turn."""
 class Intervals:
     """Consecutive intervals of equal length, one beginning at the sample where the one before ends."""
 
-    run: Experiment
-    rows: slice
-    """Samples of the run: ``m * length + 1`` of them."""
+    q: Floats
+    """(m * length + 1, n) [rad or m]"""
+    dq: Floats
+    """(m * length + 1, n)"""
+    effort: Floats
+    """(m * length + 1, n) measured torque, zero where it does not count [N m or N]."""
+    valid: NDArray[np.bool_]
+    """(m * length + 1, n) whether the torque counts."""
+    rate_hz: float
+    """Sampling rate [Hz]."""
     length: int
     """Steps of time in an interval."""
-    extra: tuple[dict[int, Floats], ...]
+    extra: tuple[dict[int, Floats], ...] = ()
     """For each term, joint index -> its column on these samples."""
-
-    def samples(self, name: str) -> Floats:
-        """(m * length + 1, n) of a channel of the run."""
-        return np.asarray(getattr(self.run, name)[self.rows])
-
-    @property
-    def effort(self) -> Floats:
-        """(m * length + 1, n) measured torque, zero where it does not count [N m or N]."""
-        return np.where(self.samples("valid"), self.samples("effort"), 0.0)
 
     def instants(self, values: Floats) -> Floats:
         """(m + 1, ...) of (m * length + 1, ...): where intervals begin and end."""
@@ -58,15 +68,15 @@ class Intervals:
 
     def integral(self, values: Floats) -> Floats:
         """(m, ...) over each interval [s times the unit of the values]."""
-        return self._summed(values, spline_weights(self.length) / self.run.rate_hz)
+        return self._summed(values, spline_weights(self.length) / self.rate_hz)
 
     def squares(self, values: Floats) -> Floats:
         """(m, ...) variance of the integral where samples have independent errors with these standard deviations."""
-        return self._summed(values**2, (spline_weights(self.length) / self.run.rate_hz) ** 2)
+        return self._summed(values**2, (spline_weights(self.length) / self.rate_hz) ** 2)
 
     def whole(self) -> NDArray[np.bool_]:
         """(m, n) whether all samples of the interval count."""
-        missing = np.where(self.samples("valid"), 0.0, 1.0)
+        missing = np.where(self.valid, 0.0, 1.0)
         return np.asarray(self._summed(missing, np.ones(self.length + 1)) == 0.0)
 
     def _summed(self, values: Floats, weights: Floats) -> Floats:
@@ -75,6 +85,7 @@ class Intervals:
         return np.asarray(np.tensordot(inner, weights[:-1], axes=(1, 0)) + weights[-1] * ends)
 
 
+@lru_cache(maxsize=16)
 def spline_weights(length: int) -> Floats:
     """(length + 1,) weights of samples at unit distance in the integral of the quintic spline through them.
 
@@ -82,7 +93,9 @@ def spline_weights(length: int) -> Floats:
     """
     order = length if length < 3 else 3 if length < 5 else 5
     spline = make_interp_spline(np.arange(length + 1.0), np.eye(length + 1), k=order)
-    return np.asarray(spline.integrate(0.0, float(length)))
+    weights = np.asarray(spline.integrate(0.0, float(length)))
+    weights.setflags(write=False)  # cached
+    return weights
 
 
 def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]]:
@@ -93,7 +106,7 @@ def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]
         interval_s: Length of the intervals [s], rounded to whole samples, one at least.
     """
     for run in equations.experiments:
-        length = max(1, round(interval_s * run.rate_hz))
+        length = interval_steps(interval_s, run.rate_hz)
         portion = max(1, PORTION_SAMPLES // length) * length
         for rows, motion in stretches(run):
             extra = term_columns(equations.robot, equations.terms, motion)
@@ -102,53 +115,71 @@ def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]
             for start in range(0, last, portion):
                 here = slice(start, min(start + portion, last) + 1)
                 columns = tuple({joint: column[here] for joint, column in one.items()} for one in extra)
-                parts.append(Intervals(run, slice(rows.start + here.start, rows.start + here.stop), length, columns))
+                there = slice(rows.start + here.start, rows.start + here.stop)
+                effort = np.where(run.valid[there], run.effort[there], 0.0)
+                parts.append(
+                    Intervals(run.q[there], run.dq[there], effort, run.valid[there], run.rate_hz, length, columns)
+                )
             if parts:
                 yield parts
 
 
-def split_columns(equations: Samples) -> tuple[list[int], list[int]]:
+def interval_steps(interval_s: float, rate_hz: float) -> int:
+    """Steps of time in an interval [s]: whole samples, one at least."""
+    return max(1, round(interval_s * rate_hz))
+
+
+class Model(Protocol):
+    """What has a robot and its base parameters: equations, or an estimator on line."""
+
+    @property
+    def robot(self) -> Robot: ...
+    @property
+    def base(self) -> BaseParameters: ...
+
+
+def split_columns(model: Model) -> tuple[list[int], list[int]]:
     """The base's columns that belong to links, and those that belong to the robot's own terms."""
-    border = LINK_PARAMETERS * equations.robot.dof
-    links = [column for column in equations.base.columns if column < border]
-    return links, [column for column in equations.base.columns if column >= border]
+    border = LINK_PARAMETERS * model.robot.dof
+    links = [column for column in model.base.columns if column < border]
+    return links, [column for column in model.base.columns if column >= border]
 
 
-def term_torque_rows(equations: Samples, part: Intervals) -> Floats:
+def term_torque_rows(model: Model, part: Intervals) -> Floats:
     """(m * length + 1, n, k) torque per unit of each term, without the part from accelerations: friction, offset.
 
-    The k terms are the robot's own, then those of the equations.
+    The k terms are the robot's own, then those of the intervals.
     """
-    _, own_terms = split_columns(equations)
-    q, dq = part.samples("q"), part.samples("dq")
+    _, own_terms = split_columns(model)
+    q, dq = part.q, part.dq
     rows = np.zeros((*q.shape, len(own_terms) + len(part.extra)))
     if own_terms:
-        rows[..., : len(own_terms)] = regressor(equations.robot, q, dq, np.zeros_like(q), columns=own_terms)
+        rows[..., : len(own_terms)] = regressor(model.robot, q, dq, np.zeros_like(q), columns=own_terms)
     for k, column in enumerate(part.extra, start=len(own_terms)):
         for joint, values in column.items():
             rows[:, joint, k] = values
     return rows
 
 
-def term_momentum(equations: Samples, part: Intervals) -> Floats:
+def term_momentum(model: Model, part: Intervals) -> Floats:
     """(m + 1, n, k) momentum per unit of each term whose torque depends on accelerations: rotors [N m s or N s].
 
-    The k terms are the robot's own, then those of the equations, which have no momentum. A rotor's
+    The k terms are the robot's own, then those of the intervals, which have no momentum. A rotor's
     torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of the
     acceleration.
 
     Raises:
         ArgumentError: A term is not proportional to accelerations, or depends on the position.
     """
-    _, own_terms = split_columns(equations)
-    q, dq = part.instants(part.samples("q")), part.instants(part.samples("dq"))
+    _, own_terms = split_columns(model)
+    q, dq = part.instants(part.q), part.instants(part.dq)
     rows = np.zeros((*q.shape, len(own_terms) + len(part.extra)))
     if own_terms:
         rest = np.zeros_like(q)
 
         def rate(position: Floats, acceleration: Floats) -> Floats:
-            at_rest = regressor(equations.robot, position, dq, rest, columns=own_terms)
-            return regressor(equations.robot, position, dq, acceleration, columns=own_terms) - at_rest
+            at_rest = regressor(model.robot, position, dq, rest, columns=own_terms)
+            return regressor(model.robot, position, dq, acceleration, columns=own_terms) - at_rest
 
         rows[..., : len(own_terms)] = rate(q, dq)
         if not np.allclose(rate(q + OTHER_POSITION, 2.0 * dq), 2.0 * rows[..., : len(own_terms)], atol=1e-9):

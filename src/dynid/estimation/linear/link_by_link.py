@@ -22,9 +22,17 @@ from dynid.estimation.noise import check_data, correlation_inflation
 from dynid.findings import Finding
 from dynid.tables import Table
 
-__all__ = ["LinkByLink", "LinkStep", "step_table"]
+__all__ = ["LinkByLink", "LinkStep", "estimate_links", "link_steps", "resolve_columns", "step_table"]
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-12
+"""Length of a column over the longest one of all joints below which it is rounding (convention: four digits beyond the
+precision of numbers)."""
+DETERMINED = 1e-10
+"""Share of a column's square outside the resolved directions up to which it counts as determined (convention)."""
+SPARE = 10
+"""Number of a joint's equations beyond its unknowns from which on its residual tells the noise (derivation: with ten,
+the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,30 +67,40 @@ class LinkByLink(Estimator):
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate; a joint's errors are carried on to all links before it."""
         check_data(equations, spare=1)
-        chain = _Chain(equations)
-        inflation = correlation_inflation(equations, chain.beta)
-        noise = chain.noise**2 * inflation
-        covariance = np.sum([v * E @ E.T for v, E in zip(noise, chain.errors, strict=True)], axis=0)
-        undetermined = ~chain.known
-        covariance[undetermined, undetermined] = np.inf
-        conditions = {f"condition {step.joint}": step.condition for step in chain.steps}
-        return Estimate.of(
-            equations,
-            values=chain.beta,
-            covariance=covariance,
-            undetermined=undetermined,
-            noise_std=chain.noise,
-            inflation=inflation,
-            condition=max(conditions.values()),
-            method="link-by-link least squares",
-            findings=_findings(chain),
-            extras=conditions,
-        )
+        return estimate_links(equations)
 
     def steps(self, equations: Factors) -> tuple[LinkStep, ...]:
         """The steps with their condition numbers and excitation tests, last joint first."""
         check_data(equations, spare=1)
-        return tuple(_Chain(equations).steps)
+        return link_steps(equations)
+
+
+def estimate_links(equations: Factors) -> Estimate:
+    """What any number of equations says, also none: what they do not determine is open."""
+    chain = _Chain(equations)
+    inflation = correlation_inflation(equations, chain.beta)
+    noise = chain.noise**2 * inflation
+    covariance = np.sum([v * E @ E.T for v, E in zip(noise, chain.errors, strict=True)], axis=0)
+    undetermined = ~chain.known
+    covariance[undetermined, undetermined] = np.inf
+    conditions = {f"condition {step.joint}": step.condition for step in chain.steps}
+    return Estimate.of(
+        equations,
+        values=chain.beta,
+        covariance=covariance,
+        undetermined=undetermined,
+        noise_std=chain.noise,
+        inflation=inflation,
+        condition=max(conditions.values()),
+        method="link-by-link least squares",
+        findings=_findings(chain),
+        extras=conditions,
+    )
+
+
+def link_steps(equations: Factors) -> tuple[LinkStep, ...]:
+    """The steps of any number of equations, last joint first."""
+    return tuple(_Chain(equations).steps)
 
 
 def step_table(steps: tuple[LinkStep, ...]) -> Table:
@@ -104,6 +122,9 @@ class _Chain:
         self.errors = [np.zeros((b, len(support) + 1)) for support in equations.information.supports]
         self.noise = np.zeros(n)
         self.resolution = equations.information.weight().resolution
+        triangles = [equations.information.factor(joint) for joint in range(n)]
+        self.longest = max(float(np.linalg.norm(R[:, :-1], axis=0).max(initial=0.0)) for R in triangles)
+        self.is_silent = not any(np.any(R[:, -1]) for R in triangles)
         self.steps = [self._step(joint) for joint in reversed(range(n))]
 
     def _step(self, joint: int) -> LinkStep:
@@ -114,7 +135,9 @@ class _Chain:
         new = ~self.known[support]
         A, B = triangle[:, :-1][:, new], triangle[:, :-1][:, ~new]
         fresh, old = support[new], support[~new]
-        inverse, clear, condition = _pseudo_inverse(A, self.resolution)
+        inverse, clear, condition = resolve_columns(A, self.resolution, self.longest)
+        spare = int(information.samples[:, joint].sum()) - len(fresh)
+        clear &= spare >= SPARE and not self.is_silent
         y = triangle[:, -1] - B @ self.beta[old]  # [Lin1995] eq. (108)
         w = inverse @ y  # [Lin1995] eq. (111)
         residual = y - A @ w
@@ -123,8 +146,7 @@ class _Chain:
         self.errors[joint][fresh] += inverse
         self.beta[fresh] = w
         self.known[fresh[clear]] = True
-        spare = max(int(information.samples[:, joint].sum()) - len(fresh), 1)
-        self.noise[joint] = float(np.linalg.norm(residual)) / np.sqrt(spare)
+        self.noise[joint] = float(np.linalg.norm(residual)) / np.sqrt(max(spare, 1))
         names = self.equations.names
         return LinkStep(
             joint=self.equations.robot.joint_names[joint],
@@ -135,15 +157,21 @@ class _Chain:
         )
 
 
-def _pseudo_inverse(A: Floats, resolution: float) -> tuple[Floats, NDArray[np.bool_], float]:
-    """Of a matrix, which of its columns are determined, and its condition number (columns scaled to length one)."""
+def resolve_columns(A: Floats, resolution: float, longest: float) -> tuple[Floats, NDArray[np.bool_], float]:
+    """Of a matrix the pseudo-inverse, which of its columns are determined, and its condition number.
+
+    Args:
+        A: (m, k) equations; columns are scaled to length one before anything is judged.
+        resolution: Singular values below this part of the largest are rounding.
+        longest: Length of the longest column of all equations of the robot, to which rounding is relative.
+    """
     length = np.linalg.norm(A, axis=0)
-    empty = length <= 1e-12 * max(float(length.max(initial=0.0)), 1e-300)
+    empty = length <= ROUNDING * max(longest, 1e-300)
     scale = np.where(empty, 1.0, length)
     U, s, Vt = svd(np.where(empty, 0.0, A / scale), full_matrices=False)
     good = s > resolution * max(float(s.max(initial=0.0)), 1e-300)
     inverse = (Vt[good].T / s[good]) @ U[:, good].T / scale[:, None]
-    clear = ~empty & ((Vt[good] ** 2).sum(axis=0) > 1.0 - 1e-10)
+    clear = ~empty & ((Vt[good] ** 2).sum(axis=0) > 1.0 - DETERMINED)
     condition = 1.0 if not s.size else float(s[0] / s[-1]) if good.all() else float("inf")
     return inverse, clear, condition
 

@@ -68,7 +68,7 @@ def momentum_balances(equations: Samples, interval_s: float) -> list[Balance]:
 def _table(equations: Samples, part: Intervals) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
     """Matrix (m, n, b + k), impulses (m, n), which of them count, their variance per unit variance of torque (m,)."""
     links, _ = split_columns(equations)
-    q, dq = part.samples("q"), part.samples("dq")
+    q, dq = part.q, part.dq
     momentum = kernel(equations.robot, "momentum_regressor", columns=links)(part.instants(q), part.instants(dq))
     rigid = np.diff(momentum, axis=0) - part.integral(lagrangian_slope(equations, q, dq))  # (25)-(27)
     models = np.diff(term_momentum(equations, part), axis=0) + part.integral(term_torque_rows(equations, part))

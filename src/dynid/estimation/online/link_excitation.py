@@ -1,0 +1,114 @@
+"""Persistent excitation of each link while the robot moves ([Lin1995] Definition 2).
+
+Joint i's equations ``A_i w_i = y_i`` (eq. 111) determine the parameters ``w_i`` that no joint beyond it shows, once
+those beyond are known. The samples are persistently exciting for them if ``M_i = A_i^T A_i`` (eq. 117) is positive
+definite. M_i is never formed: its square root, a triangle of A_i, is updated sample by sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.decompositions import singular_values
+from dynid.estimation.equations import Factors
+from dynid.estimation.linear.link_by_link import link_steps, resolve_columns
+from dynid.information import reduce_samples
+from dynid.parameters.base import BaseParameters
+from dynid.robot.model import Robot
+from dynid.tables import Table
+
+__all__ = ["LinkExcitation", "excitation_table", "judge_link", "link_columns"]
+
+Floats = NDArray[np.float64]
+GENERIC_SAMPLES = 4
+"""Random samples per parameter with which the columns of each link are found (convention: plenty)."""
+RESOLUTION = 1e-11
+"""Singular values of A_i, columns scaled to length one, below this part of the largest are rounding (convention: that
+of the reduction of logs)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkExcitation:
+    """How far the samples so far excite the parameters of one link."""
+
+    joint: str
+    """The joint whose equations determine them."""
+    parameters: tuple[str, ...]
+    """The link's own base parameters w_i, the joint's friction among them."""
+    unexcited: tuple[str, ...]
+    """Those of `parameters` that take part in a combination that these samples do not show at this joint."""
+    samples: int
+    """Number of the joint's equations, N of eq. (117)."""
+    condition: float
+    """Condition number of A_i, columns scaled to length one; infinite where columns depend on one another."""
+    smallest_eigenvalue: float
+    """Of M_i with columns of A_i scaled to length one: 0 (not exciting) to 1 (orthogonal columns)."""
+    excited_after: int | None
+    """Number of samples after which `is_persistently_exciting` became true; None where it is not."""
+
+    @property
+    def is_persistently_exciting(self) -> bool:
+        """Whether M_i is positive definite ([Lin1995] Definition 2)."""
+        return not self.unexcited
+
+
+def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
+    """One row per joint."""
+    rows = [
+        (
+            link.joint,
+            "yes" if link.is_persistently_exciting else "no",
+            link.condition,
+            "-" if link.excited_after is None else link.excited_after,
+            " ".join(link.unexcited),
+        )
+        for link in links
+    ]
+    return Table.of(["joint", "persistently exciting", "condition", "after samples", "not excited"], rows)
+
+
+def link_columns(robot: Robot, base: BaseParameters) -> tuple[tuple[int, ...], ...]:
+    """For each joint the places in the base of its link's own parameters w_i.
+
+    A parameter belongs to the outermost joint whose torque alone determines it, given those beyond, if the motion is
+    rich: found from random samples.
+    """
+    count = GENERIC_SAMPLES * (base.rank + 10)
+    q, dq, ddq = np.random.default_rng(0).normal(size=(3, count, robot.dof))
+    torque = np.ones_like(q)
+    information = reduce_samples(robot, q, dq, ddq, torque, columns=base.columns, method="qr")
+    equations = Factors(robot=robot, base=base, information=information, blocks=((0,),), excerpts=())
+    places = {name: place for place, name in enumerate(base.names)}
+    steps = reversed(link_steps(equations))
+    return tuple(tuple(sorted(places[name] for name in step.parameters)) for step in steps)
+
+
+def judge_link(
+    joint: str, names: tuple[str, ...], triangle: Floats, longest: float, samples: int, excited_after: int | None
+) -> LinkExcitation:
+    """Judge one link.
+
+    Args:
+        joint: Name of the joint.
+        names: (k,) the link's own parameters.
+        triangle: (k, k) with ``triangle.T @ triangle`` the matrix M_i of eq. (117).
+        longest: Length of the longest column of the robot's equations.
+        samples: Number of the joint's equations.
+        excited_after: Number of samples after which it was excited, where that is known.
+    """
+    _, clear, condition = resolve_columns(triangle, RESOLUTION, longest)
+    is_exciting = bool(clear.all())
+    length = np.linalg.norm(triangle, axis=0)
+    values = singular_values(triangle / np.where(length > 0.0, length, 1.0)) if is_exciting else [0.0]
+    return LinkExcitation(
+        joint=joint,
+        parameters=names,
+        unexcited=tuple(name for name, known in zip(names, clear, strict=True) if not known),
+        samples=samples,
+        condition=condition,
+        smallest_eigenvalue=float(values[-1] ** 2) if names else 1.0,
+        excited_after=excited_after if is_exciting else None,
+    )

@@ -1,0 +1,167 @@
+"""Identification link by link on line ([Lin1995] section IV), with its excitation monitored while the robot moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.estimation.equations import Factors
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
+from dynid.estimation.online.arriving_samples import check_samples
+from dynid.estimation.online.growing_blocks import GrowingBlocks
+from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns
+from dynid.estimation.samples import append_many_rows
+from dynid.information import Information
+from dynid.information.joint_equations import equations as joint_equations
+from dynid.information.partial_results import Part
+from dynid.kernels import regressor
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.robot.model import Robot
+
+__all__ = ["OnlineLinkByLink"]
+
+Floats = NDArray[np.float64]
+
+
+class OnlineLinkByLink:
+    """`LinkByLink` sample by sample: the same estimate as from the whole log, at any time and in bounded memory.
+
+    Typical use, in the control loop::
+
+        tracker = dynid.estimation.OnlineLinkByLink(robot)
+        tracker.update(q, dq, ddq, tau)
+        tracker.excitation[-1].is_persistently_exciting
+        tracker.estimate().interval()
+
+    Each joint's equations are a triangle per block of time; Householder reflections rotate a new row into it. What the
+    samples so far do not determine has an infinite interval.
+    """
+
+    __slots__ = (
+        "_acting",
+        "_blocks",
+        "_excited_after",
+        "_own",
+        "_square",
+        "_supports",
+        "_unexcited",
+        "base",
+        "robot",
+        "samples",
+    )
+
+    robot: Robot
+    """Geometry and terms."""
+    base: BaseParameters
+    """What is estimated."""
+    samples: int
+    """Number of samples so far."""
+
+    def __init__(self, robot: Robot, base: BaseParameters | None = None) -> None:
+        """Start, knowing nothing.
+
+        Args:
+            robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
+            base: The base parameters to estimate; those of every motion by default.
+        """
+        self.robot, self.samples = robot, 0
+        self.base = base_parameters(robot) if base is None else base
+        self._supports = joint_equations(robot, self.base.columns).supports
+        self._blocks = GrowingBlocks([len(support) + 1 for support in self._supports])
+        self._acting = tuple(np.array(support, dtype=np.intp) for support in self._supports)
+        own = link_columns(robot, self.base)
+        self._own = tuple(np.searchsorted(acting, places) for acting, places in zip(self._acting, own, strict=True))
+        self._unexcited = {joint: np.zeros((len(places),) * 2) for joint, places in enumerate(own)}
+        self._excited_after: dict[int, int] = {}
+        self._square = np.zeros((robot.dof, self.base.rank))
+
+    def update(
+        self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None
+    ) -> None:
+        """Add one sample, arrays (n,), or several, arrays (m, n), the latest last.
+
+        Args:
+            q: Joint positions [rad or m].
+            dq: Joint velocities.
+            ddq: Joint accelerations.
+            tau: Joint torques [N m or N].
+            valid: Whether each torque counts; all by default.
+
+        Raises:
+            ArgumentError: The arrays do not fit the robot.
+            DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
+        """
+        new = check_samples(self.robot, self.samples, {"q": q, "dq": dq, "ddq": ddq}, tau, valid)
+        matrix = regressor(self.robot, *new.motion, columns=self.base.columns) * new.valid[..., None]
+        torque = new.tau[..., None]
+        rows = [np.hstack([matrix[:, j, acting], torque[:, j]]) for j, acting in enumerate(self._acting)]
+        self._blocks.append(rows, new.valid)
+        self._square += np.square(matrix).sum(axis=0)
+        self.samples += len(matrix)
+        for joint, triangle in tuple(self._unexcited.items()):
+            self._unexcited[joint] = append_many_rows(triangle, rows[joint][:, self._own[joint]])
+            if self._judge(joint, self._unexcited[joint]).is_persistently_exciting:  # more samples cannot undo it
+                self._excited_after[joint] = self.samples
+                del self._unexcited[joint]
+
+    @property
+    def excitation(self) -> tuple[LinkExcitation, ...]:
+        """(n,) for each joint, from the base on, whether its link is persistently excited ([Lin1995] Definition 2)."""
+        return tuple(self._judge(joint, self._link_triangle(joint)) for joint in range(self.robot.dof))
+
+    @property
+    def is_persistently_exciting(self) -> bool:
+        """Whether the samples so far excite every link."""
+        return not self._unexcited
+
+    def _link_triangle(self, joint: int) -> Floats:
+        """(k, k) square root of M_i, [Lin1995] eq. (117)."""
+        if joint in self._unexcited:
+            return self._unexcited[joint]
+        rows = np.concatenate([block[joint][:, self._own[joint]] for block in self._blocks.triangles])
+        return append_many_rows(np.zeros((rows.shape[1],) * 2), rows)
+
+    def _judge(self, joint: int, triangle: Floats) -> LinkExcitation:
+        return judge_link(
+            self.robot.joint_names[joint],
+            tuple(self.base.names[place] for place in self._acting[joint][self._own[joint]]),
+            triangle,
+            float(np.sqrt(self._square.max(initial=0.0))),
+            int(self._blocks.counts[:, joint].sum()),
+            self._excited_after.get(joint),
+        )
+
+    @property
+    def equations(self) -> Factors:
+        """The equations of all samples so far, for any estimator of `Factors`, such as `dynid.WLS`."""
+        blocks, counts = self._blocks.triangles, self._blocks.counts
+        parts = tuple(
+            Part(k, 0, 0, tuple(np.array(R) for R in triangles), tuple(int(c) for c in counts[k]))
+            for k, triangles in enumerate(blocks)
+        )
+        information = Information(
+            robot=self.robot.name,
+            fingerprint=self.robot.fingerprint,
+            columns=tuple(self.base.columns),
+            supports=self._supports,
+            kind="factor",
+            parts=parts,
+        )
+        return Factors(
+            robot=self.robot,
+            base=self.base,
+            information=information,
+            blocks=(information.segments,),
+            excerpts=(),
+        )
+
+    def estimate(self) -> Estimate:
+        """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
+        return replace(estimate_links(self.equations), references=LinkByLink.references)
+
+    def steps(self) -> tuple[LinkStep, ...]:
+        """The steps of the estimate, last joint first: what each joint's equations gave."""
+        return link_steps(self.equations)
