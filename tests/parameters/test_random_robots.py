@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynid.parameters.base import base_parameters
-from dynid.parameters.chain import chain_in_dh_frames
+from dynid.parameters.dh_frames import chain_in_dh_frames
 from dynid.parameters.minimal_combinations import minimal_combinations
 from dynid.parameters.numeric import numeric_row_space
 from dynid.parameters.row_space import row_space

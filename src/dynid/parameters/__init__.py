@@ -1,6 +1,15 @@
 """What can be known: the robot's parameters, their base combinations, and why some of them stay hidden."""
 
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base_set import conversion_matrix, convert_values
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 
-__all__ = ["BaseParameters", "Parameter", "ParameterLayout", "base_parameters", "parameter_layout"]
+__all__ = [
+    "BaseParameters",
+    "Parameter",
+    "ParameterLayout",
+    "base_parameters",
+    "conversion_matrix",
+    "convert_values",
+    "parameter_layout",
+]

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 from dynid.parameters.base_set import BaseParameters, base_vector
-from dynid.parameters.chain import chain_in_dh_frames, has_closed_form
 from dynid.parameters.closed_form import closed_form
+from dynid.parameters.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
-from dynid.parameters.minimal_combinations import minimal_combinations
+from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
 from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import States, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
@@ -121,6 +121,7 @@ class _Found:
     symbols: Mapping[str, float] = field(default_factory=dict)
     gap: float = float("inf")
     remark: str = ""
+    minimal: MinimalCombinations | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,13 +157,14 @@ def base_parameters(
     Args:
         robot: The robot.
         method: ``"closed-form"`` ([GautierKhalil1990]) and ``"minimal-combinations"`` ([Lin1995]) for serial robots
-            that move freely, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled regressors, anything). By
-            default ("auto" or None) the first of closed-form, structural, numeric that applies.
+            that move freely, each in the set of its paper, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled
+            regressors, anything). By default ("auto" or None) the first of closed-form, structural, numeric that
+            applies. `dynid.parameters.convert_values` leads from one set to another.
         locked: Joints that are held (at zero, or at the given positions) and whose torque is not measured.
         static: Whether the robot only stands still.
         states: ``(q, dq, ddq)``, each (N, n): the only motion that the robot makes; found numerically.
         order: Names of the parameters to keep rather than others, the most wanted first ([Izaguirre1992] section 6.1);
-            the rest follows in the order of [GautierKhalil1990].
+            the rest follows in the order of [GautierKhalil1990], with Lin's method too.
 
     Raises:
         ArgumentError: The method does not apply to this robot or motion; the error names one that does.
@@ -174,6 +176,8 @@ def base_parameters(
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
     assert chosen != "auto"
     found = _find(robot, layout, chosen, motion)
+    if found.minimal is not None and not order:
+        return _minimal_set(robot, found.minimal, found.remark)
     columns, combinations, symbols = found.columns, found.combinations, found.symbols
     grouping = _coefficients(layout, combinations, symbols)
     if found.space is not None or order:
@@ -228,10 +232,11 @@ def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) ->
     chain, to_dh, deviation = chain_in_dh_frames(robot, method)
     remark = f", axes taken as parallel within {deviation:.0e}" if deviation > EXACT else ""
     if method == "minimal-combinations":
-        space = row_space(minimal_combinations(robot).matrix)
+        minimal = minimal_combinations(robot)
+        space = row_space(minimal.matrix)
         if not explains_torques(robot, space):
             return _Found(space=structural_row_space(robot), remark=", by the structural method: rounding spoils it")
-        return _Found(space=space, remark=remark)
+        return _Found(space=space, remark=remark, minimal=minimal)
     columns, combinations, symbols = closed_form(chain, layout)
     grouping = _coefficients(layout, combinations, symbols)
     space = row_space(grouping if to_dh is None else grouping @ to_dh)
@@ -240,6 +245,29 @@ def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) ->
     if to_dh is None:
         return _Found(columns=columns, combinations=combinations, symbols=symbols)
     return _Found(space=space, remark=remark)
+
+
+def _minimal_set(robot: Robot, minimal: MinimalCombinations, remark: str) -> BaseParameters:
+    """Lin's own set, and the standard parameters that can take its members' places."""
+    columns = minimal.columns
+    if columns is None:
+        columns, _ = successive_columns(row_space(minimal.matrix), keep_order(robot))
+    hidden = {
+        name for name, acts in zip(minimal.layout.names, np.any(minimal.matrix != 0.0, axis=0), strict=True) if not acts
+    }
+    return BaseParameters(
+        robot=robot.name,
+        layout=minimal.layout,
+        columns=columns,
+        grouping=minimal.matrix,
+        combinations=minimal.combinations,
+        symbols=minimal.symbols,
+        reasons=_explain(robot, minimal.layout, hidden, _Motion(locked={}, static=False, states=None)),
+        method="minimal-combinations" + remark,
+        references=REFERENCES["minimal-combinations"],
+        mixing=np.asarray(np.linalg.inv(minimal.matrix[:, list(columns)]), dtype=float),
+        member_units=minimal.units,
+    )
 
 
 def _coefficients(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:

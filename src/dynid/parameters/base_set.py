@@ -18,9 +18,15 @@ from dynid.errors import ArgumentError
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import ParameterLayout
 
-__all__ = ["BaseParameters", "base_vector"]
+__all__ = ["BaseParameters", "base_vector", "conversion_matrix", "convert_values", "require_kept_columns"]
 
 Floats = NDArray[np.float64]
+
+SAME_SPACE = 1e-8
+"""Part of a set's largest coefficient by which another set may miss it and still span the same combinations
+(convention: far above rounding, far below a coefficient that matters)."""
+ROUNDING = 1e-13
+"""Part of the largest coefficient that is rounding of a product of matrices (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,7 +34,8 @@ class BaseParameters:
     """A minimal set of parameters that gives the same torques as all p of them.
 
     Each base parameter takes the place of one standard parameter, its *kept column*: for every motion,
-    ``Y @ theta == Y[:, columns] @ project(theta)``.
+    ``Y @ theta == Y[:, columns] @ project(theta)``. The members of Lin's set do not; there `mixing` gives the values in
+    the kept columns, and ``Y @ theta == Y[:, columns] @ (mixing @ project(theta))``.
     """
 
     robot: str
@@ -36,9 +43,10 @@ class BaseParameters:
     layout: ParameterLayout
     """The p standard parameters."""
     columns: tuple[int, ...]
-    """(b,) the kept columns of the regressor, ascending."""
+    """(b,) the kept columns of the regressor; ascending, or in the order of the members of Lin's set."""
     grouping: Floats
-    """(b, p) matrix of the combinations: ``beta = grouping @ theta``; the identity in the kept columns."""
+    """(b, p) matrix of the combinations: ``beta = grouping @ theta``; the identity in the kept columns, or the inverse
+    of `mixing`."""
     combinations: tuple[Combination, ...]
     """(b,) the combinations with readable coefficients."""
     symbols: Mapping[str, float] = field(default_factory=dict)
@@ -53,10 +61,16 @@ class BaseParameters:
     """The motions that the robot may make; a restricted motion reveals less."""
     rank_gap: float = float("inf")
     """Smallest singular value that counts over the largest that does not; infinite for methods without sampling."""
+    mixing: Floats | None = None
+    """(b, b) values in the kept columns from those of the members; None where they are the same."""
+    member_units: tuple[str, ...] = ()
+    """(b,) SI units of the members; empty where they are those of the kept columns."""
 
     def __post_init__(self) -> None:
-        """Freeze the matrix."""
+        """Freeze the matrices."""
         self.grouping.setflags(write=False)
+        if self.mixing is not None:
+            self.mixing.setflags(write=False)
 
     @property
     def rank(self) -> int:
@@ -65,13 +79,13 @@ class BaseParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(b,) ``ZZR1``: an R marks a parameter that others were regrouped into."""
+        """(b,) ``ZZR1``: an R marks a parameter that others were regrouped into; ``U33_1`` in Lin's set."""
         return tuple(combination.name for combination in self.combinations)
 
     @property
     def units(self) -> tuple[str, ...]:
         """(b,) SI units."""
-        return tuple(self.layout[column].unit for column in self.columns)
+        return self.member_units or tuple(self.layout[column].unit for column in self.columns)
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -81,7 +95,17 @@ class BaseParameters:
     @property
     def identifiable(self) -> list[str]:
         """Standard parameters that the torques reveal one by one."""
-        return [self.layout[c].name for c, row in zip(self.columns, self.grouping, strict=True) if _stands_alone(row)]
+        rows = self.kept_grouping
+        return [self.layout[c].name for c, row in zip(self.columns, rows, strict=True) if _stands_alone(row)]
+
+    @property
+    def kept_grouping(self) -> Floats:
+        """(b, p) values in the kept columns from standard parameters: the identity in these columns."""
+        if self.mixing is None:
+            return self.grouping
+        rows = self.mixing @ self.grouping
+        rows[np.abs(rows) <= ROUNDING * np.abs(rows).max()] = 0.0
+        return np.asarray(rows)
 
     @property
     def combined(self) -> list[str]:
@@ -107,6 +131,11 @@ class BaseParameters:
         if values.shape[-1:] != (len(self.layout),):
             raise ArgumentError(f"expected {len(self.layout)} standard parameters, got shape {values.shape}")
         return np.asarray(values @ self.grouping.T)
+
+    def in_kept_columns(self, beta: ArrayLike) -> Floats:
+        """Values (..., b) that stand in the kept columns of the regressor, from those of the members (..., b)."""
+        values = np.asarray(beta, dtype=float)
+        return values if self.mixing is None else np.asarray(values @ self.mixing.T)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -149,7 +178,7 @@ class BaseParameters:
         for combination in self.combinations:
             if combination.is_regrouped:
                 letters = combination.name.rstrip("0123456789")
-                left = f"{letters}_{{{combination.name[len(letters) :]}}}"
+                left = f"{letters.rstrip('_')}_{{{combination.name[len(letters) :]}}}"
                 lines.append(f"  {left} &= {combination.right_side(latex=True)}")
         alone = " ".join(c.name for c in self.combinations if not c.is_regrouped)
         return "\n".join([f"% alone: {alone}", "\\begin{align*}", " \\\\\n".join(lines), "\\end{align*}"])
@@ -213,8 +242,50 @@ def base_vector(base: BaseParameters, theta: ArrayLike) -> Floats:
     With the zeros the inverse dynamics costs much less ([GautierKhalil1990] section VI, [Lin1995] section III).
     """
     full = np.zeros(len(base.layout))
-    full[list(base.columns)] = base.project(theta)
+    full[list(base.columns)] = base.in_kept_columns(base.project(theta))
     return full
+
+
+def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
+    """Matrix T (b, b) from the values of one set of base parameters to those of another: ``T @ values``.
+
+    A covariance P becomes ``T @ P @ T.T``. Closed-form, Lin's and numerical sets of one robot determine one another.
+
+    Raises:
+        ArgumentError: The sets belong to different parameters or to different motions.
+    """
+    if given.layout != wanted.layout:
+        raise ArgumentError("the two sets have different standard parameters", remedy="Give two sets of one robot.")
+    matrix = wanted.grouping[:, list(given.columns)]
+    if given.mixing is not None:
+        matrix = matrix @ given.mixing
+    missed = np.abs(matrix @ given.grouping - wanted.grouping).max(initial=0.0)
+    if given.rank != wanted.rank or missed > SAME_SPACE * np.abs(wanted.grouping).max(initial=0.0):
+        raise ArgumentError(
+            f"the two sets do not determine one another: {given.rank} parameters ({given.motion}) and {wanted.rank} "
+            f"({wanted.motion})",
+            remedy="Give two sets of one robot for the same motion.",
+        )
+    return np.asarray(matrix)
+
+
+def convert_values(values: ArrayLike, given: BaseParameters, wanted: BaseParameters) -> Floats:
+    """Values (..., b) of the set ``given`` as values of the set ``wanted``; see `conversion_matrix`."""
+    return np.asarray(np.asarray(values, dtype=float) @ conversion_matrix(given, wanted).T)
+
+
+def require_kept_columns(base: BaseParameters) -> BaseParameters:
+    """Return the set if its members are columns of the regressor.
+
+    Raises:
+        ArgumentError: They are not, as in Lin's set.
+    """
+    if base.mixing is None:
+        return base
+    raise ArgumentError(
+        f"the members of the set '{base.method}' are not columns of the regressor",
+        remedy="Use base_parameters(robot), and convert_values to this set afterwards.",
+    )
 
 
 def _stands_alone(row: Floats) -> bool:

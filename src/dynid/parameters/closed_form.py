@@ -3,7 +3,7 @@
 One sweep from the last link to the first moves the parameters that the joint in between cannot tell apart to the link
 before it: ``YY MZ M`` at a revolute joint (eq. 15), the whole tensor at a prismatic one (eq. 16), and between the
 joints r and s some first moments as well (eqs. 19, 20). The conditions are the complete ones (see
-`dynid.parameters.chain`); coefficients are polynomials in the robot's own geometric symbols. Before the sweep begins,
+`dynid.dynamics.chain`); coefficients are polynomials in the robot's own geometric symbols. Before the sweep begins,
 rotor inertias are added to the link parameters that they cannot be told from.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.parameters.chain import PARALLEL, Chain, is_along_z
+from dynid.dynamics.chain import PARALLEL, Chain, is_along_z
 from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.parameters.symbols import DHSymbols, dh_symbols

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynid.dynamics.chain import EXACT, dh_rows
 from dynid.parameters.expression import Polynomial
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 
-__all__ = ["DHSymbols", "dh_rows", "dh_symbols", "geometry_of"]
-
-EXACT = 1e-12
-"""Distance of a length [m], sine or cosine from 0 or 1 that is rounding of double precision (convention)."""
+__all__ = ["DHSymbols", "dh_symbols", "geometry_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +25,6 @@ class DHSymbols:
     sin_alpha: Polynomial
     cos_theta: Polynomial
     sin_theta: Polynomial
-
-
-def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
-    """The modified DH table of a serial robot whose body frames already are modified DH frames; otherwise None."""
-    rows = []
-    for j, body in enumerate(robot.bodies):
-        R, p = body.R_parent_joint, body.p_parent_joint
-        z = R[:, 2]
-        fits = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
-        if not fits or abs(z[0]) > EXACT or abs(p[1] * z[2] - p[2] * z[1]) > EXACT * max(1.0, float(np.abs(p).max())):
-            return None
-        alpha, theta = float(np.arctan2(-z[1], z[2])), float(np.arctan2(-R[0, 1], R[0, 0]))
-        rows.append(DH(alpha=alpha, d=float(p[0]), theta=theta, r=float(p @ z), sigma=int(body.is_prismatic)))
-    return tuple(rows)
 
 
 def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:

@@ -23,6 +23,7 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.kernels import regressor
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base_set import require_kept_columns
 from dynid.robot.model import Robot
 
 __all__ = ["OnlineEstimate", "Recursive"]
@@ -60,7 +61,7 @@ class Recursive(Estimator):
             robot: Geometry and terms.
             base: The base parameters to estimate; those of every motion by default.
         """
-        chosen = base or base_parameters(robot)
+        chosen = require_kept_columns(base or base_parameters(robot))
         nothing = np.zeros((chosen.rank + 1, chosen.rank + 1))
         return OnlineEstimate(
             robot=robot,

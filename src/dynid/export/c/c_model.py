@@ -15,6 +15,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import Regrouping, regroup, separate_friction, ungrouped
 from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import require_kept_columns
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.robot.formats.modified_dh import modified_dh
@@ -139,6 +140,8 @@ def build_model(
         )
     if base is not None and base.layout != parameter_layout(robot):
         raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
+    if base is not None:
+        require_kept_columns(base)
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot)
         flat = flatten(internal, values)

@@ -54,14 +54,14 @@ def _expected() -> dict[str, tuple[Robot, list[str]]]:
     """Robots, and the sets that theorem 2 gives for them by hand: items 1 to 5 with r, s and delta of each robot."""
 
     def seven(j: int) -> list[str]:
-        return [f"{name}_{j}" for name in _SEVEN]
+        return [f"{name}{'_' * name.startswith('U')}{j}" for name in _SEVEN]
 
     def slide(j: int) -> list[str]:
-        return [f"{name}_{j}" for name in ("MC", "KX", "KY", "KZ")]
+        return [f"{name}{j}" for name in ("MC", "KX", "KY", "KZ")]
 
     puma = ["U33_1", *(name for j in range(2, 7) for name in seven(j))]
     stanford = ["U33_1", *seven(2), *slide(3), *(name for j in (4, 5, 6) for name in seven(j))]
-    moved = ["U33_1", "MC_2", "K1_2", "K2_2", "U33_3", "KX_3", "KY_3", "MC_4", "K1_4", "K2_4", "U33_5", "KX_5", "KY_5"]
+    moved = ["U33_1", "MC2", "K1_2", "K2_2", "U33_3", "KX3", "KY3", "MC4", "K1_4", "K2_4", "U33_5", "KX5", "KY5"]
     moved += [*seven(6), *slide(7)]
     return {
         "PUMA 560 (r = 1, s = 2)": (zoo.puma560(), puma),

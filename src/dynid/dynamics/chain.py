@@ -9,26 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError
-from dynid.parameters.inertia_maps import transport
-from dynid.parameters.row_space import TINY
-from dynid.parameters.symbols import dh_rows
 from dynid.robot.formats.dh import DH
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
-from dynid.spatial import inverse_transform
-from dynid.terms.base import Dependence
 
-__all__ = ["PARALLEL", "Chain", "chain_in_dh_frames", "chain_of", "has_closed_form", "is_along_z"]
+__all__ = ["EXACT", "PARALLEL", "Chain", "PlacedChain", "chain_of", "dh_rows", "is_along_z", "place_chain"]
 
 Floats = NDArray[np.float64]
 
 PARALLEL = 1e-9
 """Sine of an angle, or distance [m], below which axes are parallel or meet; convention: far above rounding."""
+EXACT = 1e-12
+"""Distance of a length [m], sine or cosine from 0 or 1 that is rounding of double precision (convention)."""
+TINY = 1e-300
+"""Keeps the length of gravity, which may be zero, away from zero (near the smallest double)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,48 +64,41 @@ class Chain:
         return total
 
 
-def has_closed_form(robot: Robot) -> bool:
-    """Whether the closed forms describe this robot: a chain with rotors, friction and offsets, but no couplings."""
-    return _obstacle(robot) is None
+def dh_rows(robot: Robot) -> tuple[DH, ...] | None:
+    """The modified DH table of a serial robot whose body frames already are modified DH frames; otherwise None."""
+    rows = []
+    for j, body in enumerate(robot.bodies):
+        R, p = body.R_parent_joint, body.p_parent_joint
+        z = R[:, 2]
+        fits = body.parent == j - 1 and np.array_equal(body.axis, [0.0, 0.0, 1.0])
+        if not fits or abs(z[0]) > EXACT or abs(p[1] * z[2] - p[2] * z[1]) > EXACT * max(1.0, float(np.abs(p).max())):
+            return None
+        alpha, theta = float(np.arctan2(-z[1], z[2])), float(np.arctan2(-R[0, 1], R[0, 0]))
+        rows.append(DH(alpha=alpha, d=float(p[0]), theta=theta, r=float(p @ z), sigma=int(body.is_prismatic)))
+    return tuple(rows)
 
 
-def _obstacle(robot: Robot) -> str | None:
-    if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
-        return f"needs a serial robot, '{robot.name}' is none"
-    unknown = [p.term for p in robot.terms if len(p.joints) > 1 or p.term.dependence is Dependence.OTHER]
-    return f"does not know the term {type(unknown[0]).__name__}" if unknown else None
+class PlacedChain(NamedTuple):
+    """A serial robot's chain, and where its modified DH frames lie."""
+
+    chain: Chain
+    T_body_mdh: tuple[Floats, ...] | None
+    """(4, 4) each: modified DH frame j in body frame j; None where the body frames are modified DH frames."""
+    deviation: float
+    """Largest distance of the modified DH frames from the robot's axes [1 or m]."""
 
 
-def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None, float]:
-    """The chain of a serial robot in modified DH frames: the robot's own frames where they are modified DH frames.
-
-    Args:
-        robot: The robot.
-        method: Name of the method that asks, for the error message.
-
-    Returns:
-        The chain; the map (p, p) from the robot's parameters to those in the DH frames (None where they are the robot's
-        own frames); the largest distance of the DH frames from the robot's axes [1 or m].
+def place_chain(robot: Robot) -> PlacedChain:
+    """Find the chain of a serial robot, in its own frames where they are modified DH frames.
 
     Raises:
-        ArgumentError: The robot branches, or has couplings or terms of other kinds.
+        ArgumentError: The robot branches or has no moving joint.
     """
-    obstacle = _obstacle(robot)
-    if obstacle:
-        raise ArgumentError(
-            f"the {method} method {obstacle}",
-            remedy="Use method='numeric', or 'structural' if it knows the terms.",
-        )
-    rows = dh_rows(robot)
+    rows = dh_rows(robot) if robot.bodies else None
     if rows is not None:
-        return chain_of(rows, robot.gravity), None, 0.0
+        return PlacedChain(chain_of(rows, robot.gravity), None, 0.0)
     table = modified_dh(robot)
-    to_dh = np.eye(robot.parameter_vector.size)
-    for j, T_body_mdh in enumerate(table.T_body_mdh):
-        T_mdh_body = inverse_transform(T_body_mdh)
-        block = slice(10 * j, 10 * j + 10)
-        to_dh[block, block] = transport(T_mdh_body[:3, :3], T_mdh_body[:3, 3])
-    return chain_of(table.rows, table.robot.gravity), to_dh, table.deviation
+    return PlacedChain(chain_of(table.rows, table.robot.gravity), table.T_body_mdh, table.deviation)
 
 
 def chain_of(rows: Sequence[DH], gravity: Floats) -> Chain:
