@@ -122,6 +122,7 @@ coverage: $(STAMP)
 
 load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200
+	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_single_axis.py 200
 
 estimators-noise: $(STAMP)
 	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/estimators_noise.py

@@ -62,7 +62,7 @@ def ur_set_target_payload(load: Load) -> PayloadDialog:
     arguments = [_number(mass, 4), _numbers(com, 5)]
     notes = ["setting the payload resets the force and torque sensor to zero"]
     if tensor is None:
-        notes.append("the inertia is not determined: the controller assumes a ball of 1 g/cm^3")
+        notes.append(f"{_open_text(load)}: the controller assumes a ball of 1 g/cm^3")
     else:
         xx, xy, xz, yy, yz, zz = tensor[np.triu_indices(3)]
         arguments.append(_numbers([xx, yy, zz, xy, xz, yz], 8))
@@ -72,7 +72,7 @@ def ur_set_target_payload(load: Load) -> PayloadDialog:
 def franka_set_load(load: Load) -> PayloadDialog:
     """Write the load for Franka Robotics' libfranka and franka_msgs/SetLoad; it must be in the flange frame."""
     mass, com, tensor = _require_body(load)
-    notes = () if tensor is not None else ("the inertia is not determined: zeros stand for a point mass",)
+    notes = () if tensor is not None else (f"{_open_text(load)}: zeros stand for a point mass",)
     entries = np.zeros(9) if tensor is None else tensor.ravel(order="F")
     text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 8)})"
     return PayloadDialog(controller="Franka", text=text, notes=notes)
@@ -117,9 +117,16 @@ def _require_body(load: Load) -> tuple[float, Floats, Floats | None]:
 
 def _principal(load: Load, tensor: Floats | None) -> tuple[Floats, Floats, tuple[str, ...]]:
     if tensor is None:
-        return np.zeros(3), np.eye(3), ("the inertia is not determined: zeros stand for a point mass",)
+        return np.zeros(3), np.eye(3), (f"{_open_text(load)}: zeros stand for a point mass",)
     principal = load.principal
     return principal.moments, principal.axes, ()
+
+
+def _open_text(load: Load) -> str:
+    """Say what is missing of the inertia; controllers take all of it or nothing."""
+    if 0 < len(load.open_moments) < 6:
+        return f"{', '.join(load.open_moments)} are not determined"
+    return "the inertia is not determined"
 
 
 def _number(value: float, digits: int) -> str:

@@ -7,6 +7,7 @@ them is the small off-diagonal noise divided by the small gap ([Atkeson1986] eqs
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +41,13 @@ CERTAIN_SHARE = 0.25
 """
 FAR_SHIFT = 4.0
 """Distance to the nearest possible body [standard deviations] that chance does not explain; convention."""
+LITTLE_SHIFT = 1e-3
+"""Distance to the nearest possible body [standard deviations] that the cone solver's accuracy explains; convention."""
+MIXED_SHARE = 0.2
+"""Share of the spread of an open moment from which on a parameter of another frame that holds it is open; convention.
+"""
+NEEDED = ((1, 2), (0, 1), (0, 2), (0, 2), (1, 2), (0, 1))
+"""First moments that enter XX XY XZ YY YZ ZZ about the centre of mass, beside the mass; from `h h^T - |h|^2`."""
 RIGID_TOLERANCE = 1e-6
 """Largest deviation of a pose from a rigid motion that rounding explains; convention."""
 
@@ -121,7 +129,7 @@ class Load:
     vector: Floats
     """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` about the frame's origin; units as in `UNITS`."""
     covariance: Floats
-    """(10, 10) covariance of `vector`, within what the data determine."""
+    """(10, 10) covariance of `vector`, within what the data determine; `stderr` is infinite for the others."""
     undetermined: NDArray[np.bool_]
     """(10,) whether the data leave the parameter open; its value is then zero or a convention."""
     bias: Floats = field(default_factory=lambda: np.zeros(6))
@@ -161,14 +169,22 @@ class Load:
             method=method,
         )
 
-    @property
+    @cached_property
     def inertia(self) -> Inertia:
-        """The load as a body in its frame; undetermined moments of inertia are those of a point mass."""
+        """The load as a body in its frame, for programs that need numbers for all ten parameters.
+
+        Undetermined moments of inertia are those of a point mass, or of the possible body that is nearest to the
+        determined ones where a point mass cannot have those. They are assumptions, not measurements.
+        """
         vector = np.where(self.undetermined, 0.0, self.vector)
-        if self.undetermined[:6].any() and vector[9] > 0.0:
-            point = Inertia.from_com(vector[9], vector[6:9] / vector[9], np.zeros((3, 3))).vector
-            vector = np.where(self.undetermined, point, vector)
-        return Inertia.from_vector(vector)
+        if not self.undetermined[:6].any() or not vector[9] > 0.0:
+            return Inertia.from_vector(vector)
+        point = Inertia.from_com(vector[9], vector[6:9] / vector[9], np.zeros((3, 3))).vector
+        body = Inertia.from_vector(np.where(self.undetermined, point, vector))
+        if body.is_physical or self.undetermined[6:].any():
+            return body
+        nearest = nearest_possible_body(self.vector, self.covariance, self.undetermined)
+        return body if nearest is None else Inertia.from_vector(nearest[0])
 
     @property
     def mass(self) -> float:
@@ -188,6 +204,11 @@ class Load:
         return not self.undetermined.any()
 
     @property
+    def open_moments(self) -> tuple[str, ...]:
+        """Names of the moments of inertia that the data leave open, of XX XY XZ YY YZ ZZ."""
+        return tuple(name for name, is_open in zip(NAMES[:6], self.undetermined[:6], strict=True) if is_open)
+
+    @property
     def inertia_is_certain(self) -> bool:
         """Whether every principal moment is known to a quarter of the largest one; otherwise do not use the inertia."""
         principal = self.principal
@@ -196,9 +217,24 @@ class Load:
     @property
     def inertia_about_com(self) -> Floats:
         """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined."""
-        if not self.has_inertia:
-            return np.full((3, 3), np.nan)
-        return Inertia.from_vector(self.vector).about_com  # [Atkeson1986] eq. (10)
+        is_open = np.zeros((3, 3), dtype=bool)
+        is_open[np.triu_indices(3)] = self.about_com_undetermined
+        tensor = Inertia.from_vector(np.where(self.undetermined, 0.0, self.vector)).about_com  # [Atkeson1986] eq. (10)
+        return np.where(is_open | is_open.T, np.nan, tensor)
+
+    @property
+    def about_com_undetermined(self) -> NDArray[np.bool_]:
+        """(6,) whether the data leave XX XY XZ YY YZ ZZ about the centre of mass open."""
+        first = np.array([self.undetermined[[6 + i, 6 + j]].any() for i, j in NEEDED])
+        return np.asarray(self.undetermined[:6] | first | self.undetermined[9])
+
+    @property
+    def about_com_stderr(self) -> Floats:
+        """(6,) standard deviation of XX XY XZ YY YZ ZZ about the centre of mass; infinite where undetermined."""
+        if self.undetermined[9]:
+            return np.full(6, np.inf)
+        spread = np.sqrt(np.maximum(np.diag(self.about_com_covariance), 0.0))
+        return np.where(self.about_com_undetermined, np.inf, spread)
 
     @property
     def principal(self) -> PrincipalAxes:
@@ -288,14 +324,27 @@ class Load:
                 "the pose of the frame is no rigid motion", remedy="Give (4, 4): a rotation and a position [m]."
             )
         S = transport(T[:3, :3], T[:3, 3])
-        open_directions = S[:, self.undetermined]
+        undetermined = self._open_in_frame(S)
         return replace(
             self,
             frame=frame,
-            vector=S @ np.where(self.undetermined, 0.0, self.vector),
+            vector=np.where(undetermined, 0.0, S @ np.where(self.undetermined, 0.0, self.vector)),
             covariance=S @ self.covariance @ S.T,
-            undetermined=np.any(np.abs(open_directions) > 1e-12, axis=1),
+            undetermined=undetermined,
         )
+
+    def _open_in_frame(self, S: Floats) -> NDArray[np.bool_]:
+        """(10,) parameters of another frame that hold an open one, S (10, 10) mapping the ten to that frame.
+
+        Where open moments of inertia have a spread (the prior one), a trace of them in another parameter is part of
+        that parameter's own spread, and opens it only if it is large.
+        """
+        weight = S[:, self.undetermined]
+        spread = np.diag(self.covariance)[self.undetermined]
+        if self.undetermined[6:].any() or not np.all(spread > 0.0):
+            return np.asarray(np.any(np.abs(weight) > 1e-12, axis=1))
+        mixed = np.sqrt(np.sum(weight**2 * spread, axis=1))
+        return np.asarray(mixed > MIXED_SHARE * np.sqrt(np.max(spread, initial=0.0)))
 
     def com_change(self, reference: Load) -> tuple[Floats, Floats]:
         """Distance of the centre of mass from that of another load in the same frame ([Atkeson1986] Table 1).
@@ -320,6 +369,19 @@ class Load:
         moments = zip("xyz", self.vector[6:9], self.stderr[6:9], self.undetermined[6:9], strict=True)
         return rows + [(f"mass times com {axis}", float(v), float(s), "kg m") for axis, v, s, u in moments if not u]
 
+    def _moment_rows(self) -> list[tuple[str, float | str, float | str, str]]:
+        """Moments about the frame's origin and about the centre of mass that are determined, then the open ones."""
+        rows: list[tuple[str, float | str, float | str, str]] = []
+        about_com = np.where(self.about_com_undetermined, np.nan, self.inertia_about_com[np.triu_indices(3)])
+        for k, name in enumerate(NAMES[:6]):
+            if not self.undetermined[k]:
+                rows.append((name, float(self.vector[k]), float(self.stderr[k]), "kg m^2"))
+            if not self.about_com_undetermined[k]:
+                rows.append((f"{name} about com", float(about_com[k]), float(self.about_com_stderr[k]), "kg m^2"))
+        names = self.open_moments
+        which = "inertia" if len(names) == 6 else ", ".join(names)
+        return [*rows, (which, "not identifiable from these data", "", "")] if names else rows
+
     def table(self) -> str:
         """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
         rows = self._mass_rows()
@@ -328,7 +390,7 @@ class Load:
             moments = zip(principal.moments, principal.moments_stderr, strict=True)
             rows += [(f"principal moment {k + 1}", float(v), float(s), "kg m^2") for k, (v, s) in enumerate(moments)]
         else:
-            rows.append(("inertia", "not identifiable from these data", "", ""))
+            rows += self._moment_rows()
         units = ("N", "N", "N", "N m", "N m", "N m")
         if np.any(self.bias):
             bias = zip(CHANNELS, self.bias, self.bias_stderr, units, strict=True)
@@ -350,16 +412,24 @@ class Load:
 
 
 def make_possible(load: Load) -> Load:
-    """The same load if a body can have its parameters, otherwise the nearest possible one, with a finding."""
-    if not load.has_inertia or not load.mass > 0.0 or load.inertia.is_physical:
+    """The same load if a body can have its parameters, otherwise the nearest possible one, with a finding.
+
+    Open moments of inertia stay open: they may have any value that makes the body possible.
+    """
+    is_all_open = bool(load.undetermined[:6].all())
+    if is_all_open or load.undetermined[6:].any() or not load.mass > 0.0:
         return load
-    nearest = nearest_possible_body(load.vector, load.covariance)
+    if load.has_inertia and load.inertia.is_physical:
+        return load
+    nearest = nearest_possible_body(load.vector, load.covariance, load.undetermined)
     if nearest is None:
         return replace(load, findings=(*load.findings, _IMPOSSIBLE))
     vector, shift = nearest
+    if not load.has_inertia and shift < LITTLE_SHIFT:
+        return load
     return replace(
         load,
-        vector=vector,
+        vector=np.where(load.undetermined, 0.0, vector),
         findings=(*load.findings, _replacement(shift)),
         extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
 from dynid.load.load import NAMES, Load
@@ -34,11 +35,12 @@ def read_load(path: str | PathLike[str]) -> Load:
     data = _content(path, json.loads, _REMEDY_LOAD)
     try:
         values = [data["parameters"][name] for name in NAMES]
+        is_open = np.array([value is None for value in values])
         load = Load(
             frame=str(data["frame"]),
             vector=np.array([0.0 if value is None else float(value) for value in values]),
-            covariance=np.array(data["covariance"], dtype=float).reshape(10, 10),
-            undetermined=np.array([value is None for value in values]),
+            covariance=_covariance(data["covariance"], is_open),
+            undetermined=is_open,
             method=str(data["method"]),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -46,6 +48,12 @@ def read_load(path: str | PathLike[str]) -> Load:
     if not np.isfinite(load.vector).all() or not np.isfinite(load.covariance).all():
         raise DataError("the load has numbers that are not finite", path=path, remedy=_REMEDY_LOAD)
     return load
+
+
+def _covariance(rows: Any, is_open: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(10, 10) covariance; zero for open parameters, for which a file holds null."""
+    found = np.array(rows, dtype=float).reshape(10, 10)  # null becomes NaN
+    return np.where(is_open[:, None] | is_open, 0.0, found)
 
 
 def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:

@@ -121,7 +121,7 @@ def design_load_motion(
 def advise_motion(load: Load) -> tuple[Finding, ...]:
     """Advice for better moments of inertia; empty where they are certain enough."""
     if not load.has_inertia:
-        return (_TURN_THE_WRIST,)
+        return (_turn_the_wrist(load),)
     principal = load.principal
     largest = float(principal.moments[-1])
     worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
@@ -151,10 +151,18 @@ def advise_motion(load: Load) -> tuple[Finding, ...]:
     return uncertain, distant
 
 
-_TURN_THE_WRIST = Finding(
-    code="inertia-open",
-    severity="note",
-    where="load",
-    message="the data do not determine the inertia",
-    remedy="Turn single wrist joints back and forth as fast as they can (wrist_test_motion), about at least two axes.",
-)
+def _turn_the_wrist(load: Load) -> Finding:
+    """Name the open moments and the axes of the frame about which the load should turn."""
+    names = load.open_moments
+    axes = [axis for axis, name in zip("xyz", ("XX", "YY", "ZZ"), strict=True) if name in names]
+    if len(names) in (0, 6) or not axes:
+        which, about = "the inertia", "about at least two axes"
+    else:
+        which, about = ", ".join(names), f"about {' and '.join(axes)} of '{load.frame}'"
+    return Finding(
+        code="inertia-open",
+        severity="note",
+        where="load",
+        message=f"the data do not determine {which}",
+        remedy=f"Turn single wrist joints back and forth as fast as they can (wrist_test_motion), {about}.",
+    )

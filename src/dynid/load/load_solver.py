@@ -7,11 +7,15 @@ covariance of the solution under noise that is correlated in time is
 
 S is smoothed over neighbouring frequencies and corrected, frequency by frequency, for what the fit has removed from the
 residuals. Every unknown so gets its own factor, since slow and fast columns see different noise.
+
+Every moment of inertia is judged by itself. Where the data leave some of them open, all six get a weak prior: zero,
+give or take the whole mass on a plausible radius. A moment that still is hardly more certain than that counts as open.
+The others keep what the data say, also in a frame that is turned by some microradians against the axis of motion.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +29,10 @@ from dynid.information.triangular import factor_from_preconditioned, make_precon
 __all__ = [
     "LinearSolution",
     "find_implausible_inertia",
+    "find_open_moments",
+    "inertia_prior",
     "inflate_covariance",
+    "solve_load_equations",
     "solve_minimum_norm",
     "solve_weighted",
     "spectral_gram",
@@ -40,6 +47,11 @@ ROUNDS = 4
 PLAUSIBLE_RADIUS = 0.15
 """Radius [m]: moments of inertia that are less certain than those of the whole mass on this radius count as unknown;
 convention, the size of a load in a hand."""
+HEAVY_LOAD = 10.0
+"""Mass [kg] by which moments of inertia are judged where the data leave the mass open; convention."""
+OPEN_SHARE = 0.2
+"""Standard deviation of a moment of inertia, as a share of its prior one, from which on it counts as open; convention:
+the data then hardly say more than the prior."""
 SHARED_SAMPLES = 10.0
 """Weight [samples] of the mean variance of a kind of channels in the variance of each of them; convention."""
 REPRESENTATIVE = 500
@@ -68,7 +80,29 @@ class LinearSolution:
     """Mean growth of the variances by correlation in time, at least one"""
 
 
-def solve_weighted(W: Floats, y: Floats, noise_std: Floats | None = None) -> LinearSolution:
+def solve_load_equations(W: Floats, y: Floats, noise_std: Floats | None = None) -> LinearSolution:
+    """Solve the equations of a load and judge every moment of inertia by itself; see `solve_weighted`.
+
+    Args:
+        W: (N, c, k) equations; the first ten columns are those of the load.
+        y: (N, c) measurements.
+        noise_std: (c,) standard deviations of the channels where they are known.
+    """
+    plain = solve_weighted(W, y, noise_std)
+    is_mass_open = bool(plain.undetermined[9])
+    implausible = find_implausible_inertia(plain.values, plain.covariance, is_mass_open=is_mass_open)
+    if not (plain.undetermined[:6] | implausible).any():
+        return plain
+    prior = np.append(inertia_prior(plain.values, is_mass_open=is_mass_open), np.zeros(W.shape[2] - 10))
+    solution = solve_weighted(W, y, noise_std, prior)
+    undetermined = plain.undetermined.copy()  # the prior is for moments of inertia only
+    undetermined[:6] = find_open_moments(solution.covariance, prior)
+    return replace(solution, undetermined=undetermined)
+
+
+def solve_weighted(
+    W: Floats, y: Floats, noise_std: Floats | None = None, prior: Floats | None = None
+) -> LinearSolution:
     """Solve ``W x = y`` with every channel weighted by its own residual.
 
     Args:
@@ -76,17 +110,21 @@ def solve_weighted(W: Floats, y: Floats, noise_std: Floats | None = None) -> Lin
         y: (N, c) measurements.
         noise_std: (c,) standard deviations of the channels where they are known. By default they come from the
             residuals; channels of one kind (forces, moments) share what few samples cannot tell apart.
+        prior: (k,) one over the standard deviation of each unknown about zero before any data; zero without a prior,
+            as by default.
 
     Raises:
         IdentifiabilityError: The noise is not known, and there are as many unknowns as equations.
     """
-    count, channels, _ = W.shape
+    count, channels, unknowns = W.shape
+    before = np.diag(np.zeros(unknowns) if prior is None else prior)
+    before = np.column_stack([before, np.zeros(unknowns)])[np.any(before, axis=1)]
     triangles = [_triangle(np.column_stack([W[:, c], y[:, c]])) for c in range(channels)]
     smallest = NEGLIGIBLE * max(float(np.abs(y).max()), 1e-150)
     std = np.ones(channels) if noise_std is None else np.maximum(noise_std, smallest)
     spare = np.full(channels, np.inf)
     for _ in range(ROUNDS if noise_std is None else 1):  # weights from the residuals of the round before
-        rows = np.concatenate([triangle / s for triangle, s in zip(triangles, std, strict=True)])
+        rows = np.concatenate([*(triangle / s for triangle, s in zip(triangles, std, strict=True)), before])
         values, covariance, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1])
         if noise_std is None:
             squares = np.array([np.sum((triangle @ np.append(values, -1.0)) ** 2) for triangle in triangles])
@@ -94,7 +132,8 @@ def solve_weighted(W: Floats, y: Floats, noise_std: Floats | None = None) -> Lin
             variance, spare = _shared_variance(squares, count - np.array(used))
             std = np.maximum(np.sqrt(variance), smallest)
     residual = y - W @ values
-    grown, factor = inflate_covariance(covariance, spectral_gram(W / std[:, None], residual / std, covariance))
+    gram = spectral_gram(W / std[:, None], residual / std, covariance) + before[:, :-1].T @ before[:, :-1]
+    grown, factor = inflate_covariance(covariance, gram)
     return LinearSolution(
         values=values,
         covariance=grown * student_factor(float(spare.min()) / factor) ** 2,
@@ -156,16 +195,48 @@ def _inverse(R: Floats, resolution: float) -> Floats | None:
     return inverse if np.abs(inverse).sum(axis=0).max(initial=0.0) * 10.0 * k * resolution < 1.0 else None
 
 
-def find_implausible_inertia(vector: Floats, covariance: Floats) -> NDArray[np.bool_]:
+def find_implausible_inertia(vector: Floats, covariance: Floats, *, is_mass_open: bool = False) -> NDArray[np.bool_]:
     """(6,) which of XX XY XZ YY YZ ZZ are less certain than any plausible value of them.
 
     Args:
-        vector: (10,) parameters of a load.
-        covariance: (10, 10) their covariance.
+        vector: (10,) parameters of a load, or more unknowns that begin with them.
+        covariance: (10, 10) or larger, their covariance.
+        is_mass_open: Whether the data leave the mass open.
     """
+    return np.asarray(_moment_spread(covariance) > _plausible_moment(vector, is_mass_open))
+
+
+def inertia_prior(vector: Floats, *, is_mass_open: bool = False) -> Floats:
+    """(10,) one over the prior standard deviation of each parameter of a load; zero for mass and first moments.
+
+    Args:
+        vector: (10,) parameters of a load as the data alone give them.
+        is_mass_open: Whether the data leave the mass open.
+    """
+    return np.append(np.full(6, 1.0 / _plausible_moment(vector, is_mass_open)), np.zeros(4))
+
+
+def find_open_moments(covariance: Floats, prior: Floats) -> NDArray[np.bool_]:
+    """(6,) which moments of inertia are hardly more certain than before the data.
+
+    Args:
+        covariance: (10, 10) or larger, of a solution with the prior.
+        prior: (10,) or longer, the `inertia_prior` of that solution.
+    """
+    return np.asarray(_moment_spread(covariance) * prior[:6] > OPEN_SHARE)
+
+
+def _moment_spread(covariance: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)))
+
+
+def _plausible_moment(vector: Floats, is_mass_open: bool) -> float:
+    """Moment of inertia [kg m^2] of the whole mass on a plausible radius."""
+    if is_mass_open:
+        return HEAVY_LOAD * PLAUSIBLE_RADIUS**2
     mass = max(abs(float(vector[9])), 1e-300)
     reach = min(max(PLAUSIBLE_RADIUS, float(np.linalg.norm(vector[6:9])) / mass), 1.0)
-    return np.asarray(np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)) > mass * reach**2)
+    return mass * reach**2
 
 
 # --- noise that is correlated in time ---

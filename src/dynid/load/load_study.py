@@ -120,6 +120,10 @@ class LoadStudy:
         lines = [self.load.table(), "", f"Verdict: {self.verdict}."]
         for title, findings in (("Problem", self.problems), ("Advice", self.advice), ("Note", self.notes)):
             lines += [f"{title}: {finding.sentence}" for finding in findings]
+        if self.load.open_moments and self.load.mass > 0.0:
+            lines.append(
+                f"Files of the robot with this load hold assumed values for {', '.join(self.load.open_moments)}."
+            )
         if self.recognition is not None:
             lines += ["", self.recognition.summary()]
         return "\n".join(lines)
@@ -127,6 +131,10 @@ class LoadStudy:
     def to_dict(self) -> dict[str, Any]:
         """All results, for other programs; None stands for values that are not known."""
         load, principal = self.load, self.load.principal
+        is_open = load.undetermined[:, None] | load.undetermined
+        about_com_stderr = np.zeros((3, 3))
+        about_com_stderr[np.triu_indices(3)] = load.about_com_stderr
+        about_com_stderr = np.maximum(about_com_stderr, about_com_stderr.T)
         return {
             "frame": load.frame,
             "method": load.method,
@@ -136,12 +144,14 @@ class LoadStudy:
             "com_m": _plain(load.com),
             "com_stderr_m": _plain(load.com_stderr),
             "inertia_about_com_kg_m2": _plain(load.inertia_about_com),
+            "inertia_about_com_stderr_kg_m2": _plain(about_com_stderr),
             "principal_moments_kg_m2": _plain(principal.moments),
             "principal_moments_stderr_kg_m2": _plain(principal.moments_stderr),
             "principal_axes": _plain(principal.axes),
             "ill_defined_axes": [list(pair) for pair in principal.ill_defined],
             "parameters": dict(zip(NAMES, _plain(np.where(load.undetermined, np.nan, load.vector)), strict=True)),
-            "covariance": _plain(load.covariance),
+            "parameters_stderr": dict(zip(NAMES, _plain(load.stderr), strict=True)),
+            "covariance": _plain(np.where(is_open, np.nan, load.covariance)),
             "bias": dict(zip(CHANNELS, _plain(load.bias), strict=True)),
             "residual_std": _plain(load.residual_std),
             "extras": {name: _plain(value) for name, value in load.extras.items()},

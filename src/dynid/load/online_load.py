@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.load.load import Load
-from dynid.load.load_solver import LinearSolution, solve_minimum_norm, spectral_gram
+from dynid.load.load_solver import (
+    LinearSolution,
+    find_implausible_inertia,
+    find_open_moments,
+    inertia_prior,
+    solve_minimum_norm,
+    spectral_gram,
+)
 from dynid.load.wrist import Sensing, load_from_solution
 from dynid.tape import compile_single, record
 
@@ -116,20 +123,27 @@ class OnlineLoad:
 
         Raises:
             DataError: There is no sample yet, or one was not finite.
-            IdentifiabilityError: The samples do not even determine the mass.
+            IdentifiabilityError: The samples determine neither the mass nor any moment of inertia.
         """
         R = self.triangle
         if self.samples == 0 or not np.isfinite(R).all():
             raise DataError("there is no sample yet" if self.samples == 0 else "a sample was not finite")
         unseen = np.linalg.norm(R[:-1, :-1], axis=0) <= 2.0 * START
-        values, covariance, undetermined = solve_minimum_norm(np.where(unseen, 0.0, R[:-1, :-1]), R[:-1, -1])
-        spare = self.equations - np.count_nonzero(~undetermined)
+        rows, target = np.where(unseen, 0.0, R[:-1, :-1]), R[:-1, -1]
+        values, covariance, undetermined = solve_minimum_norm(rows, target)
+        spare = self.equations - float(np.sum((rows @ covariance) * rows))  # the rank of the equations
         if spare < 1.0:
             raise IdentifiabilityError(
                 f"{self.samples} samples are too few to estimate the noise", remedy="Add more samples first."
             )
         noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
+        prior = self._prior(values, covariance * noise**2, undetermined)
+        if prior.any():
+            values, covariance, _ = solve_minimum_norm(
+                np.vstack([rows, noise * np.diag(prior)[:6]]), np.append(target, np.zeros(6))
+            )
         grown, factor = self._inflate(values, covariance * noise**2, noise)
+        undetermined[:6] = find_open_moments(grown, prior)  # without a prior none is open
         solution = LinearSolution(
             values=values,
             covariance=grown,
@@ -138,6 +152,16 @@ class OnlineLoad:
             autocorrelation_factor=factor,
         )
         return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
+
+    @staticmethod
+    def _prior(values: Floats, covariance: Floats, undetermined: NDArray[np.bool_]) -> Floats:
+        """(k,) one over the prior standard deviations; zero where the data determine all moments of inertia."""
+        is_mass_open = bool(undetermined[9])
+        implausible = find_implausible_inertia(values, covariance, is_mass_open=is_mass_open)
+        prior = np.zeros_like(values)
+        if (undetermined[:6] | implausible).any():
+            prior[:10] = inertia_prior(values, is_mass_open=is_mass_open)
+        return prior
 
     def _inflate(self, values: Floats, covariance: Floats, noise: float) -> tuple[Floats, float]:
         """Covariance under noise that is correlated in time as in the last samples, and its mean growth."""

@@ -13,7 +13,7 @@ last body together with its load can be identified (`identify_end_link`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from dynid.kernels import regressor
 from dynid.load.load import Load, make_possible
 from dynid.load.load_solver import (
     find_implausible_inertia,
+    find_open_moments,
+    inertia_prior,
     inflate_covariance,
     solve_minimum_norm,
     spectral_gram,
@@ -141,6 +143,8 @@ class PayloadProblem:
     """(p, k) the arm's parameters per unit of the unknowns."""
     prior: Floats
     """(k,) one over the prior standard deviation of each unknown; zero without prior knowledge."""
+    load_prior: Floats = field(default_factory=lambda: np.zeros(10))
+    """(10,) the same for the load's parameters."""
 
     @property
     def body(self) -> int:
@@ -182,9 +186,8 @@ class PayloadProblem:
         Args:
             weights: (n,) weight of the squared residuals of each joint.
         """
-        k = len(self.prior)
-        rows = [np.diag(np.append(self.prior, np.zeros(10)))[:k]]
-        target = [np.zeros(k)]
+        before = np.append(self.prior, self.load_prior)
+        rows, target = [np.diag(before)], [np.zeros(len(before))]
         for information, is_loaded in self.parts:
             factor = information.weight(weights)
             rows.append(factor.R @ self.base.grouping @ self.design(is_loaded))
@@ -308,7 +311,57 @@ def identify_payload(
     return make_possible(load) if physical else load
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Solution:
+    """Solution of a `PayloadProblem` for all k + 10 unknowns."""
+
+    values: Floats
+    """(k + 10,)"""
+    covariance: Floats
+    """(k + 10, k + 10) under white noise"""
+    spread: Floats
+    """(10, 10) covariance of the load's parameters, for noise that is correlated in time"""
+    undetermined: NDArray[np.bool_]
+    """(10,) which of the load's parameters the data leave open"""
+    std: Floats
+    """(n,) standard deviation of the residual of each joint [N m or N]"""
+
+
 def _solve(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
+    problem, solution = _judge_moments(problem, _solve_torques(problem))
+    values, open_ones = solution.values, solution.undetermined
+    if open_ones.all():
+        raise IdentifiabilityError(
+            "the joint torques reveal nothing about the load", remedy="Move the joints that carry it."
+        )
+    method, findings, extras = _foundation(problem, arm, values, solution.covariance, solution.spread)
+    return Load(
+        frame=problem.link,
+        vector=np.where(open_ones, 0.0, values[-10:]),
+        covariance=solution.spread,
+        undetermined=open_ones,
+        residual_std=solution.std,
+        method=f"joint torques, {method}",
+        findings=(*[_OPEN] * bool(open_ones.any()), *findings),
+        extras=extras,
+    )
+
+
+def _judge_moments(problem: PayloadProblem, plain: _Solution) -> tuple[PayloadProblem, _Solution]:
+    """The problem and its solution; once more with a weak prior for all moments where the data leave some open."""
+    load, is_mass_open = plain.values[-10:], bool(plain.undetermined[9])
+    implausible = find_implausible_inertia(load, plain.spread, is_mass_open=is_mass_open)
+    if not (plain.undetermined[:6] | implausible).any():
+        return problem, plain
+    prior = inertia_prior(load, is_mass_open=is_mass_open)
+    problem = replace(problem, load_prior=prior)
+    solution = _solve_torques(problem)
+    undetermined = plain.undetermined.copy()  # the prior is for moments of inertia only
+    undetermined[:6] = find_open_moments(solution.spread, prior)
+    return problem, replace(solution, undetermined=undetermined)
+
+
+def _solve_torques(problem: PayloadProblem) -> _Solution:
     std = np.ones(problem.robot.dof)
     for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows, target = problem.equations(1.0 / std**2)
@@ -317,27 +370,10 @@ def _solve(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
         share = 1.0 - min(0.9, rows.shape[1] / max(problem.samples.sum(), 1.0))
         std = np.sqrt(squares / np.maximum(problem.samples * share, 1.0))
         std = np.maximum(std, 1e-10 * max(float(std.max()), 1e-140))
-    beforehand = np.diag(np.append(problem.prior, np.zeros(10)) ** 2)
+    beforehand = np.diag(np.append(problem.prior, problem.load_prior) ** 2)
     grown, growth = inflate_covariance(covariance, problem.noise_gram(values, covariance, std) + beforehand)
     spread = (grown * student_factor(float(problem.samples.min()) * share / growth) ** 2)[-10:, -10:]
-    open_ones = undetermined[-10:].copy()
-    if not open_ones[9]:
-        open_ones[:6] |= find_implausible_inertia(values[-10:], spread)
-    if open_ones.all():
-        raise IdentifiabilityError(
-            "the joint torques reveal nothing about the load", remedy="Move the joints that carry it."
-        )
-    method, findings, extras = _foundation(problem, arm, values, covariance, spread)
-    return Load(
-        frame=problem.link,
-        vector=np.where(open_ones, 0.0, values[-10:]),
-        covariance=spread,
-        undetermined=open_ones,
-        residual_std=std,
-        method=f"joint torques, {method}",
-        findings=(*[_OPEN] * bool(open_ones.any()), *findings),
-        extras=extras,
-    )
+    return _Solution(values=values, covariance=covariance, spread=spread, undetermined=undetermined[-10:], std=std)
 
 
 _OPEN = Finding(

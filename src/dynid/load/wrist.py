@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.load.load import Load, make_possible
-from dynid.load.load_solver import LinearSolution, find_implausible_inertia, solve_weighted
+from dynid.load.load import NAMES, Load, make_possible
+from dynid.load.load_solver import LinearSolution, find_implausible_inertia, solve_load_equations
 from dynid.load.sensor_calibration import SensorCalibration
 from dynid.load.sensor_pose import sensor_columns, solve_with_pose, turn_angle
 from dynid.load.wrench_equations import (
@@ -44,13 +44,6 @@ NEGATIVE_MASS = Finding(
     where="load",
     message="the estimated mass is negative",
     remedy="Run check_wrench: it finds wrong signs, units and axes.",
-)
-OPEN_INERTIA = Finding(
-    code="inertia-open",
-    severity="note",
-    where="load",
-    message="the motion does not reveal the inertia",
-    remedy="Move the load with angular acceleration about several axes.",
 )
 
 
@@ -136,7 +129,7 @@ def identify_load(
 
     Raises:
         DataError: There is no wrench in the experiments.
-        IdentifiabilityError: Not even the mass can be determined.
+        IdentifiabilityError: Neither the mass nor any moment of inertia can be determined.
     """
     sensing = sensing or Sensing()
     data = wrench_data(robot, experiments, sensor_frame, sensing, form=form, interval_s=interval_s)
@@ -249,7 +242,7 @@ def solve_load(data: WrenchData, *, frame: str, sensing: Sensing | None = None) 
         return _load_and_pose(data, frame, sensing)
     std = None if sensing.noise_std is None else np.array(sensing.noise_std)
     W = np.concatenate([data.matrix, *sensor_columns(data, sensing)], axis=2)
-    return load_from_solution(solve_weighted(W, data.wrench, std), frame, sensing)
+    return load_from_solution(solve_load_equations(W, data.wrench, std), frame, sensing)
 
 
 def load_from_solution(
@@ -259,11 +252,11 @@ def load_from_solution(
     method: str = "force and torque sensor, weighted least squares",
 ) -> Load:
     """The load, bias and drift that a solution holds, in this order; useless values are marked as undetermined."""
-    if solution.undetermined[9]:
+    undetermined = solution.undetermined[:10]
+    if undetermined[9] and undetermined[:6].all():
         raise IdentifiabilityError(
             "the mass cannot be separated from the sensor's bias", remedy="Turn the load through several orientations."
         )
-    undetermined = _undetermined_parameters(solution)
     values = np.where(solution.undetermined, 0.0, solution.values)
     spread = np.where(solution.undetermined, np.inf, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)))
     end = 10 + 6 * sensing.bias
@@ -278,22 +271,33 @@ def load_from_solution(
         drift=values[end : end + 6] if sensing.drift else nothing,
         residual_std=solution.noise_std,
         method=method,
-        findings=(OPEN_INERTIA,) * bool(undetermined[:6].any()) + (NEGATIVE_MASS,) * bool(values[9] < 0.0),
+        findings=(*open_inertia(undetermined), *[NEGATIVE_MASS] * bool(values[9] < 0.0)),
     )
 
 
-def _undetermined_parameters(solution: LinearSolution) -> NDArray[np.bool_]:
-    """(10,) parameters that the data leave open; all moments of inertia if one is less certain than is plausible."""
-    undetermined = solution.undetermined[:10].copy()
-    if (undetermined[:6] | find_implausible_inertia(solution.values[:10], solution.covariance)).any():
-        undetermined[:6] = True
-    return undetermined
+def open_inertia(undetermined: NDArray[np.bool_]) -> tuple[Finding, ...]:
+    """The finding that names the moments of inertia which the data leave open (10,); empty if there are none."""
+    names = tuple(name for name, is_open in zip(NAMES[:6], undetermined[:6], strict=True) if is_open)
+    if not names:
+        return ()
+    which = "the inertia" if len(names) == 6 else ", ".join(names)
+    return (
+        Finding(
+            code="inertia-open",
+            severity="note",
+            where="load",
+            message=f"the motion does not reveal {which}",
+            remedy="Move the load with angular acceleration about several axes.",
+        ),
+    )
 
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     asked = {"orientation": sensing.find_orientation, "gravity": sensing.find_gravity}
     pose, solution, (turn, tilt) = solve_with_pose(data, sensing, **asked)
-    load = load_from_solution(solution, frame, sensing)
+    undetermined = solution.undetermined.copy()
+    undetermined[:6] |= find_implausible_inertia(solution.values, solution.covariance)
+    load = load_from_solution(replace(solution, undetermined=undetermined), frame, sensing)
     found, extras = list(load.findings), dict[str, Floats]()
     if sensing.find_orientation:
         found.append(_turned_sensor(frame, turn_angle(pose.R_frame_sensor), float(np.rad2deg(turn.max()))))

@@ -52,7 +52,9 @@ BODY_MARGIN = 1e-4
 """Smallest eigenvalue of the pseudo-inertia of a single body, relative to that of the ball; convention."""
 
 
-def nearest_possible_body(vector: Floats, covariance: Floats) -> tuple[Floats, float] | None:
+def nearest_possible_body(
+    vector: Floats, covariance: Floats, undetermined: NDArray[np.bool_] | None = None
+) -> tuple[Floats, float] | None:
     """The possible body nearest to an estimate of ten parameters with a positive mass.
 
     Minimises ``|F (phi - vector)|^2`` with ``F^T F = covariance^-1`` over positive definite pseudo-inertias. A ball of
@@ -61,6 +63,7 @@ def nearest_possible_body(vector: Floats, covariance: Floats) -> tuple[Floats, f
     Args:
         vector: (10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` [kg m^2, kg m, kg].
         covariance: (10, 10) of the ten parameters.
+        undetermined: (10,) parameters that the data leave open, so that their values do not count; none by default.
 
     Returns:
         The parameters (10,) and their distance from the estimate in standard deviations; None if no answer is found.
@@ -68,7 +71,10 @@ def nearest_possible_body(vector: Floats, covariance: Floats) -> tuple[Floats, f
     mass = float(vector[9])
     ball = Inertia.from_com(mass, vector[6:9] / mass, 0.4 * mass * BALL_RADIUS**2 * np.eye(3))
     body = WhitenedBody.around(ball, "ball")
-    rows = _information_root(covariance)
+    known = np.arange(10) if undetermined is None else np.flatnonzero(~undetermined)
+    root = _information_root(covariance[np.ix_(known, known)])
+    rows = np.zeros((len(root), 10))
+    rows[:, known] = root
     nothing = np.zeros((0, 10))
     answer = solve_cone_program(
         ConeProgram(

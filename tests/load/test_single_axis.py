@@ -1,0 +1,198 @@
+"""Each moment of inertia by itself: a motion about one axis shows three of them, and the others stay open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+import dynid
+from campaigns.load_single_axis import RATE_HZ, arm_with_sensor, sensor_trial, torque_trial, turning_run
+from dynid.kernels import wrench_regressor
+from dynid.load import OnlineLoad, read_load
+from dynid.load.load import NAMES, Load, make_possible
+from dynid.load.load_motions import wrist_test_motion
+from dynid.load.load_study import study_load
+from dynid.load.wrist import Sensing, identify_load, wrench_data
+from dynid.processing.experiment import Experiment
+from dynid.robot.inertia import Inertia
+from dynid.spatial import transform
+
+Floats = NDArray[np.float64]
+BAR = Inertia.from_com(1.2, [0.0, 0.01, 0.04], np.diag([0.0244, 0.0007, 0.0242]))
+"""The bar of [Atkeson1986] Table 2; its mass and place are not printed."""
+NOISE = np.repeat([0.1, 0.01], 3)
+"""Standard deviations of the simulated sensor [N, N m]."""
+ARM = dynid.robots.puma560()
+LAST = ARM.bodies[-1].joint.child
+
+
+def measured(run: Experiment, truth: Inertia, seed: int = 0, *, link: str = "sensor", robot: Any = None) -> Experiment:
+    arm = arm_with_sensor(2) if robot is None else robot
+    wrench = wrench_regressor(arm, link, run.q, run.dq, run.ddq) @ truth.vector
+    noisy = wrench + NOISE * np.random.default_rng(seed).normal(size=wrench.shape)
+    names = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "rate_hz")
+    return Experiment(**{name: getattr(run, name) for name in names}, wrench=noisy)
+
+
+def bar_about_z(seed: int = 0) -> Experiment:
+    return measured(turning_run(arm_with_sensor(2), np.random.default_rng(3)), BAR, seed)
+
+
+@pytest.mark.parametrize("trial", [sensor_trial, torque_trial])
+def test_random_loads_show_the_moments_of_the_axis_with_intervals_that_cover(trial: Any) -> None:
+    trials = [trial(seed) for seed in range(1000, 1012)]
+    for one in trials:
+        np.testing.assert_array_equal(one.determined, one.expected)
+        assert one.is_physical
+    covered = np.concatenate([one.covered[:6][one.determined] for one in trials])
+    assert covered.mean() >= 30 / 36  # 95 % expected; fewer than 30 of 36 has a chance of one in a thousand
+
+
+def test_a_turn_about_one_axis_gives_its_moment_although_others_stay_open() -> None:
+    load = identify_load(arm_with_sensor(2), bar_about_z(), sensor_frame="sensor")
+    assert load.open_moments == ("XX", "XY", "YY")
+    truth = BAR.vector[5]
+    assert load.vector[5] == pytest.approx(truth, abs=3.0 * load.stderr[5])
+    assert load.stderr[5] < 0.01 * truth
+    assert np.isinf(load.stderr[[0, 1, 3]]).all()
+    assert np.isfinite(load.about_com_stderr[[2, 4, 5]]).all()
+    assert load.inertia_about_com[2, 2] == pytest.approx(0.0242, abs=4.0 * load.about_com_stderr[5])
+    assert np.isnan(load.inertia_about_com[[0, 0, 1], [0, 1, 1]]).all()
+    assert not load.has_inertia
+    lines = load.table().splitlines()
+    assert any(line.startswith("ZZ ") and "kg m^2" in line for line in lines)
+    assert any(line.startswith("XX, XY, YY") and "not identifiable" in line for line in lines)
+    assert load.findings[0].code == "inertia-open"
+
+
+def test_the_interval_covers_over_repeated_noise() -> None:
+    robot, run = arm_with_sensor(2), turning_run(arm_with_sensor(2), np.random.default_rng(3))
+    loads = [
+        identify_load(robot, measured(run, BAR, seed), sensor_frame="sensor", physical=False) for seed in range(40)
+    ]
+    errors = np.array([(load.vector[5] - BAR.vector[5]) / load.stderr[5] for load in loads])
+    assert 0.7 < errors.std() < 1.4  # chi-square with 40 degrees of freedom: 0.65 to 1.36 hold 99.9 %
+    assert abs(errors.mean()) < 0.55
+
+
+def test_a_vertical_axis_shows_moments_although_the_mass_stays_open() -> None:
+    robot = arm_with_sensor(2).with_gravity([0.0, 0.0, 0.0])
+    run = turning_run(robot, np.random.default_rng(3))
+    load = identify_load(robot, measured(run, BAR, robot=robot), sensor_frame="sensor")
+    assert np.isnan(load.mass)
+    assert np.isinf(load.mass_stderr)
+    assert load.vector[5] == pytest.approx(BAR.vector[5], abs=4.0 * load.stderr[5])
+    assert load.open_moments == ("XX", "XY", "YY")
+    assert np.isinf(load.about_com_stderr).all()
+    assert "mass" in load.table()
+
+
+def special_motion(joints: list[str], posture: list[float], seed: int) -> Experiment:
+    """Single joints turn one after the other, 2 s each move ([Atkeson1986] section 3.1.3)."""
+    motion = wrist_test_motion(ARM, posture, joints=joints, sweep=1.5)
+    time = np.arange(0.0, motion.duration, 1.0 / RATE_HZ)
+    q, dq, ddq = motion.evaluate(time)
+    run = Experiment(
+        time=time, q=q, dq=dq, ddq=ddq, effort=np.zeros_like(q), valid=np.ones(q.shape, dtype=bool),
+        segment=np.zeros(len(time), dtype=np.int64), rate_hz=RATE_HZ, wrench=np.zeros((len(time), 6)),
+    )  # fmt: skip
+    return measured(run, BAR, seed, link=LAST, robot=ARM)
+
+
+def test_special_motions_of_the_paper() -> None:
+    """Joints 4 and 6 alone, as the paper moved them, leave one moment open; joint 5 adds it."""
+    bent = [0.3, -0.8, 0.4, 0.0, np.pi / 2, 0.0]
+    four, five, six = ARM.joint_names[3:]
+    only_six = identify_load(ARM, special_motion([six], bent, 1), sensor_frame=LAST)
+    assert only_six.open_moments == ("XX", "XY", "YY")
+    both = identify_load(ARM, [special_motion([j], bent, k) for k, j in enumerate((four, six))], sensor_frame=LAST)
+    assert len(both.open_moments) == 1
+    all_three = [special_motion([j], bent, k) for k, j in enumerate((four, five, six))]
+    whole = identify_load(ARM, all_three, sensor_frame=LAST)
+    assert whole.has_inertia
+    np.testing.assert_array_less(np.abs(whole.vector - BAR.vector), 4.0 * whole.stderr)
+
+
+def test_on_line_and_batch_judge_alike() -> None:
+    robot, run = arm_with_sensor(1), turning_run(arm_with_sensor(1), np.random.default_rng(5))
+    data = wrench_data(robot, measured(run, BAR, robot=robot), "sensor", Sensing())
+    online = OnlineLoad(frame="sensor", noise_std=NOISE)
+    for matrix, wrench in zip(data.matrix, data.wrench, strict=True):
+        online.update(matrix, wrench)
+    found = online.load()
+    assert found.open_moments == ("XX", "XZ", "ZZ")
+    batch = identify_load(robot, measured(run, BAR, robot=robot), sensor_frame="sensor", physical=False)
+    known = ~found.undetermined
+    np.testing.assert_allclose(found.vector[known], batch.vector[known], atol=float(batch.stderr[known].max()))
+
+
+def test_files_and_summaries_never_bound_an_open_moment(tmp_path: Path) -> None:
+    study = study_load(arm_with_sensor(2), bar_about_z(), sensor_frame="sensor")
+    written = json.loads(json.dumps(study.to_dict()))
+    for k, name in enumerate(NAMES):
+        is_open = name in ("XX", "XY", "YY")
+        assert (written["parameters"][name] is None) == is_open
+        assert (written["parameters_stderr"][name] is None) == is_open
+        assert (written["covariance"][k][k] is None) == is_open
+    assert written["inertia_about_com_stderr_kg_m2"][0] == [None, None, pytest.approx(study.load.about_com_stderr[2])]
+    (tmp_path / "load.json").write_text(json.dumps(written))
+    again = read_load(tmp_path / "load.json")
+    assert again.open_moments == ("XX", "XY", "YY")
+    np.testing.assert_array_equal(again.stderr, study.load.stderr)
+    assert study.verdict == "mass and centre of mass"
+    assert "assumed values for XX, XY, YY" in study.summary()
+    assert "about x and y of 'sensor'" in study.advice[0].remedy
+    assert study.robot_with_load.link("load").inertia.is_physical
+
+
+def test_rounded_angles_of_another_frame_open_nothing_more() -> None:
+    load = identify_load(arm_with_sensor(2), bar_about_z(), sensor_frame="sensor")
+    turned = load.in_frame(transform(Rotation.from_euler("x", 1.5708).as_matrix(), np.zeros(3)), "flange")
+    assert turned.open_moments == ("XX", "XZ", "ZZ")  # z became -y
+    assert turned.vector[3] == pytest.approx(load.vector[5], rel=1e-4)
+    oblique = load.in_frame(transform(Rotation.from_euler("x", 0.8).as_matrix(), np.zeros(3)), "flange")
+    assert {"YY", "ZZ"} <= set(oblique.open_moments)
+
+
+def test_moments_that_no_body_has_give_way_and_open_ones_stay_open() -> None:
+    """ZZ of a body is at least the mass times the squared distance of its centre from the axis."""
+    body = Inertia.from_com(2.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))
+    vector = body.vector
+    vector[5] -= 0.004  # below 2 kg * 0.01 m^2
+    load = Load(
+        frame="tool",
+        vector=vector,
+        covariance=np.diag([1e-3] * 6 + [1e-4] * 3 + [1e-3]) ** 2,
+        undetermined=np.array([True, True, False, True, False, False] + [False] * 4),
+    )
+    found = make_possible(load)
+    assert found.findings[0].code == "impossible-load"
+    assert found.vector[5] >= 2.0 * found.com[0] ** 2
+    assert found.open_moments == load.open_moments
+    assert found.inertia.is_physical
+
+
+@given(mask=st.lists(st.booleans(), min_size=10, max_size=10), seed=st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_open_parameters_have_infinite_intervals(mask: list[bool], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(10, 10)) * 1e-3
+    is_open = np.array(mask)
+    vector = np.where(is_open, 0.0, BAR.vector)
+    load = Load(frame="tool", vector=vector, covariance=root @ root.T, undetermined=is_open)
+    np.testing.assert_array_equal(np.isinf(load.stderr), is_open)
+    np.testing.assert_array_equal(np.isinf(load.about_com_stderr), load.about_com_undetermined)
+    assert (load.about_com_undetermined >= is_open[:6]).all()
+    upper = load.inertia_about_com[np.triu_indices(3)]
+    np.testing.assert_array_equal(np.isnan(upper), load.about_com_undetermined)
+    if not is_open[6:].any():
+        assert np.isfinite(load.inertia.vector).all()
+        np.testing.assert_allclose(upper[~is_open[:6]], BAR.about_com[np.triu_indices(3)][~is_open[:6]], atol=1e-12)
