@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,12 @@ import click
 
 from dynid import errors
 from dynid.cli.options import FORCE, HOLD, JSON, OUT, command, held_joints, read_robot
+from dynid.cli.run_commands import invoke
 from dynid.cli.screen import print_json
 
 if TYPE_CHECKING:
     from dynid.export.result_file import SavedResult
+    from dynid.links.pruning import PrunedRobot
     from dynid.robot.model import Robot
 
 __all__ = ["codegen"]
@@ -22,6 +25,7 @@ __all__ = ["codegen"]
     "dynid codegen result/ --out arm_dynamics",
     "dynid codegen arm.urdf --functions gravity,friction --out arm_dynamics",
     "dynid codegen ur10 --precision float --load --out ur10_dynamics",
+    "dynid codegen result/ --prune 1% --out short_dynamics",
 )
 @click.argument("model", metavar="RUN|ROBOT")
 @HOLD
@@ -49,6 +53,12 @@ __all__ = ["codegen"]
 )
 @click.option("--load", is_flag=True, help="Add a load on the last link that can change at run time.")
 @click.option(
+    "--prune",
+    metavar="PERCENT",
+    help="Write the short model of a run: without the parameters that contribute less than this part of a joint's "
+    "largest torque, such as 1%, fitted again. Repeats the identification unless the run had the same --significant.",
+)
+@click.option(
     "--verify/--no-verify",
     default=True,
     show_default=True,
@@ -64,6 +74,7 @@ def codegen(
     precision: Any,
     parameters: Any,
     load: bool,
+    prune: str | None,
     verify: bool,
     force: bool,
     as_json: bool,
@@ -77,8 +88,10 @@ def codegen(
     from dynid.export.c.c_check import find_compiler
     from dynid.export.c.c_package import generate_c
 
+    source = _source(model, hold)
+    pruned = None if prune is None else _pruned(Path(model), source, prune)
     code = generate_c(
-        _source(model, hold),
+        pruned or source,
         [name.strip() for name in functions.split(",") if name.strip()],
         precision=precision,
         parameters=parameters,
@@ -88,10 +101,11 @@ def codegen(
     if compiled:
         code.check(samples=200)
     code.write(out, force=force)
+    summary = code.summary() + (f"\n\n{pruned.cost}\n" if pruned is not None and pruned.cost else "")
     if as_json:
-        print_json({"folder": str(out), "compiled_and_compared": compiled, "summary": code.summary().splitlines()})
+        print_json({"folder": str(out), "compiled_and_compared": compiled, "summary": summary.splitlines()})
         return
-    click.echo(code.summary())
+    click.echo(summary)
     state = "compiled and compared with the model" if compiled else "not compiled"
     if verify and not compiled:
         state += ": there is no C compiler; install gcc or clang, or set CC"
@@ -112,3 +126,31 @@ def _source(name: str, hold: tuple[str, ...]) -> Robot | SavedResult:
             "--hold applies to robot files, but this is a result", remedy="Use --hold with dynid identify."
         )
     return read_result(path)
+
+
+def _pruned(path: Path, source: Robot | SavedResult, share: str) -> PrunedRobot:
+    """The significant parameters of a run; the identification is repeated if the run was made with another share."""
+    import tempfile
+
+    from dynid.export.result_file import SavedResult, read_result
+    from dynid.links.pruning import read_share
+    from dynid.runs.run_folder import read_run
+
+    wanted = f"{100 * read_share(share):g}%"
+    if not isinstance(source, SavedResult):
+        remedy = "Give a run of dynid identify; for planned motions of a robot use dynid.export.prune in Python."
+        raise errors.ArgumentError("--prune needs the data of a run, and this is a robot", remedy=remedy)
+    if source.significant == wanted:
+        return source.pruned()
+    folder = path if path.is_dir() else path.parent
+    facts = read_run(folder)
+    if facts["verb"] != "identify" or facts["arguments"] is None:
+        remedy = f"Repeat it in Python with Recipe(significant='{wanted}')."
+        raise errors.DataError("the run was not made by dynid identify", path=folder, remedy=remedy)
+    click.echo(f"the identification is repeated with --significant {wanted}", err=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        target = Path(temporary) / "run"
+        words = [*facts["arguments"], "--significant", wanted, "--out", str(target)]
+        if (code := invoke([facts["verb"], *words])) > 1:
+            sys.exit(code)
+        return read_result(target).pruned()

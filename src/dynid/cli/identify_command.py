@@ -69,6 +69,7 @@ class EstimatorOption(click.Option):
     "dynid identify arm.urdf run1.csv --map map.toml --validate run2.csv --out res",
     "dynid identify arm.urdf run1.csv --map map.toml --recipe r.toml --out out",
     "dynid identify arm.urdf run1.csv --map map.toml --set law=law.toml --out out",
+    "dynid identify arm.urdf run*.csv --significant 1% --hold-out 30% --out out",
 )
 @robot_argument
 @logs_argument
@@ -79,7 +80,10 @@ class EstimatorOption(click.Option):
 @click.option("--hold-out", metavar="PART",
               help="Held-out part of every log: 40% (the last 40 %), 12:16 (seconds), or every:3:0.75 "
               "(every third block of 0.75 s).")  # fmt: skip
-@recipe_options("band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md")
+@click.option("--significant", metavar="PERCENT",
+              help="Also fit a short model without the parameters that contribute less than this part of a joint's "
+              "largest torque, such as 1%, and print what it costs.")  # fmt: skip
+@recipe_options("band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", saves=False)
 @CHECK
 @OUT
 @FORCE
@@ -91,6 +95,7 @@ def identify(
     estimator: str | None,
     held_out: tuple[str, ...],
     hold_out: str | None,
+    significant: str | None,
     gate: bool | None,
     out: Path,
     force: bool,
@@ -99,23 +104,24 @@ def identify(
 ) -> None:
     """Identify a robot from logs.
 
-    The run folder gets the result, the identified model and a report. The exit code is 1 if the result fails on the
-    held-out data. The same command continues an interrupted run; dynid rerun repeats a finished one.
+    The run folder gets the result, the identified model, the recipe and a report. The exit code is 1 if the result
+    fails on the held-out data. The same command continues an interrupted run; dynid rerun repeats a finished one.
     """
     from dynid.export.result_file import result_json
     from dynid.links.recipe import Recipe
     from dynid.runs.identification_run import run_identification
 
-    recipe = read_recipe(Recipe, estimator=estimator, hold_out=hold_out, gate=gate)
+    recipe = read_recipe(Recipe, estimator=estimator, hold_out=hold_out, significant=significant, gate=gate)
     with progress("identifying") as advance:
         run = run_identification(
             robot, logs, recipe, held_out=held_out, channel_map=channel_map, out=run_request(out, force, recipe),
             progress=advance, notice=show_finding,
         )  # fmt: skip
     if as_json:
-        print_json(result_json(run.fit, run.validation))
+        print_json(result_json(run.fit, run.validation, run.cost))
     else:
         click.echo(run.fit.summary() + "\n")
+        click.echo(f"{run.cost}\n" if run.cost else "", nl=bool(run.cost))
         verdict = UNPROVEN if run.validation is None else run.validation.summary()
         print_verdict(verdict, good=run.validation is not None and run.validation.passed)
         print_written(out)

@@ -154,17 +154,18 @@ def logs_argument(function: Function) -> Function:
     return click.argument("logs", nargs=-1, required=True, type=EXISTING)(function)
 
 
-def recipe_options(example: str, *, page: str | None = None) -> Callable[[Function], Function]:
+def recipe_options(example: str, *, page: str | None = None, saves: bool = True) -> Callable[[Function], Function]:
     """Add the options --recipe, --set and --save-recipe.
 
     Args:
         example: A setting for the help of --set.
         page: The page that lists all keys.
+        saves: Whether there is --save-recipe; a command whose run folder holds the recipe can do without it.
     """
     keys = "" if page is None else f" {page} lists the keys."
     change = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
                           help=f"Change one setting of the recipe, such as {example}; repeatable.{keys}")  # fmt: skip
-    return lambda function: RECIPE(change(SAVE_RECIPE(function)))
+    return lambda function: RECIPE(change(SAVE_RECIPE(function) if saves else function))
 
 
 def read_recipe(kind: type[Settings], **values: Any) -> Settings:

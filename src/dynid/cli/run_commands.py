@@ -17,7 +17,7 @@ from dynid.cli.options import EXISTING, FORCE, JSON, command
 from dynid.cli.screen import print_json, print_verdict
 from dynid.files import file_digest, make_folder
 
-__all__ = ["report", "rerun"]
+__all__ = ["invoke", "report", "rerun"]
 
 TOLERANCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
@@ -108,7 +108,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     moved = [f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old]
     with tempfile.TemporaryDirectory() as temporary:
         target = out or Path(temporary) / "run"
-        code = _invoke([facts["verb"], *facts["arguments"], "--out", str(target), *(["--force"] if force else [])])
+        code = invoke([facts["verb"], *facts["arguments"], "--out", str(target), *(["--force"] if force else [])])
         if code > 1:
             sys.exit(code)
         old, new = (json.loads((place / facts["result"]).read_text()) for place in (Path(folder), target))
@@ -136,7 +136,7 @@ def _digest(path: str) -> str:
     return file_digest(path)
 
 
-def _invoke(arguments: list[str]) -> int:
+def invoke(arguments: list[str]) -> int:
     """Run another command within this one; hide its output and show its errors."""
     root = click.get_current_context().find_root().command
     with contextlib.redirect_stdout(io.StringIO()):

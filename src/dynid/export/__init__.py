@@ -7,6 +7,8 @@ from dynid.lazy import lazy_names
 NAMES = {
     "controller_dialogs": ["payload_dialogs"],
     "c.c_package": ["CPackage", "generate_c"],
+    "c.c_pruning": ["PrunedModel", "prune"],
+    "c.code_cost": ["count_code", "pruning_cost"],
     "result_file": ["read_result", "write_result"],
 }
 """Module -> its public names, loaded at first use."""

@@ -21,6 +21,7 @@ from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
+from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, finite_or_none
 from dynid.parameters.base import base_parameters
 from dynid.plain_data import from_plain, to_plain
@@ -28,6 +29,7 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.tape import OperationCount
 from dynid.terms import TERMS
 from dynid.terms.base import Reference
 from dynid.terms.coupling import Coupling
@@ -62,6 +64,28 @@ class SavedResult:
         with _content_errors():
             return self._restored()
 
+    @property
+    def significant(self) -> str | None:
+        """Share of a joint's largest torque below which parameters were dropped, such as ``1%``; None without such."""
+        part = self.content.get("significant")
+        return None if part is None else str(part["threshold"])
+
+    def pruned(self) -> PrunedRobot:
+        """Restore the robot with the significant parameters alone, for generated code.
+
+        Raises:
+            DataError: The result was identified without ``significant``, or the content is not that of a result.
+        """
+        part = self.content.get("significant")
+        if part is None:
+            remedy = "Run dynid identify with --significant 1%, or identify with Recipe(significant='1%')."
+            raise DataError("the result holds no significant parameters", remedy=remedy)
+        with _content_errors():
+            pruned = from_plain(part["pruned"], _types())
+            if not isinstance(pruned, PrunedRobot):
+                raise TypeError("the pruned robot is something else")
+            return pruned
+
     def _restored(self) -> Identification:
         types = _types()
         robot = from_plain(self.content["model"], types)
@@ -95,7 +119,7 @@ class SavedResult:
 def _types() -> list[type[Any]]:
     """List the dataclasses that a result file may hold; terms are those in `dynid.terms.TERMS`."""
     fixed = [Robot, Link, Joint, JointLimits, Inertia, Coupling, Reference, Estimate, Finding]
-    return [*fixed, *TERMS]
+    return [*fixed, PrunedRobot, PruningCost, OperationCount, *TERMS]
 
 
 def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Experiment:
@@ -120,8 +144,16 @@ def data_facts(run: Experiment) -> dict[str, Any]:
     }
 
 
-def result_json(fit: Identification, check: Validation | None = None) -> dict[str, Any]:
-    """Make the content of a result file."""
+def result_json(
+    fit: Identification, check: Validation | None = None, cost: PruningCost | None = None
+) -> dict[str, Any]:
+    """Make the content of a result file.
+
+    Args:
+        fit: The identification.
+        check: Its validation.
+        cost: What it costs to keep the significant parameters alone.
+    """
     estimate, base = fit.estimate, fit.base
     stderr = [finite_or_none(value) for value in estimate.stderr]
     error = [finite_or_none(value) for value in fit.training_error]
@@ -154,6 +186,7 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
         "standard_parameters": dict(zip(base.layout.names, fit.standard.tolist(), strict=True)),
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,
+        "significant": _significant_part(fit, cost),
         "selection": [] if fit.selection is None else fit.selection.to_json(),
         "data": [data_facts(run) for run in fit.equations.excerpts],
         "validation": None if check is None else check.to_json(),
@@ -164,11 +197,36 @@ def result_json(fit: Identification, check: Validation | None = None) -> dict[st
     }
 
 
+def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str, Any] | None:
+    """The significant parameters as plain data, with the pruned robot that code can be generated from."""
+    found = fit.significance
+    if found is None:
+        return None
+    refitted = dict(zip(found.kept, found.estimate.values.tolist(), strict=True))
+    pruned = replace(found.pruned, cost=cost)
+    return {
+        "threshold": f"{100 * found.threshold:g}%",
+        "criterion": found.criterion,
+        "parameters": [
+            {"name": name, "contribution_percent": share, "significant": name in refitted, "value": refitted.get(name)}
+            for name, share in zip(found.every.names, found.contribution.tolist(), strict=True)
+        ],
+        "training_error_percent": None if cost is None else list(cost.training_error),
+        "held_out_error_percent": None if cost is None or cost.held_out_error is None else list(cost.held_out_error),
+        "pruned": to_plain(replace(pruned, robot=replace(pruned.robot, source=None)), _types()),
+    }
+
+
 def write_result(
-    fit: Identification, path: str | os.PathLike[str], check: Validation | None = None, *, force: bool = False
+    fit: Identification,
+    path: str | os.PathLike[str],
+    check: Validation | None = None,
+    cost: PruningCost | None = None,
+    *,
+    force: bool = False,
 ) -> Path:
-    """Write a result file with a checksum of its content."""
-    content = result_json(fit, check)
+    """Write a result file with a checksum of its content; see `result_json`."""
+    content = result_json(fit, check, cost)
     content["sha256"] = _digest(content)
     return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
 

@@ -7,7 +7,8 @@ from dynid.lazy import lazy_names
 NAMES = {
     "identify": ["Identification"],
     "recipe": ["Recipe"],
-    "significance": ["essential_parameters", "significant_parameters"],
+    "pruning": ["PrunedRobot", "PruningCost"],
+    "significance": ["Significance", "essential_parameters", "significant_parameters"],
     "validation": ["Validation", "cross_validate", "validate"],
 }
 """Module -> its public names, loaded at first use."""

@@ -27,7 +27,9 @@ from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.log_reader import Log, LogReader, Map, is_large
+from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
+from dynid.links.significance import Significance, significant_parameters
 from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
@@ -72,6 +74,8 @@ class Identification:
     `predict` and `torque` use the base parameters themselves."""
     selection: Selection | None = None
     """How the terms were selected, where they were."""
+    significance: Significance | None = None
+    """The significant parameters, fitted again without the others, where the recipe asks for them."""
 
     @property
     def robot(self) -> Robot:
@@ -237,6 +241,8 @@ class Identification:
             lines += ["", f"These parameters never act on the torques and stay unknown: {', '.join(hidden)}."]
         if self.selection is not None:
             lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
+        if self.significance is not None:
+            lines += ["", self.significance.headline + ":", ", ".join(self.significance.kept) + "."]
         lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
         if estimate.prior_dominated:
             lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
@@ -375,8 +381,8 @@ def _notice(reader: LogReader, code: str, message: str) -> None:
 
 def _refuse_in_pieces(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> None:
     """Refuse settings that need whole logs in memory."""
-    reasons = {"hold_out": recipe.hold_out, "band_hz": recipe.band_hz, "springs": recipe.springs, "terms": terms}
-    wanted = [name for name, value in reasons.items() if value]
+    wanted = [key for key in ("hold_out", "band_hz", "springs", "significant") if getattr(recipe, key)]
+    wanted += ["terms"] if terms else []
     kind = type(estimator.estimator) if isinstance(estimator, InLoop) else type(estimator)
     wanted += [] if capabilities(kind).accepts_streams else [f"estimator {kind.name}"]
     if wanted:
@@ -399,10 +405,13 @@ def identify_experiments(
     """Identify a robot that has its terms from experiments; see `identify`."""
     present = (*recipe.spring_terms(robot), *terms)
     equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
-    if recipe.selection is None or not estimator.accepts_terms:
-        return identify_equations(equations, estimator)
-    equations, selection = _select_terms(equations, recipe.selection)
-    return identify_equations(equations, estimator, selection)
+    selection = None
+    if recipe.selection is not None and estimator.accepts_terms:
+        equations, selection = _select_terms(equations, recipe.selection)
+    fit = identify_equations(equations, estimator, selection)
+    if recipe.significant is None:
+        return fit
+    return replace(fit, significance=significant_parameters(equations, threshold=read_share(recipe.significant)))
 
 
 def identify_equations(

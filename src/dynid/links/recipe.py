@@ -1,7 +1,7 @@
 """The recipe of an identification: how logs are read, checked, processed, fitted and judged.
 
 `dynid.identify` and ``dynid identify`` use the same recipe, so they give the same numbers. A recipe is a TOML file with
-the fields of `Recipe` as keys; ``dynid identify --save-recipe FILE`` writes one, ``--recipe FILE`` reads it.
+the fields of `Recipe` as keys; ``dynid identify`` writes one into its run folder, ``--recipe FILE`` reads it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
 from dynid.links.hold_out import HoldOut, read_hold_out
+from dynid.links.pruning import read_share
 from dynid.robot.model import Robot
 from dynid.settings import TomlSettings
 from dynid.terms import TERMS, usual_terms
@@ -64,6 +65,9 @@ class Recipe(TomlSettings):
     """Rule by which further friction and drive terms are added to the model; None adds none."""
     estimator: str = "feasible"
     """Name of the estimator."""
+    significant: str | None = None
+    """Share of a joint's largest torque, such as "1%", below which parameters are left out of a second model that is
+    fitted again ([Izaguirre1992] section 7), for short real-time code; None makes no such model."""
     law: str | None = None
     """File with the control law (TOML), for estimators that simulate the control loop; None assumes computed torque."""
     control_rate_hz: float | None = None
@@ -111,6 +115,8 @@ class Recipe(TomlSettings):
         check_number("limit_percent", self.limit_percent, "a percentage above zero")
         if self.hold_out is not None:
             read_hold_out(self.hold_out)
+        if self.significant is not None:
+            read_share(self.significant)
 
     @classmethod
     def bare(cls, **settings: Any) -> Recipe:

@@ -21,7 +21,12 @@ from dynid.estimation.noise import check_data
 from dynid.estimation.samples import sample_blocks
 from dynid.information import Factor
 from dynid.information.triangular import append_rows
+from dynid.kernels import inertia_matrix
+from dynid.links.pruning import PrunedRobot
+from dynid.processing.experiment import Experiment
+from dynid.robot.model import Robot
 from dynid.tables import Table
+from dynid.terms.base import StateTerm
 
 __all__ = [
     "Significance",
@@ -90,6 +95,8 @@ class Significance:
 
     criterion: str
     """The rule that decided, in words."""
+    threshold: float
+    """Share that the rule compares with: of a joint's largest torque, or the largest relative standard deviation."""
     contribution: Floats
     """(b,) largest torque that the parameter causes, over all joints and trajectories [% of the joint's largest]."""
     significant: Mask
@@ -116,12 +123,63 @@ class Significance:
         """Factor by which the condition number fell."""
         return self.condition / self.reduced_condition
 
+    @property
+    def robot(self) -> Robot:
+        """The robot as it was before: geometry, terms, prior parameters."""
+        return self.equations.robot
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the significant parameters, as in `every`."""
+        return tuple(name for name, keep in zip(self.every.names, self.significant, strict=True) if keep)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Names of the other parameters."""
+        return tuple(name for name, keep in zip(self.every.names, self.significant, strict=True) if not keep)
+
+    def torque(self, experiment: Experiment) -> Floats:
+        """(N, n) torques of an experiment's motion by the significant parameters [N m or N]."""
+        return self.equations.torque(self.estimate.values, experiment)
+
+    @property
+    def training_error(self) -> Floats:
+        """(n + 1,) relative torque error of each joint and of all together on the data used [%]."""
+        information = self.equations.information
+        squares = information.per_joint_residual(self.estimate.values).sum(axis=0)
+        total = information.per_joint_residual(np.zeros_like(self.estimate.values)).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(100.0 * np.sqrt(np.append(squares / total, squares.sum() / total.sum())))
+
+    @property
+    def pruned(self) -> PrunedRobot:
+        """The robot with the refitted significant parameters and zeros elsewhere, for generated code."""
+        equations, values = self.equations, self.estimate.values
+        found = equations.robot.with_parameters(equations.representative(values))
+        placed = list(zip(equations.terms, values[equations.base.rank :].tolist(), strict=True))
+        carried = [term.with_value(value) for term, value in placed if isinstance(term, StateTerm)]
+        robot = found.with_terms(*carried, keep=True) if carried else found
+        smallest = [np.linalg.eigvalsh(inertia_matrix(robot, run.q)).min(axis=1) for run in equations.experiments]
+        return PrunedRobot(
+            robot=robot,
+            criterion=self.criterion,
+            kept=self.kept,
+            dropped=self.dropped,
+            terms_left_out=tuple(term.name for term, _ in placed if not isinstance(term, StateTerm)),
+            samples=sum(part.size for part in smallest),
+            indefinite=int(sum((part <= 0.0).sum() for part in smallest)),
+        )
+
+    @property
+    def headline(self) -> str:
+        """One line: how many parameters are significant, and by which rule."""
+        return f"{len(self.kept)} of {len(self.significant)} parameters are significant ({self.criterion})"
+
     def summary(self) -> str:
         """Both tables, the condition numbers and the torque errors, as text."""
-        kept, count = int(self.significant.sum()), len(self.significant)
         return "\n".join(
             [
-                f"{kept} of {count} parameters are significant ({self.criterion})",
+                self.headline,
                 f"condition number {self.condition:.4g} -> {self.reduced_condition:.4g} ({self.gain:.3g} times better)",
                 f"torque error {self.error:.3g} % -> {self.reduced_error:.3g} %",
                 "",
@@ -156,7 +214,8 @@ def significant_parameters(
     check_data(equations, spare=1)
     method = estimator or WLS()
     share = contributions(equations, method.solve(equations).values)
-    return _refit(equations, method, share >= 100.0 * threshold, share, f"at least {100 * threshold:g} % of the torque")
+    rule = (f"at least {100 * threshold:g} % of the largest torque of a joint", threshold)
+    return _refit(equations, method, share >= 100.0 * threshold, share, rule)
 
 
 def essential_parameters(
@@ -188,7 +247,7 @@ def essential_parameters(
             break
         keep[np.flatnonzero(keep)[int(np.argmax(relative))]] = False
     share = contributions(equations, full.values)
-    return _refit(equations, method, keep, share, f"relative standard deviation at most {limit:g} %")
+    return _refit(equations, method, keep, share, (f"relative standard deviation at most {limit:g} %", limit / 100.0))
 
 
 def contributions(equations: Samples, beta: Floats) -> Floats:
@@ -256,13 +315,15 @@ def _relative_stderr(factor: Factor, spread: Factor) -> Floats:
     return np.where(undetermined, np.inf, 100.0 * relative)
 
 
-def _refit(equations: Samples, method: Estimator, keep: Mask, share: Floats, criterion: str) -> Significance:
+def _refit(equations: Samples, method: Estimator, keep: Mask, share: Floats, rule: tuple[str, float]) -> Significance:
+    criterion, threshold = rule
     if not keep.any():
         raise EstimationError(f"no parameter is significant ({criterion})", remedy="Lower the threshold.")
     part = restrict_equations(equations, keep)
     weights = refined_weights(equations)
     return Significance(
         criterion=criterion,
+        threshold=threshold,
         contribution=share,
         significant=keep,
         every=trajectory_statistics(equations, method),

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches
 from dynid.kernels import inverse_dynamics
-from dynid.links.identify import Identification, identify
+from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
@@ -28,6 +29,25 @@ SETTLED = 1e-2
 """Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
 ALIKE = 1.01
 """Ratio up to which the errors of two models count as equal (convention: 1 %, where chance decides which is larger)."""
+
+
+class Fitted(Protocol):
+    """Anything that was fitted to experiments and predicts torques: an `Identification`, a `Significance`."""
+
+    @property
+    def equations(self) -> Factors:
+        """The equations of the fit."""
+
+    @property
+    def robot(self) -> Robot:
+        """The prior model."""
+
+    @property
+    def training_error(self) -> Floats:
+        """(n + 1,) relative torque error of each joint and of all together on the data used [%]."""
+
+    def torque(self, experiment: Experiment) -> Floats:
+        """(N, n) predicted torques [N m or N]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,7 +133,7 @@ def finite_or_none(value: float) -> float | None:
 
 
 def validate(
-    fit: Identification,
+    fit: Fitted,
     experiments: Experiment | Sequence[Experiment],
     *,
     limit: float = 15.0,
@@ -123,7 +143,7 @@ def validate(
     """Compare predicted and measured torques of experiments that were not used for the identification.
 
     Args:
-        fit: The identification.
+        fit: The identification, or its significant parameters alone (`Identification.significance`).
         experiments: Held-out data, without samples of the identification.
         limit: Largest relative error that passes [%].
         band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
@@ -223,7 +243,7 @@ def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
     return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
 
 
-def _training_error(fit: Identification, comparison: _Comparison) -> float:
+def _training_error(fit: Fitted, comparison: _Comparison) -> float:
     """Relative error on the data of the identification [%], in the same band as the held-out data."""
     if comparison.band_hz is None:
         return float(fit.training_error[-1])

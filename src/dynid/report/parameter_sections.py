@@ -1,4 +1,4 @@
-"""Section of the report on parameters: values, intervals, and how far the data determine each of them."""
+"""Sections of the report on parameters: values, intervals, how far the data determine each, which are significant."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from dynid.decompositions import eigvalsh
 from dynid.links.identify import Identification
+from dynid.links.pruning import PruningCost
 from dynid.report.html_blocks import Block, Bullets, Heading, Rows, Text
 from dynid.report.page import Section
 
-__all__ = ["Parameters", "base_marks", "standard_marks"]
+__all__ = ["Parameters", "SignificantParameters", "base_marks", "standard_marks"]
 
 WEAK_PERCENT = 30.0
 """Relative standard deviation from which a value is called weakly known [%]; a convention."""
@@ -124,3 +125,39 @@ class Parameters(Section):
         ]
         header = ("standard parameter", "value", "prior", "standard deviation", "mark")
         return Rows(header, tuple(rows), folded=f"All {len(rows)} standard parameters")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignificantParameters(Section):
+    """The parameters that matter for the torques, and what it costs and saves to keep them alone."""
+
+    fit: Identification
+    cost: PruningCost
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Significant parameters"
+
+    def blocks(self) -> Sequence[Block]:
+        """Errors and operations with all and with the significant parameters, and the contribution of each."""
+        found = self.fit.significance
+        if found is None:
+            return []
+        text = (
+            f"{found.headline}. The others are left out, and the significant ones are fitted again by weighted least "
+            "squares. The contribution is the largest torque that a parameter causes, over all samples, in percent of "
+            "the largest measured torque of the same joint. dynid codegen --prune writes C code of this short model."
+        )
+        table = self.cost.table()
+        refitted = dict(zip(found.kept, found.estimate.values.tolist(), strict=True))
+        rows = [
+            (name, float(share), "yes" if name in refitted else "no", refitted.get(name), unit)
+            for name, share, unit in zip(found.every.names, found.contribution, found.every.units, strict=True)
+        ]
+        header = ("parameter", "contribution %", "significant", "refitted value", "unit")
+        return [
+            Text(text, "hint"),
+            Rows(tuple(table.header), tuple(table.rows)),
+            Rows(header, tuple(rows), folded=f"Contributions of all {len(rows)} parameters"),
+        ]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dynid.errors import ArgumentError
+from dynid.export.c.code_cost import pruning_cost
 from dynid.export.description_files import terms_note
 from dynid.export.result_file import write_result
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
 from dynid.links.log_reader import Log, LogReader, Map, Notice, Progress, check_copies, log_finding
+from dynid.links.pruning import PruningCost
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
+from dynid.report.parameter_sections import SignificantParameters
 from dynid.report.report import identification_page
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import write_urdf
@@ -36,6 +39,8 @@ class IdentificationRun:
     """The verdict on held-out data; None where nothing was held out."""
     held_out: tuple[Experiment, ...]
     """The held-out data."""
+    cost: PruningCost | None = None
+    """What it costs to keep the significant parameters alone, where the recipe asks for them."""
     note: str = ""
     """Sentence on the identified values that the robot files of the folder cannot state."""
 
@@ -89,8 +94,21 @@ def run_identification(
             run.report_continuation(notice)
         fit, proof = identify_logs(reader, given, estimator, held_out=held_out)
         verdict = validate(fit, proof, limit=chosen.limit_percent, trim_s=chosen.trim_s) if proof else None
-        result = IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof))
+        cost = _pruning_cost(fit, verdict, proof, chosen)
+        result = IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost)
         return result if run is None else _write(run, result, chosen)
+
+
+def _pruning_cost(
+    fit: Identification, verdict: Validation | None, proof: Sequence[Experiment], recipe: Recipe
+) -> PruningCost | None:
+    """Judge the significant parameters alone on the same held-out data, and count the operations of their code."""
+    if fit.significance is None:
+        return None
+    if verdict is None:
+        return pruning_cost(fit)
+    pruned = validate(fit.significance, proof, limit=recipe.limit_percent, trim_s=recipe.trim_s)
+    return pruning_cost(fit, verdict, pruned)
 
 
 def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe) -> None:
@@ -112,15 +130,16 @@ def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe
 def _write(run: RunFolder, result: IdentificationRun, recipe: Recipe) -> IdentificationRun:
     """Write result, recipe, identified models, summary and report."""
     fit, verdict = result.fit, result.validation
-    write_result(fit, run.path / "result.json", verdict, force=run.overwrite)
+    write_result(fit, run.path / "result.json", verdict, result.cost, force=run.overwrite)
     run.write("recipe.toml", recipe.to_toml())
     name = f"{Path(fit.robot.name).name or 'robot'}_identified"
     write_mjcf(fit.identified, run.path / f"{name}.xml", force=run.overwrite)
     write_urdf(fit.identified, run.path / f"{name}.urdf", force=run.overwrite)
     lost = terms_note(fit, run.path)
-    parts = [fit.summary(), verdict.summary() if verdict else "", lost]
+    parts = [fit.summary(), str(result.cost or ""), verdict.summary() if verdict else "", lost]
     run.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
     run.note(lost or "the robot files hold all that was identified")
-    run.write_page(identification_page(fit, verdict, result.held_out, [run.settings()]))
+    extra = [] if result.cost is None else [SignificantParameters(fit, result.cost)]
+    run.write_page(identification_page(fit, verdict, result.held_out, [*extra, run.settings()]))
     run.finish("result.json", result.exit_code)
-    return IdentificationRun(fit=fit, validation=verdict, held_out=result.held_out, note=lost)
+    return replace(result, note=lost)

@@ -29,6 +29,8 @@ from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
 from dynid.export.result_file import SavedResult
 from dynid.files import write_atomically
 from dynid.links.identify import Identification
+from dynid.links.pruning import PrunedRobot
+from dynid.links.significance import Significance
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount, Tape, record
@@ -52,7 +54,7 @@ class Identified(Protocol):
         """The identified robot."""
 
 
-Source = Robot | Identified | SavedResult | PrunedModel
+Source = Robot | Identified | SavedResult | Significance | PrunedRobot | PrunedModel
 """Sources of generated code."""
 
 
@@ -142,8 +144,8 @@ def generate_c(
     """Generate C99 code of a robot's dynamics.
 
     Args:
-        source: A robot with its parameter values, an identification, a result from `read_result`, or a model from
-            `prune`.
+        source: A robot with its parameter values, an identification, a result from `read_result`, significant
+            parameters from `significant_parameters`, or a model from `prune`.
         functions: Names of functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
             ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
         name: Prefix of files and symbols; by default made from the name of the robot.
@@ -158,13 +160,14 @@ def generate_c(
         ArgumentError: A function is unknown, or an option does not fit the robot.
         DescriptionError: Forward dynamics is requested although a joint moves nothing with inertia.
     """
-    robot, notes = _robot_and_notes(source)
+    given = source.pruned if isinstance(source, Significance) else source
+    robot, notes = _robot_and_notes(given)
     _check_options(functions, precision, parameters, load)
     if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
         what = f"base is {base!r}" if isinstance(name, str | None) else f"name is {name!r}"
         raise ArgumentError(what, remedy="Pass a string as name and base_parameters(robot) as base, or omit them.")
     if "forward_dynamics" in functions:
-        _check_motion(robot, source)
+        _check_motion(robot, given)
     model = build_model(robot, parameters=parameters, base=base, load=load)
     tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
     tasks = {task: record_function(model, task) for task in TWO_RATE} if two_rate else {}
@@ -189,7 +192,7 @@ def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
         return source, ()
     if isinstance(source, SavedResult):
         source = source.identification()
-    if isinstance(source, PrunedModel):
+    if isinstance(source, PrunedModel | PrunedRobot):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
         missing = ", ".join(source.terms_left_out)
@@ -218,7 +221,7 @@ def _check_options(functions: Sequence[str], precision: str, parameters: str, lo
 
 def _check_motion(robot: Robot, source: Source) -> None:
     """Refuse forward dynamics if the inertia matrix is singular."""
-    if isinstance(source, PrunedModel) and source.indefinite:
+    if isinstance(source, PrunedModel | PrunedRobot) and source.indefinite:
         much = f"{source.indefinite} of {source.samples} samples"
         raise ArgumentError(
             f"the pruned inertia matrix is not positive definite on {much}: forward dynamics is not defined",

@@ -1,4 +1,7 @@
-"""Models without insignificant parameters ([Izaguirre1992] section 7), with a bound of the error."""
+"""Robots without insignificant parameters ([Izaguirre1992] section 7), chosen on planned motions: with an error bound.
+
+Parameters that were identified from logs are chosen by `dynid.links.significant_parameters` and fitted again.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,191 @@
+"""From logs to short code: significant parameters, fitted again, as C ([Izaguirre1992] section 7 and Appendix A)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dynid
+from dynid.cli import main
+from dynid.errors import ArgumentError, DataError
+from dynid.export import count_code, generate_c, prune
+from dynid.export.result_file import read_result, write_result
+from dynid.kernels import inverse_dynamics, regressor
+from dynid.links import Significance, significant_parameters
+from dynid.links.identify import Identification, identify
+from dynid.links.pruning import read_share
+from dynid.links.recipe import Recipe
+from dynid.processing.experiment import Experiment
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot import zoo
+from dynid.robot.formats.urdf import write_urdf
+from dynid.robot.inertia import Inertia
+
+NOISE = Noise(effort=0.02)
+PAPER = (98, 70)  # multiplications and additions of the printed program, inertias and gravity
+MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = "q{1..6}"
+unit = "rad"
+[effort]
+columns = "tau{1..6}"
+unit = "N m"
+"""
+
+
+@cache
+def run(seed: int) -> Experiment:
+    motion = sum_of_sines(6, period_s=7.0, amplitude=1.0, seed=seed)
+    return process(simulate_experiment(zoo.puma260(), motion, rate_hz=100, duration_s=14.0, noise=NOISE, seed=seed))
+
+
+@cache
+def fit() -> Identification:
+    return identify(zoo.puma260(), [run(0), run(1), run(2)], Recipe.bare(estimator="wls", significant="1%"))
+
+
+def found() -> Significance:
+    significance = fit().significance
+    assert significance is not None
+    return significance
+
+
+def test_the_pruned_robot_has_the_torques_of_the_kept_columns_alone() -> None:
+    q, dq, ddq = np.random.default_rng(3).uniform(-1, 1, (3, 50, 6))
+    kept = [column for column, keep in zip(fit().base.columns, found().significant, strict=True) if keep]
+    expected = regressor(zoo.puma260(), q, dq, ddq)[:, :, kept] @ found().estimate.values
+    np.testing.assert_allclose(inverse_dynamics(found().pruned.robot, q, dq, ddq), expected, rtol=0, atol=1e-12)
+    assert len(kept) < 30 < len(fit().base.columns) == 52
+
+
+@pytest.mark.usefixtures("compiler")
+def test_c_from_significant_parameters_agrees_with_python_and_is_shorter_than_the_papers() -> None:
+    code = generate_c(significant_parameters(fit().equations), ["inverse_dynamics"])  # type: ignore[arg-type]
+    assert max(code.check(100).values()) < 1e-12
+    background = code.counts["background_inertia"]
+    assert (background.multiplications, background.additions) <= PAPER
+    full = count_code(fit())["background_inertia"]
+    assert background.multiplications < 0.6 * full.multiplications
+    assert background.additions < 0.6 * full.additions
+    header = code.files[f"{code.name}.h"]
+    assert f"{len(found().kept)} of 52 identified parameters kept" in header
+
+
+def test_pruning_hardly_costs_accuracy_on_another_motion() -> None:
+    full, pruned = dynid.validate(fit(), run(7)), dynid.validate(found(), run(7))
+    assert pruned.relative_error < full.relative_error + 0.2
+    assert pruned.prior_error == full.prior_error
+    used = fit().equations.excerpts
+    squares = sum(np.sum((one.effort - found().torque(one)) ** 2, where=one.valid) for one in used)
+    total = sum(np.sum(one.effort**2, where=one.valid) for one in used)
+    assert found().training_error[-1] == pytest.approx(100 * np.sqrt(squares / total), rel=1e-6)
+
+
+def test_a_result_file_holds_the_pruned_robot(tmp_path: Path) -> None:
+    saved = read_result(write_result(fit(), tmp_path / "result.json"))
+    assert saved.significant == "1%"
+    again = generate_c(saved.pruned(), ["inverse_dynamics"])
+    assert dict(again.files) == dict(generate_c(found(), ["inverse_dynamics"]).files)
+    plain = identify(zoo.puma260(), run(0), Recipe.bare(estimator="wls"))
+    with pytest.raises(DataError, match="--significant"):
+        read_result(write_result(plain, tmp_path / "plain.json")).pruned()
+
+
+@pytest.mark.parametrize("text", ["1", "-1%", "100%", "one %", "1e-2"])
+def test_a_share_is_a_percentage(text: str) -> None:
+    with pytest.raises(ArgumentError, match="percentage"):
+        read_share(text)
+    assert read_share("0.5 %") == 0.005
+
+
+def test_pruning_by_planned_motions_is_public() -> None:
+    robot = zoo.puma560()
+    pruned = prune(robot, [np.random.default_rng(0).uniform(-1, 1, (3, 20, 6))])
+    assert pruned.dropped
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("puma")
+    (folder / "map.toml").write_text(MAP)
+    robot = zoo.puma260().with_terms()
+    blank = replace(robot, links=tuple(replace(link, inertia=Inertia.zero()) for link in robot.links))
+    balls = np.tile([0.01, 0, 0, 0.01, 0, 0.01, 0, 0, 0, 1.0], 6)  # a file that knows the geometry only
+    write_urdf(blank.with_parameters(balls), folder / "puma260.urdf")
+    names = ["t", *(f"q{j}" for j in range(1, 7)), *(f"tau{j}" for j in range(1, 7))]
+    for seed in (0, 1, 2, 7):
+        motion = sum_of_sines(6, period_s=7.0, amplitude=1.0, seed=seed)
+        log = simulate_experiment(zoo.puma260(), motion, rate_hz=100, duration_s=14.0, noise=NOISE, seed=seed)
+        rows = np.column_stack([log.time, log.q, log.effort])  # type: ignore[arg-type]
+        np.savetxt(folder / f"run{seed}.csv", rows, delimiter=",", header=",".join(names), comments="")
+    return folder
+
+
+def invoke(*words: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def identify_words(folder: Path, out: str) -> list[object]:
+    words: list[object] = [
+        "identify",
+        folder / "puma260.urdf",
+        folder / "run0.csv",
+        folder / "run1.csv",
+        folder / "run2.csv",
+        "--map",
+        folder / "map.toml",
+    ]
+    words += ["--validate", folder / "run7.csv", "--estimator", "wls", "--no-check", "--out", folder / out]
+    return [*words, "--set", "terms=rotor-inertia,viscous,coulomb", "--set", "selection=false"]
+
+
+@pytest.mark.usefixtures("compiler")
+def test_two_commands_from_logs_to_pruned_code(logs: Path) -> None:
+    code, text, _ = invoke(*identify_words(logs, "run"), "--significant", "1%")
+    assert code == 0, text
+    assert "held-out error %" in text
+    assert "background_inertia: multiplications / additions" in text
+    content = json.loads((logs / "run" / "result.json").read_text())
+    full, pruned = content["significant"]["held_out_error_percent"]
+    assert pruned < full + 0.2
+    report = (logs / "run" / "report.md").read_text()
+    assert "## Significant parameters" in report
+    assert "inverse_dynamics: multiplications / additions" in report
+    code, text, notes = invoke("codegen", logs / "run", "--prune", "1%", "--out", logs / "code")
+    assert code == 0, text
+    assert "held-out error %" in text
+    assert "compiled and compared with the model" in text
+    assert "repeated" not in notes
+    assert (logs / "code" / "puma260.c").read_text() == generate_c(
+        read_result(logs / "run").pruned(),
+        ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction"],
+    ).files["puma260.c"]
+
+
+@pytest.mark.usefixtures("compiler")
+def test_codegen_repeats_an_identification_that_kept_all_parameters(logs: Path) -> None:
+    assert invoke(*identify_words(logs, "plain"))[0] == 0
+    code, text, notes = invoke("codegen", logs / "plain", "--prune", "2%", "--out", logs / "short")
+    assert code == 0, text
+    assert "repeated with --significant 2%" in notes
+    assert "held-out error %" in text
+    assert "at least 2 percent of the largest torque of a joint" in (logs / "short" / "puma260.h").read_text()
+
+
+def test_a_robot_without_data_is_not_pruned_by_the_command(logs: Path) -> None:
+    code, _, text = invoke("codegen", "puma560", "--prune", "1%", "--out", logs / "none")
+    assert code == 2
+    assert "dynid.export.prune" in text
+    code, _, text = invoke(*identify_words(logs, "wrong"), "--significant", "one")
+    assert code == 2
+    assert "such as 1%" in text
