@@ -2,6 +2,10 @@
 
 from dynid.export.c.c_package import CPackage as CPackage
 from dynid.export.c.c_package import generate_c as generate_c
+from dynid.export.c.c_pruning import PrunedModel as PrunedModel
+from dynid.export.c.c_pruning import prune as prune
+from dynid.export.c.code_cost import count_code as count_code
+from dynid.export.c.code_cost import pruning_cost as pruning_cost
 from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
 from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
