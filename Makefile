@@ -39,6 +39,7 @@ pages: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python tests/support/api_reference.py
 	PYTHONPATH=tests $(BIN)/python tests/support/findings_page.py
 	PYTHONPATH=tests $(BIN)/python tests/support/terms_page.py
+	PYTHONPATH=tests $(BIN)/python tests/support/references_page.py
 	$(BIN)/python tests/support/house_figures.py --write
 
 bench: $(VENV)/.ready-bench
