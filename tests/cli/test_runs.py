@@ -193,7 +193,7 @@ def test_experiments_come_back_from_their_files_and_damage_is_noticed(tmp_path: 
     again = load_experiment(tmp_path / "run.npz")
     for name in ("time", "q", "dq", "ddq", "effort", "valid", "segment"):
         assert np.array_equal(getattr(again, name), getattr(run, name), equal_nan=name == "effort")
-    told = ("recipe", "dropped", "source", "derivation", "smoothing")
+    told = ("processing_steps", "dropped", "source", "derivation", "smoothing")
     assert all(getattr(again, name) == getattr(run, name) for name in told)
     assert again.derivation is not None
     (tmp_path / "run.npz").write_bytes((tmp_path / "run.npz").read_bytes()[:-50])

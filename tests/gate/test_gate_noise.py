@@ -113,8 +113,8 @@ def test_a_torque_that_ought_to_be_there_and_is_noise_is_a_warning(log):
 @pytest.mark.parametrize("delay", [0.0, 0.0101, 0.033, -0.02])
 def test_a_delay_without_a_model_is_applied_only_where_the_log_can_tell(delay):
     vague = process(_log(delay_s=delay, seed=5), effort_delay_s="auto")
-    assert "left as they are" in vague.recipe[0]
-    sharp = process(_log(0.1, delay_s=delay, seed=5, friction=1.0), effort_delay_s="auto").recipe[0]
+    assert "left as they are" in vague.processing_steps[0]
+    sharp = process(_log(0.1, delay_s=delay, seed=5, friction=1.0), effort_delay_s="auto").processing_steps[0]
     assert ("moved back" in sharp) == (delay != 0.0)
     assert float(sharp.split()[1]) == pytest.approx(1e3 * delay, abs=1.2)
 

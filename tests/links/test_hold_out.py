@@ -14,7 +14,7 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.hold_out import EveryBlock, LastPart, TimeRange, read_hold_out, split_recording
 from dynid.links.identify import identify
-from dynid.links.log_reader import process_log, split_log
+from dynid.links.log_reader import choose_processing, process_log, split_log
 from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.logs.recording import Recording
@@ -63,6 +63,15 @@ def test_torques_in_between_are_known_to_one_side_only(log: Recording, own_clock
         assert np.array_equal(again.effort[again.valid], used.effort[used.valid])  # held-out torques act on nothing
 
 
+def test_infinite_torques_count_as_missing(log: Recording) -> None:
+    share = (np.arange(log.time.size) % 5 == 0)[:, None]  # a fifth of the samples
+    for missing in (np.nan, np.inf):
+        holed = replace(log, effort=np.where(share, missing, log.effort))
+        assert choose_processing(holed, Recipe(cutoff_hz=10.0)).cutoff_hz == 10.0
+        with pytest.raises(DataError, match="not finite"):  # blanking a third on purpose excuses no other holes
+            split_log(holed, Recipe(cutoff_hz=10.0, hold_out="every:3:1"))
+
+
 def test_nothing_left_to_one_side_is_refused(log: Recording) -> None:
     with pytest.raises(DataError, match="none of the log's 12 s would be held out"):
         split_recording(log, TimeRange(20.0, 30.0))
@@ -87,7 +96,7 @@ def test_the_error_in_a_band_is_that_of_plain_filtering(log: Recording) -> None:
 
 
 def test_the_band_bounds_the_cutoff(log: Recording) -> None:
-    recipe = " ".join(process_log(log, Recipe(band_hz=2.0)).recipe)
+    recipe = " ".join(process_log(log, Recipe(band_hz=2.0)).processing_steps)
     assert "for a band of 2 Hz" in recipe
     with pytest.raises(ArgumentError, match="band_hz"):
         Recipe(band_hz=0.0)

@@ -105,10 +105,10 @@ def test_the_automatic_cutoff_is_within_ten_percent_of_the_best(motion, rate, no
 
 def test_the_reason_is_in_the_recipe():
     experiment = process(_recording(200.0, 1e-4))
-    assert any("chosen from the spectrum: predicted acceleration error" in line for line in experiment.recipe)
+    assert any("chosen from the spectrum: predicted acceleration error" in line for line in experiment.processing_steps)
 
 
 def test_a_robot_at_rest_gets_a_cutoff_nevertheless():
     rng = np.random.default_rng(0)
     still = Recording(time=np.arange(1000) / 100.0, q=1e-4 * rng.normal(size=(1000, 2)))
-    assert any("no motion above the noise" in line for line in process(still).recipe)
+    assert any("no motion above the noise" in line for line in process(still).processing_steps)

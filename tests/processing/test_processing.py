@@ -27,12 +27,13 @@ def make(rate_hz: float = 200.0, duration_s: float = 12.0, noise: float = 1e-5, 
     return Recording(time=time, q=q + noise * rng.normal(size=q.shape), dq=dq, effort=effort)
 
 
-def test_the_recipe_tells_every_step():
-    recipe = " | ".join(process(make(), effort_delay_s=0.003, dead_band=0.05, rate_hz=100.0, cutoff_hz=8.0).recipe)
+def test_an_experiment_tells_every_step():
+    run = process(make(), effort_delay_s=0.003, dead_band=0.05, rate_hz=100.0, cutoff_hz=8.0)
+    steps = " | ".join(run.processing_steps)
     for word in ("clock: 200 Hz", "cutoff 8 Hz", "Butterworth", "CentralDifferences", "moved back by 3 ms", "trimmed"):
-        assert word in recipe
-    assert "rows slower than 0.05" in recipe
-    assert "every 2th sample kept" in recipe
+        assert word in steps
+    assert "rows slower than 0.05" in steps
+    assert "every 2th sample kept" in steps
 
 
 def test_final_rest_is_left_out_and_counted():
@@ -111,7 +112,7 @@ def test_wrapped_angles_are_continued():
     wrapped = np.mod(log.q, 2.0 * np.pi)
     experiment = process(replace(log, q=wrapped), cutoff_hz=8.0)
     np.testing.assert_allclose(np.diff(experiment.q, axis=0), np.diff(process(log, cutoff_hz=8.0).q, axis=0), atol=1e-9)
-    assert any("unwrapped angles" in line for line in experiment.recipe)
+    assert any("unwrapped angles" in line for line in experiment.processing_steps)
 
 
 def test_without_torques_every_row_is_invalid_but_motion_is_there():
@@ -208,6 +209,6 @@ def test_a_stream_gives_what_the_whole_log_gives(rows):
 
 def test_a_stream_chooses_its_cutoff_from_the_first_chunk():
     blocks = list(process_stream(_chunks(make(duration_s=40.0), 2000)))
-    assert any("from the first chunk" in line for line in blocks[-1].recipe)
+    assert any("from the first chunk" in line for line in blocks[-1].processing_steps)
     times = np.concatenate([block.time for block in blocks])
     assert np.all(np.diff(times) > 0)

@@ -48,7 +48,7 @@ def test_repeated_rows_are_reported() -> None:
     stamps, q, _ = relayed(29.4, 30.0)
     run = dynid.process(dynid.Recording(time=stamps, q=q, effort=np.zeros_like(q)), cutoff_hz=8.0)
     assert run.dropped["repeated row"] == 3 * (stamps.size - np.unique(q[:, 0]).size)
-    assert any("rows repeat the one before" in line for line in run.recipe)
+    assert any("rows repeat the one before" in line for line in run.processing_steps)
 
 
 @pytest.mark.parametrize("jitter", [0.0, 1e-4, 2e-3])

@@ -153,7 +153,7 @@ def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
     assert abs(delay.seconds - 1e-3 * delay_ms) < 0.2 / 500.0
     assert delay.clear == (delay_ms != 0.0)
     moved = process(recording, effort_delay_s=delay.seconds)
-    assert any("moved back" in line for line in moved.recipe) == (delay.seconds != 0.0)
+    assert any("moved back" in line for line in moved.processing_steps) == (delay.seconds != 0.0)
 
 
 def test_every_stretch_of_a_log_tells_the_delay():
@@ -189,12 +189,12 @@ def test_auto_moves_torques_back_only_when_the_delay_is_sure():
     moved = process(late, effort_delay_s="auto", progress=lambda share, note: told.append((share, note)))
     assert [share for share, _ in told] == sorted(share for share, _ in told)
     assert told[-1][0] == 1.0
-    said = next(line for line in moved.recipe if "ms late" in line)
+    said = next(line for line in moved.processing_steps if "ms late" in line)
     assert float(said.split()[1]) == pytest.approx(11.0, abs=2.0)  # no model is known here
     assert said.endswith("moved back")
-    assert not any("moved back" in line for line in process(late).recipe)
+    assert not any("moved back" in line for line in process(late).processing_steps)
     still = process(simulate_experiment(robot, path, **common), effort_delay_s="auto")
     assert (
-        any(line.endswith("left as they are") for line in still.recipe)
-        or abs(float(next(line for line in still.recipe if "ms late" in line).split()[1])) < 1.0
+        any(line.endswith("left as they are") for line in still.processing_steps)
+        or abs(float(next(line for line in still.processing_steps if "ms late" in line).split()[1])) < 1.0
     )

@@ -104,8 +104,11 @@ def _counted(robot: Robot, pieces: Iterable[Experiment]) -> _Count:
         dropped.update(piece.dropped)
     if beginning is None:
         raise DataError("the log has no sample that can be used", remedy="See dynid check.")
-    recipe = (*beginning.recipe, f"streamed: {samples} samples in all, of which the first {beginning.samples} are kept")
-    return _Count(samples, gaps, replace(beginning, recipe=recipe, dropped=dict(dropped)))
+    steps = (
+        *beginning.processing_steps,
+        f"streamed: {samples} samples in all, of which the first {beginning.samples} are kept",
+    )
+    return _Count(samples, gaps, replace(beginning, processing_steps=steps, dropped=dict(dropped)))
 
 
 def _gaps(piece: Experiment, last_s: float) -> NDArray[np.bool_]:

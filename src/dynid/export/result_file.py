@@ -128,7 +128,8 @@ def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Exper
     return Experiment(
         time=np.zeros(0), q=none, dq=none, ddq=none, effort=none, valid=none.astype(bool),
         segment=np.zeros(0, dtype=np.int64), rate_hz=facts["rate_hz"], joint_names=robot.joint_names,
-        recipe=tuple(facts["recipe"]), dropped=dict(facts["dropped"]), source=facts["source"], sha256=facts["sha256"],
+        processing_steps=tuple(facts["recipe"]), dropped=dict(facts["dropped"]),
+        source=facts["source"], sha256=facts["sha256"],
     )  # fmt: skip
 
 
@@ -139,7 +140,7 @@ def data_facts(run: Experiment) -> dict[str, Any]:
         "sha256": run.sha256,
         "samples": run.samples,
         "rate_hz": run.rate_hz,
-        "recipe": list(run.recipe),
+        "recipe": list(run.processing_steps),
         "dropped": dict(run.dropped),
     }
 

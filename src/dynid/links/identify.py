@@ -26,7 +26,7 @@ from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
-from dynid.links.log_reader import Log, LogReader, Map, is_large
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, is_large
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
 from dynid.links.significance import Significance, significant_parameters
@@ -274,7 +274,7 @@ def identify(
     recipe: Recipe | None = None,
     *,
     estimator: Estimator | None = None,
-    channel_map: Map | None = None,
+    channel_map: ChannelMapSource | None = None,
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
     threads: int = 1,
@@ -318,7 +318,7 @@ def identify(
     return identify_experiments(model, runs, chosen, method, base=base, terms=terms, threads=threads)
 
 
-def prepare_robot(robot: Robot, recipe: Recipe, channel_map: Map | None = None) -> Robot:
+def prepare_robot(robot: Robot, recipe: Recipe, channel_map: ChannelMapSource | None = None) -> Robot:
     """Add the terms of a recipe to a robot, and the couplings that a channel map states.
 
     Args:
@@ -361,12 +361,12 @@ def identify_logs(
     if recipe.stream is True or (recipe.stream == "auto" and any(is_large(log) for log in logs)):
         _refuse_in_pieces(recipe, estimator, terms)
         _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
-        proof = reader.experiments(held_out, judged=True)
+        proof = reader.experiments(held_out, for_validation=True)
         return identify_equations(stream_equations(reader.robot, reader.streams(logs), base=base), estimator), proof
     if recipe.hold_out is not None:
         runs, proof = reader.split(logs)
     else:
-        runs, proof = reader.experiments(logs), reader.experiments(held_out, judged=True)
+        runs, proof = reader.experiments(logs), reader.experiments(held_out, for_validation=True)
     if recipe.selection is not None and not estimator.accepts_terms:
         _notice(
             reader, "no-selection", "terms are not selected: the estimator knows links and the robot's own terms only"

@@ -1,7 +1,7 @@
 """From logs to experiments by a recipe: read, check, split, process.
 
-Logs are files or `Recording` objects. Every log is treated alike, whether the command line or Python asks; only what is
-judged differs from what is fitted: see `process_log`.
+Logs are files or `Recording` objects. Every log is treated alike, whether the command line or Python asks. Logs that
+validate a fit are processed slightly differently from logs that are fitted: see `process_log`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,30 +34,35 @@ from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 
 __all__ = [
+    "Cache",
+    "ChannelMapSource",
     "Log",
     "LogReader",
-    "Map",
     "Notice",
     "Progress",
+    "check_copies",
     "choose_processing",
     "is_large",
+    "locate_errors",
     "log_finding",
     "process_log",
-    "check_copies",
     "split_log",
 ]
 
 Log = str | Path | Recording
 """A log file, the folder of a log, or a recording in memory."""
-Map = ChannelMap | Mapping[str, Any] | str | Path
+ChannelMapSource = ChannelMap | Mapping[str, Any] | str | Path
 """A channel map, its file, or the name of a built-in one."""
 Progress = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
 Cache = Callable[[Sequence[str], Callable[[], Experiment]], Experiment]
 """Called with everything an experiment depends on and a function that makes it; returns the experiment."""
-
 Check = Callable[[Recording, Processing, Robot], tuple[QualityReport, Chain | None]]
-"""A gate, called with a recording, its processing and the robot."""
+"""A gate, called with a recording, its processing and the robot.
+
+It returns its findings and a `Chain`: the processing steps of the recording with the choices they made (cutoff, delay),
+from which ``chain.experiment()`` makes the experiment; None if it did not process the recording.
+"""
 Notice = Callable[[Finding], None]
 """Called with a finding that a person should see at once."""
 
@@ -75,7 +81,7 @@ def log_finding(finding: Finding) -> None:
 
 
 def process_log(
-    recording: Recording, recipe: Recipe, robot: Robot | None = None, *, judged: bool = False
+    recording: Recording, recipe: Recipe, robot: Robot | None = None, *, for_validation: bool = False
 ) -> Experiment:
     """Process a recording as a recipe says.
 
@@ -83,11 +89,11 @@ def process_log(
         recording: The log.
         recipe: The recipe.
         robot: The robot, whose equations help to estimate a delay.
-        judged: Whether the experiment judges a fit: standstill counts if the recipe says so, and the ends are kept
-            when torques are compared in a band, as the comparison trims them itself.
+        for_validation: Whether the experiment validates a fit: standstill counts if the recipe says so, and the ends
+            are kept when torques are compared in a band, as the comparison trims them itself.
     """
     options = _processing(recipe)
-    return _process(recording, _judging(options, recipe) if judged else options, robot)[0]
+    return _process(recording, _validation_options(options, recipe) if for_validation else options, robot)[0]
 
 
 def split_log(recording: Recording, recipe: Recipe, robot: Robot | None = None) -> tuple[Experiment, Experiment]:
@@ -104,21 +110,25 @@ def split_log(recording: Recording, recipe: Recipe, robot: Robot | None = None) 
     rule = recipe.hold_out_rule
     if rule is None:
         raise ArgumentError("the recipe holds nothing out", remedy='Give it a hold_out, such as "30%".')
-    training, held = split_recording(recording, rule)
-    removed = max(0.0, _missing_share(training) - _missing_share(recording))
+    training_part, held_out_part = split_recording(recording, rule)
+    # split_recording may blank the held-out torques of the training part: they do not count as missing data there
+    blanked = max(0.0, _missing_share(training_part) - _missing_share(recording))
     options = _processing(recipe)
-    fitted, chosen = _process(training, options.allowing_missing(removed), robot)
-    judged, _ = _process(held, _judging(options.with_choices_of(chosen), recipe), robot)
-    return fitted, mask_training(judged, recording, rule)
+    training, chosen = _process(training_part, options.allowing_missing(blanked), robot)
+    held_out, _ = _process(held_out_part, _validation_options(options.with_choices_of(chosen), recipe), robot)
+    return training, mask_training(held_out, recording, rule)
 
 
 def choose_processing(recording: Recording, recipe: Recipe, robot: Robot | None = None) -> Processing:
-    """Choose the cutoff and the delay of a recording, where the recipe leaves them open."""
+    """Choose the cutoff and the delay of a recording, where the recipe leaves them open.
+
+    Any share of the torques may be missing: only `process_log` and `split_log` refuse a log for that.
+    """
     return _process(recording, _processing(recipe).allowing_missing(_missing_share(recording)), robot)[1]
 
 
 def _processing(recipe: Recipe) -> Processing:
-    """The recipe's processing of data that are fitted."""
+    """The recipe's processing of logs that are fitted."""
     return Processing(
         cutoff_hz=recipe.cutoff_hz,
         band_hz=recipe.band_hz,
@@ -128,37 +138,44 @@ def _processing(recipe: Recipe) -> Processing:
     )
 
 
-def _judging(options: Processing, recipe: Recipe) -> Processing:
-    """The same processing for data that judge a fit."""
+def _validation_options(options: Processing, recipe: Recipe) -> Processing:
+    """The same processing for logs that validate a fit."""
     trim: float | Literal["auto"] = "auto" if recipe.band_hz is None else 0.0
     return replace(options, rest=None if recipe.judge_rest else options.rest, trim_s=trim)
 
 
 def _process(recording: Recording, options: Processing, robot: Robot | None) -> tuple[Experiment, Processing]:
     """The experiment, and the processing with the chosen cutoff and delay."""
-    if recording.isolated:
+    if recording.isolated:  # rows are single poses, not a time series: no delay, no filter
         return process(recording, options), options
-    options, delay = resolve_delay(recording, options, robot)
+    options, delay_note = resolve_delay(recording, options, robot)
     chain = Chain.start(recording, options)
-    experiment = chain.experiment()
-    return (replace(experiment, recipe=(delay, *experiment.recipe)) if delay else experiment), chain.options
+    return _with_note(chain.experiment(), delay_note), chain.options
+
+
+def _with_note(experiment: Experiment, delay_note: str) -> Experiment:
+    """The experiment with a note about the delay, if there is one, before its other processing steps."""
+    steps = experiment.processing_steps
+    return replace(experiment, processing_steps=(delay_note, *steps)) if delay_note else experiment
 
 
 def _missing_share(recording: Recording) -> float:
     """Largest share of a joint's torques that are not finite."""
     if recording.effort is None or not recording.effort.size:
         return 0.0
-    return float(np.isnan(recording.effort).mean(axis=0).max())
+    return float((~np.isfinite(recording.effort)).mean(axis=0).max())
 
 
 def check_copies(logs: Sequence[Log], others: Sequence[Log] = (), *, why: str = "", remedy: str = "") -> None:
     """Refuse a log that is given twice: a copy adds no knowledge, but would make intervals smaller than they are.
 
+    `Recording` objects are not compared.
+
     Args:
         logs: Logs that must differ from each other.
-        others: Logs that must differ from the first ones.
-        why: What the first logs are for, as the end of the sentence about a log of both kinds.
-        remedy: What to do about a log of both kinds.
+        others: Logs that must differ from those in `logs`.
+        why: What `logs` are for: the end of the message "{other} has the same content as {log}, {why}".
+        remedy: The remedy of that message.
 
     Raises:
         ArgumentError: Two logs have the same content.
@@ -177,12 +194,12 @@ def check_copies(logs: Sequence[Log], others: Sequence[Log] = (), *, why: str = 
 
 @dataclass(frozen=True, kw_only=True)
 class LogReader:
-    """Reads logs, passes them through the gate and processes them, all by one recipe."""
+    """Reads logs, checks them by the gate and processes them, all by one recipe."""
 
     robot: Robot
     """The robot with its terms."""
     recipe: Recipe
-    channel_map: Map | None = None
+    channel_map: ChannelMapSource | None = None
     needs_torques: bool = True
     """Whether a log without joint torques is refused."""
     check: Check = check_and_process
@@ -193,81 +210,83 @@ class LogReader:
     notice: Notice = log_finding
     """Called with every warning of the gate."""
 
-    def experiments(self, logs: Sequence[Log], *, judged: bool = False) -> list[Experiment]:
+    def experiments(self, logs: Sequence[Log], *, for_validation: bool = False) -> list[Experiment]:
         """Read and process logs.
 
         Args:
             logs: The logs.
-            judged: Whether they judge a fit; see `process_log`.
+            for_validation: Whether they validate a fit; see `process_log`.
         """
-        steps = _Steps(logs, self.progress)
-        return [self._cached(log, str(judged), lambda log=log: self._read(log, steps, judged)) for log in logs]  # type: ignore[misc]
+        log_progress = _LogProgress(logs, self.progress)
+        purpose = str(for_validation)
+        return [self._cached(log, purpose, partial(self._read, log, log_progress, for_validation)) for log in logs]
 
     def split(self, logs: Sequence[Log]) -> tuple[list[Experiment], list[Experiment]]:
         """Read and process logs with a hold-out: the training parts, and the held-out parts."""
-        steps, fitted, judged = _Steps(logs, self.progress), [], []
-        for log in logs:
-            pair: list[Experiment] = []
-
-            def part(number: int, log: Log = log, pair: list[Experiment] = pair) -> Experiment:
-                if not pair:
-                    pair.extend(self._read_parts(log, steps))
-                return pair[number]
-
-            rule = str(self.recipe.hold_out_rule)
-            fitted.append(self._cached(log, f"{rule} training", lambda part=part: part(0)))  # type: ignore[misc]
-            judged.append(self._cached(log, f"{rule} held out", lambda part=part: part(1)))  # type: ignore[misc]
-        return fitted, judged
+        log_progress = _LogProgress(logs, self.progress)
+        pairs = [self._split_log(log, log_progress) for log in logs]
+        return [training for training, _ in pairs], [held_out for _, held_out in pairs]
 
     def streams(self, logs: Sequence[Log]) -> list[Callable[[], Iterator[Experiment]]]:
         """For every log a function that reads it piece by piece, as often as needed; the gate checks it once."""
         return [_Stream(self, log) for log in logs]
 
-    def _read(self, log: Log, steps: _Steps, judged: bool) -> Experiment:
-        """Read, check and process one log."""
+    def _split_log(self, log: Log, log_progress: _LogProgress) -> tuple[Experiment, Experiment]:
+        """The training part and the held-out part of one log, from the cache or from the log."""
+        # reads the log once, at the first of the two parts that is not in the cache
+        parts = cache(partial(self._read_parts, log, log_progress))
+        rule = str(self.recipe.hold_out_rule)
+        training = self._cached(log, f"{rule} training", lambda: parts()[0])
+        return training, self._cached(log, f"{rule} held out", lambda: parts()[1])
+
+    def _read(self, log: Log, log_progress: _LogProgress, for_validation: bool) -> Experiment:
+        """Read, check and process one log: as `_process`, but the gate has already made the chain."""
         options = _processing(self.recipe)
-        options = _judging(options, self.recipe) if judged else options
+        options = _validation_options(options, self.recipe) if for_validation else options
         with locate_errors(log):
-            recording = self._recording(log, steps)
-            options, delay = resolve_delay(recording, options, self.robot)
-            chain = self._pass(log, recording, options, steps)
+            recording = self._recording(log, log_progress)
+            options, delay_note = resolve_delay(recording, options, self.robot)
+            chain = self._run_gate(log, recording, options, log_progress)
             run = process(recording, options) if chain is None else chain.experiment()
         self._refuse_empty(log, run)
-        return replace(run, recipe=(delay, *run.recipe)) if delay else run
+        return _with_note(run, delay_note)
 
-    def _read_parts(self, log: Log, steps: _Steps) -> tuple[Experiment, Experiment]:
+    def _read_parts(self, log: Log, log_progress: _LogProgress) -> tuple[Experiment, Experiment]:
         """Read and check one log, and process its training part and its held-out part."""
         with locate_errors(log):
-            recording = self._recording(log, steps)
+            recording = self._recording(log, log_progress)
+            # the gate checks every log as processed by default, except for the delay; split_log follows the recipe
             options = Processing(effort_delay_s=self.recipe.delay_s)
-            self._pass(log, recording, resolve_delay(recording, options, self.robot)[0], steps)
+            self._run_gate(log, recording, resolve_delay(recording, options, self.robot)[0], log_progress)
             pair = split_log(recording, self.recipe, self.robot)
         for part in pair:
             self._refuse_empty(log, part)
         return pair
 
-    def _recording(self, log: Log, steps: _Steps) -> Recording:
+    def _recording(self, log: Log, log_progress: _LogProgress) -> Recording:
         """Read a log."""
         recording = log if isinstance(log, Recording) else read_recording(
             log, self.robot, channel_map=self.channel_map,
-            progress=lambda share, _: steps.report(log, READ_SHARE * share, "reading"),
+            progress=lambda share, _: log_progress.report(log, READ_SHARE * share, "reading"),
         )  # fmt: skip
         if self.needs_torques and recording.effort is None:
             remedy = "Name their columns under [effort] in the channel map, or those of currents under [current]."
             raise DataError("no joint torques are mapped", remedy=remedy)
-        steps.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
+        log_progress.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
         return recording
 
-    def _pass(self, log: Log, recording: Recording, options: Processing, steps: _Steps) -> Chain | None:
-        """Pass a log through the gate, which processes it on the way; None where nothing is processed yet."""
+    def _run_gate(
+        self, log: Log, recording: Recording, options: Processing, log_progress: _LogProgress
+    ) -> Chain | None:
+        """Check a log by the gate, which also processes it; None if the gate is off or did not process."""
         if not self.recipe.gate:
             return None
         quality, chain = self.check(recording, options, self.robot)
-        self.pass_gate(log, quality.findings)
-        steps.report(log, READ_SHARE + CHECK_SHARE, "processing")
+        self.refuse_or_warn(log, quality.findings)
+        log_progress.report(log, READ_SHARE + CHECK_SHARE, "processing")
         return chain
 
-    def pass_gate(self, log: Log, findings: Sequence[Finding]) -> None:
+    def refuse_or_warn(self, log: Log, findings: Sequence[Finding]) -> None:
         """Refuse a log with errors among its findings; report its warnings."""
         wrong = [finding for finding in findings if finding.severity == "error"]
         if wrong:
@@ -313,11 +332,11 @@ class _Stream:
             )  # fmt: skip
             yield from process_stream(pieces, _processing(reader.recipe), overlap_s=OVERLAP_S, check=check)
             if check is not None:
-                reader.pass_gate(self._log, check.report().findings)
+                reader.refuse_or_warn(self._log, check.report().findings)
                 self._is_checked = True
 
 
-class _Steps:
+class _LogProgress:
     """Progress over several logs, each weighted by its size."""
 
     def __init__(self, logs: Sequence[Log], progress: Progress | None) -> None:
@@ -325,14 +344,16 @@ class _Steps:
         sizes = [1.0 if isinstance(log, Recording) else max(size_mb(log), 1e-6) for log in logs]
         starts = np.cumsum([0.0, *sizes])
         total = float(starts[-1]) if logs else 1.0
-        self._parts = {id(log): (a / total, b / total) for log, a, b in zip(logs, starts, sizes, strict=False)}
+        self._spans = {  # log -> where its part of the progress starts, and its size; starts has one entry more
+            id(log): (start / total, size / total) for log, start, size in zip(logs, starts, sizes, strict=False)
+        }
         self._progress = progress
 
     def report(self, log: Log, share: float, step: str) -> None:
         """Report the finished share of one log as a share of all."""
         if self._progress is not None:
-            start, part = self._parts[id(log)]
-            self._progress(float(start + part * share), f"{step} {_name(log)}")
+            start, size = self._spans[id(log)]
+            self._progress(float(start + size * share), f"{step} {_name(log)}")
 
 
 def is_large(log: Log) -> bool:
@@ -347,9 +368,9 @@ def locate_errors(log: Log) -> Iterator[None]:
         yield
     except DataError as error:
         is_folder = not isinstance(log, Recording) and Path(log).is_dir()
-        folder = "Give the log itself, or name the run's files under [files] in the map." if is_folder else None
+        folder_remedy = "Give the log itself, or name the run's files under [files] in the map." if is_folder else None
         raise type(error)(
-            error.reason, path=error.path or _path(log), place=error.place, remedy=error.remedy or folder
+            error.reason, path=error.path or _path(log), place=error.place, remedy=error.remedy or folder_remedy
         ) from error
 
 

@@ -79,7 +79,7 @@ class CutoffChoice:
 
     @property
     def reason(self) -> str:
-        """One sentence on the choice, for the recipe."""
+        """One sentence on the choice, for `Experiment.processing_steps`."""
         if not np.isfinite(self.relative_error):
             return f"cutoff {self.hz:.3g} Hz: no motion above the noise floor, a tenth of the sampling rate is used"
         return (

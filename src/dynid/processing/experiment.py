@@ -62,7 +62,7 @@ class Experiment:
     wrench: Floats | None = None
     """(N, 6) force [N] and moment [N m], sensor frame."""
     joint_names: tuple[str, ...] = ()
-    recipe: tuple[str, ...] = ()
+    processing_steps: tuple[str, ...] = ()
     """Steps of the processing, in words."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Reason, the text of a `Dropped` -> number of joint samples left out."""

@@ -73,7 +73,7 @@ def average_periods(experiment: Experiment, period_s: float) -> PeriodAverage:
         valid=present > 0,
         segment=np.zeros(samples, dtype=np.int64),
         wrench=None if experiment.wrench is None else fold(experiment.wrench).mean(axis=0),
-        recipe=(*experiment.recipe, f"{count} periods of {period_s:g} s averaged"),
+        processing_steps=(*experiment.processing_steps, f"{count} periods of {period_s:g} s averaged"),
     )
     freedom = np.maximum((present - 1).clip(min=0).sum(axis=0), 1)
     return PeriodAverage(

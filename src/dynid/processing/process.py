@@ -11,7 +11,7 @@ The stages, each of which stands once in this file or the file named:
 `Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost: the gate needs filtered and
 unfiltered torques of the same motion. `process` runs all stages. Positions and torques go through the same zero-phase
 low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7 describe the chain. Every stage adds a line to the
-experiment's recipe and counts the samples that it leaves out.
+experiment's `processing_steps` and counts the samples that it leaves out.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class Chain:
             self.recording,
             parts,
             rate_hz=final.rate_hz,
-            recipe=(*self.notes, *_steps(options, smoothing, self.trim, step, rate)),
+            processing_steps=(*self.notes, *_steps(options, smoothing, self.trim, step, rate)),
             dropped={str(reason): count for reason, count in dropped.items() if count},
             derivation=Derivation(smoothing, options.differentiation),
             smoothing=final if options.filter_effort else None,
@@ -298,7 +298,7 @@ class Chain:
 
 
 def apply_delay(options: Processing, delay: Delay) -> tuple[Processing, str]:
-    """The options with a delay as a number, zero unless it is sure, and a line for the recipe."""
+    """The options with a delay as a number, zero unless it is sure, and a line for `Experiment.processing_steps`."""
     verdict = "moved back" if delay.sure else "left as they are"
     error = f"standard error {1e3 * delay.stderr_s:.2g} ms"
     note = f"torques {1e3 * delay.seconds:.4g} ms late ({error}): {verdict}"
@@ -306,7 +306,7 @@ def apply_delay(options: Processing, delay: Delay) -> tuple[Processing, str]:
 
 
 def _resolve_delay(recording: Recording, options: Processing) -> tuple[Processing, tuple[str, ...]]:
-    """The options with a number for the delay, estimated from the log alone, and a line for the recipe."""
+    """The options with a number for the delay, estimated from the log alone, and a line for `processing_steps`."""
     if options.effort_delay_s != "auto":
         return options, ()
     unmoved = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
@@ -459,7 +459,7 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
         rate_hz=1.0 / float(np.median(np.diff(recording.time[moving]))),
         wrench=None if recording.wrench is None else recording.wrench[moving],
         joint_names=recording.joint_names,
-        recipe=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
+        processing_steps=("isolated rows: not filtered, velocities as measured, accelerations taken as zero",),
         dropped={str(reason): count for reason, count in dropped.items() if count},
         source=recording.source,
         sha256=recording.sha256,

@@ -84,7 +84,7 @@ class UniformRecording:
     dropped: dict[Dropped, int]
     """Reason -> joint samples left out."""
     notes: tuple[str, ...]
-    """Steps of the recipe, in words."""
+    """Steps of the processing, in words."""
 
 
 def make_uniform(

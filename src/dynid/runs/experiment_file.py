@@ -33,6 +33,7 @@ def save_experiment(run: Experiment, path: Path) -> None:
 
     arrays = {name: getattr(run, name) for name in ARRAYS if getattr(run, name) is not None}
     facts = {field.name: getattr(run, field.name) for field in fields(run) if field.name not in ARRAYS}
+    facts["recipe"] = facts.pop("processing_steps")  # the format's own name
     text = json.dumps(to_plain(facts, _types()), allow_nan=False)
     stream = io.BytesIO()
     np.savez(stream, facts=np.array(text), **arrays)
@@ -54,6 +55,7 @@ def load_experiment(path: Path) -> Experiment:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files if name != "facts"}
             facts = from_plain(json.loads(str(content["facts"])), _types())
+        facts["processing_steps"] = facts.pop("recipe")
         return build_dataclass(Experiment, {**facts, **arrays})
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile, DynidError) as error:
         raise DataError(f"no experiment can be read: {error}", path=path) from error

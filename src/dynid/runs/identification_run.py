@@ -13,7 +13,7 @@ from dynid.export.description_files import terms_note
 from dynid.export.result_file import write_result
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
-from dynid.links.log_reader import Log, LogReader, Map, Notice, Progress, check_copies, log_finding
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, check_copies, log_finding
 from dynid.links.pruning import PruningCost
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
@@ -56,7 +56,7 @@ def run_identification(
     recipe: Recipe | None = None,
     *,
     held_out: Sequence[Log] = (),
-    channel_map: Map | None = None,
+    channel_map: ChannelMapSource | None = None,
     out: RunRequest | str | Path | None = None,
     progress: Progress | None = None,
     notice: Notice = log_finding,

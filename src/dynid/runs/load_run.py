@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.export.controller_dialogs import payload_dialogs
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
-from dynid.links.log_reader import LogReader, Map, Notice, Progress, check_copies, log_finding
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import LONGEST_DELAY_S, Recipe, add_terms
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
@@ -172,7 +172,7 @@ def run_load(
     recipe: LoadRecipe | None = None,
     *,
     unloaded: Sequence[str | Path] = (),
-    channel_map: Map | None = None,
+    channel_map: ChannelMapSource | None = None,
     out: RunRequest | str | Path | None = None,
     progress: Progress | None = None,
     notice: Notice = log_finding,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
-from dynid.links.log_reader import LogReader, Map, Notice, Progress, check_copies, log_finding
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
@@ -25,7 +25,7 @@ def run_validation(
     logs: Sequence[str | Path],
     recipe: Recipe | None = None,
     *,
-    channel_map: Map | None = None,
+    channel_map: ChannelMapSource | None = None,
     out: RunRequest | str | Path | None = None,
     progress: Progress | None = None,
     notice: Notice = log_finding,
@@ -57,9 +57,10 @@ def run_validation(
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
         reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
                            cache=None if run is None else run.experiment)  # fmt: skip
-        runs = reader.experiments(logs, judged=True)
-        for log, judged in zip(logs, runs, strict=True):
-            _check_unseen(log, judged.sha256, used)  # a folder whose files a map names is known only once it is read
+        runs = reader.experiments(logs, for_validation=True)
+        for log, experiment in zip(logs, runs, strict=True):
+            # a folder whose files a map names is known only once it is read
+            _check_unseen(log, experiment.sha256, used)
         verdict = validate(fit, runs, limit=chosen.limit_percent, band_hz=chosen.band_hz, trim_s=chosen.trim_s)
         if run is not None:
             run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
