@@ -13,9 +13,9 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.link_by_link import LinkByLink
-from dynid.estimation.online.growing_blocks import MOST_BLOCKS
 from dynid.estimation.online.link_excitation import excitation_table
 from dynid.estimation.online.online_links import OnlineLinkByLink
+from dynid.information.growing_blocks import MOST_BLOCKS
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo

@@ -26,6 +26,7 @@ NAMES = {
     "noisy.likelihood": ["ML"],
     "noisy.total_least_squares": ["TLS"],
     "online.link_excitation": ["LinkExcitation", "excitation_table"],
+    "online.online_energy": ["OnlineEnergy"],
     "online.online_links": ["OnlineLinkByLink"],
     "physical.bounds": ["Bounds"],
     "physical.feasible": ["FeasibleWLS"],

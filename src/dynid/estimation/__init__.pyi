@@ -32,6 +32,7 @@ from dynid.estimation.noisy.likelihood import ML as ML
 from dynid.estimation.noisy.total_least_squares import TLS as TLS
 from dynid.estimation.online.link_excitation import LinkExcitation as LinkExcitation
 from dynid.estimation.online.link_excitation import excitation_table as excitation_table
+from dynid.estimation.online.online_energy import OnlineEnergy as OnlineEnergy
 from dynid.estimation.online.online_links import OnlineLinkByLink as OnlineLinkByLink
 from dynid.estimation.physical.bounds import Bounds as Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,17 @@ __all__ = ["Estimate", "Estimator"]
 Floats = NDArray[np.float64]
 TWO_SIDED_95 = 1.959963984540054
 """97.5 % point of the normal distribution: half width of a 95 % interval in standard deviations."""
+
+
+class Unknowns(Protocol):
+    """What has unknowns: equations, or sums of them."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def units(self) -> tuple[str, ...]: ...
+    @property
+    def counts(self) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +70,7 @@ class Estimate:
     """Keys of docs/references.md: the papers of the estimator."""
 
     @classmethod
-    def of(cls, equations: Factors, **fields: Any) -> Estimate:
+    def of(cls, equations: Unknowns, **fields: Any) -> Estimate:
         """The estimate from equations, with their names and units, and a finding about undetermined parameters.
 
         Args:

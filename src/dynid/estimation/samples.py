@@ -11,17 +11,14 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples
 from dynid.estimation.rows import stretches, term_columns
-from dynid.information.triangular import append_rows
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
-__all__ = ["SampleBlock", "append_many_rows", "sample_blocks"]
+__all__ = ["SampleBlock", "sample_blocks"]
 
 Floats = NDArray[np.float64]
 EQUATION_SAMPLES = 2048
 """Number of samples whose equations are in memory at a time (convention: some megabytes)."""
-REFLECTED = 256
-"""Number of rows that are reflected at a time (convention: they stay in the processor's cache)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,10 +76,3 @@ def _dense(columns: list[dict[int, Floats]], here: slice, shape: tuple[int, ...]
         for joint, values in column.items():
             dense[:, joint, k] = values[here]
     return dense
-
-
-def append_many_rows(R: Floats, rows: Floats) -> Floats:
-    """Append any number of rows (m, w) to a triangle (w, w), a batch at a time."""
-    for start in range(0, len(rows), REFLECTED):
-        R = append_rows(R, rows[start : start + REFLECTED])
-    return R

@@ -15,7 +15,12 @@ from dynid.information.chunks import Chunk
 from dynid.information.cross_products import NumpyGram
 from dynid.information.joint_equations import Equations, RowShape
 from dynid.information.partial_results import Part
-from dynid.information.triangular import append_rows, factor_from_preconditioned, is_well_resolved, make_preconditioner
+from dynid.information.triangular import (
+    append_many_rows,
+    factor_from_preconditioned,
+    is_well_resolved,
+    make_preconditioner,
+)
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
@@ -30,9 +35,6 @@ REPRESENTATIVE = 2048
 
 LARGEST = 1e300
 """Largest sum of squares of a chunk: it leaves room to add up many chunks (float64 ends at 1.8e308)."""
-
-REFLECTED = 256
-"""Rows that are reflected at a time: they stay in the cache, and no BLAS starts threads for them (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,8 +163,7 @@ class Reducer:
         factors = [np.zeros((width, width)) for width in self._equations.widths]
         for start in range(0, chunk.length, REPRESENTATIVE):
             rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
-            for first in range(0, len(rows[0]), REFLECTED):
-                factors = [append_rows(R, W[first : first + REFLECTED]) for R, W in zip(factors, rows, strict=True)]
+            factors = [append_many_rows(R, W) for R, W in zip(factors, rows, strict=True)]
         return factors
 
 

@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpotrf, dtpqrt
 
 __all__ = [
     "NOISE",
+    "append_many_rows",
     "append_rows",
     "echelon",
     "factor_from_preconditioned",
@@ -36,6 +37,9 @@ Derivation: cross products then lose at most four of the sixteen digits."""
 PANEL = 8
 """Columns whose reflections LAPACK gathers before it updates the others (convention)."""
 
+REFLECTED = 256
+"""Rows that are reflected at a time: they stay in the cache, and no BLAS starts threads for them (convention)."""
+
 _SEMIDEFINITE = 1e-13
 """A pivot below this part of its diagonal entry is zero to working precision."""
 
@@ -43,6 +47,13 @@ _SEMIDEFINITE = 1e-13
 def append_rows(R: Floats, rows: Floats) -> Floats:
     """R (w, w) of a triangle (w, w) and rows (m, w) below it, by Householder reflections."""
     return _reflected(R, rows, 0)
+
+
+def append_many_rows(R: Floats, rows: Floats) -> Floats:
+    """Append any number of rows (m, w) to a triangle (w, w), a batch at a time."""
+    for start in range(0, len(rows), REFLECTED):
+        R = append_rows(R, rows[start : start + REFLECTED])
+    return R
 
 
 def join_triangles(R: Floats, below: Floats) -> Floats:

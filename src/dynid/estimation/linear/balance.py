@@ -22,10 +22,10 @@ from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import sandwich
 from dynid.estimation.noise import block_inflation, check_data
-from dynid.estimation.samples import append_many_rows
 from dynid.information import Factor
+from dynid.information.triangular import append_many_rows
 
-__all__ = ["Balance", "IntervalEstimator", "solve_balances"]
+__all__ = ["Balance", "IntervalEstimator", "check_balances", "solve_balances", "torque_variances"]
 
 Floats = NDArray[np.float64]
 ROUNDS = 4
@@ -93,7 +93,7 @@ def solve_balances(equations: Samples, balances: Balances, method: str) -> Estim
     Raises:
         IdentifiabilityError: There are no more equations than unknowns, or they say nothing.
     """
-    counts = _count(equations, balances)
+    counts = check_balances(equations, balances)
     variances = np.ones(equations.robot.dof)
     for _ in range(ROUNDS):
         factor = _fold(equations, balances, variances)
@@ -116,8 +116,12 @@ def solve_balances(equations: Samples, balances: Balances, method: str) -> Estim
     )
 
 
-def _count(equations: Samples, balances: Balances) -> NDArray[np.int64]:
-    """(n,) equations that each joint takes part in."""
+def check_balances(equations: Samples, balances: Balances) -> NDArray[np.int64]:
+    """(n,) equations that each joint takes part in.
+
+    Raises:
+        IdentifiabilityError: There are no more equations than unknowns, or they say nothing.
+    """
     counts, total, acts = np.zeros(equations.robot.dof, dtype=np.int64), 0, False
     for rows in balances():
         counts += np.count_nonzero(rows.scatter, axis=0)
@@ -160,8 +164,19 @@ def _noise(balances: Balances, beta: Floats, variances: Floats, factor: Factor) 
         S = rows.scatter / v[:, None]
         normal += S.T @ S
         right += S.T @ (e**2 / v)
+    return torque_variances(normal, right, factor)
+
+
+def torque_variances(normal: Floats, right: Floats, factor: Factor) -> Floats:
+    """(n,) variance of each joint's torque: the non-negative v of the smallest ``|S v - e^2|``.
+
+    Args:
+        normal: (n, n) ``S^T S`` with S the scatter of the equations.
+        right: (n,) ``S^T e^2`` with the squared residuals.
+        factor: The equations that were fitted.
+    """
     squares, vectors = eigh(normal)
-    root = np.sqrt(np.maximum(squares, 1e-12 * squares[-1]))
+    root = np.sqrt(np.maximum(squares, 1e-12 * max(float(squares[-1]), 1e-300)))
     found, _ = nnls(root[:, None] * vectors.T, (vectors.T @ right) / root)
     found = found * factor.samples / max(factor.samples - factor.rank, 1)
     floor = max(QUIETEST * float(found.max()), 1e-150)

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.balance import Balance, IntervalEstimator, solve_balances
+from dynid.estimation.linear.balance import Balance, IntervalEstimator, check_balances, solve_balances
+from dynid.estimation.linear.balance_sums import BalanceSums
 from dynid.estimation.linear.integrals import (
     Intervals,
     Model,
@@ -36,6 +38,9 @@ from dynid.kernels import kernel
 __all__ = ["Energy", "Power", "energy_balances", "energy_rows", "power_balances"]
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-14
+"""Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
+a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""
 POWER_SAMPLES = 8192
 """Number of samples whose power is balanced at a time (convention: some megabytes)."""
 
@@ -53,6 +58,28 @@ class Energy(IntervalEstimator):
     references: ClassVar[tuple[str, ...]] = ("GautierKhalil1992",)
     needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
     accepts_band: ClassVar[bool] = False
+
+    weights: Literal["refined", "equal"] = "refined"
+    """Of the equations: the inverse of their variances, found in rounds, or the paper's own least squares with all of
+    them alike, which `OnlineEnergy` gives sample by sample."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings without meaning."""
+        IntervalEstimator.__post_init__(self)
+        if self.weights not in ("refined", "equal"):
+            raise ArgumentError(f"weights is {self.weights!r}", remedy="Choose 'refined' or 'equal'.")
+
+    def estimate(self, equations: Samples) -> Estimate:
+        """Estimate from the energy balances of all intervals whose samples all count."""
+        if self.weights == "refined":
+            return IntervalEstimator.estimate(self, equations)
+        check_data(equations, spare=1)
+        balances = self._balances(equations)
+        check_balances(equations, lambda: balances)
+        sums = BalanceSums(equations.robot.dof, equations.names, equations.units)
+        for rows in balances:
+            sums.append(rows)
+        return sums.estimate("ordinary least squares on energy differences")
 
     @property
     def _quantity(self) -> str:
@@ -79,10 +106,17 @@ def energy_rows(model: Model, part: Intervals) -> Balance:
     friction = part.integral(np.einsum("tj,tjk->tk", dq, term_torque_rows(model, part)))
     whole = part.whole().all(axis=1)
     return Balance(
-        matrix=np.column_stack([np.diff(h, axis=0), np.diff(rotors, axis=0) + friction])[whole],  # eqs. (5), (7)
+        matrix=np.column_stack([_differences(h), np.diff(rotors, axis=0) + friction])[whole],  # eqs. (5), (7)
         target=part.integral((part.effort * dq).sum(axis=1))[whole],  # eqs. (1)-(3)
         scatter=part.squares(dq)[whole],
     )
+
+
+def _differences(h: Floats) -> Floats:
+    """(m, links) of rows (m + 1, links) at the instants; zero where the difference is rounding."""
+    change = np.diff(h, axis=0)
+    size = np.abs(h).max(axis=1, initial=0.0, keepdims=True)
+    return np.where(np.abs(change) > ROUNDING * np.maximum(size[1:], size[:-1]), change, 0.0)
 
 
 def _concatenate(parts: list[Balance]) -> Balance:

@@ -18,9 +18,10 @@ from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import least_squares_estimate, sandwich
 from dynid.estimation.noise import check_data
-from dynid.estimation.samples import append_many_rows, sample_blocks
+from dynid.estimation.samples import sample_blocks
 from dynid.findings import Finding
 from dynid.information import Factor
+from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.base_set import require_kept_columns

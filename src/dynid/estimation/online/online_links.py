@@ -11,12 +11,12 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
 from dynid.estimation.online.arriving_samples import check_samples
-from dynid.estimation.online.growing_blocks import GrowingBlocks
 from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns
-from dynid.estimation.samples import append_many_rows
 from dynid.information import Information
+from dynid.information.growing_blocks import GrowingBlocks
 from dynid.information.joint_equations import equations as joint_equations
 from dynid.information.partial_results import Part
+from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot

@@ -12,15 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.equations import TIME_BLOCKS
-from dynid.estimation.samples import append_many_rows
-from dynid.information.triangular import join_triangles
+from dynid.information.triangular import append_many_rows, join_triangles
 
-__all__ = ["GrowingBlocks"]
+__all__ = ["MOST_BLOCKS", "GrowingBlocks"]
 
 Floats = NDArray[np.float64]
-MOST_BLOCKS = 2 * TIME_BLOCKS
-"""Number of blocks at which neighbours are joined (derivation: at least `TIME_BLOCKS` are left)."""
+MOST_BLOCKS = 20
+"""Number of blocks at which neighbours are joined (derivation: ten are left, as many as a log in memory has)."""
 
 
 class GrowingBlocks:

@@ -1,0 +1,119 @@
+"""The energy model on line: sequential least squares in square-root form, no accelerations ([GautierKhalil1992])."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.checks import as_number
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.linear.balance_sums import BalanceSums
+from dynid.estimation.linear.energy_balance import Energy, energy_rows
+from dynid.estimation.linear.integrals import Intervals, interval_steps
+from dynid.estimation.online.arriving_samples import ArrivingSamples, check_samples
+from dynid.information import Factor
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.robot.model import Robot
+
+__all__ = ["OnlineEnergy"]
+
+Floats = NDArray[np.float64]
+
+
+class OnlineEnergy:
+    """`Energy(weights="equal")` sample by sample: the same estimate as from the whole log, in bounded memory.
+
+    Typical use, in the control loop::
+
+        tracker = dynid.estimation.OnlineEnergy(robot, rate_hz=1000.0)
+        tracker.update(q, dq, tau)
+        tracker.estimate().interval()
+
+    The samples of one interval are kept until it ends; then the work of the joints over it, the change of the links'
+    energy and the work of friction make one equation (eqs. 5-7), which is rotated into the triangle.
+    """
+
+    __slots__ = ("_length", "_open", "_sums", "base", "rate_hz", "robot", "samples")
+
+    robot: Robot
+    """Geometry and terms."""
+    base: BaseParameters
+    """What is estimated."""
+    rate_hz: float
+    """Sampling rate [Hz]."""
+    samples: int
+    """Number of samples so far."""
+
+    def __init__(
+        self, robot: Robot, *, rate_hz: float, interval_s: float = 0.05, base: BaseParameters | None = None
+    ) -> None:
+        """Start, knowing nothing.
+
+        Args:
+            robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
+            rate_hz: Sampling rate [Hz]; samples are equally spaced, see `start_stretch`.
+            interval_s: Length of the intervals [s], rounded to whole samples.
+            base: The base parameters to estimate; those of every motion by default.
+
+        Raises:
+            ArgumentError: A number makes no sense, or a term of the robot has no energy.
+        """
+        self.robot, self.samples = robot, 0
+        self.base = base_parameters(robot) if base is None else base
+        self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
+        self._length = interval_steps(as_number("interval_s", interval_s, above=0.0), self.rate_hz)
+        self._sums = BalanceSums(robot.dof, self.base.names, self.base.units)
+        self._open: list[ArrivingSamples] = []
+        q, dq, tau = np.random.default_rng(0).normal(size=(3, self._length + 1, robot.dof))
+        energy_rows(self, self._intervals(q, dq, tau, np.ones(q.shape, dtype=bool)))  # refuses terms without energy
+
+    def update(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None) -> None:
+        """Add one sample, arrays (n,), or several, arrays (m, n), the latest last.
+
+        Args:
+            q: Joint positions [rad or m].
+            dq: Joint velocities.
+            tau: Joint torques [N m or N].
+            valid: Whether each torque counts; an interval with one that does not is left out. All by default.
+
+        Raises:
+            ArgumentError: The arrays do not fit the robot.
+            DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
+        """
+        new = check_samples(self.robot, self.samples, {"q": q, "dq": dq}, tau, valid)
+        self.samples += len(new.tau)
+        self._open.append(new)
+        kept = sum(len(part.tau) for part in self._open)
+        whole = (kept - 1) // self._length * self._length
+        if whole > 0:
+            q, dq = (np.concatenate([part.motion[k] for part in self._open]) for k in range(2))
+            tau = np.concatenate([part.tau for part in self._open])
+            counts = np.concatenate([part.valid for part in self._open])
+            ready = slice(whole + 1)
+            self._sums.append(energy_rows(self, self._intervals(q[ready], dq[ready], tau[ready], counts[ready])))
+            rest = slice(whole, None)
+            self._open = [ArrivingSamples((q[rest], dq[rest]), tau[rest], counts[rest])]
+
+    def start_stretch(self) -> None:
+        """The next sample does not follow the last one: the interval that was begun is dropped."""
+        self._open = []
+
+    @property
+    def equations(self) -> int:
+        """Number of energy equations so far, r of eq. (9)."""
+        return self._sums.equations
+
+    @property
+    def factor(self) -> Factor:
+        """W and Y of eq. (10) so far as a triangle, for `dynid.estimation.perturbation_bounds`."""
+        return self._sums.factor
+
+    def estimate(self) -> Estimate:
+        """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
+        found = self._sums.estimate("ordinary least squares on energy differences")
+        return replace(found, references=Energy.references)
+
+    def _intervals(self, q: Floats, dq: Floats, tau: Floats, valid: NDArray[np.bool_]) -> Intervals:
+        return Intervals(q, dq, tau, valid, self.rate_hz, self._length)

@@ -1,0 +1,223 @@
+"""The energy equations on line: equal to the whole log, with friction and without accelerations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_interp_spline
+
+import dynid
+from dynid.errors import ArgumentError, DataError
+from dynid.estimation.equations import build_equations
+from dynid.estimation.linear.energy_balance import Energy
+from dynid.estimation.online.online_energy import OnlineEnergy
+from dynid.information.growing_blocks import MOST_BLOCKS
+from dynid.kernels import inverse_dynamics
+from dynid.processing.experiment import Experiment
+from dynid.robot import zoo
+from dynid.robot.model import Robot
+from dynid.terms.base import StateTerm
+from dynid.terms.springs import AngleHarmonic
+
+from .planted import Floats, arm, coverage, equations_of, experiment, planted_run, with_friction
+
+ROBOTS = [arm(), with_friction(zoo.stanford()), with_friction(zoo.puma560()), with_friction(zoo.scara()), zoo.ur10()]
+
+
+@dataclass(frozen=True)
+class Swinging(StateTerm):
+    """An inertia that depends on the angle, so that its torque is not the rate of a momentum."""
+
+    symbol: ClassVar[str] = "SW"
+    base_unit: ClassVar[str] = "kg m^2"
+
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return np.cos(q) * ddq
+
+
+def fed(robot: Robot, run: Experiment, *, portion: int = 1) -> OnlineEnergy:
+    tracker = OnlineEnergy(robot, rate_hz=run.rate_hz)
+    for start in range(0, run.samples, portion):
+        here = slice(start, start + portion)
+        tracker.update(run.q[here], run.dq[here], run.effort[here], valid=run.valid[here])
+    return tracker
+
+
+def energy_by_hand(robot: Robot, run: Experiment, columns: tuple[int, ...], steps: int) -> tuple[Floats, Floats]:
+    """W and Y of [GautierKhalil1992] eq. (9), with the work of each friction written out."""
+    count = (run.samples - 1) // steps
+
+    def integral(values: Floats) -> Floats:
+        clock = np.arange(steps + 1) / run.rate_hz
+        parts = [values[k * steps : (k + 1) * steps + 1] for k in range(count)]
+        return np.array([make_interp_spline(clock, part, k=5).integrate(0.0, clock[-1]) for part in parts])
+
+    ends = np.arange(count + 1) * steps
+    h = np.diff(dynid.energy_regressor(robot, run.q[ends], run.dq[ends]), axis=0)
+    rows: list[Floats] = []
+    for joint in range(robot.dof if robot.parameter_vector.size > 10 * robot.dof else 0):
+        dq = run.dq[:, joint]
+        rows += [np.diff(0.5 * dq[ends] ** 2), integral(dq**2), integral(np.abs(dq)), integral(dq)]
+    whole = np.column_stack([h, *rows])
+    return whole[:, list(columns)], integral((run.effort * run.dq).sum(axis=1))
+
+
+@pytest.mark.parametrize("robot", ROBOTS, ids=lambda r: r.name)
+def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
+    run = planted_run(robot, noise=0.5, samples=2000, rate_hz=240.0)
+    tracker = fed(robot, run)
+    online = tracker.estimate()
+    batch = Energy(weights="equal").solve(build_equations(robot, run))
+    assert np.abs(online.values - batch.values).max() < 1e-9
+    assert online.stderr == pytest.approx(batch.stderr, rel=1e-9)
+    assert online.noise_std == pytest.approx(batch.noise_std, rel=1e-6)
+    assert online.references == batch.references == ("GautierKhalil1992",)
+    W, Y = energy_by_hand(robot, run, tracker.base.columns, 12)
+    assert tracker.equations == len(Y)
+    assert np.abs(online.values - np.linalg.lstsq(W, Y, rcond=None)[0]).max() < 1e-9
+
+
+def test_the_truth_without_noise() -> None:
+    run = planted_run(arm(), samples=3000, rate_hz=250.0)
+    tracker = fed(arm(), run)
+    assert tracker.estimate().values == pytest.approx(tracker.base.project(arm().parameter_vector), abs=1e-6)
+
+
+def test_what_is_known_so_far_is_there_at_any_time() -> None:
+    robot = arm()
+    run = planted_run(robot, noise=0.3, samples=1500, rate_hz=240.0)
+    tracker = OnlineEnergy(robot, rate_hz=240.0)
+    assert tracker.estimate().undetermined.all()
+    for k in range(run.samples):
+        tracker.update(run.q[k], run.dq[k], run.effort[k])
+        if k in (800, 1100, 1499):
+            batch = Energy(weights="equal").solve(build_equations(robot, run.rows(slice(0, k + 1))))
+            found = tracker.estimate()
+            assert np.abs(found.values - batch.values).max() < 1e-9 * max(1.0, np.abs(batch.values).max())
+            assert found.stderr == pytest.approx(batch.stderr, rel=1e-7)
+
+
+def test_gaps_masks_and_portions() -> None:
+    robot = arm()
+    run = planted_run(robot, noise=0.3, samples=3000, rate_hz=250.0)
+    valid = run.valid.copy()
+    valid[500:600, 1] = False
+    segment = (np.arange(3000) > 1700).astype(np.int64)
+    broken = replace(run, valid=valid, effort=np.where(valid, run.effort, np.nan), segment=segment)
+    batch = Energy(weights="equal").solve(build_equations(robot, broken))
+    for portion in (1, 7, 400):
+        tracker = OnlineEnergy(robot, rate_hz=250.0)
+        for first, last in ((0, 1701), (1701, 3000)):
+            tracker.start_stretch()
+            for start in range(first, last, portion):
+                here = slice(start, min(start + portion, last))
+                tracker.update(broken.q[here], broken.dq[here], broken.effort[here], valid=valid[here])
+        assert tracker.samples == 3000
+        assert np.abs(tracker.estimate().values - batch.values).max() < 1e-9
+
+
+def test_intervals_hold_with_noise() -> None:
+    covered = []
+    for seed in range(8):
+        equations = equations_of(arm(), noise=(1.0, 0.5, 0.2), seed=seed, motion=seed, samples=3000)
+        covered.append(coverage(equations, Energy(weights="equal").solve(equations)))
+    assert 0.9 < np.mean(covered) < 0.995
+
+
+@pytest.mark.parametrize("still", [[0], [1], [2], [0, 1, 2]], ids=str)
+def test_what_the_motion_cannot_show_never_gets_a_finite_interval(still: list[int]) -> None:
+    robot = arm()
+    run = planted_run(robot, samples=1500, rate_hz=240.0)
+    states = [run.q.copy(), run.dq.copy(), run.ddq.copy()]
+    for state, value in zip(states, (0.3, 0.0, 0.0), strict=True):
+        state[:, still] = value
+    effort = inverse_dynamics(robot, *states)
+    run = experiment(*states, effort + 0.1 * np.random.default_rng(0).normal(size=effort.shape), 240.0)
+    tracker = OnlineEnergy(robot, rate_hz=240.0)
+    W, _ = energy_by_hand(robot, run, tracker.base.columns, 12)
+    length = np.linalg.norm(W, axis=0)
+    _, s, Vt = np.linalg.svd(W / np.where(length > 1e-10, length, np.inf))
+    free = Vt[np.append(s, np.zeros(len(Vt) - len(s))) < 1e-9]
+    hidden = (np.abs(free) > 1e-6).any(axis=0)
+    assert hidden.any()
+    for start in range(0, 1500, 25):
+        here = slice(start, start + 25)
+        tracker.update(run.q[here], run.dq[here], run.effort[here])
+        estimate = tracker.estimate()
+        assert np.isinf(estimate.stderr[hidden]).all()
+    if len(still) == 1:
+        assert np.isfinite(estimate.stderr[~hidden]).any()
+
+
+def test_constant_energy_shows_nothing() -> None:
+    """A vertical axis at constant speed: all energies are constant but for rounding."""
+    robot = zoo.ddarm()
+    time = np.arange(1000) / 250.0
+    q = np.column_stack([0.7 * time, np.full((1000, 2), [0.4, -0.6])])
+    dq = np.tile([0.7, 0.0, 0.0], (1000, 1))
+    tracker = OnlineEnergy(robot, rate_hz=250.0)
+    tracker.update(q, dq, 0.1 * np.random.default_rng(0).normal(size=q.shape))
+    assert tracker.equations > 60
+    assert tracker.estimate().undetermined.all()
+
+
+def test_few_equations_and_silence_claim_nothing() -> None:
+    robot = zoo.ddarm()
+    run = planted_run(robot, samples=2000, rate_hz=240.0)
+    tracker = OnlineEnergy(robot, rate_hz=240.0)
+    for k in range(12 * 26):
+        tracker.update(run.q[k], run.dq[k], run.effort[k])
+        if np.isfinite(tracker.estimate().stderr).any():
+            assert tracker.equations >= 15 + 10
+    assert np.isfinite(tracker.estimate().stderr).any()
+    quiet = OnlineEnergy(robot, rate_hz=240.0)
+    quiet.update(run.q, run.dq, np.zeros_like(run.q))
+    assert quiet.estimate().undetermined.all()
+
+
+def test_memory_is_bounded() -> None:
+    run = planted_run(zoo.ddarm(), samples=2000)
+    tracker = OnlineEnergy(zoo.ddarm(), rate_hz=100.0)
+    for k in range(2000):
+        tracker.update(run.q[k], run.dq[k], run.effort[k])
+        assert sum(len(part.tau) for part in tracker._open) <= 6
+    assert len(tracker._sums._blocks.triangles) <= MOST_BLOCKS
+
+
+@pytest.mark.parametrize("channel", range(3))
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int, value: float) -> None:
+    run = planted_run(arm(), samples=63)
+    tracker = fed(arm(), run, portion=63)
+    before = tracker.estimate().values
+    sample = [np.array(x[0]) for x in (run.q, run.dq, run.effort)]
+    sample[channel][2] = value
+    with pytest.raises(DataError, match=r"sample 63, joint joint3: .*Leave the sample out"):
+        tracker.update(*sample)
+    assert (tracker.samples, tracker.equations) == (63, 12)
+    assert np.array_equal(tracker.estimate().values, before)
+
+
+def test_settings_without_meaning_are_refused() -> None:
+    with pytest.raises(ArgumentError):
+        OnlineEnergy(arm(), rate_hz=0.0)
+    with pytest.raises(ArgumentError):
+        OnlineEnergy(arm(), rate_hz=100.0, interval_s=float("nan"))
+    with pytest.raises(ArgumentError):
+        Energy(weights="other")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError):
+        OnlineEnergy(arm(), rate_hz=100.0).update(np.zeros(2), np.zeros(2), np.zeros(2))
+
+
+def test_terms_of_the_present_state_take_part_and_those_without_energy_are_refused() -> None:
+    robot = arm().with_terms(AngleHarmonic(1.5, joint=1, order=3), keep=True)
+    run = planted_run(robot, samples=3000, rate_hz=250.0)
+    tracker = fed(robot, run, portion=500)
+    assert tracker.base.rank == 26
+    place = next(k for k, name in enumerate(tracker.base.names) if name.startswith("HC3"))
+    assert tracker.estimate().values[place] == pytest.approx(1.5, abs=1e-6)
+    with pytest.raises(ArgumentError, match="no momentum"):
+        OnlineEnergy(arm().with_terms(Swinging(1.0, joint=1), keep=True), rate_hz=100.0)
