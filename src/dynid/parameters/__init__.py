@@ -1,15 +1,29 @@
 """What can be known: the robot's parameters, their base combinations, and why some of them stay hidden."""
 
+from dynid.dynamics.energy_recursion import (
+    EnergyDerivatives,
+    count_bound,
+    energy_derivatives,
+    energy_increment,
+    energy_transport,
+    potential_transport,
+)
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.base_set import conversion_matrix, convert_values
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 
 __all__ = [
     "BaseParameters",
+    "EnergyDerivatives",
     "Parameter",
     "ParameterLayout",
     "base_parameters",
     "conversion_matrix",
     "convert_values",
+    "count_bound",
+    "energy_derivatives",
+    "energy_increment",
+    "energy_transport",
     "parameter_layout",
+    "potential_transport",
 ]

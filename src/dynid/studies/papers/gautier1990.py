@@ -7,6 +7,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.dynamics.energy_recursion import (
+    count_bound,
+    energy_derivatives,
+    energy_transport,
+    potential_transport,
+)
+from dynid.kernels import energy_regressor
 from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.base_set import conversion_matrix
 from dynid.parameters.inertia_maps import transport
@@ -174,7 +181,7 @@ def bound(quick: bool = False) -> Part:
         robot = random_robot(rng, int(rng.integers(2, 7)), oblique=k % 2 == 1, upright=k % 4 < 2)
         base = base_parameters(robot, "closed-form")
         cases.append((robot, base.rank, set(base.unidentifiable)))
-    limits = [_limit(robot) for robot, _, _ in cases]
+    limits = [count_bound(robot) for robot, _, _ in cases]
     over = sum(rank > limit for (_, rank, _), limit in zip(cases, limits, strict=True))
     attained = sum(rank == limit for (_, rank, _), limit in zip(cases, limits, strict=True))
     claimed = [case for case in cases if case[0].joints[0].kind == "revolute"]
@@ -208,11 +215,6 @@ def bound(quick: bool = False) -> Part:
     )
 
 
-def _limit(robot: Robot) -> int:
-    revolute = sum(joint.kind == "revolute" for joint in robot.joints)
-    return 7 * revolute + 4 * (robot.dof - revolute) - 3 - int(robot.joints[0].kind == "revolute")
-
-
 def _is_first_axis_vertical(robot: Robot) -> bool:
     first = robot.joints[0]
     axis = first.T_parent_joint[:3, :3] @ np.asarray(first.axis, dtype=float)
@@ -242,14 +244,17 @@ def prismatic(quick: bool = False) -> Part:
     counts |= {"Stanford": (zoo.stanford(), 33), "Cartesian (PPP)": (zoo.cartesian(), 3)}
     table = Table.of(
         ("robot", "bound (18)", "base parameters", "by the regressor's rank"),
-        [(n, _limit(r), base_parameters(r).rank, base_parameters(r, "numeric").rank) for n, (r, _) in counts.items()],
+        [
+            (n, count_bound(r), base_parameters(r).rank, base_parameters(r, "numeric").rank)
+            for n, (r, _) in counts.items()
+        ],
     )
     rows += [
         compare_claim(
             f"number of parameters, {name}",
-            f"at most {_limit(robot)}",
+            f"at most {count_bound(robot)}",
             f"{base_parameters(robot).rank}; the regressor has rank {base_parameters(robot, 'numeric').rank}",
-            base_parameters(robot, "numeric").rank == base_parameters(robot).rank == known <= _limit(robot),
+            base_parameters(robot, "numeric").rank == base_parameters(robot).rank == known <= count_bound(robot),
         )
         for name, (robot, known) in counts.items()
     ]
@@ -291,9 +296,84 @@ def _slide_tensor(row: DH, link: Floats) -> Floats:
     return np.asarray(turned @ np.where(np.arange(10) < 6, link, 0.0))
 
 
+BLOCKS = {
+    "(A3), 36 entries of DJ": (slice(0, 6), slice(0, 6)),
+    "(A4), 18 entries of DS": (slice(6, 9), slice(0, 6)),
+    "(A5), 6 entries of Dm": (slice(9, 10), slice(0, 6)),
+    "(A6), (A7) and the zeros of (A2)": (slice(0, 10), slice(6, 10)),
+}
+"""Equations of the appendix -> the block of lambda that they print."""
+ROUNDING = 1e-12
+"""Largest difference from an exact relation that rounding explains, for quantities of the order of one (convention)."""
+
+
+def appendix(quick: bool = False) -> Part:
+    """Check the matrices of the appendix entry by entry, and the recursion against the energy of the whole robot."""
+    rng = np.random.default_rng(4)
+    number = 20 if quick else 200
+    rows_of_table = [_random_row(rng, k % 2) for k in range(number)]
+    printed = np.array([energy_transport(row) for row in rows_of_table])
+    poses = [row.T_previous_joint for row in rows_of_table]
+    right = np.array([transport(T[:3, :3], T[:3, 3]).T for T in poses])
+    rows = [
+        _compare_entries(f"{label}: derivatives of a moved body", printed[:, *block] - right[:, *block])
+        for label, block in BLOCKS.items()
+    ]
+    beta = np.array([potential_transport(row) for row in rows_of_table])
+    rows.append(
+        _compare_entries("(13), (A11): beta is lambda in its last four columns", beta[..., 6:] - right[..., 6:])
+    )
+    rows += _recursion_rows(rng, number)
+    return Part(
+        title="The recursion of the energy's derivatives",
+        source="section IV-A, equations (9)-(13); appendix, equations (A1)-(A12)",
+        rows=tuple(rows),
+        assumptions=f"We test {number} random rows of a modified DH table and {number} random robots of one to seven "
+        "joints.",
+    )
+
+
+def _random_row(rng: np.random.Generator, sigma: int) -> DH:
+    alpha, d, theta, r = rng.uniform(-1.5, 1.5, 4)
+    return DH(alpha=alpha, d=d, theta=theta, r=r, sigma=sigma)
+
+
+def _compare_entries(what: str, difference: Floats) -> Row:
+    error = float(np.abs(difference).max())
+    reason = "an entry differs from the transport of a rigid body"
+    return compare_claim(what, "printed", f"differ by at most {error:.0e}", error < ROUNDING, reason=reason)
+
+
+def _recursion_rows(rng: np.random.Generator, number: int) -> list[Row]:
+    """Compare DE + DU of random robots with the energy regressor, which is derived from velocities directly."""
+    errors: dict[str, list[float]] = {"revolute": [], "prismatic": [], "mixed": []}
+    for k in range(number):
+        kind = tuple(errors)[k % 3]
+        count = int(rng.integers(1, 8))
+        sigmas = rng.integers(2, size=count) if kind == "mixed" else np.full(count, int(kind == "prismatic"))
+        table = [_random_row(rng, int(sigma)) for sigma in sigmas]
+        robot = from_dh(table, gravity=9.81 * rng.normal(size=3))
+        q, dq = rng.normal(size=(2, count))
+        found, columns = energy_derivatives(robot, q, dq), energy_regressor(robot, q, dq)
+        error = np.abs((found.kinetic + found.potential).ravel() - columns).max() / np.abs(columns).max()
+        errors[kind].append(float(error))
+    labels = {"revolute": "(A1), (A8), (A10), (A12)", "prismatic": "(A1), (A9), (A10), (A12)", "mixed": "(A1)-(A12)"}
+    return [
+        compare_claim(
+            f"{labels[kind]}: energy of {kind} joints",
+            "DE + DU by recursion",
+            f"the energy regressor to {max(found):.0e}",
+            max(found) < ROUNDING,
+            reason="the recursion gives another energy",
+        )
+        for kind, found in errors.items()
+    ]
+
+
 PARTS: dict[str, Callable[[bool], Part]] = {
     "PUMA 560": puma560,
     "relations": equations,
     "bound (18)": bound,
     "prismatic joints": prismatic,
+    "appendix": appendix,
 }

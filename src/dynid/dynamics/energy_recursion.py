@@ -1,0 +1,192 @@
+"""Derivatives of a robot's energy with respect to its inertial parameters, link by link ([GautierKhalil1990]).
+
+    DE_j = lambda_j DE_(j-1) + dq_j f_j        DU_j = beta_j DU_(j-1)        eqs. (9), (10), (A1), (A11)
+
+DE_j (10,) and DU_j (10,) hold the derivatives of the kinetic and the potential energy with respect to ``XX XY XZ YY YZ
+ZZ MX MY MZ M`` of link j. The recursion is the reason for the regrouping: a parameter whose row of lambda is constant
+and whose entry of f is zero acts through link j - 1 alone. The matrices are those of the paper's appendix, entry by
+entry, for one row of a modified DH table. `dynid.energy_regressor` computes the same derivatives for any robot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics.chain import dh_rows
+from dynid.errors import ArgumentError
+from dynid.robot.formats.dh import DH
+from dynid.robot.model import Robot
+from dynid.spatial import skew
+
+__all__ = [
+    "EnergyDerivatives",
+    "count_bound",
+    "energy_derivatives",
+    "energy_increment",
+    "energy_transport",
+    "potential_transport",
+]
+
+Floats = NDArray[np.float64]
+
+
+def energy_transport(row: DH, q: float = 0.0) -> Floats:
+    """The matrix lambda (10, 10) of a joint: DE of link j that comes from link j - 1 ([GautierKhalil1990] eq. A2).
+
+    Args:
+        row: Row j of the modified DH table [rad, m].
+        q: Position of the joint [rad or m], added to ``theta`` or ``r``.
+    """
+    placed = _placed(row, q)
+    result = np.zeros((10, 10))
+    result[:6, :6] = _tensor_block(placed)
+    result[6:9, :6] = _first_moment_block(placed)
+    result[9, :6] = _mass_row(placed)
+    result[6:, 6:] = potential_transport(row, q)[6:, 6:]
+    return result
+
+
+def energy_increment(row: DH, angular_velocity: ArrayLike, velocity: ArrayLike, dq: float) -> Floats:
+    """The column f (10,) of a joint: DE of link j per velocity of joint j ([GautierKhalil1990] eqs. A8, A9).
+
+    Args:
+        row: Row j of the modified DH table.
+        angular_velocity: (3,) of link j, in its own frame [rad/s].
+        velocity: (3,) of the origin of frame j, in that frame [m/s].
+        dq: Velocity of joint j [rad/s or m/s].
+    """
+    w, v = np.asarray(angular_velocity, dtype=float), np.asarray(velocity, dtype=float)
+    if row.sigma:
+        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -w[1], w[0], 0.0, v[2] - 0.5 * dq])  # eq. (A9)
+    return np.array([0.0, 0.0, w[0], 0.0, w[1], w[2] - 0.5 * dq, v[1], -v[0], 0.0, 0.0])  # eq. (A8)
+
+
+def potential_transport(row: DH, q: float = 0.0) -> Floats:
+    """The matrix beta (10, 10) of a joint: DU of link j from that of link j - 1 ([GautierKhalil1990] eq. A11).
+
+    Args:
+        row: Row j of the modified DH table [rad, m].
+        q: Position of the joint [rad or m].
+    """
+    placed = _placed(row, q)
+    ca, sa, ct, st = np.cos(placed.alpha), np.sin(placed.alpha), np.cos(placed.theta), np.sin(placed.theta)
+    result = np.zeros((10, 10))
+    result[6:9, 6:9] = [[ct, ca * st, sa * st], [-st, ca * ct, sa * ct], [0.0, -sa, ca]]  # eq. (A7)
+    result[9, 6:9] = placed.d, -placed.r * sa, placed.r * ca  # eq. (A6)
+    result[9, 9] = 1.0
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EnergyDerivatives:
+    """Energy of a robot per unit of the inertial parameters of each link, in one state."""
+
+    kinetic: Floats
+    """(n, 10) DE of each link [J per unit of the parameter]; ``XX XY XZ YY YZ ZZ MX MY MZ M``"""
+    potential: Floats
+    """(n, 10) DU of each link [J per unit of the parameter], zero at the origin of frame 0"""
+
+
+def energy_derivatives(robot: Robot, q: ArrayLike, dq: ArrayLike) -> EnergyDerivatives:
+    """Derivatives of kinetic and potential energy by the recursion of [GautierKhalil1990], appendix.
+
+    Args:
+        robot: A serial robot whose body frames are modified DH frames.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+
+    Raises:
+        ArgumentError: The frames of the robot are others.
+    """
+    rows = dh_rows(robot) if robot.bodies else None
+    if rows is None:
+        raise ArgumentError(
+            f"the body frames of robot '{robot.name}' are not modified DH frames",
+            remedy="Give modified_dh(robot).robot of a serial robot; dynid.energy_regressor takes any robot.",
+        )
+    positions, rates = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+    if positions.shape != (robot.dof,) or rates.shape != (robot.dof,):
+        raise ArgumentError(f"q has shape {positions.shape}, dq {rates.shape}", remedy=f"Give ({robot.dof},) each.")
+    w, v = np.zeros(3), np.zeros(3)
+    kinetic = np.zeros(10)  # eq. (A10)
+    potential = np.concatenate([np.zeros(6), -robot.gravity, [0.0]])  # eq. (A12)
+    found: list[tuple[Floats, Floats]] = []
+    for row, position, rate in zip(rows, positions, rates, strict=True):
+        w, v = _next_velocity(row, position, rate, w, v)
+        increment = energy_increment(row, w, v, rate)
+        kinetic = energy_transport(row, position) @ kinetic + rate * increment  # eq. (A1)
+        potential = potential_transport(row, position) @ potential  # eq. (A11)
+        found.append((kinetic, potential))
+    return EnergyDerivatives(kinetic=np.array([k for k, _ in found]), potential=np.array([u for _, u in found]))
+
+
+def count_bound(robot: Robot) -> int:
+    """Largest number of base parameters of the links that a serial robot can have: [GautierKhalil1990] eq. (18).
+
+    ``7 n_r + 4 n_t - 3``, less one if the first joint is revolute, with n_r revolute and n_t prismatic joints. Parallel
+    axes and gravity along the first axis reduce the number further; `dynid.base_parameters` gives the exact one.
+
+    Raises:
+        ArgumentError: The robot branches or has no moving joint.
+    """
+    if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
+        raise ArgumentError(
+            f"robot '{robot.name}' is not a serial chain of moving joints", remedy="base_parameters(robot) counts."
+        )
+    prismatic = sum(body.is_prismatic for body in robot.bodies)
+    is_first_revolute = not robot.bodies[0].is_prismatic
+    return 7 * (robot.dof - prismatic) + 4 * prismatic - 3 - int(is_first_revolute)
+
+
+def _placed(row: DH, q: float) -> DH:
+    """The row with the joint's position in it."""
+    theta, r = (row.theta, row.r + q) if row.sigma else (row.theta + q, row.r)
+    return DH(alpha=row.alpha, d=row.d, theta=float(theta), r=float(r), sigma=row.sigma)
+
+
+def _next_velocity(row: DH, q: float, dq: float, w: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Angular velocity and origin velocity (3,), (3,) of link j from those of link j - 1, each in its own frame."""
+    beta = potential_transport(row, q)
+    A, p = beta[6:9, 6:9], beta[9, 6:9]
+    along = np.array([0.0, 0.0, dq])
+    w_next, v_next = A @ w, A @ (v - skew(p) @ w)
+    return (w_next, v_next + along) if row.sigma else (w_next + along, v_next)
+
+
+def _tensor_block(row: DH) -> list[list[float]]:
+    """The block DJ (6, 6): [GautierKhalil1990] eq. (A3)."""
+    ca, sa, ct, st = np.cos(row.alpha), np.sin(row.alpha), np.cos(row.theta), np.sin(row.theta)
+    cca, ssa, csa, cct, sst, cst = ca * ca, sa * sa, ca * sa, ct * ct, st * st, ct * st
+    return [
+        [cct, cst * ca, cst * sa, sst * cca, sst * csa, sst * ssa],
+        [-2 * cst, (cct - sst) * ca, (cct - sst) * sa, 2 * cst * cca, 2 * cst * csa, 2 * cst * ssa],
+        [0.0, -ct * sa, ct * ca, -2 * st * csa, st * (cca - ssa), 2 * st * csa],
+        [sst, -cst * ca, -cst * sa, cct * cca, cct * csa, cct * ssa],
+        [0.0, st * sa, -st * ca, -2 * ct * csa, ct * (cca - ssa), 2 * ct * csa],
+        [0.0, 0.0, 0.0, ssa, -csa, cca],
+    ]
+
+
+def _first_moment_block(row: DH) -> Floats:
+    """The block DS (3, 6): [GautierKhalil1990] eq. (A4), which prints its transpose."""
+    d, r = row.d, row.r
+    ca, sa, ct, st = np.cos(row.alpha), np.sin(row.alpha), np.cos(row.theta), np.sin(row.theta)
+    cca, ssa, csa = ca * ca, sa * sa, ca * sa
+    transposed = [
+        [0.0, 0.0, 2 * r],
+        [-d * st * ca + r * ct * sa, -d * ct * ca - r * st * sa, d * sa],
+        [-d * st * sa - r * ct * ca, -d * ct * sa + r * st * ca, -d * ca],
+        [2 * (d * ct + r * st * csa), 2 * (-d * st + r * ct * csa), 2 * r * cca],
+        [r * st * (ssa - cca), r * ct * (ssa - cca), 2 * r * csa],
+        [2 * (d * ct - r * st * csa), 2 * (-d * st - r * ct * csa), 2 * r * ssa],
+    ]
+    return np.array(transposed).T
+
+
+def _mass_row(row: DH) -> list[float]:
+    """The row Dm (6,): [GautierKhalil1990] eq. (A5)."""
+    d, r, ca, sa = row.d, row.r, np.cos(row.alpha), np.sin(row.alpha)
+    return [r * r, d * r * sa, -d * r * ca, d * d + r * r * ca * ca, r * r * ca * sa, d * d + r * r * sa * sa]
