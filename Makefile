@@ -14,7 +14,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture site \
-	fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
+	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -67,6 +67,7 @@ campaigns:
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
+	@echo "papers                  the five papers with full effort, writes docs/papers.md"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "excitation-robots       100 random robots under tight limits"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
@@ -139,6 +140,9 @@ estimator-guide: $(STAMP)
 
 identification-speed: $(STAMP)
 	$(CAMPAIGN)/identification_speed.py
+
+papers: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/papers_page.py
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py

@@ -12,6 +12,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.studies import papers
 from dynid.studies.papers import Part, Reproduction, Row, Verdict
+from dynid.studies.papers.judgement.earlier_verdicts import build_changes, find_changes
 from dynid.studies.papers.judgement.verdicts import (
     ROUNDED,
     UNSTATED,
@@ -126,6 +127,19 @@ def test_agreement_by_construction_is_no_reproduction() -> None:
     assert compare_exactly("a", 1, 1, assumption=circular).verdict is Verdict.CONSTRUCTED
     assert compare_claim("a", "b", "c", bool(np.ones(1)[0]), assumption=circular).verdict is Verdict.CONSTRUCTED
     assert compare_numbers("a", 2.0, 9.0, tolerance=UNSTATED, assumption=circular).verdict is Verdict.DIFFERS
+
+
+def test_changed_verdicts_are_listed_with_reasons(everything: Reproduction) -> None:
+    changes = find_changes(everything)
+    assert all(change.reason and change.before != change.after for change in changes)
+    rows = {(part.title.split(":")[0], row.what): row for part in everything.parts for row in part.rows}
+    listed = {(change.paper, change.what): change for change in changes}
+    assert ("lin1995", "(92): entry 13 of W") in listed
+    for key, change in listed.items():
+        assert change.after == (str(rows[key].verdict) if key in rows else "no row any more")
+    section = build_changes(everything)
+    assert "| all rows | 261 |" in section
+    assert all(change.what in section for change in changes)
 
 
 def test_a_wrong_print_is_blamed_on_the_scan_unless_it_cannot_be() -> None:

@@ -8,6 +8,7 @@ from os import PathLike
 
 from dynid.errors import ArgumentError
 from dynid.studies.papers import atkeson1986, gautier1990, gautier1992, izaguirre1992, lin1995
+from dynid.studies.papers.judgement.earlier_verdicts import build_changes
 from dynid.studies.papers.judgement.reproduction import Part, Reproduction
 
 __all__ = ["REPRODUCTIONS", "Paper", "Progress", "build_page", "reproduce"]
@@ -81,4 +82,5 @@ def build_page(reproduction: Reproduction) -> str:
         "row compares a number or statement of a paper with our result and gives a verdict. The printed numbers are in "
         "`src/dynid/studies/papers/data/` with their sources; everything else is computed."
     )
-    return f"{head}\n\n{origin}\n{rest}"
+    changes = build_changes(reproduction) if reproduction.name == "all" else ""
+    return f"{head}\n\n{origin}\n{rest}\n{changes}"
