@@ -57,12 +57,12 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
     sign = np.sign(part.dq)
     Y = with_smooth_sign(regressor(with_friction(robot), *motion), part.smooth(sign)[rows])
-    spanned = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
-    sharp = trials.best_shift(spanned)
+    bases = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
+    sharp = trials.best_shift(bases)
 
     def with_lag(lag_s: float) -> Delay:
         late = part.smooth(part.by_segment(lambda x: lag_signal(x, lag_s, part.rate_hz), sign))[rows] * valid
-        return trials.best_shift([_extend_basis(Q, late[:, j]) for Q, j in zip(spanned, joints, strict=True)])
+        return trials.best_shift([_extend_basis(Q, late[:, j]) for Q, j in zip(bases, joints, strict=True)])
 
     lagging = min(map(with_lag, LAGS_S), key=lambda delay: delay.residual_after)
     return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)

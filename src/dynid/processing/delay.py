@@ -37,13 +37,17 @@ MOST_ROWS = 3000
 """Largest number of samples that are used (convention)."""
 BLOCKS = 10
 """Number of blocks of time for the standard error by the jackknife (convention)."""
-STEPS = (25, 100)
-"""Smallest and largest number of shifts tried in either direction (convention: one per sampling period in between)."""
+FEWEST_SHIFTS, MOST_SHIFTS = 25, 100
+"""Numbers of shifts tried: one per sampling period, but at least 25 and at most 100 a side (convention)."""
 FEWEST_ROWS = 50
 """Smallest number of samples of a stretch, and of a joint (convention)."""
-WORTH = 0.97
-"""Share of the residual below which an explanation is worthwhile (convention)."""
-LIGHT = 0.05
+CLEARLY_SMALLER = 0.97
+"""Ratio of two residuals below which the first is clearly the smaller one (convention)."""
+LIKELY_STDERRS, SURE_STDERRS = 3.0, 5.0
+"""Standard errors from zero beyond which a delay is likely, and sure (convention)."""
+SMALLEST_PERIODS = 0.1
+"""Smallest delay that counts, in sampling periods, however small its standard error (convention)."""
+LIGHT_CUTOFF_RATIO = 0.05
 """Cutoff over sampling rate of the light low-pass for unfiltered torques (convention)."""
 
 
@@ -65,20 +69,20 @@ class Delay:
     @property
     def likely(self) -> bool:
         """Whether the delay is probably not zero: worth reporting, not worth changing the data."""
-        return self._beyond(3.0)
+        return self._beyond(LIKELY_STDERRS)
 
     @property
     def sure(self) -> bool:
         """Whether the delay is surely not zero."""
-        return self._beyond(5.0)
+        return self._beyond(SURE_STDERRS)
 
     def _beyond(self, standard_errors: float) -> bool:
-        return abs(self.seconds) > max(standard_errors * self.stderr_s, 0.1 * self.period_s)
+        return abs(self.seconds) > max(standard_errors * self.stderr_s, SMALLEST_PERIODS * self.period_s)
 
     @property
     def matters(self) -> bool:
         """Whether removing the delay clearly reduces the unexplained share."""
-        return self.residual_after < WORTH * self.residual_before
+        return self.residual_after < CLEARLY_SMALLER * self.residual_before
 
     @property
     def clear(self) -> bool:
@@ -87,14 +91,14 @@ class Delay:
 
     def explains_better_than(self, other: Delay) -> bool:
         """Whether this delay leaves clearly less unexplained than another one."""
-        return self.residual_after < WORTH * other.residual_after
+        return self.residual_after < CLEARLY_SMALLER * other.residual_after
 
 
 def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats]:
     """For every joint, functions of the motion (M, m) that approximately span its torque without a model."""
     q, dq, ddq = experiment.q[rows], experiment.dq[rows], experiment.ddq[rows]
     shared = np.hstack([np.ones((rows.size, 1)), ddq, np.sin(q), np.cos(q)])
-    tilt = np.cumsum(q, axis=1)
+    tilt = np.cumsum(q, axis=1)  # sums of angles: the tilt of links whose axes are parallel
     shared = np.hstack([shared, np.sin(tilt), np.cos(tilt)])
     sign = experiment.smooth(np.sign(experiment.dq))[rows]
     return [np.hstack([shared, dq[:, [j]], sign[:, [j]]]) for j in range(q.shape[1])]
@@ -105,8 +109,9 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
 
     Args:
         experiment: Processed with ``effort_delay_s=0``; of its `timed_samples` those valid for a joint are used.
-        bases: For every joint the functions (M, m) that span its torque at their `delay_rows`: the rows of a
-            regressor; a model-free set by default.
+        bases: Per joint (M, m) functions of the motion that span its torque, at the rows
+            ``delay_rows(timed_samples(experiment), max_delay_s)``, such as a regressor's columns; `motion_basis` by
+            default.
         max_delay_s: Largest delay that is tried, in either direction [s].
 
     Raises:
@@ -122,20 +127,27 @@ class DelayTrials:
     """The torques of an experiment at every trial shift, and the best shift for given functions of the motion."""
 
     part: Experiment
+    """The `timed_samples` of an experiment."""
     rows: NDArray[np.int64]
-    """(M,) rows that are used."""
+    """(M,) rows of `part` that are used."""
     valid: NDArray[np.bool_]
     """(M, n) whether a joint's equation counts in these rows."""
     joints: list[int]
     """The k joints that are used."""
-    steps: Floats
-    """(S,) shifts [s]."""
-    moved: list[Floats]
+    shifts: Floats
+    """(S,) shifts that are tried [s], equally spaced."""
+    shifted_torques: list[Floats]
     """For each of the joints (M, S) its torques at each shift, zero where they do not count."""
     torque: _TorqueAtTime
+    """The torques at the rows for any other shift."""
 
     @classmethod
     def of(cls, part: Experiment, max_delay_s: float) -> DelayTrials:
+        """Shift the torques of `timed_samples` by up to a delay [s] in either direction.
+
+        Raises:
+            DataError: No joint has enough samples.
+        """
         rows = delay_rows(part, max_delay_s)
         valid = part.valid[rows]
         joints = np.flatnonzero(valid.sum(axis=0) >= FEWEST_ROWS).tolist()
@@ -144,32 +156,39 @@ class DelayTrials:
                 "no joint moves long enough without a gap to estimate a delay",
                 remedy=f"It needs {2 * max_delay_s:g} s and {FEWEST_ROWS} samples; give a smaller max_delay_s.",
             )
-        count = int(np.clip(max_delay_s * part.rate_hz, *STEPS))
-        steps = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
+        count = int(np.clip(max_delay_s * part.rate_hz, FEWEST_SHIFTS, MOST_SHIFTS))
+        shifts = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
         torque = _TorqueAtTime(part, rows)
-        moved = np.stack([torque(shift) * valid for shift in steps])
-        return cls(part, rows, valid, joints, steps, [np.ascontiguousarray(moved[:, :, j].T) for j in joints], torque)
+        table = np.stack([torque(shift) * valid for shift in shifts])  # (S, M, n)
+        shifted_torques = [np.ascontiguousarray(table[:, :, j].T) for j in joints]
+        return cls(part, rows, valid, joints, shifts, shifted_torques, torque)
 
-    def best_shift(self, spanned: Sequence[Floats]) -> Delay:
-        """The best shift where orthonormal functions (M, m) of each of the joints span its torque."""
-        starts = np.linspace(0, self.rows.size, BLOCKS + 1).astype(int)[:-1]
+    def best_shift(self, bases: Sequence[Floats]) -> Delay:
+        """Find the shift at which functions of the motion explain the torques best.
+
+        Args:
+            bases: For each of the joints, orthonormal columns (M, m) that should explain its torque.
+        """
+        block_starts = np.linspace(0, self.rows.size, BLOCKS + 1).astype(int)[:-1]
 
         def unexplained(shift: float) -> Floats:
-            return np.array(
-                [np.sum(unexplained_part(y, Q) ** 2) for y, Q in zip(self._at(shift), spanned, strict=True)]
-            )
+            return np.array([np.sum(unexplained_part(y, Q) ** 2) for y, Q in zip(self._at(shift), bases, strict=True)])
 
-        squares = (unexplained_part(y, Q) ** 2 for y, Q in zip(self.moved, spanned, strict=True))
-        table = np.stack([np.add.reduceat(left, starts, axis=0) for left in squares])  # (k, BLOCKS, S)
-        counted = zip(self._at(0.0), self.joints, strict=True)
-        total = np.array([y[self.valid[:, j]].var() * self.valid[:, j].sum() for y, j in counted])
-        weight = 1.0 / np.maximum(table.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
-        by_time, by_joint = np.einsum("kbs,k->sb", table, weight), np.einsum("kbs,k->sk", table, weight)
-        shift = _minimise(lambda s: float(unexplained(s) @ weight), self.steps, by_joint.sum(axis=1))
+        # unexplained squares by joint, block of time and shift: (k, BLOCKS, S)
+        squares = (unexplained_part(y, Q) ** 2 for y, Q in zip(self.shifted_torques, bases, strict=True))
+        cost_table = np.stack([np.add.reduceat(of_joint, block_starts, axis=0) for of_joint in squares])
+        # squares of the torque itself, to make shares
+        torque_of_joint = zip(self._at(0.0), self.joints, strict=True)
+        total = np.array([y[self.valid[:, j]].var() * self.valid[:, j].sum() for y, j in torque_of_joint])
+        # each joint weighs by its smallest residual
+        weight = 1.0 / np.maximum(cost_table.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
+        by_time, by_joint = np.einsum("kbs,k->sb", cost_table, weight), np.einsum("kbs,k->sk", cost_table, weight)
+        shift = _minimise(lambda s: float(unexplained(s) @ weight), self.shifts, by_joint.sum(axis=1))
         whole = max(float(total @ weight), 1e-300)
         return Delay(
             seconds=shift,
-            stderr_s=float(np.hypot(_scatter(by_time, self.steps), _scatter(by_joint, self.steps))),
+            # scatter over time and over joints, added as independent
+            stderr_s=float(np.hypot(_scatter(by_time, self.shifts), _scatter(by_joint, self.shifts))),
             residual_before=float(np.sqrt((unexplained(0.0) @ weight) / whole)),
             residual_after=float(np.sqrt((unexplained(shift) @ weight) / whole)),
             period_s=1.0 / self.part.rate_hz,
@@ -186,24 +205,26 @@ def unexplained_part(y: Floats, Q: Floats) -> Floats:
     return np.asarray(y - Q @ (Q.T @ y))
 
 
-def _scatter(costs: Floats, steps: Floats) -> float:
-    """Standard error of where a sum of costs (S, k) is lowest, by the jackknife over its k terms.
+def _scatter(costs: Floats, shifts: Floats) -> float:
+    """Standard error of where the sum of costs (S, parts) is lowest, by the jackknife over its parts.
 
-    The terms (blocks of time, or joints) differ in everything that the functions of the motion do not explain, so this
+    The parts (blocks of time, or joints) differ in everything that the functions of the motion do not explain, so this
     error also holds for a poor model. It is infinite if a lowest point lies at the end of the searched range.
     """
+    if costs.shape[1] == 1:
+        return 0.0  # one part: no scatter known
     whole = costs.sum(axis=1)
-    places = [_lowest(steps, whole - term) for term in costs.T] if costs.shape[1] > 1 else [0.0]
-    return float(np.sqrt((len(places) - 1) * np.var(places))) if np.isfinite(places).all() else np.inf
+    lowest = [_lowest(shifts, whole - part) for part in costs.T]
+    return float(np.sqrt((len(lowest) - 1) * np.var(lowest))) if np.isfinite(lowest).all() else np.inf
 
 
-def _lowest(steps: Floats, cost: Floats) -> float:
-    """Where a parabola through the three lowest points of a table is lowest; infinite at its ends."""
+def _lowest(shifts: Floats, cost: Floats) -> float:
+    """Where a parabola through the lowest point of a table and its two neighbours is lowest; infinite at its ends."""
     k = int(np.argmin(cost))
-    if k in (0, steps.size - 1):
+    if k in (0, shifts.size - 1):
         return np.inf
     left, middle, right = cost[k - 1 : k + 2]
-    return float(steps[k] + 0.5 * (steps[1] - steps[0]) * (left - right) / max(left - 2.0 * middle + right, 1e-300))
+    return float(shifts[k] + 0.5 * (shifts[1] - shifts[0]) * (left - right) / max(left - 2.0 * middle + right, 1e-300))
 
 
 def timed_samples(experiment: Experiment) -> Experiment:
@@ -217,7 +238,7 @@ def timed_samples(experiment: Experiment) -> Experiment:
     part = part.rows(np.flatnonzero(np.bincount(part.segment)[part.segment] >= FEWEST_ROWS))
     if part.smoothing is not None or part.samples == 0:
         return part
-    light = Smoothing(rate_hz=part.rate_hz, cutoff_hz=LIGHT * part.rate_hz, low_pass=Butterworth())
+    light = Smoothing(rate_hz=part.rate_hz, cutoff_hz=LIGHT_CUTOFF_RATIO * part.rate_hz, low_pass=Butterworth())
     part = replace(part, smoothing=light)
     return replace(part, effort=part.smooth(part.effort))
 
@@ -231,7 +252,7 @@ def known_stretches(experiment: Experiment) -> Experiment:
 
 
 def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:
-    """The rows of `timed_samples` that are used: those at which the shifted torques are known, too."""
+    """The rows of `timed_samples` at which the shifted torques are known, too, thinned to at most MOST_ROWS."""
     margin = int(np.ceil(max_delay_s * part.rate_hz)) + 2
     inner = np.flatnonzero(np.minimum(*_from_edges(part.segment)) >= margin)
     return inner[:: max(1, -(-inner.size // MOST_ROWS))]
@@ -259,21 +280,23 @@ class _TorqueAtTime:
 
     def __call__(self, shift: float) -> Floats:
         """(M, n) torques a shift [s] after each row."""
+        # rows are in the order of segments, so the pieces are in the order of rows
         return np.concatenate([spline(time + shift) for spline, time in self._pieces])
 
 
 def orthonormal(basis: Floats) -> Floats:
     """Orthonormal columns that span the given ones."""
-    scale = np.linalg.norm(basis, axis=0)
-    kept = basis[:, scale > 1e-12 * max(scale.max(), 1e-300)] / scale[scale > 1e-12 * max(scale.max(), 1e-300)]
+    length = np.linalg.norm(basis, axis=0)
+    is_nonzero = length > 1e-12 * max(length.max(), 1e-300)
+    kept = basis[:, is_nonzero] / length[is_nonzero]
     U, s, _ = svd(kept, full_matrices=False)
     return np.asarray(U[:, s > 1e-9 * s[0]])
 
 
-def _minimise(cost: _Cost, steps: Floats, table: Floats) -> float:
-    """The lowest point, first on the grid, then within two of its steps."""
+def _minimise(cost: _Cost, shifts: Floats, table: Floats) -> float:
+    """The shift of lowest cost: first on the grid, from a table (S,), then within one grid step on either side."""
     from scipy.optimize import minimize_scalar
 
-    start, step = float(steps[int(np.argmin(table))]), float(steps[1] - steps[0])
+    start, step = float(shifts[int(np.argmin(table))]), float(shifts[1] - shifts[0])
     found = minimize_scalar(cost, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-4 * step})
     return float(found.x)

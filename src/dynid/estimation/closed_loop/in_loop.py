@@ -1,15 +1,17 @@
 """Experiments brought into a control loop: by its law and the commanded motion, or by what is assumed of them.
 
-Where the commanded motion is not known, the measured one, low-passed, is taken; where the law is not known, computed
-torque by a robot near the data, which follows the motion as the real one did. `DIDIM` and `CLIE` compare torques along
-the simulated motion: without the law that is nearer to the measured motion than to the commanded one, and they leave
-out where friction turns round. The estimate's findings say all of it, and what the test of the law found.
+If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
+computed torque by a robot near the data takes its place: it follows the motion as the real law did. `DIDIM` and `CLIE`
+compare torques along the simulated motion. Without the law, they follow the measured motion rather than the commanded
+one, and leave out samples near reversals of velocity, where the sign of friction is uncertain. The findings of the
+estimate say what was assumed, and what the test of the law found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import tee
 from typing import ClassVar
 
@@ -37,14 +39,19 @@ from dynid.robot.model import Robot
 __all__ = ["InLoop", "with_loop"]
 
 Floats = NDArray[np.float64]
+MotionMaker = Callable[[], TimeFunction]
+"""Returns a motion: a function from times (N,) in order to (q, dq, ddq)."""
 BANDWIDTH_HZ = 8.0
 """Bandwidth of the assumed law's position loops [Hz]. Convention."""
-ASSUMED_HZ = 4000.0
+ASSUMED_LAW_HZ = 4000.0
 """Least rate of an assumed law [Hz]. Convention."""
-USUAL_HZ = 1000.0
+GIVEN_LAW_HZ = 1000.0
 """Least rate that is assumed for a given law of unknown rate [Hz]. Convention."""
 LONGEST = 2**16
 """Most control instants of a piece of a streamed log. Convention."""
+RATE_TOLERANCE = 0.02
+"""Largest deviation of a control rate from a multiple of a log's rate, as a share of it: clocks are that inexact.
+Convention."""
 SETTLING_S = 1.0
 """Time after which a loop has forgotten its initial state, if it cannot be computed [s]. Convention."""
 POSES = 64
@@ -64,8 +71,9 @@ def with_loop(
 ) -> Iterator[Experiment]:
     """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
 
-    A stretch behind a gap starts from its measured state, and a law's memory from what explains the first torques;
-    pieces that follow one another make one simulation.
+    A stretch is what lies between two gaps. It is simulated from its begin until the first samples are kept; from then
+    on each part continues at the end of the part before. A stretch starts from its measured state, and the law's memory
+    from what explains the first torques.
 
     Args:
         pieces: Consecutive pieces of a processed log; see `dynid.process_stream`.
@@ -74,7 +82,8 @@ def with_loop(
         rate_hz: Rate of the law [Hz]; by default the log's, or the lowest multiple of it from 1 kHz on.
         longest: Most control instants of a piece.
         settling_s: Time at the beginning of every stretch that is simulated but not kept [s]: by then the loop has
-            forgotten that it started from noisy measurements. Zero keeps all; `Loop.start_known` is then False.
+            forgotten that it started from noisy measurements, errors of the start no longer matter, and
+            `Loop.start_known` is True. Zero keeps all samples; `Loop.start_known` is then False.
 
     Raises:
         ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
@@ -87,28 +96,29 @@ def with_loop(
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
     last_s = -np.inf  # last sample of the part before
     begun_s = -np.inf  # first sample of the stretch
-    kept = False  # whether samples of the stretch were kept
+    has_kept = False  # whether samples of the stretch were kept already
     for piece in pieces:
-        factor = control_factor(piece.rate_hz, rate_hz or USUAL_HZ, exact=rate_hz is not None)
+        factor = control_factor(piece.rate_hz, rate_hz or GIVEN_LAW_HZ, exact=rate_hz is not None)
         rate = factor * piece.rate_hz
         for rows in _cut(piece, max(2, longest // factor)):
             part = piece.rows(rows)
             if part.time[0] - last_s >= 1.5 / part.rate_hz:
-                begun_s, kept = float(part.time[0]), False
-            fresh = part.time[0] == begun_s
-            start_s = last_s if kept else begun_s  # before last_s becomes that of this part
+                begun_s, has_kept = float(part.time[0]), False
+            begins_stretch = part.time[0] == begun_s
+            start_s = last_s if has_kept else begun_s  # before last_s becomes that of this part
             last_s = float(part.time[-1])
             filter_s = 0.0 if part.derivation is None else part.derivation.smoothing.settling_s
             reference = _reference(motion, (start_s, last_s, filter_s), rate, part)
-            if fresh or kept:
-                memory0 = estimate_starting_memory(part, law, reference) if fresh else None
-                start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
+            if begins_stretch or has_kept:  # otherwise still settling: keep the start of the stretch
+                memory0 = estimate_starting_memory(part, law, reference) if begins_stretch else None
+                first_loop = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
             # a low-pass of the simulation settles too
             from_s = begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
             settled = part.rows(slice(np.searchsorted(part.time, from_s), None))
             if settled.samples:
-                loop = replace(start, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
-                kept = True
+                # after settling, errors of the start no longer matter
+                loop = replace(first_loop, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
+                has_kept = True
                 yield replace(settled, loop=loop)
 
 
@@ -121,7 +131,7 @@ def _reference(
         ArgumentError: It is no motion of the log's joints, or does not cover them.
     """
     start_s, last_s, beyond_s = span
-    for end_s in (last_s + beyond_s, last_s):
+    for end_s in (last_s + beyond_s, last_s):  # first try beyond the end; a motion that ends there raises
         instants = start_s + np.arange(round((end_s - start_s) * rate_hz) + 1) / rate_hz
         try:
             states = motion(instants)
@@ -143,8 +153,8 @@ def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
 
     Args:
         log_hz: Rate of the log [Hz].
-        rate_hz: Of the control law, or what it should be at least [Hz].
-        exact: Which of the two it is.
+        rate_hz: Rate of the control law, or a lower bound for it [Hz].
+        exact: Whether `rate_hz` is the law's rate; otherwise it is a lower bound.
 
     Raises:
         ArgumentError: The control rate is no multiple of the log's.
@@ -152,7 +162,7 @@ def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
     ratio = rate_hz / log_hz
     if not exact:
         return max(1, int(np.ceil(ratio - 1e-6)))
-    if ratio < 0.98 or abs(ratio - round(ratio)) > 0.02 * ratio:
+    if ratio < 1.0 - RATE_TOLERANCE or abs(ratio - round(ratio)) > RATE_TOLERANCE * ratio:
         near = max(1, int(np.ceil(ratio))) * log_hz
         raise ArgumentError(
             f"a control rate of {rate_hz:g} Hz is no multiple of the log's {log_hz:.6g} Hz",
@@ -162,7 +172,7 @@ def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
 
 
 def _cut(piece: Experiment, longest: int) -> Iterator[slice]:
-    """Its gap-free stretches, none of them too long."""
+    """The rows of the gap-free stretches of a piece, cut into parts of at most `longest` samples."""
     edges = np.concatenate([[0], np.flatnonzero(np.diff(piece.segment)) + 1, [piece.samples]])
     for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         for first in range(start, stop, longest):
@@ -188,7 +198,7 @@ class InLoop(Estimator):
     positions alone do not tell how large the torques were."""
     rate_hz: float | None = None
     """Rate of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says."""
-    motions: Sequence[Callable[[], TimeFunction]] = ()
+    motions: Sequence[MotionMaker] = ()
     """The commanded motion of each experiment or streamed log: a function without arguments that returns a motion,
     itself a function from times (N,) in order to (q, dq, ddq). By default the measured motion, low-passed, is assumed,
     which a finding says. PD and PID laws need the commanded motion; without a law only `InstrumentalVariables` uses
@@ -229,9 +239,9 @@ class InLoop(Estimator):
             ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
             EstimationError: As the estimator does.
         """
-        robot, possible = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
-        if possible is not None:  # laws and steps scale with a robot near the data
-            robot = robot.with_parameters(possible)
+        robot, feasible_parameters = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
+        if feasible_parameters is not None:  # a feasible robot near the data sets the gains and step sizes
+            robot = robot.with_parameters(feasible_parameters)
         poses = _poses(equations.excerpts)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
         law.check_joints(robot.joint_names)
@@ -240,67 +250,80 @@ class InLoop(Estimator):
             estimate = self.estimator.solve(self._add_loops(equations, robot, law))
         except WrongLawError:
             raise
-        except EstimationError as error:  # noise may have spoilt that robot
+        except EstimationError as error:  # noise may have spoilt the robot fitted above
             try:
                 estimate = self.estimator.solve(self._add_loops(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
                 raise error from None
-        findings = [
+        findings = [  # findings about a part of an assumed law get another remedy
             replace(finding, remedy=ASSUMED) if self.law is None and finding.where in PARTS else finding
             for finding in estimate.findings
         ]
         return replace(estimate, findings=(*self._assumptions(equations), _verdict(estimate), *findings))
 
     @property
-    def _instruments(self) -> bool:
-        """Whether the simulated motion makes instruments only, which need not be that of the log."""
+    def _motion_is_instrument_only(self) -> bool:
+        """Whether the simulated motion only makes instruments: it need not be that of the log."""
         return self.estimator.compares == "instruments"
 
     @property
-    def _commanded(self) -> bool:
+    def _simulates_commanded(self) -> bool:
         """Whether the commanded motion is simulated."""
-        return bool(self.motions) and (self.law is not None or self._instruments)
+        return bool(self.motions) and (self.law is not None or self._motion_is_instrument_only)
 
     def _add_loops(self, equations: Samples | StreamedLogs, robot: Robot, law: ControlLaw) -> Samples | StreamedLogs:
         """The equations with a loop for every experiment or streamed log."""
-        rate = self.rate_hz or self._control_hz(equations)
-        starts = self._starts(equations)
-
-        def put_in_loop(
-            pieces: Iterable[Experiment], start: Callable[[], TimeFunction] | None, settling_s: float, longest: int
-        ) -> Iterator[Experiment]:
-            motion = start and start()
-            parts = with_loop(pieces, motion, law=law, rate_hz=rate, longest=longest, settling_s=settling_s)
-            return parts if self._commanded or self._instruments else (exclude_reversals(p, robot) for p in parts)
-
         if isinstance(equations, StreamedLogs):
-
-            def restart(settling_s: float) -> tuple[StreamedLog, ...]:
-                def log_in_loop(log: StreamedLog, start: Callable[[], TimeFunction] | None) -> StreamedLog:
-                    return lambda: put_in_loop(log(), start, settling_s, LONGEST)
-
-                return tuple(log_in_loop(log, start) for log, start in zip(equations.logs, starts, strict=True))
-
-            logs = restart(0.0)
-            if not self._instruments:  # these may have any start
-                logs = restart(max(_settling_time_s(equations, robot, _first_piece(log)) for log in logs))
+            logs = self._put_logs_in_loop(equations, robot, law, settling_s=0.0)
+            if not self._motion_is_instrument_only:  # instruments may have any start
+                settling_s = max(_settling_time_s(equations, robot, _first_piece(log)) for log in logs)
+                logs = self._put_logs_in_loop(equations, robot, law, settling_s)
             looped: Samples | StreamedLogs = replace(
                 equations, robot=robot, logs=logs, excerpts=tuple(_first_piece(log) for log in logs)
             )
         else:
-            pairs = zip(equations.experiments, starts, strict=True)
-            parts = [part for run, start in pairs for part in put_in_loop([run], start, 0.0, np.iinfo(np.int64).max)]
+            pairs = zip(equations.experiments, self._motion_makers(equations), strict=True)
+            put_in_loop = partial(self._put_in_loop, robot, law, self.rate_hz or self._control_hz(equations))
+            parts = [part for run, make_motion in pairs for part in put_in_loop(make_motion, [run])]
             runs = [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
             if not runs:
                 raise _too_short()
             looped = build_equations(robot, runs, base=equations.base)
-        if self._commanded:
+        if self._simulates_commanded:
             for run in looped.excerpts:
                 check_commanded_motion(run, robot)
         return looped
 
-    def _starts(self, equations: Factors) -> Sequence[Callable[[], TimeFunction] | None]:
-        """For every log the function that returns its commanded motion.
+    def _put_logs_in_loop(
+        self, equations: StreamedLogs, robot: Robot, law: ControlLaw, settling_s: float
+    ) -> tuple[StreamedLog, ...]:
+        """The streamed logs, each put in its loop anew whenever it is read."""
+        rate_hz = self.rate_hz or self._control_hz(equations)
+
+        def in_loop(log: StreamedLog, make_motion: MotionMaker | None) -> StreamedLog:
+            return lambda: self._put_in_loop(robot, law, rate_hz, make_motion, log(), settling_s, LONGEST)
+
+        return tuple(map(in_loop, equations.logs, self._motion_makers(equations)))
+
+    def _put_in_loop(
+        self,
+        robot: Robot,
+        law: ControlLaw,
+        rate_hz: float,
+        make_motion: MotionMaker | None,
+        pieces: Iterable[Experiment],
+        settling_s: float = 0.0,
+        longest: int = np.iinfo(np.int64).max,
+    ) -> Iterator[Experiment]:
+        """The pieces of a log as `with_loop` gives them, without reversals where the measured motion is simulated."""
+        motion = make_motion() if make_motion is not None else None
+        parts = with_loop(pieces, motion, law=law, rate_hz=rate_hz, longest=longest, settling_s=settling_s)
+        if self._simulates_commanded or self._motion_is_instrument_only:
+            return parts
+        return (exclude_reversals(part, robot) for part in parts)
+
+    def _motion_makers(self, equations: Factors) -> Sequence[MotionMaker | None]:
+        """For every log the function that makes its commanded motion; None where the measured motion is simulated.
 
         Raises:
             ArgumentError: They are not as many as the logs.
@@ -310,12 +333,12 @@ class InLoop(Estimator):
             raise ArgumentError(
                 f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
             )
-        checked = [_check_start(motion, k) for k, motion in enumerate(self.motions)]
-        return checked if self._commanded else (None,) * logs
+        checked = [_check_motion_maker(make_motion, k) for k, make_motion in enumerate(self.motions)]
+        return checked if self._simulates_commanded else (None,) * logs
 
     def _control_hz(self, equations: Factors) -> float:
         log_hz = max(run.rate_hz for run in equations.excerpts)
-        return log_hz * control_factor(log_hz, ASSUMED_HZ if self.law is None else USUAL_HZ, exact=False)
+        return log_hz * control_factor(log_hz, ASSUMED_LAW_HZ if self.law is None else GIVEN_LAW_HZ, exact=False)
 
     def _assumptions(self, equations: Factors) -> tuple[Finding, ...]:
         found = []
@@ -327,7 +350,7 @@ class InLoop(Estimator):
                     f"{BANDWIDTH_HZ:g} Hz, is assumed",
                 )
             )
-        if not self._commanded:
+        if not self._simulates_commanded:
             reason = "does not help without the control law" if self.motions else "is unknown"
             found.append(
                 (
@@ -343,19 +366,19 @@ class InLoop(Estimator):
         return tuple(Finding(code=code, severity="note", where="law", message=message) for code, message in found)
 
 
-def _check_start(start: Callable[[], TimeFunction], number: int) -> Callable[[], TimeFunction]:
+def _check_motion_maker(make_motion: MotionMaker, number: int) -> MotionMaker:
     """The same function, with a check that it returns a motion."""
 
-    def start_motion() -> TimeFunction:
+    def make_checked_motion() -> TimeFunction:
         try:
-            motion = start()
+            motion = make_motion()
         except TypeError as error:
             raise _no_motion(number, f"cannot be called without arguments: {error}") from error
         if not callable(motion):
             raise _no_motion(number, f"gives a {type(motion).__name__}, not a function of time")
         return motion
 
-    return start_motion
+    return make_checked_motion
 
 
 def _no_motion(number: int, reason: str) -> ArgumentError:
