@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from dynid.dynamics import energy
 from dynid.dynamics import inertia_matrix as composite
 from dynid.dynamics import regressor as regressors
 from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
+from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
 from dynid.dynamics.sensor import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
@@ -36,6 +37,8 @@ __all__ = [
     "inertia_matrix",
     "inverse_dynamics",
     "kernel",
+    "link_jacobian",
+    "link_pose",
     "momentum_regressor",
     "regressor",
     "velocity_torque",
@@ -313,6 +316,49 @@ def wrench_regressor(
     return result
 
 
+def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Floats:
+    """Pose ``T_base_link`` (N, 4, 4) or (4, 4) of a link in the robot's root frame: the forward kinematics.
+
+    Args:
+        robot: The robot.
+        link: Name of a link; those fixed to a body, or to the base, are allowed.
+        q: (N, n) or (n,) joint positions [rad or m].
+        threads: How many threads share the samples.
+    """
+    require_robot(robot)
+    index, T_body_link = robot.link_body(link)
+    if index < 0:
+        return np.broadcast_to(T_body_link, (*real_array("q", q).shape[:-1], 4, 4)).copy()
+    result: Floats = _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), None)(
+        q, threads=threads
+    )
+    return result
+
+
+def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base", threads: int = 1) -> Floats:
+    """Geometric Jacobian J (N, 6, n) or (6, n): ``J dq`` is the velocity of a link's origin, then its angular velocity.
+
+    The transpose maps a wrench on the link, force [N] and then moment about its origin [N m], to joint torques.
+
+    Args:
+        robot: The robot.
+        link: Name of a link.
+        q: (N, n) or (n,) joint positions [rad or m].
+        axes: Axes of velocity and wrench: those of the ``base`` or of the ``link``. The point is the link's origin.
+        threads: How many threads share the samples.
+    """
+    require_robot(robot)
+    if axes not in get_args(Axes):
+        raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
+    index, T_body_link = robot.link_body(link)
+    if index < 0:
+        return np.zeros((*real_array("q", q).shape[:-1], 6, robot.dof))
+    result: Floats = _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), axes)(
+        q, threads=threads
+    )
+    return result
+
+
 class _Carrier(NamedTuple):
     """The link that carries a sensor; fixed links are not part of a robot's fingerprint."""
 
@@ -327,6 +373,16 @@ def _wrench_kernel(key: RobotKey[_Carrier]) -> Kernel:
     shapes = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
     tape = record(lambda **states: sensor_wrench_regressor(robot, link, *states.values()), **shapes)
     return Kernel("wrench_regressor", compile_tape(tape))
+
+
+@lru_cache(maxsize=64)
+def _kinematic_kernel(key: RobotKey[_Carrier], axes: Axes | None) -> Kernel:
+    """The pose of a link, or its Jacobian in some axes."""
+    robot, link = key.robot, key.fields.link
+    if axes is None:
+        return Kernel("link_pose", compile_tape(record(lambda q: link_frame(robot, link, q), q=(robot.dof,))))
+    tape = record(lambda q: geometric_jacobian(robot, link, q, axes), q=(robot.dof,))
+    return Kernel("link_jacobian", compile_tape(tape))
 
 
 def _evaluate(

@@ -1,0 +1,93 @@
+"""Forward kinematics and Jacobians against Pinocchio, differences and the principle of virtual work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.dynamics.kinematics import link_poses
+from dynid.errors import ArgumentError
+from dynid.kernels import link_jacobian, link_pose
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from support.pinocchio_oracle import pinocchio_model
+from support.random_robots import random_robot, random_states
+
+TOLERANCE = 1e-11
+
+
+def moving_links(robot: Robot) -> list[str]:
+    return [link.name for link in robot.links if robot.link_body(link.name)[0] >= 0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_poses_and_jacobians_are_those_of_pinocchio(seed: int) -> None:
+    pin = pytest.importorskip("pinocchio")
+    robot = random_robot(seed, tree=bool(seed % 2))
+    model = pinocchio_model(robot)
+    placed = {}
+    for name in moving_links(robot):
+        index, T = robot.link_body(name)
+        parent = model.getJointId(robot.bodies[index].joint.name)
+        frame = pin.Frame(f"link {name}", parent, pin.SE3(T[:3, :3].copy(), T[:3, 3].copy()), pin.FrameType.OP_FRAME)
+        placed[name] = model.addFrame(frame)
+    data = model.createData()
+    q = random_states(robot, 3)[0]
+    for name, frame in placed.items():
+        poses, in_base, in_link = (
+            link_pose(robot, name, q),
+            link_jacobian(robot, name, q),
+            link_jacobian(robot, name, q, axes="link"),
+        )
+        for k, state in enumerate(q):
+            pin.computeJointJacobians(model, data, state)
+            pin.updateFramePlacements(model, data)
+            np.testing.assert_allclose(poses[k], data.oMf[frame].homogeneous, atol=TOLERANCE)
+            theirs = pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED).reshape(6, -1)
+            np.testing.assert_allclose(in_base[k], theirs, atol=TOLERANCE)
+            theirs = pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL).reshape(6, -1)
+            np.testing.assert_allclose(in_link[k], theirs, atol=TOLERANCE)
+
+
+def test_batches_and_single_states_agree_with_the_plain_recursion() -> None:
+    robot = dynid.robots.panda()
+    q = np.random.default_rng(0).normal(size=(7, robot.dof))
+    name = robot.links[-1].name
+    np.testing.assert_allclose(link_pose(robot, name, q)[3], link_poses(robot, q[3])[name], atol=1e-12)
+    np.testing.assert_allclose(link_pose(robot, name, q)[3], link_pose(robot, name, q[3]), atol=1e-14)
+    np.testing.assert_allclose(link_jacobian(robot, name, q)[3], link_jacobian(robot, name, q[3]), atol=1e-14)
+
+
+def test_the_jacobian_is_the_derivative_of_the_pose() -> None:
+    robot = dynid.robots.stanford()
+    name, step = robot.links[-1].name, 1e-6
+    q, dq = np.random.default_rng(1).normal(size=(2, robot.dof))
+    J = link_jacobian(robot, name, q)
+    after, before = (link_pose(robot, name, q + sign * step * dq) for sign in (1, -1))
+    change = (after - before) / (2 * step)
+    np.testing.assert_allclose(J[:3] @ dq, change[:3, 3], atol=1e-8)
+    spin = change[:3, :3] @ link_pose(robot, name, q)[:3, :3].T
+    np.testing.assert_allclose(J[3:] @ dq, [spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-8)
+
+
+def test_the_transpose_holds_a_weight() -> None:
+    """Virtual work: the torque that carries a point mass at a link's origin is ``-J^T (m g, 0)``."""
+    robot, mass = dynid.robots.puma560(), 2.0
+    name = robot.bodies[-1].joint.child
+    loaded = robot.with_body("weight", parent=name, inertia=Inertia.from_com(mass, np.zeros(3), np.zeros((3, 3))))
+    q = np.random.default_rng(2).normal(size=robot.dof)
+    more = dynid.gravity_torque(loaded, q) - dynid.gravity_torque(robot, q)
+    wrench = np.append(-mass * robot.gravity, np.zeros(3))
+    np.testing.assert_allclose(link_jacobian(robot, name, q).T @ wrench, more, atol=1e-11)
+
+
+def test_fixed_links_do_not_move_and_wrong_names_are_refused() -> None:
+    robot = dynid.robots.puma560()
+    root = robot.links[0].name
+    np.testing.assert_array_equal(link_pose(robot, root, np.zeros((2, 6))), np.broadcast_to(np.eye(4), (2, 4, 4)))
+    np.testing.assert_array_equal(link_jacobian(robot, root, np.zeros(6)), np.zeros((6, 6)))
+    with pytest.raises(dynid.DynidError):
+        link_pose(robot, "no such link", np.zeros(6))
+    with pytest.raises(ArgumentError, match="axes"):
+        link_jacobian(robot, root, np.zeros(6), axes="world")  # type: ignore[arg-type]
