@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,8 @@ from dynid.dynamics import inertia_matrix as composite
 from dynid.dynamics import regressor as regressors
 from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
 from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
+from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
+from dynid.dynamics.minimal_recursion import minimal_newton_euler
 from dynid.dynamics.sensor import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
@@ -104,7 +106,13 @@ _QUANTITIES: dict[str, _Quantity] = {
     "gravity_torque": _Quantity(composite.gravity_torque, ("q",)),
     "velocity_torque": _Quantity(composite.velocity_torque, ("q", "dq")),
     "inertia_and_bias": _Quantity(_inertia_and_bias, ("q", "dq")),
+    "minimal_inverse_dynamics": _Quantity(minimal_newton_euler, ("q", "dq", "ddq")),
+    "minimal_inertia_and_bias": _Quantity(minimal_inertia_and_bias, ("q", "dq")),
 }
+
+Form = Literal["standard", "minimal"]
+_PREFIX: dict[str, str] = {"standard": "", "minimal": "minimal_"}
+"""Form of the equations -> how the names of its kernels begin."""
 
 
 def kernel(
@@ -115,7 +123,8 @@ def kernel(
     Args:
         robot: The robot.
         quantity: ``regressor``, ``momentum_regressor``, ``energy_regressor``, ``inverse_dynamics``, ``inertia_matrix``,
-            ``gravity_torque``, ``velocity_torque`` or ``inertia_and_bias``.
+            ``gravity_torque``, ``velocity_torque`` or ``inertia_and_bias``; of serial robots also
+            ``minimal_inverse_dynamics`` and ``minimal_inertia_and_bias``, the same in minimal linear combinations.
         columns: Columns of a regressor to compute, for example those of the base parameters; all by default.
         symbolic_parameters: Keep the parameters (p,) as the kernel's last input instead of folding in their values.
     """
@@ -217,7 +226,14 @@ def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = 
 
 
 def inverse_dynamics(
-    robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, out: Floats | None = None, threads: int = 1
+    robot: Robot,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    *,
+    form: Form = "standard",
+    out: Floats | None = None,
+    threads: int = 1,
 ) -> Floats:
     """Joint torques (N, n) or (n,) [N m or N] of a motion, terms included.
 
@@ -226,10 +242,21 @@ def inverse_dynamics(
         q: (N, n) or (n,) joint positions [rad or m].
         dq: (N, n) or (n,) joint velocities.
         ddq: (N, n) or (n,) joint accelerations.
+        form: ``"standard"`` computes with the parameters of the links, ``"minimal"`` with the minimal linear
+            combinations of a serial robot ([Lin1995] section III); the torques are the same.
         out: Where to write the result.
         threads: How many threads share the samples; the result does not depend on it.
+
+    Raises:
+        ArgumentError: The minimal form does not describe this robot.
     """
-    return _evaluate(robot, "inverse_dynamics", (q, dq, ddq), out, threads)
+    return _evaluate(robot, f"{_prefix(form)}inverse_dynamics", (q, dq, ddq), out, threads)
+
+
+def _prefix(form: str) -> str:
+    if form not in _PREFIX:
+        raise ArgumentError(f"there is no form '{form}'", remedy=f"Choose one of {', '.join(_PREFIX)}.")
+    return _PREFIX[form]
 
 
 def regressor(
@@ -287,9 +314,15 @@ def velocity_torque(
     return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
 
 
-def forward_dynamics(robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Floats:
-    """Accelerations (N, n) or (n,) under joint torques ``tau`` [N m or N]; the inverse of `inverse_dynamics`."""
-    evaluate = kernel(robot, "inertia_and_bias")
+def forward_dynamics(
+    robot: Robot, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, *, form: Form = "standard", threads: int = 1
+) -> Floats:
+    """Accelerations (N, n) or (n,) under joint torques ``tau`` [N m or N]; the inverse of `inverse_dynamics`.
+
+    The minimal form finds the inertia matrix from composite bodies in minimal linear combinations (Renaud's form,
+    [Lin1995] section III).
+    """
+    evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
         raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, the shape of q.")

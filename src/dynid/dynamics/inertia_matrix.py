@@ -15,10 +15,16 @@ from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
 
 __all__ = [
+    "Composite",
+    "add_motor_inertia",
+    "change_frame",
     "composite_bodies",
     "composite_inertia_matrix",
     "gravity_torque",
     "motor_inertia_matrix",
+    "move_origin",
+    "rotate_composite",
+    "turn_composite",
     "velocity_torque",
 ]
 
@@ -38,14 +44,14 @@ def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
         if body.parent < 0:
             continue
         arm = lever(body, q[j])
-        carried = _turn_back(body, q[j], _move_origin(composites[j], body.axis * arm.along))
-        mass, h, tensor = _move_origin(_rotate(body.R_parent_joint, carried), arm.across)
+        carried = _turn_back(body, q[j], move_origin(composites[j], body.axis * arm.along))
+        mass, h, tensor = move_origin(rotate_composite(body.R_parent_joint, carried), arm.across)
         onto = composites[body.parent]
         composites[body.parent] = (onto[0] + mass, onto[1] + h, onto[2] + tensor)  # [Izaguirre1992] eqs. (15), (16)
     return composites
 
 
-def _move_origin(composite: Composite, p: Array) -> Composite:
+def move_origin(composite: Composite, p: Array) -> Composite:
     """Describe the same body about another origin, in which the old one is at p (3,); written out so that zeros vanish.
 
     [Izaguirre1992] eqs. (15), (17) without the rotation.
@@ -62,28 +68,34 @@ def _move_origin(composite: Composite, p: Array) -> Composite:
 
 
 def _turn_back(body: Body, q: Any, composite: Composite) -> Composite:
-    """Describe the same body in the frame before the joint's turn.
-
-    About a coordinate axis k the products of the turn ``T J T'`` share the swing ``s (Jaa - Jbb) + 2 c Jab``: nine
-    multiplications in all.
-    """
-    mass, h, J = composite
+    """Describe the same body in the frame before the joint's turn."""
     turn = joint_rotation(body, q)
     if body.is_prismatic or np.count_nonzero(body.axis) != 1:
-        return _rotate(turn, composite)
+        return rotate_composite(turn, composite)
     k = int(np.flatnonzero(body.axis)[0])
     a, b = (k + 1) % 3, (k + 2) % 3
-    c, s = turn[a, a], turn[b, a]
+    return turn_composite(k, turn[a, a], turn[b, a], composite)
+
+
+def turn_composite(k: int, c: Any, s: Any, composite: Composite) -> Composite:
+    """Describe the same body after a turn by an angle with cosine c and sine s about coordinate axis k.
+
+    The products of the turn ``T J T'`` share the swing ``s (Jaa - Jbb) + 2 c Jab``: nine multiplications in all.
+    """
+    mass, h, J = composite
+    a, b = (k + 1) % 3, (k + 2) % 3
     swing = s * (J[a, a] - J[b, b]) + c * (2.0 * J[a, b])
     turned: Any = np.array(J, dtype=object)
     turned[a, a], turned[b, b] = J[a, a] - s * swing, J[b, b] + s * swing
     turned[a, b] = turned[b, a] = c * swing - J[a, b]
     turned[k, a] = turned[a, k] = c * J[k, a] - s * J[k, b]
     turned[k, b] = turned[b, k] = s * J[k, a] + c * J[k, b]
-    return mass, turn @ h, turned
+    moment: Any = np.array(h, dtype=object)
+    moment[a], moment[b] = c * h[a] - s * h[b], s * h[a] + c * h[b]
+    return mass, moment, turned
 
 
-def _rotate(R: Array, composite: Composite) -> Composite:
+def rotate_composite(R: Array, composite: Composite) -> Composite:
     """Describe the same body in a frame turned by R (3, 3); only the upper triangle of ``R J R'`` is computed."""
     mass, h, tensor = composite
     half = R @ tensor
@@ -97,6 +109,12 @@ def _rotate(R: Array, composite: Composite) -> Composite:
 def _own_composite(theta: Array) -> Composite:
     xx, xy, xz, yy, yz, zz, mx, my, mz, m = theta
     return m, np.array([mx, my, mz]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def change_frame(T: Array, theta: Array) -> Array:
+    """Ten parameters (10,) of a body in a frame in which its own frame has the pose T (4, 4)."""
+    m, h, J = move_origin(rotate_composite(T[:3, :3], _own_composite(theta)), T[:3, 3])
+    return np.array([J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2], *h, m])
 
 
 def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
@@ -116,16 +134,17 @@ def composite_inertia_matrix(robot: Robot, theta: Array, q: Array) -> Array:
             moment = body.R_parent_joint @ (turn @ moment) + cross(arm.across, force)
             i, body = body.parent, robot.bodies[body.parent]
             M[i, j] = M[j, i] = body.axis @ (force if body.is_prismatic else moment)  # [Izaguirre1992] eq. (9)
-    return _add_motor_inertia(robot, theta, M)
+    return add_motor_inertia(robot, theta, M)
 
 
 def motor_inertia_matrix(robot: Robot, theta: Array) -> Array:
     """Inertia of the rotors (n, n): the joints' own rotors on the diagonal, those of couplings also beside it."""
     M: Any = np.full((robot.dof, robot.dof), 0.0, dtype=object)
-    return _add_motor_inertia(robot, theta, M)
+    return add_motor_inertia(robot, theta, M)
 
 
-def _add_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
+def add_motor_inertia(robot: Robot, theta: Array, M: Array) -> Array:
+    """Add the inertia of rotors and couplings to an inertia matrix (n, n) of object elements."""
     for value, placed in zip(theta[10 * robot.dof :], robot.terms, strict=True):
         for (j, k), factor in placed.inertia().items():
             M[j, k] = M[j, k] + value * factor

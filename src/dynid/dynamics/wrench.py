@@ -6,13 +6,14 @@ moment about the same origin, both in the body frame.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dynid.spatial import Array, cross, skew
 
-__all__ = ["body_momentum_regressor", "body_wrench", "body_wrench_regressor", "tensor_times"]
+__all__ = ["body_momentum_regressor", "body_wrench", "body_wrench_regressor", "euler_moment", "tensor_times"]
 
 
 def tensor_times(v: Array) -> Array:
@@ -52,19 +53,23 @@ def body_wrench(theta: Array, w: Array, dw: Array, a: Array, spin: Array) -> tup
 
     The same as ``body_wrench_regressor(...) @ theta``, arranged so that known parameters fold into few constants.
     """
-    xx, xy, xz, yy, yz, zz = theta[:6]
     h, m = theta[6:9], theta[9]
     force = a * m + spin @ h  # [Izaguirre1992] eq. (21)
+    return force, euler_moment(theta[:6], w, dw, spin) + cross(h, a)  # the third term of [Izaguirre1992] eq. (24)
+
+
+def euler_moment(tensor: Sequence[Any] | Array, w: Array, dw: Array, spin: Array) -> Array:
+    """``J dw + w x J w`` (3,) of a tensor XX XY XZ YY YZ ZZ ([Izaguirre1992] eq. (22), [Lin1995] eqs. (26)-(28))."""
+    xx, xy, xz, yy, yz, zz = tensor
     square = w * w  # not from the diagonal of spin, which need not be computed in full
     x, y, z = _principal_moment(xx, yy, zz, w, dw, spin)
-    moment = np.array(  # [Izaguirre1992] eq. (22)
+    return np.array(
         [
             x - xy * spin[2, 0] + xz * spin[1, 0] + yz * (square[1] - square[2]),
             y + xy * spin[2, 1] + xz * (square[2] - square[0]) - yz * spin[0, 1],
             z + xy * (square[0] - square[1]) - xz * spin[1, 2] + yz * spin[0, 2],
         ]
     )
-    return force, moment + cross(h, a)  # the third term of [Izaguirre1992] eq. (24)
 
 
 def _principal_moment(xx: Any, yy: Any, zz: Any, w: Array, dw: Array, spin: Array) -> tuple[Any, Any, Any]:

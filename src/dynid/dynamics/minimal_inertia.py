@@ -1,0 +1,126 @@
+"""Inertia matrix in minimal linear combinations, for forward dynamics in Renaud's form ([Lin1995] sections II, III).
+
+The first moment and the tensor of a composite body are sums of a constant part, ``k`` and ``U``, and a varying part,
+``l`` and ``V``: [Lin1995] eqs. (8), (9). The varying part of body i follows from members of the set S alone, eqs. (11),
+(13), (15). Constants that are no members cannot change any torque; they are set to zero here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynid.dynamics.chain import Chain
+from dynid.dynamics.inertia_matrix import Composite, add_motor_inertia, move_origin, rotate_composite, turn_composite
+from dynid.dynamics.inverse_dynamics import term_torque
+from dynid.dynamics.minimal_constants import members_of
+from dynid.dynamics.minimal_recursion import minimal_torque, minimal_values, place_serial
+from dynid.robot.formats.dh import DH
+from dynid.robot.model import Robot
+from dynid.spatial import Array, cross, rotation_about, snap
+
+__all__ = ["composite_parts", "minimal_inertia_and_bias", "minimal_inertia_matrix"]
+
+
+class Parts(NamedTuple):
+    """A composite body in its joint's frame."""
+
+    mass: Any
+    """m^ [kg]; zero where it is no member."""
+    k: Array
+    """(3,) constant part of the first moment [kg m]."""
+    U: Array
+    """(3, 3) constant part of the tensor [kg m^2]."""
+    moment: Array
+    """(3,) varying part l of the first moment."""
+    tensor: Array
+    """(3, 3) varying part V of the tensor."""
+
+
+def minimal_inertia_and_bias(robot: Robot, theta: Array, q: Array, dq: Array) -> dict[str, Array]:
+    """Inertia matrix (n, n) and the torque (n,) of a motion without acceleration, in minimal linear combinations.
+
+    Raises:
+        ArgumentError: The robot is no chain, or its axes are only nearly parallel.
+    """
+    placed, rest = place_serial(robot), np.zeros(robot.dof)
+    values = minimal_values(placed, theta)
+    bias = minimal_torque(placed.chain, values, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
+    links = minimal_inertia_matrix(placed.chain, values, q)
+    return {"inertia": add_motor_inertia(robot, theta, links), "bias": bias}
+
+
+def minimal_inertia_matrix(chain: Chain, values: Array, q: Array) -> Array:
+    """Inertia matrix of the links (n, n) from the members of the set S (b,); see `minimal_torque`."""
+    count = len(chain.rows)
+    M: Array = np.full((count, count), 0.0, dtype=object)
+    for j, body in enumerate(composite_parts(chain, values, q)):
+        k, J = body.k + body.moment, body.U + body.tensor  # [Lin1995] eqs. (8), (9)
+        # wrench that accelerates the composite body by one unit of joint j
+        force, moment = np.array([-k[1], k[0], 0.0]), J[:, 2]
+        if chain.rows[j].sigma:
+            force, moment = np.array([0.0, 0.0, body.mass]), np.array([k[1], -k[0], 0.0])
+        for i in range(j, -1, -1):
+            row = chain.rows[i]
+            M[i, j] = M[j, i] = (force if row.sigma else moment)[2]
+            place, turn, d = _placement(row, q[i])
+            moment = moment + cross(np.array([0.0, 0.0, d]), force)
+            force = place @ (turn @ force)
+            moment = place @ (turn @ moment) + cross(np.array([row.d, 0.0, 0.0]), force)
+    return M
+
+
+def composite_parts(chain: Chain, values: Array, q: Array) -> list[Parts]:
+    """Constant and varying parts of every composite body, from the members of the set S (b,)."""
+    tables = members_of(chain, values)
+    bodies = [_constant_parts(chain, i, table) for i, table in enumerate(tables)]
+    for i in reversed(range(len(bodies) - 1)):
+        moment, tensor = vary(chain.rows[i + 1], bodies[i + 1], q[i + 1])
+        bodies[i] = bodies[i]._replace(moment=moment, tensor=tensor)
+    return bodies
+
+
+def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
+    """Members of joint i as m^, k, U; of a slide between r and s, k across the axis u of r has kappa of eq. (87)."""
+    get = members.get
+    k = np.array([get("KX", 0.0), get("KY", 0.0), get("KZ", 0.0)])
+    if "K1" in members:
+        u = snap(chain.first_axis[i])
+        across = np.array([u[1], -u[0], 0.0])  # u x z
+        k = ((np.array([0.0, 0.0, 1.0]) - u * u[2]) * members["K2"] - across * members["K1"]) * (
+            1.0 / (across @ across)
+        )
+    xx, xy, xz, yz, zz = (get(symbol, 0.0) for symbol in ("U11-U22", "U12", "U13", "U23", "U33"))
+    U = np.array([[xx, xy, xz], [xy, 0.0, yz], [xz, yz, zz]])
+    return Parts(get("MC", 0.0), k, U, np.zeros(3), np.zeros((3, 3)))
+
+
+def vary(row: DH, body: Parts, q: Any) -> tuple[Array, Array]:
+    """Varying first moment and tensor that a composite body gives to the link before, in that link's frame."""
+    if row.sigma:  # [Lin1995] eqs. (11), (15): the whole tensor but U, the whole first moment but k
+        _, _, V = move_origin((body.mass, body.k + body.moment, body.tensor), np.array([0.0, 0.0, row.r + q]))
+        carried: Composite = (0.0, body.moment + np.array([0.0, 0.0, (row.r + q) * body.mass]), V)
+        cosine, sine = (float(value) for value in snap([np.cos(row.theta), np.sin(row.theta)]))
+    else:  # [Lin1995] eqs. (11), (13): what is not symmetric about the axis
+        U, k = body.U, body.k
+        loose = U - np.diag([U[1, 1], U[1, 1], U[2, 2]])
+        across = np.array([k[0], k[1], 0.0])
+        carried = move_origin((0.0, body.moment + across, body.tensor + loose), np.array([0.0, 0.0, row.r]))
+        cosine, sine = np.cos(q + row.theta), np.sin(q + row.theta)
+    carried = rotate_composite(_twist(row), turn_composite(2, cosine, sine, carried))
+    _, moment, tensor = move_origin(carried, np.array([row.d, 0.0, 0.0]))
+    return moment, tensor
+
+
+def _twist(row: DH) -> Array:
+    return snap(rotation_about([1.0, 0.0, 0.0], row.alpha))
+
+
+def _placement(row: DH, q: Any) -> tuple[Array, Array, Any]:
+    """Turn by the twist, turn about the joint's axis, and lever along that axis."""
+    z = [0.0, 0.0, 1.0]
+    if row.sigma:
+        return _twist(row), snap(rotation_about(z, row.theta)), row.r + q
+    return _twist(row), rotation_about(z, q + row.theta), row.r

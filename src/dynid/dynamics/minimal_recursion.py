@@ -1,0 +1,386 @@
+"""Inverse dynamics in minimal linear combinations: the recursive Newton-Euler method of [Lin1995] section III.
+
+The recursion knows the members of the set S only, not the parameters of links. Its joints fall into three groups: those
+before r, the first revolute joint, only slide; from r on all links turn about the one direction of axis r; from s on,
+the first revolute joint that is not parallel to r, they turn freely. Each group does no more work than that allows.
+
+Symbols of the paper: ``p`` is the force and ``zeta`` the moment that a joint passes on, ``h`` the relative acceleration
+of a slide, ``d`` the length of a lever along its joint's axis and ``b`` its length across. The scan of eqs. (32) to
+(90) is damaged. The formulas at the lines are derived again: the force of composite body i is ``m^ a + Omega k`` and
+what the joints beyond add; the moment follows with levers about the origins; both telescope by eq. (30). Their costs
+agree with Table II row by row, and their torques with the plain recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.dynamics.chain import EXACT, Chain, PlacedChain, place_chain
+from dynid.dynamics.inertia_matrix import change_frame
+from dynid.dynamics.inverse_dynamics import term_torque
+from dynid.dynamics.kinematics import spin
+from dynid.dynamics.minimal_constants import members_of, minimal_set
+from dynid.dynamics.wrench import euler_moment
+from dynid.errors import ArgumentError
+from dynid.robot.formats.dh import DH
+from dynid.robot.model import Robot
+from dynid.spatial import Array, cross, inverse_transform, rotation_about, skew, snap
+
+__all__ = ["minimal_newton_euler", "minimal_steps", "minimal_torque", "minimal_values", "place_serial"]
+
+Floats = NDArray[np.float64]
+
+CANCELLED = 4.0 * float(np.finfo(float).eps)
+"""A member up to this part of the sum of its terms' sizes is zero, and shortens the recorded program (rounding)."""
+
+
+def minimal_newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Torque of every joint (n,) [N m or N] in minimal linear combinations; see `newton_euler` for the arguments.
+
+    Raises:
+        ArgumentError: The robot is no chain, or its axes are only nearly parallel.
+    """
+    placed = place_serial(robot)
+    links = minimal_torque(placed.chain, minimal_values(placed, theta), q, dq, ddq)
+    return links + term_torque(robot, theta, q, dq, ddq)
+
+
+def place_serial(robot: Robot) -> PlacedChain:
+    """Find the chain of a robot, exactly.
+
+    Raises:
+        ArgumentError: The robot is no chain, or its axes are only nearly parallel.
+    """
+    if any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
+        raise ArgumentError(
+            f"robot '{robot.name}' branches; minimal linear combinations describe chains",
+            remedy="Use form='standard', or lock the joints of the other branches.",
+        )
+    placed = place_chain(robot)
+    if placed.deviation > EXACT:
+        raise ArgumentError(
+            f"axes of robot '{robot.name}' are nearly parallel; modified DH frames miss them by {placed.deviation:.0e}",
+            remedy="Use form='standard', or mend the description with Robot.snap_angles().",
+        )
+    return placed
+
+
+def minimal_values(placed: PlacedChain, theta: Array) -> Array:
+    """Values of the set S (b,), in the order of `minimal_set`, from the parameters (p,) of a robot."""
+    count = len(placed.chain.rows)
+    links = theta[: 10 * count]
+    if placed.T_body_mdh is not None:
+        poses = [inverse_transform(T) for T in placed.T_body_mdh]
+        links = np.concatenate([change_frame(T, links[10 * j : 10 * j + 10]) for j, T in enumerate(poses)])
+    rows = np.array(list(minimal_set(placed.chain).values()))
+    values = rows @ links
+    if values.dtype != float:
+        return values
+    return np.where(np.abs(values) <= CANCELLED * (np.abs(rows) @ np.abs(links)), 0.0, values)
+
+
+class _Joint(NamedTuple):
+    """One joint and what is constant about it."""
+
+    row: DH
+    place: Floats
+    """(3, 3) turn by the twist about the x axis of the frame before."""
+    axis: Floats
+    """(3,) axis of joint r in this frame, for r <= i < s."""
+    members: dict[str, Any]
+    """Members of the set S."""
+    tensor: Array
+    """(3, 3) constant part of D, [Lin1995] eqs. (38), (42); of joints before s only the last entry counts."""
+    slides: tuple[tuple[int, Array], ...]
+    """The prismatic joints up to the next revolute one, and the change of D per unit of their length."""
+
+    def get(self, symbol: str) -> Any:
+        """A member, 0 where it does not act."""
+        return self.members.get(symbol, 0.0)
+
+    @property
+    def k(self) -> Array:
+        """(3,) first moment; of a revolute joint the part across its axis."""
+        return np.array([self.get("KX"), self.get("KY"), self.get("KZ")])
+
+
+class _State(NamedTuple):
+    """Motion of one link, in its frame."""
+
+    turn: Array
+    """(3, 3) turn about the joint's own axis."""
+    length: Any
+    """Lever d along the joint's axis [m]."""
+    w: Array
+    dw: Array
+    spin: Array
+    """(3, 3) Omega, [Lin1995] eq. (59)."""
+    carried: Array
+    """(3,) acceleration without the slide's own, a - h; it contains -g."""
+    h: Array
+    """(3,) [Lin1995] eq. (61); zero for revolute joints."""
+    rate: Any = 0.0
+    """Turning rate about axis r [rad/s], before joint s."""
+    drate: Any = 0.0
+    axis: Array = np.zeros(3)
+    """(3,) axis of joint r in this frame, up to joint s."""
+    is_free: bool = False
+    """Whether the link turns about more directions than that axis."""
+
+    @property
+    def a(self) -> Array:
+        """(3,) [Lin1995] eq. (71)."""
+        return self.carried + self.h
+
+
+class _Reaction(NamedTuple):
+    """Forces and moments of one composite body, in its joint's frame."""
+
+    tensor: Array
+    """(3, 3) D of a revolute joint, [Lin1995] eqs. (91), (93)."""
+    slide: Any
+    """Force along a prismatic joint without that of the joints beyond, [Lin1995] eq. (63)."""
+    push: Array
+    """(3,) own part of the force that is passed on, [Lin1995] eq. (64)."""
+    own: Any
+    """Own part of the moment, [Lin1995] eq. (65)."""
+    p: Array
+    """(3,) [Lin1995] eq. (66)."""
+    zeta: Any
+    """(3,) [Lin1995] eq. (67); before s only its part along axis r."""
+    torque: Any
+    """[Lin1995] eq. (68)."""
+
+
+def minimal_torque(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Torque of the links (n,) from the members of the set S alone.
+
+    Args:
+        chain: The serial robot in modified DH frames.
+        values: (b,) members, in the order of `minimal_set`.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+        ddq: (n,) joint accelerations.
+    """
+    _, reactions = _run(chain, values, q, dq, ddq)
+    return np.array([reaction.torque for reaction in reactions])
+
+
+def minimal_steps(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> dict[tuple[int, int], Any]:
+    """All variables of the recursion in the order in which it finds them, for counting.
+
+    Returns:
+        (joint from 0, number of the paper's equation) -> value; equation 91 stands for the varying D.
+    """
+    states, reactions = _run(chain, values, q, dq, ddq)
+    found: dict[tuple[int, int], Any] = {}
+    for i, state in enumerate(states):
+        square = state.w * state.w
+        Psi = [square[1] - square[2], square[2] - square[0], square[0] - square[1]]  # all else stands in Omega
+        w, dw = (state.w, state.dw) if state.is_free or chain.rows[i].sigma else (state.rate, state.drate)
+        found |= {(i, 57): w, (i, 58): dw, (i, 59): state.spin, (i, 60): Psi if state.is_free else 0.0}
+        found |= {(i, 61): state.h, (i, 62): state.a}
+    for i in reversed(range(len(states))):
+        tensor, slide, push, own, p, zeta, torque = reactions[i]
+        found |= {(i, 63): slide, (i, 64): push, (i, 91): tensor, (i, 65): own}
+        found |= {(i, 66): p, (i, 67): zeta, (i, 68): torque}
+    return found
+
+
+def _run(chain: Chain, values: Array, q: Array, dq: Array, ddq: Array) -> tuple[list[_State], list[_Reaction]]:
+    joints = _joints(chain, members_of(chain, values))
+    states: list[_State] = []
+    nothing = np.zeros(3)
+    before = _State(np.eye(3), 0.0, nothing, nothing, np.zeros((3, 3)), -chain.gravity, nothing)  # [Lin1995] eq. (76)
+    for i, joint in enumerate(joints):
+        step = _slide_on if i < chain.r else _turn_about_one_axis if i < chain.s else _turn_freely
+        before = step(joint, before, q[i], dq[i], ddq[i])
+        states.append(before)
+    return states, _backward(chain, joints, states, dq, ddq)
+
+
+def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
+    """Collect the constants of every joint, from the last to the first."""
+    joints: list[_Joint] = []
+    G: Array = np.zeros((3, 3))  # U' - U: what revolute joints beyond account for themselves, [Lin1995] eq. (39)
+    slides: list[tuple[int, Array]] = []
+    for i in reversed(range(len(chain.rows))):
+        row, members = chain.rows[i], tables[i]
+        place, u = rotation_about([1.0, 0.0, 0.0], row.alpha), snap(chain.first_axis[i])
+        place = snap(place)
+        R = snap(row.T_previous_joint[:3, :3])
+        joint = _Joint(row, place, u, members, _own_tensor(members) + G, tuple(slides))
+        if row.sigma:
+            slides.append((i, _slide_change(joint, i < chain.s)))
+            slides = [(k, W if i < chain.s else R @ W @ R.T) for k, W in slides]
+            G = R @ G @ R.T
+        else:
+            H = joint.tensor
+            joint = joint._replace(tensor=H - np.diag([H[1, 1], H[1, 1], 0.0]))  # [Lin1995] eq. (42)
+            z = R[:, 2]
+            G = G[1, 1] * np.eye(3) - (G[1, 1] + joint.get("U33")) * np.outer(z, z)  # [Lin1995] eq. (43)
+            slides = []
+        joints.append(joint)
+    return joints[::-1]
+
+
+def _own_tensor(members: dict[str, Any]) -> Array:
+    """U of a revolute joint without U22, which no torque depends on alone."""
+    xx, xy, xz, yz, zz = (members.get(symbol, 0.0) for symbol in ("U11-U22", "U12", "U13", "U23", "U33"))
+    return np.array([[xx, xy, xz], [xy, 0.0, yz], [xz, yz, zz]])
+
+
+def _slide_change(joint: _Joint, is_before_s: bool) -> Array:
+    """Change of D per unit length of a slide, in the slide's frame: [Lin1995] eq. (92), before s eq. (93)."""
+    if is_before_s:
+        return np.diag([0.0, 0.0, 2.0 * joint.get("K2")])
+    x, y, z = joint.k
+    return np.array([[2.0 * z, 0.0, -x], [0.0, 2.0 * z, -y], [-x, -y, 0.0]])
+
+
+def _slide_on(joint: _Joint, before: _State, q: Any, dq: Any, ddq: Any) -> _State:
+    """Motion of a link before joint r: it does not turn."""
+    turn = snap(rotation_about([0.0, 0.0, 1.0], joint.row.theta))
+    carried = turn.T @ (joint.place.T @ before.a)
+    h = np.array([0.0, 0.0, ddq])
+    return before._replace(turn=turn, length=joint.row.r + q, carried=carried, h=h)  # [Lin1995] eq. (77)
+
+
+def _turn(joint: _Joint, q: Any) -> Array:
+    """Turn about the joint's own axis; the angle of a prismatic joint is constant."""
+    if joint.row.sigma:
+        return snap(rotation_about([0.0, 0.0, 1.0], joint.row.theta))
+    return rotation_about([0.0, 0.0, 1.0], q + joint.row.theta)
+
+
+def _slide_acceleration(field: Array, w: Array, length: Any, dq: Any, ddq: Any) -> Array:
+    """Acceleration of a slide relative to the frame before: [Lin1995] eq. (61)."""
+    twice = 2.0 * dq
+    return np.asarray(field[:, 2] * length + np.array([w[1] * twice, -(w[0] * twice), ddq]))
+
+
+def _turn_about_one_axis(joint: _Joint, before: _State, q: Any, dq: Any, ddq: Any) -> _State:
+    """Motion of a link from r to s - 1: it turns about the direction u of axis r only."""
+    u, turn = joint.axis, _turn(joint, q)
+    rate, drate = before.rate, before.drate
+    if not joint.row.sigma:
+        rate, drate = rate + u[2] * dq, drate + u[2] * ddq  # [Lin1995] eqs. (80), (81)
+    field = skew(u) * drate + (np.outer(u, u) - np.eye(3)) * (rate * rate)
+    carried = turn.T @ (joint.place.T @ (before.a + before.spin[:, 0] * joint.row.d))  # [Lin1995] eqs. (69), (70)
+    length, h = joint.row.r, np.zeros(3)
+    if joint.row.sigma:
+        length = joint.row.r + q
+        h = _slide_acceleration(field, u * rate, length, dq, ddq)
+    return _State(turn, length, u * rate, u * drate, field, carried, h, rate, drate, u)
+
+
+def _turn_freely(joint: _Joint, before: _State, q: Any, dq: Any, ddq: Any) -> _State:
+    """Motion of a link from s on: the general case."""
+    turn = _turn(joint, q)
+    axis: Array = np.zeros(3)
+    if not before.is_free:  # the link before turns about axis r: its direction is turned once, and scaled twice
+        axis = turn.T @ (joint.place.T @ before.axis)
+        w, dw = axis * before.rate, axis * before.drate
+    else:
+        w, dw = turn.T @ (joint.place.T @ before.w), turn.T @ (joint.place.T @ before.dw)
+    if not joint.row.sigma:
+        dw = dw + np.array([w[1] * dq, -(w[0] * dq), ddq])  # [Lin1995] eq. (58)
+        w = w + np.array([0.0, 0.0, dq])  # [Lin1995] eq. (57)
+    field = spin(w, dw)
+    carried = turn.T @ (joint.place.T @ (before.a + before.spin[:, 0] * joint.row.d))  # [Lin1995] eqs. (69), (70)
+    length, h = joint.row.r, np.zeros(3)
+    if joint.row.sigma:
+        length = joint.row.r + q
+        h = _slide_acceleration(field, w, length, dq, ddq)
+    else:  # by eq. (30) the lever along the axis may be accounted for after the turn, where it meets zeros
+        carried = carried + field[:, 2] * length
+    return _State(turn, length, w, dw, field, carried, h, axis=axis, is_free=True)
+
+
+def _backward(chain: Chain, joints: list[_Joint], states: list[_State], dq: Array, ddq: Array) -> list[_Reaction]:
+    """Sum forces and moments from the last joint to the first: [Lin1995] eqs. (63)-(68)."""
+    reactions: list[_Reaction] = []
+    p: Array = np.zeros(3)
+    zeta: Any = np.zeros(3) if len(joints) > chain.s else 0.0  # a vector from s on, before s its part along axis r
+    for i in reversed(range(len(joints))):
+        joint, state, is_before_s = joints[i], states[i], i < chain.s
+        if i + 1 < len(joints):
+            p, zeta = _pass_on(joints[i + 1], states[i + 1], p, zeta, state.axis, i + 1 - chain.s)
+        slide: Any = 0.0
+        tensor = joint.tensor
+        if joint.row.sigma:
+            slide = _slide_force(joint, state, is_before_s)
+            push = state.h * joint.get("MC")  # [Lin1995] eqs. (64), (79)
+            own = _slide_moment(joint, state, is_before_s, dq[i], ddq[i]) if i >= chain.r else 0.0
+            torque = slide + p[2]  # [Lin1995] eq. (68)
+        else:
+            for k, change in joint.slides:
+                tensor = tensor + change * states[k].length  # [Lin1995] eqs. (91), (93)
+            push = state.spin[:, 0] * joint.get("KX") + state.spin[:, 1] * joint.get("KY")  # [Lin1995] eq. (64)
+            own = _revolute_moment(joint, state, tensor, is_before_s)
+        p = p + push  # [Lin1995] eq. (66)
+        if i >= chain.r:
+            zeta = zeta + own  # [Lin1995] eq. (67)
+        if not joint.row.sigma:
+            torque = zeta * joint.axis[2] if is_before_s else zeta[2]  # [Lin1995] eq. (68)
+        reactions.append(_Reaction(tensor, slide, push, own, p, zeta, torque))
+    return reactions[::-1]
+
+
+def _slide_force(joint: _Joint, state: _State, is_before_s: bool) -> Any:
+    """Force along a prismatic joint of all that it carries, without what the joints beyond add themselves."""
+    weight = joint.get("MC") * state.a[2]
+    if is_before_s:  # [Lin1995] eqs. (78), (83)
+        return weight + state.drate * joint.get("K1") - (state.rate * state.rate) * joint.get("K2")
+    return weight + state.spin[2] @ joint.k  # [Lin1995] eq. (63)
+
+
+def _slide_moment(joint: _Joint, state: _State, is_before_s: bool, dq: Any, ddq: Any) -> Any:
+    """Moment of a prismatic joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (86)."""
+    lever = joint.get("MC") * state.length
+    a = state.carried
+    if is_before_s:
+        u = joint.axis
+        sideways = (u[1] * a[0] - u[0] * a[1]) * lever
+        return joint.get("K1") * ddq + (2.0 * joint.get("K2")) * (state.rate * dq) + sideways
+    twice = 2.0 * dq
+    relative = np.array([state.w[1] * twice, -(state.w[0] * twice), ddq])
+    return cross(joint.k, relative) + np.array([-(lever * a[1]), lever * a[0], 0.0])
+
+
+def _revolute_moment(joint: _Joint, state: _State, D: Array, is_before_s: bool) -> Any:
+    """Moment of a revolute joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (85)."""
+    a, x, y = state.a, joint.get("KX"), joint.get("KY")
+    if is_before_s:
+        return D[2, 2] * state.drate + (x * a[1] - y * a[0]) * joint.axis[2]
+    tensor = (D[0, 0], D[0, 1], D[0, 2], D[1, 1], D[1, 2], D[2, 2])
+    return euler_moment(tensor, state.w, state.dw, state.spin) + cross(np.array([x, y, 0.0]), a)
+
+
+def _pass_on(joint: _Joint, state: _State, p: Array, zeta: Any, axis: Array, beyond_s: int) -> tuple[Array, Any]:
+    """Force and moment of a joint in the frame before; the lever is split at the joint's axis.
+
+    Args:
+        joint: The joint.
+        state: Motion of its link.
+        p: (3,) its force.
+        zeta: (3,) its moment; before s the part along axis r.
+        axis: (3,) axis of joint r in the frame before.
+        beyond_s: How many joints it stands behind s.
+
+    Returns:
+        [Lin1995] eqs. (66), (67) in the form of (74), (75); for joints up to s of (88) to (90).
+    """
+    d, b = state.length, joint.row.d
+    force = joint.place @ (state.turn @ p)
+    moment = np.array([-(p[1] * d), p[0] * d, 0.0])
+    if beyond_s <= 0:
+        here = state.axis
+        along = here @ (zeta + moment) if beyond_s == 0 else zeta + (here[1] * p[0] - here[0] * p[1]) * d
+        return force, along + (axis[2] * force[1] - axis[1] * force[2]) * b
+    turned = joint.place @ (state.turn @ (zeta + moment))
+    return force, turned + np.array([0.0, -(force[2] * b), force[1] * b])

@@ -1,0 +1,150 @@
+"""Dynamics in minimal linear combinations against the plain recursion and Pinocchio, on random serial robots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid import kernels
+from dynid.dynamics.chain import place_chain
+from dynid.dynamics.inertia_matrix import composite_bodies
+from dynid.dynamics.minimal_constants import minimal_set
+from dynid.dynamics.minimal_inertia import composite_parts
+from dynid.dynamics.minimal_recursion import minimal_steps, minimal_torque, minimal_values
+from dynid.errors import ArgumentError
+from dynid.parameters import base_parameters
+from dynid.robot import zoo
+from dynid.robot.model import Robot
+from dynid.tape import compile_tape
+from parameters.random_robots import random_serial, random_tree
+from support.pinocchio_oracle import pinocchio_model, relative_error
+from support.random_robots import random_inertia, random_robot, random_states
+
+TOLERANCE = 1e-12
+ROBOTS = 200
+
+
+def with_bodies(robot: Robot, seed: int) -> Robot:
+    """The robot with random physical bodies."""
+    rng = np.random.default_rng(seed)
+    links = tuple(replace(link, inertia=random_inertia(rng)) for link in robot.links)
+    return replace(robot, links=links)
+
+
+def serial(seed: int) -> Robot:
+    """One of the random robots: revolute and sliding, parallel, right-angled, oblique and coincident axes."""
+    return with_bodies(random_serial(seed, 1 + seed % 8), seed)
+
+
+def test_200_random_robots() -> None:
+    """Kernels recorded on the tape: torques, accelerations back from them, and all three groups of joints."""
+    groups = np.zeros(3, dtype=int)
+    for seed in range(ROBOTS):
+        robot = serial(seed)
+        states = random_states(robot, 5, seed)
+        plain = kernels.inverse_dynamics(robot, *states)
+        assert relative_error(kernels.inverse_dynamics(robot, *states, form="minimal"), plain) < TOLERANCE
+        chain = place_chain(robot).chain
+        n = robot.dof
+        groups += [min(chain.r, n), min(chain.s, n) - min(chain.r, n), n - min(chain.s, n)]
+    assert groups.min() > 50
+
+
+def test_200_random_inertia_matrices() -> None:
+    for seed in range(ROBOTS):
+        robot = serial(seed)
+        q, dq, _ = random_states(robot, 5, seed)
+        theirs, ours = (kernels.kernel(robot, f"{form}inertia_and_bias")(q, dq) for form in ("", "minimal_"))
+        assert relative_error(ours["inertia"], theirs["inertia"]) < TOLERANCE
+        assert np.abs(ours["bias"] - theirs["bias"]).max() <= TOLERANCE * max(1.0, float(np.abs(theirs["bias"]).max()))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_frames_and_terms_against_pinocchio(seed: int) -> None:
+    """Robots whose frames are no modified DH frames; an oracle that shares no line with us."""
+    pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle here")
+    robot = random_robot(seed)
+    model = pinocchio_model(robot)
+    data = model.createData()
+    q, dq, ddq = random_states(robot, 10, seed)
+    tau = np.array([pin.rnea(model, data, *state) for state in zip(q, dq, ddq, strict=True)])
+    assert relative_error(kernels.inverse_dynamics(robot, q, dq, ddq, form="minimal"), tau) < 1e-11
+    M = np.array([pin.crba(model, data, x) for x in q])
+    upper = np.triu_indices(robot.dof)
+    ours = kernels.kernel(robot, "minimal_inertia_and_bias")(q, dq)["inertia"]
+    assert relative_error(ours[:, upper[0], upper[1]], M[:, upper[0], upper[1]]) < 1e-11
+    rich = random_robot(seed, terms=True)
+    both = [kernels.inverse_dynamics(rich, q, dq, ddq, form=form) for form in ("standard", "minimal")]
+    assert relative_error(both[1], both[0]) < 1e-11
+
+
+@pytest.mark.parametrize("build", [zoo.stanford, zoo.puma560, zoo.scara, zoo.cylindrical, zoo.cartesian, zoo.panda])
+def test_forward_is_the_inverse_of_inverse(build) -> None:
+    robot = with_bodies(build(), 3)
+    q, dq, ddq = random_states(robot, 10)
+    tau = kernels.inverse_dynamics(robot, q, dq, ddq, form="minimal")
+    np.testing.assert_allclose(kernels.forward_dynamics(robot, q, dq, tau, form="minimal"), ddq, atol=1e-8)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), joints=st.integers(1, 7))
+def test_members_alone_decide(seed: int, joints: int) -> None:
+    """Values of the set S go in, nothing else of the links: equal members, equal torques, whatever the parameters."""
+    robot = random_serial(seed, joints)
+    base = base_parameters(robot, "minimal-combinations")
+    chain = place_chain(robot).chain
+    assert [member.name for member in minimal_set(chain)] == list(base.names)
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=len(base.layout))
+    q, dq, ddq = rng.normal(size=(3, joints))
+    torque = minimal_torque(chain, base.project(theta), q, dq, ddq)
+    expected = kernels.regressor(robot, q, dq, ddq) @ theta
+    np.testing.assert_allclose(torque, expected, atol=1e-11 * max(1.0, float(np.abs(expected).max())))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6))
+def test_constant_and_varying_parts_are_the_composite_body(seed: int) -> None:
+    """[Lin1995] eqs. (8), (9): of a revolute joint the entries that turn it, from a sweep that knows no constants."""
+    robot = serial(seed)
+    placed = place_chain(robot)
+    q = np.random.default_rng(seed).normal(size=robot.dof)
+    parts = composite_parts(placed.chain, minimal_values(placed, robot.parameter_vector), q)
+    for j, (mass, _, tensor) in enumerate(composite_bodies(robot, robot.parameter_vector, q)):
+        ours = parts[j].U + parts[j].tensor
+        if not robot.bodies[j].is_prismatic:
+            assert float(ours[2, 2]) == pytest.approx(float(tensor[2, 2]), rel=1e-10, abs=1e-10)
+        else:
+            assert float(parts[j].mass) == pytest.approx(float(mass), rel=1e-12)
+
+
+def test_parameters_as_inputs() -> None:
+    robot = zoo.stanford()
+    kernel = kernels.kernel(robot, "minimal_inverse_dynamics", symbolic_parameters=True)
+    states = random_states(robot, 4)
+    theta = np.random.default_rng(0).normal(size=robot.parameter_vector.size)
+    expected = np.einsum("nij,j->ni", kernels.regressor(robot, *states), theta)
+    np.testing.assert_allclose(kernel(*states, np.tile(theta, (4, 1))), expected, atol=1e-10)
+    reference = compile_tape(kernel.tape, backend="numpy")
+    np.testing.assert_allclose(reference(*states, np.tile(theta, (4, 1))), expected, atol=1e-10)
+
+
+def test_steps_cover_the_equations_of_the_algorithm() -> None:
+    placed = place_chain(zoo.stanford())
+    steps = minimal_steps(placed.chain, minimal_values(placed, zoo.stanford().parameter_vector), *np.ones((3, 6)))
+    assert {equation for _, equation in steps} == {57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 91}
+    torque = kernels.inverse_dynamics(zoo.stanford().with_terms(), *np.ones((3, 6)))
+    np.testing.assert_allclose([steps[i, 68] for i in range(6)], torque, atol=1e-12)
+
+
+def test_robots_that_the_form_does_not_describe() -> None:
+    trees = (random_tree(seed, 5) for seed in range(20))
+    tree = next(robot for robot in trees if any(body.parent != j - 1 for j, body in enumerate(robot.bodies)))
+    with pytest.raises(ArgumentError, match="branches"):
+        kernels.inverse_dynamics(tree, *np.ones((3, tree.dof)), form="minimal")
+    with pytest.raises(ArgumentError, match="there is no form 'short'"):
+        kernels.inverse_dynamics(zoo.scara(), *np.ones((3, 4)), form="short")  # type: ignore[arg-type]
