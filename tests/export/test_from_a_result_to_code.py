@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from dynid.export.description_files import missing_terms, terms_note
 
 from dynid.cli import main
 from dynid.export.c.c_package import generate_c
-from dynid.export.description_files import missing_terms, terms_note
 from dynid.export.result_file import read_result, write_result
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify

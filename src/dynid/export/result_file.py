@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,6 +109,8 @@ class SavedResult:
             band_hz=self.content["band_hz"],
         )  # fmt: skip
         fit = Identification(equations=equations, estimate=estimate, standard=self.standard)
+        own = np.array(self.content["identified_parameters"], dtype=float)
+        vars(fit)["identified"] = robot.with_parameters(own)  # refitted where the equations were at hand
         error = self.content["training_error_percent"]
         vars(fit)["training_error"] = np.array(
             [*error.values()], dtype=float
@@ -146,14 +148,18 @@ def data_facts(run: Experiment) -> dict[str, Any]:
 
 
 def result_json(
-    fit: Identification, check: Validation | None = None, cost: PruningCost | None = None
+    fit: Identification,
+    check: Validation | None = None,
+    cost: PruningCost | None = None,
+    files: Sequence[Mapping[str, object]] = (),
 ) -> dict[str, Any]:
     """Make the content of a result file.
 
     Args:
         fit: The identification.
-        check: Its validation.
+        check: Its validation on held-out data.
         cost: What it costs to keep the significant parameters alone.
+        files: The robot files beside it, as `RobotFile.to_json` describes them.
     """
     estimate, base = fit.estimate, fit.base
     stderr = [finite_or_none(value) for value in estimate.stderr]
@@ -185,6 +191,8 @@ def result_json(
             )
         ],
         "standard_parameters": dict(zip(base.layout.names, fit.standard.tolist(), strict=True)),
+        "identified_parameters": fit.identified.parameter_vector.tolist(),  # of the robot without further terms
+        "files": [dict(file) for file in files],
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,
         "significant": _significant_part(fit, cost),
@@ -224,10 +232,11 @@ def write_result(
     check: Validation | None = None,
     cost: PruningCost | None = None,
     *,
+    files: Sequence[Mapping[str, object]] = (),
     force: bool = False,
 ) -> Path:
     """Write a result file with a checksum of its content; see `result_json`."""
-    content = result_json(fit, check, cost)
+    content = result_json(fit, check, cost, files)
     content["sha256"] = _digest(content)
     return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.physical.prior import term_signs
+from dynid.estimation.physical.restriction import restrict_parameters
 from dynid.estimation.registry import capabilities
 from dynid.estimation.rows import torque_of_terms
 from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
@@ -89,15 +90,41 @@ class Identification:
 
     @cached_property
     def identified(self) -> Robot:
-        """The robot with the identified parameters, as simulators accept it.
+        """The robot with the identified parameters and its own terms only, as simulators accept it.
 
-        Where terms share a joint's friction, a term of the robot may come out negative; here it is zero, and
-        `torque` has the whole. Links fixed to a moving one keep their inertias, unless nothing possible would be left
-        for the moving one: then it takes the whole body.
+        Where the model has further terms, the robot is refitted to the torques of the whole model, so that its own
+        terms take over what they can; `torque` has the whole. Links fixed to a moving one keep their inertias, unless
+        nothing possible would be left for the moving one: then it takes the whole body.
         """
+        return self.restrict_terms(lambda term: True) if self.terms else self._with_signs
+
+    @cached_property
+    def _with_signs(self) -> Robot:
+        """The robot with the standard parameters; what must not be negative is not."""
         theta = self.standard.copy()
         signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), term_signs(self.robot)]).astype(bool)
         theta[signs] = np.maximum(theta[signs], 0.0)
+        return _with_possible_links(self.robot, theta)
+
+    def restrict_terms(self, holds: Callable[[Term], bool]) -> Robot:
+        """Refit the robot with those of its own terms that a destination holds, nearest to the model's torques.
+
+        Args:
+            holds: Whether the destination, a file format for example, can hold a term.
+
+        Raises:
+            ArgumentError: The identification was read from a file, which does not hold the equations.
+        """
+        dropped = [self.base.layout.names[10 * self.robot.dof + place]
+                   for place, placed in enumerate(self.robot.terms) if not holds(placed.term)]  # fmt: skip
+        if not self.terms and not dropped:
+            return self._with_signs
+        if not self.equations.information.parts:
+            raise ArgumentError(
+                "an identification that was read from a file has no equations to refit from",
+                remedy="Use the robot files of its run folder, or identify again.",
+            )
+        theta = restrict_parameters(self.equations, self.estimate, self._with_signs, dropped)
         return _with_possible_links(self.robot, theta)
 
     @cached_property

@@ -21,7 +21,7 @@ from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["Validation", "cross_validate", "validate"]
+__all__ = ["Validation", "cross_validate", "robot_error", "validate"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -75,6 +75,8 @@ class Validation:
     """Largest relative error that passes [%]."""
     band_hz: float | None = None
     """Band to which measured and predicted torques were low-passed before the comparison [Hz]; None for all."""
+    trim_s: float | None = None
+    """Time left out at both ends of every low-passed stretch [s]; None for the settling time of the filter."""
 
     @property
     def passed(self) -> bool:
@@ -186,7 +188,33 @@ def validate(
             samples=int(counts.sum()),
             limit=limit,
             band_hz=band,
+            trim_s=trim_s,
         )
+
+
+def robot_error(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    band_hz: float | None = None,
+    trim_s: float | None = None,
+) -> float:
+    """Relative torque error of a robot, such as one read from a file, over all joints and experiments together [%].
+
+    Args:
+        robot: The robot with its terms.
+        experiments: The measured motion and torques.
+        band_hz: Band of the comparison, as for `validate`; all frequencies by default.
+        trim_s: As for `validate`.
+    """
+    comparison = _Comparison(band_hz, trim_s)
+    squares = total = 0.0
+    for run in (experiments,) if isinstance(experiments, Experiment) else tuple(experiments):
+        torque = inverse_dynamics(robot, run.q, run.dq, run.ddq)
+        (measured, residual), _ = comparison.torques(run, run.effort, run.effort - torque)
+        squares += float(np.sum(residual**2))
+        total += float(np.sum(measured**2))
+    return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
 
 
 def cross_validate(

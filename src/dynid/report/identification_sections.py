@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dynid.export.robot_files import RobotFile
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
@@ -19,7 +20,7 @@ from dynid.report.series import (
     thin,
 )
 
-__all__ = ["Residuals", "Torques", "Verdict"]
+__all__ = ["Residuals", "Torques", "Verdict", "WrittenFiles"]
 
 INTRODUCTION = (
     "This report shows the masses, inertias and friction of a robot, identified from logs of its motion. The test is "
@@ -97,6 +98,31 @@ class Verdict(Section):
             "residuals come from errors of the model rather than from noise."
         )
         return [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenFiles(Section):
+    """The robot files beside the report, each judged by itself."""
+
+    files: tuple[RobotFile, ...]
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Written robot files"
+
+    def blocks(self) -> Sequence[Block]:
+        """One row per file: its error on the held-out data beside that of the whole model."""
+        hint = (
+            "The verdict judges the whole identified model. A file format holds a part of its terms only: the robot in "
+            "the file was refitted with these, read back from disk, and judged on the same held-out data."
+        )
+        rows = [
+            (file.format, file.path.name, file.error, file.judged, ", ".join(file.lacks) or "nothing")
+            for file in self.files
+        ]
+        header = ("format", "file", "held-out error %", "whole model %", "terms that the format cannot hold")
+        return [Text(hint, "hint"), Rows(header, tuple(rows))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -100,7 +100,9 @@ class Parameters(Section):
 
     def _bodies(self) -> list[Block]:
         rows = []
-        for before, after in zip(self.fit.robot.bodies, self.fit.identified.bodies, strict=True):
+        for before, after in zip(
+            self.fit.robot.bodies, self.fit.robot.with_parameters(self.fit.standard).bodies, strict=True
+        ):
             com = ", ".join(f"{1000 * c:.1f}" for c in after.inertia.com)
             moments = ", ".join(f"{m:.4g}" for m in eigvalsh(after.inertia.about_com))
             rows.append((after.joint.child, after.inertia.mass, before.inertia.mass, com, moments))

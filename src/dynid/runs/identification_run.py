@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dynid.errors import ArgumentError
 from dynid.export.c.code_cost import pruning_cost
-from dynid.export.description_files import terms_note
 from dynid.export.result_file import write_result
+from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, check_copies, log_finding
@@ -19,10 +19,9 @@ from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
+from dynid.report.identification_sections import WrittenFiles
 from dynid.report.parameter_sections import SignificantParameters
 from dynid.report.report import identification_page
-from dynid.robot.formats.mjcf.write import write_mjcf
-from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 
@@ -41,8 +40,10 @@ class IdentificationRun:
     """The held-out data."""
     cost: PruningCost | None = None
     """What it costs to keep the significant parameters alone, where the recipe asks for them."""
+    files: tuple[RobotFile, ...] = ()
+    """The robot files of the folder, each with its own error on the held-out data."""
     note: str = ""
-    """Sentence on the identified values that the robot files of the folder cannot state."""
+    """One line for each robot file: its error beside the judged one, and the terms it cannot hold."""
 
     @property
     def exit_code(self) -> int:
@@ -130,16 +131,16 @@ def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe
 def _write(run: RunFolder, result: IdentificationRun, recipe: Recipe) -> IdentificationRun:
     """Write result, recipe, identified models, summary and report."""
     fit, verdict = result.fit, result.validation
-    write_result(fit, run.path / "result.json", verdict, result.cost, force=run.overwrite)
+    files = write_robot_files(fit, run.path, result.held_out, check=verdict, force=run.overwrite)
+    entries = [file.to_json() for file in files]
+    write_result(fit, run.path / "result.json", verdict, result.cost, files=entries, force=run.overwrite)
     run.write("recipe.toml", recipe.to_toml())
-    name = f"{Path(fit.robot.name).name or 'robot'}_identified"
-    write_mjcf(fit.identified, run.path / f"{name}.xml", force=run.overwrite)
-    write_urdf(fit.identified, run.path / f"{name}.urdf", force=run.overwrite)
-    lost = terms_note(fit, run.path)
-    parts = [fit.summary(), str(result.cost or ""), verdict.summary() if verdict else "", lost]
+    note = describe_files(files, run.path)
+    parts = [fit.summary(), str(result.cost or ""), verdict.summary() if verdict else "", note]
     run.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
-    run.note(lost or "the robot files hold all that was identified")
+    run.note(note)
     extra = [] if result.cost is None else [SignificantParameters(fit, result.cost)]
-    run.write_page(identification_page(fit, verdict, result.held_out, [*extra, run.settings()]))
+    sections = [WrittenFiles(files), *extra, run.settings()]
+    run.write_page(identification_page(fit, verdict, result.held_out, sections))
     run.finish("result.json", result.exit_code)
-    return replace(result, note=lost)
+    return replace(result, files=files, note=note)

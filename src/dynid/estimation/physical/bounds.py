@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
+from dynid.parameters.layout import parameter_layout
 from dynid.robot.model import Robot
 
 __all__ = ["Bounds", "Constraint"]
@@ -68,6 +69,8 @@ class Bounds:
     """Link -> axis about which the body is a solid of revolution."""
     known: tuple[str, ...] = ()
     """Links whose bodies keep the prior's parameters."""
+    absent: tuple[str, ...] = ()
+    """Names of the robot's parameters that are zero, such as those of a term that a file cannot hold."""
 
     def constraints(self, robot: Robot) -> list[Constraint]:
         """All of them, each under the name that errors give it.
@@ -95,6 +98,8 @@ class Bounds:
             places = [10 * _body(robot, link) + k for k in range(10)]
             values = robot.parameter_vector[places]
             found.append(Constraint(f"known {link}", "equal", np.eye(robot.parameter_vector.size)[places], values))
+        if self.absent:
+            found.append(_absent(robot, self.absent))
         return found
 
     @staticmethod
@@ -102,6 +107,12 @@ class Bounds:
         return _between(
             f"mass of {link} in {_span((low, high))} kg", _unit(robot, _body(robot, link), _MASS), low, high
         )
+
+
+def _absent(robot: Robot, names: tuple[str, ...]) -> Constraint:
+    layout = parameter_layout(robot)
+    rows = np.eye(len(layout))[[layout.index(name) for name in names]]
+    return Constraint(f"{', '.join(names)} absent", "equal", rows, np.zeros(len(names)))
 
 
 def _between(name: str, row: Floats, low: float, high: float) -> Constraint:

@@ -1,0 +1,67 @@
+"""The possible robot that comes nearest to an identified model without the terms that its destination cannot hold.
+
+    minimise |R (K x - beta)|^2   over possible robots x in which the absent terms are zero
+
+with the triangle R of the weighted equations and the identified parameters beta: the difference of the torques over the
+motion of the data. The remaining terms take over what they can, so that nothing is lost that the destination could
+hold: the dry friction of a smooth sign goes into the Coulomb friction, a missing rotor inertia into the links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.equations import Factors
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.linear.least_squares import refined_weights
+from dynid.estimation.physical.bounds import Bounds
+from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
+from dynid.information import Factor
+from dynid.robot.model import Robot
+
+__all__ = ["restrict_parameters"]
+
+Floats = NDArray[np.float64]
+PULL = 1e-3
+"""Weight of the identified robot as the prior (convention): it decides only what the motion of the data leaves open."""
+
+
+def restrict_parameters(equations: Factors, estimate: Estimate, identified: Robot, absent: Sequence[str]) -> Floats:
+    """Refit the standard parameters without further terms, and without some of the robot's own.
+
+    Args:
+        equations: The equations of the estimate.
+        estimate: The identified parameters; those of further terms are left out of the result.
+        identified: A possible robot with the identified parameters, for what the data leave open.
+        absent: Names of the parameters of the robot's own terms that are zero in the result.
+
+    Returns:
+        (p,) standard parameters of a possible robot.
+
+    Raises:
+        EstimationError: The convex program has no solution.
+    """
+    weighted = equations.information.weight(refined_weights(equations))
+    rank = equations.base.rank
+    torque = weighted.R @ np.where(estimate.undetermined, 0.0, estimate.values)
+    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([weighted.R[:, :rank], torque]), mode="r"))
+    factor = Factor(
+        columns=equations.base.columns,
+        R=triangle[:rank, :rank],
+        z=triangle[:rank, rank],
+        residual=float(np.sum(triangle[rank:, rank] ** 2)),
+        samples=weighted.samples,
+        resolution=weighted.resolution,
+    )
+    own = Factors(
+        robot=identified,
+        base=equations.base,
+        information=equations.information,
+        blocks=equations.blocks,
+        excerpts=equations.excerpts,
+    )
+    settings = FeasibleWLS(prior_weight=PULL, signs=True, bounds=Bounds(absent=tuple(absent)))
+    return feasible_parameters(own, factor, PULL, settings).theta

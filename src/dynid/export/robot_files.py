@@ -1,0 +1,182 @@
+"""Robot files of an identification: each is written, read back from disk and judged on the held-out data by itself.
+
+The verdict judges the whole identified model. A URDF or MJCF holds a part of its terms only, so that the robot in the
+file is refitted with the terms that the format holds (`Identification.restrict_terms`), and its own error stands beside
+the judged one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from dynid.links.identify import Identification
+from dynid.links.validation import Validation, robot_error
+from dynid.processing.experiment import Experiment
+from dynid.robot.formats.mjcf.read import read_mjcf
+from dynid.robot.formats.mjcf.write import write_mjcf
+from dynid.robot.formats.urdf import read_urdf, write_urdf
+from dynid.robot.model import Robot
+from dynid.terms.base import Term
+
+__all__ = ["FORMATS", "RobotFile", "RobotFormat", "describe_files", "write_robot_files"]
+
+NEAR = 1.1
+"""Ratio of a file's error to the judged one up to which they count as equal (convention: 10 %)."""
+
+
+class _Write(Protocol):
+    def __call__(self, robot: Robot, path: str | os.PathLike[str], *, force: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RobotFormat:
+    """A file format of robots: what it holds, and how it is written and read."""
+
+    name: str
+    suffix: str
+    attribute: Callable[[Term], str | None]
+    """The place in the file for a term's parameter; None where the format has none."""
+    write: _Write
+    read: Callable[[Path, Robot], Robot]
+    """Reads a file back, given the robot that it describes."""
+
+    def holds(self, term: Term) -> bool:
+        """Whether the format can hold a term."""
+        return self.attribute(term) is not None
+
+    def missing(self, fit: Identification) -> dict[str, Term]:
+        """The identified terms that the format cannot hold, by the name of their parameter."""
+        first = 10 * fit.robot.dof
+        own = zip(fit.base.layout.names[first:], fit.robot.terms, fit.standard[first:].tolist(), strict=True)
+        lost = {name: placed.term for name, placed, value in own if value and not self.holds(placed.term)}
+        return lost | {term.name: term for term in fit.terms}
+
+
+def _read_urdf(path: Path, robot: Robot) -> Robot:
+    held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
+    return _on_geometry(robot, read_urdf(path, gravity=robot.gravity, locked=held))
+
+
+def _read_mjcf(path: Path, robot: Robot) -> Robot:
+    # only a file that keeps the text of its source has joints that are held
+    is_update = robot.source is not None and robot.source.format == "mjcf"
+    held = {joint.name: 0.0 for joint in robot.joints if not joint.moves} if is_update else {}
+    return _on_geometry(robot, read_mjcf(path, locked=held))
+
+
+def _on_geometry(robot: Robot, found: Robot) -> Robot:
+    """A file's inertias and terms on the robot's own geometry: the position of held joints is not in the file."""
+    places = {joint.name: joint.T_parent_joint for joint in found.joints}
+    held = [joint for joint in robot.joints if not joint.moves and joint.name in places]
+    if all(np.array_equal(joint.T_parent_joint, places[joint.name]) for joint in held):
+        return found
+    terms = {joint.name: joint.terms for joint in found.joints}
+    return replace(
+        robot,
+        links=tuple(replace(link, inertia=found.link(link.name).inertia) for link in robot.links),
+        joints=tuple(replace(joint, terms=terms.get(joint.name, ())) for joint in robot.joints),
+        couplings=(),
+    )
+
+
+FORMATS = (
+    RobotFormat("URDF", ".urdf", lambda term: term.urdf_attribute, write_urdf, _read_urdf),
+    RobotFormat("MJCF", ".xml", lambda term: term.mjcf_attribute, write_mjcf, _read_mjcf),
+)
+"""The formats that an identification is written in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotFile:
+    """A written robot file, judged by itself."""
+
+    format: str
+    path: Path
+    error: float | None
+    """Relative torque error of the robot in the file on the held-out data [%]; None where nothing was held out."""
+    judged: float | None
+    """Relative torque error of the whole identified model on the same data [%]."""
+    lacks: tuple[str, ...]
+    """Names of the identified parameters whose terms the format cannot hold."""
+    kinds: tuple[str, ...]
+    """The kinds of these terms, in words."""
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the file predicts about as well as the model that was judged."""
+        return self.error is None or self.judged is None or self.error <= NEAR * self.judged
+
+    @property
+    def sentence(self) -> str:
+        """What a person should know about the file."""
+        if self.error is None or self.judged is None:
+            figures = f"{self.format}: not judged, because no data were held out"
+        else:
+            figures = f"{self.format}: {self.error:.2f} % on held-out data, the whole model {self.judged:.2f} %"
+            if self.is_near:
+                return figures
+        return f"{figures}; the format cannot hold {', '.join(self.kinds)}" if self.kinds else figures
+
+    def to_json(self) -> dict[str, object]:
+        """The judgement as values that JSON can hold."""
+        return {
+            "format": self.format,
+            "file": self.path.name,
+            "relative_error_percent": self.error,
+            "judged_error_percent": self.judged,
+            "lacks": list(self.lacks),
+        }
+
+
+def write_robot_files(
+    fit: Identification,
+    folder: str | os.PathLike[str],
+    held_out: Experiment | Sequence[Experiment] = (),
+    *,
+    check: Validation | None = None,
+    force: bool = False,
+) -> tuple[RobotFile, ...]:
+    """Write an identified robot in every format, read each file back from disk, and judge it on held-out data.
+
+    Args:
+        fit: The identification.
+        folder: Folder for the files, which are named after the robot.
+        held_out: The experiments of the validation.
+        check: The validation of the whole model on them.
+        force: Whether existing files may be replaced.
+
+    Raises:
+        ExportError: A file exists or cannot be written.
+    """
+    files = []
+    for kind in FORMATS:
+        path = Path(folder) / f"{Path(fit.robot.name).name or 'robot'}_identified{kind.suffix}"
+        kind.write(fit.restrict_terms(kind.holds), path, force=force)
+        error = None
+        if check is not None:
+            error = robot_error(kind.read(path, fit.robot), held_out, band_hz=check.band_hz, trim_s=check.trim_s)
+        judged = None if check is None else check.relative_error
+        lost = kind.missing(fit)
+        words = tuple(dict.fromkeys(_describe_kind(term) for term in lost.values()))
+        files.append(RobotFile(format=kind.name, path=path, error=error, judged=judged, lacks=tuple(lost), kinds=words))
+    return tuple(files)
+
+
+def describe_files(files: Sequence[RobotFile], folder: object) -> str:
+    """One line for each file, and where the whole model is."""
+    lines = [file.sentence + "." for file in files]
+    if any(file.lacks for file in files):
+        lines.append(f"The file {folder}/result.json holds every term.")
+    return "\n".join(lines)
+
+
+def _describe_kind(term: Term) -> str:
+    """The class of a term in words: ``RotorInertia`` gives ``rotor inertia``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", type(term).__name__).lower()
