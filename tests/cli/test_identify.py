@@ -79,10 +79,15 @@ def test_a_spring_can_be_told(bench: Path) -> None:
 
 
 def test_the_identified_robot_comes_as_urdf_and_mjcf(bench: Path) -> None:
-    assert identify(bench, "--set", "selection=false").exit_code == 0
-    name = f"{ROBOT.name}_identified"
-    one, other = read_urdf(bench / "res" / f"{name}.urdf"), read_mjcf(bench / "res" / f"{name}.xml")
-    np.testing.assert_allclose(one.inertial_vector, other.inertial_vector, rtol=1e-9, atol=1e-9)
+    result = identify(bench, "--set", "selection=false", "--hold-out", "30%", "--set", "limit_percent=99", "--json")
+    found = json.loads((bench / "res" / "result.json").read_text())
+    assert result.exit_code == 0, result.output
+    judged = found["validation"]["relative_error_percent"]
+    for kind, reader in (("URDF", read_urdf), ("MJCF", read_mjcf)):
+        entry = next(file for file in found["files"] if file["format"] == kind)
+        assert reader(bench / "res" / entry["file"]).joint_names == ROBOT.joint_names
+        assert entry["judged_error_percent"] == judged
+        assert entry["relative_error_percent"] > 0.0
 
 
 @pytest.mark.parametrize("estimator", ["energy", "power", "momentum"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from dynid.export.description_files import missing_terms, terms_note
 
 from dynid.cli import main
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result
+from dynid.export.robot_files import FORMATS
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
@@ -50,10 +50,8 @@ def test_codegen_takes_a_run_folder_and_a_result_file(fit, tmp_path, place):
 
 
 def test_what_robot_files_cannot_hold_is_said_and_is_what_is_lost(fit, tmp_path):
-    assert missing_terms(fit) == {"URDF": ("rotor inertia", "offset"), "MJCF": ("offset",)}
-    note = terms_note(fit, "run")
-    assert "rotor inertia" in note
-    assert "dynid codegen run" in note
+    missing = {kind.name: {type(term) for term in kind.missing(fit).values()} for kind in FORMATS}
+    assert missing == {"URDF": {RotorInertia, Offset}, "MJCF": {Offset}}
     write_urdf(fit.identified, tmp_path / "arm.urdf")
     q, dq, ddq = np.random.default_rng(0).normal(size=(3, 3))
     lost = inverse_dynamics(fit.identified, q, dq, ddq) - inverse_dynamics(read_urdf(tmp_path / "arm.urdf"), q, dq, ddq)

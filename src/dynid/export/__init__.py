@@ -10,6 +10,7 @@ NAMES = {
     "c.c_pruning": ["PrunedModel", "prune"],
     "c.code_cost": ["count_code", "pruning_cost"],
     "result_file": ["read_result", "write_result"],
+    "robot_files": ["RobotFile", "write_robot_files"],
 }
 """Module -> its public names, loaded at first use."""
 

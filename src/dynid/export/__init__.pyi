@@ -9,3 +9,5 @@ from dynid.export.c.code_cost import pruning_cost as pruning_cost
 from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
 from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
+from dynid.export.robot_files import RobotFile as RobotFile
+from dynid.export.robot_files import write_robot_files as write_robot_files

@@ -116,7 +116,10 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
     """
     coordinates = PriorCoordinates.of(equations.robot, factor.scale[equations.base.rank :])
     hold_signs = not equations.terms if settings.signs is None else settings.signs
-    nonnegative = coordinates.nonnegative if hold_signs else ()
+    names = equations.base.layout.names
+    # a sign constraint beside "zero" would leave the program no interior
+    signed = tuple(k for k in coordinates.nonnegative if names[k] not in settings.bounds.absent)
+    nonnegative = signed if hold_signs else ()
     bodies = equations.robot.dof
     program = ConeProgram(
         matrix=factor.R @ equations.grouping @ coordinates.from_scaled,
@@ -134,7 +137,6 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         for j, body in enumerate(equations.robot.bodies)
         if _smallest(y, j) < settings.margin + 1e-3 * (1.0 - settings.margin)
     ]
-    names = equations.base.layout.names
     held += [names[k] for k in nonnegative if y[k] < 1e-6]
     if any(_smallest(y, j) < 0.5 * settings.margin - 1e-9 for j in range(bodies)):
         raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")

@@ -28,6 +28,15 @@ Floats = NDArray[np.float64]
 PULL = 1e-3
 """Weight of the identified robot as the prior (convention): it decides only what the motion of the data leaves open."""
 
+STRONGEST = 1e8
+"""Squared torque over squared noise beyond which data do not count as better: the cone solver's own accuracy."""
+
+ROUNDS = 3
+"""Number of solutions (convention): each weighs the joints by the residuals of the one before, because what the absent
+terms leave is much larger than the noise."""
+TINY = 1e-300
+"""Keeps quotients finite where there is no torque or no residual."""
+
 
 def restrict_parameters(equations: Factors, estimate: Estimate, identified: Robot, absent: Sequence[str]) -> Floats:
     """Refit the standard parameters without further terms, and without some of the robot's own.
@@ -44,18 +53,6 @@ def restrict_parameters(equations: Factors, estimate: Estimate, identified: Robo
     Raises:
         EstimationError: The convex program has no solution.
     """
-    weighted = equations.information.weight(refined_weights(equations))
-    rank = equations.base.rank
-    torque = weighted.R @ np.where(estimate.undetermined, 0.0, estimate.values)
-    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([weighted.R[:, :rank], torque]), mode="r"))
-    factor = Factor(
-        columns=equations.base.columns,
-        R=triangle[:rank, :rank],
-        z=triangle[:rank, rank],
-        residual=float(np.sum(triangle[rank:, rank] ** 2)),
-        samples=weighted.samples,
-        resolution=weighted.resolution,
-    )
     own = Factors(
         robot=identified,
         base=equations.base,
@@ -64,4 +61,28 @@ def restrict_parameters(equations: Factors, estimate: Estimate, identified: Robo
         excerpts=equations.excerpts,
     )
     settings = FeasibleWLS(prior_weight=PULL, signs=True, bounds=Bounds(absent=tuple(absent)))
-    return feasible_parameters(own, factor, PULL, settings).theta
+    weights = refined_weights(equations)
+    theta = identified.parameter_vector
+    for _ in range(ROUNDS):
+        theta = feasible_parameters(own, _torque_difference(equations, estimate, weights), PULL, settings).theta
+        found = np.concatenate([equations.base.grouping @ theta, np.zeros(len(equations.terms))])
+        squares = equations.information.per_joint_residual(found).sum(axis=0)
+        weights = equations.counts / np.maximum(squares, TINY)
+    return theta
+
+
+def _torque_difference(equations: Factors, estimate: Estimate, weights: Floats) -> Factor:
+    """The difference of the torques of base parameters alone from those of the whole estimate, as a triangle."""
+    weighted = equations.information.weight(weights)
+    rank = equations.base.rank
+    torque = weighted.R @ np.where(estimate.undetermined, 0.0, estimate.values)
+    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([weighted.R[:, :rank], torque]), mode="r"))
+    triangle = triangle * min(1.0, np.sqrt(STRONGEST) / max(float(np.linalg.norm(torque)), TINY))
+    return Factor(
+        columns=equations.base.columns,
+        R=triangle[:rank, :rank],
+        z=triangle[:rank, rank],
+        residual=float(np.sum(triangle[rank:, rank] ** 2)),
+        samples=weighted.samples,
+        resolution=weighted.resolution,
+    )

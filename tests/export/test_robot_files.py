@@ -1,0 +1,103 @@
+"""Robot files: refitted to what the format holds, read back from disk, and judged beside the whole model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError
+from dynid.export.result_file import read_result, write_result
+from dynid.export.robot_files import FORMATS, describe_files, write_robot_files
+from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
+from dynid.links.validation import robot_error, validate
+from dynid.processing.process import process
+from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.robot.formats.urdf import read_urdf
+from dynid.robot.zoo import cylindrical
+from dynid.terms.friction import Coulomb, SmoothSign, Viscous
+from dynid.terms.motors import RotorInertia
+
+DRY = 4.0
+WIDTH = 0.01
+
+
+@pytest.fixture(scope="module")
+def truth():
+    """Dry friction that is smooth through zero speed, as a robot file cannot hold it."""
+    robot = cylindrical()
+    terms = [SmoothSign(DRY, scale=WIDTH, joint=joint) for joint in range(3)]
+    return robot.with_terms(RotorInertia(0.3), Viscous(2.0), *terms)
+
+
+@pytest.fixture(scope="module")
+def runs(truth):
+    motions = [sum_of_sines(3, seed=seed) for seed in (1, 2)]
+    return [process(simulate_experiment(truth, motion, rate_hz=200, duration_s=10.0)) for motion in motions]
+
+
+@pytest.fixture(scope="module")
+def fit(truth, runs):
+    robot = truth.with_terms(RotorInertia(), Viscous(), Coulomb())
+    further = [SmoothSign(scale=WIDTH, joint=joint) for joint in range(3)]
+    return identify(robot, runs[0], Recipe.bare(), terms=further)
+
+
+def test_the_whole_dry_friction_reaches_the_files(fit, runs, tmp_path):
+    write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
+    for kind in FORMATS:
+        robot = kind.read(tmp_path / f"{fit.robot.name}_identified{kind.suffix}", fit.robot)
+        levels = [placed.term.value for placed in robot.terms if isinstance(placed.term, Coulomb)]
+        np.testing.assert_allclose(levels, DRY, rtol=0.1)
+
+
+def test_a_file_is_judged_from_disk(fit, runs, tmp_path):
+    check = validate(fit, runs[1])
+    files = write_robot_files(fit, tmp_path, runs[1], check=check)
+    for file, kind in zip(files, FORMATS, strict=True):
+        assert file.error == pytest.approx(robot_error(kind.read(file.path, fit.robot), runs[1]))
+        assert file.judged == check.relative_error
+    # a file that somebody changes is judged as it is
+    text = files[0].path.read_text().replace('friction="', 'friction="1')
+    files[0].path.write_text(text)
+    assert robot_error(read_urdf(files[0].path), runs[1]) > 1.5 * files[0].error
+
+
+def test_the_file_with_more_of_the_terms_is_the_better_one(fit, runs, tmp_path):
+    urdf, mjcf = write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
+    assert mjcf.error < urdf.error  # only MJCF holds rotor inertias
+    assert set(urdf.lacks) - set(mjcf.lacks) == {"IA1", "IA2", "IA3"}
+    assert not urdf.is_near
+    text = describe_files((urdf, mjcf), "run")
+    assert "rotor inertia" in text
+    assert "smooth sign" in text
+
+
+def test_the_refit_is_no_worse_than_leaving_terms_out(fit, runs):
+    refitted = fit.restrict_terms(lambda term: True)
+    left_out = fit.robot.with_parameters(fit.standard)
+    assert robot_error(refitted, runs[1]) < robot_error(left_out, runs[1])
+    assert all(placed.term.value >= 0.0 for placed in refitted.terms)
+
+
+def test_a_saved_result_keeps_the_refitted_robot(fit, tmp_path):
+    saved = read_result(write_result(fit, tmp_path / "result.json")).identification()
+    np.testing.assert_allclose(saved.identified.parameter_vector, fit.identified.parameter_vector, rtol=1e-12)
+    with pytest.raises(ArgumentError, match="no equations"):
+        saved.restrict_terms(lambda term: False)
+
+
+def test_mujoco_moves_as_the_written_file_says(fit, runs, tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    _, mjcf = write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
+    model = mujoco.MjModel.from_xml_path(str(mjcf.path))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data = mujoco.MjData(model)
+    run, wrong, total = runs[1], 0.0, 0.0
+    for row in range(0, run.samples, 20):
+        data.qpos[:], data.qvel[:], data.qacc[:] = run.q[row], run.dq[row], run.ddq[row]
+        mujoco.mj_inverse(model, data)
+        torque = data.qfrc_inverse + model.dof_frictionloss * np.sign(run.dq[row])
+        wrong += np.sum((run.effort[row] - torque) ** 2)
+        total += np.sum(run.effort[row] ** 2)
+    assert 100.0 * np.sqrt(wrong / total) == pytest.approx(mjcf.error, rel=0.15)
