@@ -28,6 +28,7 @@ NAMES = {
     "online.link_excitation": ["LinkExcitation", "excitation_table"],
     "online.online_energy": ["OnlineEnergy"],
     "online.online_links": ["OnlineLinkByLink"],
+    "perturbation": ["EstimateBounds", "PerturbationBounds", "estimate_bounds", "perturbation_bounds"],
     "physical.bounds": ["Bounds"],
     "physical.feasible": ["FeasibleWLS"],
     "physical.prior_wls": ["PriorWLS"],

@@ -34,6 +34,10 @@ from dynid.estimation.online.link_excitation import LinkExcitation as LinkExcita
 from dynid.estimation.online.link_excitation import excitation_table as excitation_table
 from dynid.estimation.online.online_energy import OnlineEnergy as OnlineEnergy
 from dynid.estimation.online.online_links import OnlineLinkByLink as OnlineLinkByLink
+from dynid.estimation.perturbation import EstimateBounds as EstimateBounds
+from dynid.estimation.perturbation import PerturbationBounds as PerturbationBounds
+from dynid.estimation.perturbation import estimate_bounds as estimate_bounds
+from dynid.estimation.perturbation import perturbation_bounds as perturbation_bounds
 from dynid.estimation.physical.bounds import Bounds as Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS as PriorWLS

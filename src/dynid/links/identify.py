@@ -15,6 +15,7 @@ from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.physical.prior import term_signs
@@ -237,6 +238,11 @@ class Identification:
             ratio = np.append(squares / total, squares.sum() / total.sum())
         return np.asarray(100.0 * np.sqrt(ratio))
 
+    @cached_property
+    def bounds(self) -> EstimateBounds:
+        """How far torque errors as large as the residual can move the estimate, [GautierKhalil1992] eq. (12)."""
+        return estimate_bounds(self.equations, self.estimate)
+
     def summary(self) -> str:
         """The result as text: method, errors, parameters with their uncertainty, findings."""
         estimate = self.estimate
@@ -258,6 +264,7 @@ class Identification:
         lines = [
             f"{self.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
             f"condition number {condition}, training error {self.training_error[-1]:.3g} %",
+            self.bounds.sentence,
             "",
             joints.to_text(),
             "",

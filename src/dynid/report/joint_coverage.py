@@ -56,7 +56,8 @@ class Coverage(Section):
         return (
             f"The condition number of the regressor with scaled columns is {condition:.3g}: {word}. It is the factor "
             "by which torque errors are amplified in the worst combination of parameters. Below "
-            f"{GOOD_CONDITION:g} is good; beyond {POOR_CONDITION:g} a better motion is needed. Dry friction needs "
+            f"{GOOD_CONDITION:g} is good; beyond {POOR_CONDITION:g} a better motion is needed. "
+            f"{self.fit.bounds.sentence} [GautierKhalil1992]. Dry friction needs "
             "every joint to move both ways, inertia needs acceleration, and gravity terms need different poses."
         )
 
