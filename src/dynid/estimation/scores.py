@@ -27,6 +27,7 @@ __all__ = [
     "cut",
     "extrapolate_step",
     "smallest_changes",
+    "scaled_condition",
     "solve_scaled",
     "solution_covariance",
     "spectrum",
@@ -227,6 +228,12 @@ def _root(density: NDArray[np.complex128]) -> NDArray[np.complex128]:
     """(m, m) factor F with ``F F* = density``, which may be singular."""
     values, vectors = eigh(density)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def scaled_condition(normal: Floats) -> float:
+    """Condition number of the equations behind a normal matrix J'WJ (b, b), their columns scaled to length one."""
+    length = np.sqrt(np.diagonal(normal))
+    return float(np.sqrt(condition_number(normal / np.outer(length, length))))
 
 
 def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import as_whole, check_number
-from dynid.decompositions import condition_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import solve_streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import REPEATED_SHARE, repeated_share
@@ -32,7 +31,14 @@ from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.noise import check_data
 from dynid.estimation.physical.nearest import add_standard, make_possible
-from dynid.estimation.scores import extrapolate_step, smallest_changes, solution_covariance, solve_scaled, times
+from dynid.estimation.scores import (
+    extrapolate_step,
+    scaled_condition,
+    smallest_changes,
+    solution_covariance,
+    solve_scaled,
+    times,
+)
 from dynid.findings import Finding
 from dynid.loop.sensitivity import differentiate_loop
 
@@ -146,7 +152,7 @@ class _LoopFit(LoopEstimator):
             noise_std=1.0 / np.sqrt(joint_weights(torque_rest, equations.counts)),
             inflation=np.ones(equations.robot.dof),
             samples=equations.counts,
-            condition=float(np.sqrt(condition_number(normal / np.sqrt(np.outer(np.diag(normal), np.diag(normal)))))),
+            condition=scaled_condition(normal),
             method=self.title,
             findings=(*remarks, *controller_summary(findings)),
             extras={name: counts[name] for name in COUNTS if name in counts}

@@ -26,7 +26,7 @@ from dynid.estimation.linear.balance_sums import BalanceSums
 from dynid.estimation.linear.integrals import (
     Intervals,
     Model,
-    intervals,
+    cut_intervals,
     split_columns,
     term_momentum,
     term_torque_rows,
@@ -92,7 +92,7 @@ class Energy(IntervalEstimator):
 def energy_balances(equations: Samples, interval_s: float) -> list[Balance]:
     """The equations (8)-(10) of [GautierKhalil1992], one `Balance` per gap-free stretch."""
     return [
-        _concatenate([energy_rows(equations, part) for part in parts]) for parts in intervals(equations, interval_s)
+        _concatenate([energy_rows(equations, part) for part in parts]) for parts in cut_intervals(equations, interval_s)
     ]
 
 
@@ -104,11 +104,11 @@ def energy_rows(model: Model, part: Intervals) -> Balance:
     h = kernel(model.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # [GautierKhalil1992] eqs. (4), (6)
     rotors = 0.5 * np.einsum("tj,tjk->tk", dq_ab, term_momentum(model, part))
     friction = part.integral(np.einsum("tj,tjk->tk", dq, term_torque_rows(model, part)))
-    whole = part.whole().all(axis=1)
+    whole = part.is_complete().all(axis=1)
     return Balance(
         matrix=np.column_stack([_differences(h), np.diff(rotors, axis=0) + friction])[whole],  # eqs. (5), (7)
         target=part.integral((part.effort * dq).sum(axis=1))[whole],  # eqs. (1)-(3)
-        scatter=part.squares(dq)[whole],
+        scatter=part.integral_variance(dq)[whole],
     )
 
 

@@ -25,8 +25,8 @@ from dynid.robot.model import Robot
 __all__ = [
     "Intervals",
     "Model",
+    "cut_intervals",
     "interval_steps",
-    "intervals",
     "spline_weights",
     "split_columns",
     "term_momentum",
@@ -39,8 +39,8 @@ PORTION_SAMPLES = 2048
 LINK_PARAMETERS = 10
 """Number of inertial parameters of a link: six of inertia, three of first moments, and the mass."""
 OTHER_POSITION = 0.37
-"""Shift of all positions [rad or m] at which a term's momentum is computed again (convention): any number does that is
-no simple fraction of a turn."""
+"""Shift of all positions [rad or m] at which a term's momentum is computed again (convention). Any value works unless
+it is a simple fraction of a turn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +59,8 @@ class Intervals:
     """Sampling rate [Hz]."""
     length: int
     """Steps of time in an interval."""
-    extra: tuple[dict[int, Floats], ...] = ()
-    """For each term, joint index -> its column on these samples."""
+    further_terms: tuple[dict[int, Floats], ...] = ()
+    """For each further term of the equations (not the robot's own), joint index -> its column on these samples."""
 
     def instants(self, values: Floats) -> Floats:
         """(m + 1, ...) of (m * length + 1, ...): where intervals begin and end."""
@@ -70,11 +70,11 @@ class Intervals:
         """(m, ...) over each interval [s times the unit of the values]."""
         return self._summed(values, spline_weights(self.length) / self.rate_hz)
 
-    def squares(self, values: Floats) -> Floats:
+    def integral_variance(self, values: Floats) -> Floats:
         """(m, ...) variance of the integral where samples have independent errors with these standard deviations."""
         return self._summed(values**2, (spline_weights(self.length) / self.rate_hz) ** 2)
 
-    def whole(self) -> NDArray[np.bool_]:
+    def is_complete(self) -> NDArray[np.bool_]:
         """(m, n) whether all samples of the interval count."""
         missing = np.where(self.valid, 0.0, 1.0)
         return np.asarray(self._summed(missing, np.ones(self.length + 1)) == 0.0)
@@ -98,7 +98,7 @@ def spline_weights(length: int) -> Floats:
     return weights
 
 
-def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]]:
+def cut_intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]]:
     """For every gap-free stretch its intervals, in portions of about PORTION_SAMPLES samples.
 
     Args:
@@ -109,12 +109,13 @@ def intervals(equations: Samples, interval_s: float) -> Iterator[list[Intervals]
         length = interval_steps(interval_s, run.rate_hz)
         portion = max(1, PORTION_SAMPLES // length) * length
         for rows, motion in stretches(run):
-            extra = term_columns(equations.robot, equations.terms, motion)
+            # over the whole stretch, as terms with memory need it
+            further_terms = term_columns(equations.robot, equations.terms, motion)
             last = (len(motion.q) - 1) // length * length
             parts = []
             for start in range(0, last, portion):
                 here = slice(start, min(start + portion, last) + 1)
-                columns = tuple({joint: column[here] for joint, column in one.items()} for one in extra)
+                columns = tuple({joint: column[here] for joint, column in one.items()} for one in further_terms)
                 there = slice(rows.start + here.start, rows.start + here.stop)
                 effort = np.where(run.valid[there], run.effort[there], 0.0)
                 parts.append(
@@ -148,14 +149,14 @@ def split_columns(model: Model) -> tuple[list[int], list[int]]:
 def term_torque_rows(model: Model, part: Intervals) -> Floats:
     """(m * length + 1, n, k) torque per unit of each term, without the part from accelerations: friction, offset.
 
-    The k terms are the robot's own, then those of the intervals.
+    The k terms are the robot's own, then the further ones of the equations.
     """
     _, own_terms = split_columns(model)
     q, dq = part.q, part.dq
-    rows = np.zeros((*q.shape, len(own_terms) + len(part.extra)))
+    rows = np.zeros((*q.shape, len(own_terms) + len(part.further_terms)))
     if own_terms:
         rows[..., : len(own_terms)] = regressor(model.robot, q, dq, np.zeros_like(q), columns=own_terms)
-    for k, column in enumerate(part.extra, start=len(own_terms)):
+    for k, column in enumerate(part.further_terms, start=len(own_terms)):
         for joint, values in column.items():
             rows[:, joint, k] = values
     return rows
@@ -164,27 +165,29 @@ def term_torque_rows(model: Model, part: Intervals) -> Floats:
 def term_momentum(model: Model, part: Intervals) -> Floats:
     """(m + 1, n, k) momentum per unit of each term whose torque depends on accelerations: rotors [N m s or N s].
 
-    The k terms are the robot's own, then those of the intervals, which have no momentum. A rotor's
-    torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of the
-    acceleration.
+    The k terms are the robot's own, then the further ones, which have no momentum (they are integrated as torques). A
+    rotor's torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of
+    the acceleration.
 
     Raises:
         ArgumentError: A term is not proportional to accelerations, or depends on the position.
     """
     _, own_terms = split_columns(model)
     q, dq = part.instants(part.q), part.instants(part.dq)
-    rows = np.zeros((*q.shape, len(own_terms) + len(part.extra)))
+    rows = np.zeros((*q.shape, len(own_terms) + len(part.further_terms)))
     if own_terms:
         rest = np.zeros_like(q)
 
-        def rate(position: Floats, acceleration: Floats) -> Floats:
+        def acceleration_torque(position: Floats, acceleration: Floats) -> Floats:
             at_rest = regressor(model.robot, position, dq, rest, columns=own_terms)
             return regressor(model.robot, position, dq, acceleration, columns=own_terms) - at_rest
 
-        rows[..., : len(own_terms)] = rate(q, dq)
-        if not np.allclose(rate(q + OTHER_POSITION, 2.0 * dq), 2.0 * rows[..., : len(own_terms)], atol=1e-9):
+        momentum = acceleration_torque(q, dq)
+        # doubling ddq must double it, and another position must not change it
+        if not np.allclose(acceleration_torque(q + OTHER_POSITION, 2.0 * dq), 2.0 * momentum, atol=1e-9):
             raise ArgumentError(
                 "a term's torque is not a constant times accelerations, so it has no momentum",
                 remedy="Use an estimator of torques, such as WLS().",
             )
+        rows[..., : len(own_terms)] = momentum
     return rows

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.linear.balance import Balance, IntervalEstimator
-from dynid.estimation.linear.integrals import Intervals, intervals, split_columns, term_momentum, term_torque_rows
+from dynid.estimation.linear.integrals import Intervals, cut_intervals, split_columns, term_momentum, term_torque_rows
 from dynid.kernels import kernel, regressor
 
 __all__ = ["Momentum", "lagrangian_slope", "momentum_balances"]
@@ -54,7 +54,7 @@ class Momentum(IntervalEstimator):
 def momentum_balances(equations: Samples, interval_s: float) -> list[Balance]:
     """The integrated equations, one `Balance` per joint and gap-free stretch."""
     found = []
-    for parts in intervals(equations, interval_s):
+    for parts in cut_intervals(equations, interval_s):
         tables = [_table(equations, part) for part in parts]
         matrix, target, whole, scatter = (np.concatenate(pieces) for pieces in zip(*tables, strict=True))
         for joint in range(equations.robot.dof):
@@ -72,8 +72,8 @@ def _table(equations: Samples, part: Intervals) -> tuple[Floats, Floats, NDArray
     momentum = kernel(equations.robot, "momentum_regressor", columns=links)(part.instants(q), part.instants(dq))
     rigid = np.diff(momentum, axis=0) - part.integral(lagrangian_slope(equations, q, dq))  # (25)-(27)
     models = np.diff(term_momentum(equations, part), axis=0) + part.integral(term_torque_rows(equations, part))
-    scatter = part.squares(np.ones(len(q)))
-    return np.concatenate([rigid, models], axis=2), part.integral(part.effort), part.whole(), scatter
+    scatter = part.integral_variance(np.ones(len(q)))
+    return np.concatenate([rigid, models], axis=2), part.integral(part.effort), part.is_complete(), scatter
 
 
 def lagrangian_slope(equations: Samples, q: Floats, dq: Floats) -> Floats:

@@ -319,8 +319,9 @@ class LlvmGram:
         self._kernel = kernel
         self._columns = [[column[element] for element in panel] for panel in panels]
         self._widths: Integers = np.array([len(panel) for panel in panels], dtype=np.int64)
-        self._offsets: Integers = np.array([8 * kernel.block * c for cs in self._columns for c in cs], dtype=np.int64)
-        self._straight: Integers = 8 * kernel.block * np.arange(self._widths.max(initial=0), dtype=np.int64)
+        column_bytes = 8 * kernel.block_samples
+        self._offsets: Integers = np.array([column_bytes * c for cs in self._columns for c in cs], dtype=np.int64)
+        self._straight: Integers = column_bytes * np.arange(self._widths.max(initial=0), dtype=np.int64)
         self._places = _places(self._widths.tolist(), _tile())
         self._code = _code()  # lives as long as what it is called from
         self._reduce = _entry(self._code)
@@ -334,8 +335,8 @@ class LlvmGram:
         samples, kernel = len(inputs[0]), self._kernel
         values = np.empty((len(kernel.columns), samples))
         with kernel.memory() as (work, block):
-            for start in range(0, samples, kernel.block):
-                stop = min(start + kernel.block, samples)
+            for start in range(0, samples, kernel.block_samples):
+                stop = min(start + kernel.block_samples, samples)
                 kernel.run(inputs, start, stop, work, block)
                 values[:, start:stop] = block[:, : stop - start]
         return [values[columns].T for columns in self._columns]
@@ -351,7 +352,7 @@ class LlvmGram:
         lanes = host().lanes
         sums = np.zeros(lanes * int(np.sum(self._widths * (self._widths + 1) // 2)))
         plan = (len(self._widths), address(self._widths), address(self._offsets))
-        scratch = np.empty(self._straight.size * self._kernel.block)
+        scratch = np.empty(self._straight.size * self._kernel.block_samples)
         solver = None if solvers is None else address(solvers)
         reduction = (solver, address(scratch), address(self._straight), address(sums))
         with self._kernel.memory() as areas:
