@@ -9,6 +9,7 @@ from os import PathLike
 from dynid.errors import ArgumentError
 from dynid.studies.papers import atkeson1986, gautier1990, gautier1992, izaguirre1992, lin1995
 from dynid.studies.papers.judgement.earlier_verdicts import build_changes
+from dynid.studies.papers.judgement.places import build_not_compared
 from dynid.studies.papers.judgement.reproduction import Part, Reproduction
 
 __all__ = ["REPRODUCTIONS", "Paper", "Progress", "build_page", "reproduce"]
@@ -59,13 +60,18 @@ def reproduce(
         known = ", ".join([*REPRODUCTIONS, "all"])
         raise ArgumentError(f"there is no paper '{name}' to reproduce", remedy=f"Choose one of {known}.")
     papers = list(REPRODUCTIONS) if name == "all" else [name]
-    work = [(key, part_name, make) for key in papers for part_name, make in REPRODUCTIONS[key].makers.items()]
-    parts = []
-    for done, (key, part_name, make) in enumerate(work):
-        if progress is not None:
-            progress(done, len(work), f"{key}: {part_name}")
-        part = make(quick)
-        parts.append(replace(part, title=f"{key}: {part.title}") if name == "all" else part)
+    total = sum(len(REPRODUCTIONS[key].makers) for key in papers)
+    parts: list[Part] = []
+    done = 0
+    for key in papers:
+        own: list[Part] = []
+        for part_name, make in REPRODUCTIONS[key].makers.items():
+            if progress is not None:
+                progress(done, total, f"{key}: {part_name}")
+            own.append(make(quick))
+            done += 1
+        own.append(build_not_compared(key, own))
+        parts += [replace(part, title=f"{key}: {part.title}") for part in own] if name == "all" else own
     heading = "The five papers, reproduced" if name == "all" else REPRODUCTIONS[name].title
     result = Reproduction(name, heading, tuple(parts))
     if folder is not None:

@@ -45,6 +45,7 @@ _CHIPS = {
     Verdict.SCAN: ("misprint or scan", "#d9b44a"),
     Verdict.MISPRINT: ("misprint", "#c79a1e"),
     Verdict.DIFFERS: ("differs", "#c0392b"),
+    Verdict.ABSENT: ("not compared", "#95a5a6"),
 }
 _WIDTHS = (23, 20, 22, 13, 22)
 """Widths of the columns of a comparison [%]."""

@@ -24,6 +24,7 @@ __all__ = [
     "Drawn",
     "Equal",
     "Near",
+    "Nothing",
     "Row",
     "Tolerance",
     "Verdict",
@@ -34,6 +35,7 @@ __all__ = [
     "compare_exactly",
     "compare_numbers",
     "format_value",
+    "refrain",
 ]
 
 
@@ -46,6 +48,7 @@ class Verdict(StrEnum):
     SCAN = "misprint or scan"
     MISPRINT = "misprint in the paper"
     DIFFERS = "differs"
+    ABSENT = "not compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +152,17 @@ class Claim:
         return self.holds
 
 
-Test = Equal | Near | Drawn | Claim
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No comparison."""
+
+    @property
+    def agrees(self) -> bool:
+        """What is not compared does not agree."""
+        return False
+
+
+Test = Equal | Near | Drawn | Claim | Nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +185,8 @@ class Row:
     @property
     def verdict(self) -> Verdict:
         """The verdict that follows from the two sides, the tolerance and the assumption."""
+        if isinstance(self.test, Nothing):
+            return Verdict.ABSENT
         if not self.test.agrees:
             if not self.derived:
                 return Verdict.DIFFERS
@@ -207,6 +222,11 @@ def format_value(value: object, digits: int = 4) -> str:
     if isinstance(value, list | tuple):
         return " ".join(str(item) for item in value)
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def refrain(what: str, reason: str) -> Row:
+    """Say why a place of a paper is not compared."""
+    return Row(what, "printed", "not compared", Nothing(), reason)
 
 
 def compare_exactly(
