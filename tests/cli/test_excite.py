@@ -18,6 +18,12 @@ from dynid.cli import main
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.plan_files import write_coefficients
 from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.parameters.base import base_parameters
+from dynid.robot.formats.dh import DH, from_dh
+from dynid.robot.formats.urdf import write_urdf
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.robot.zoo.dh_tables import joint_limits
 
 QUICK = ["--period", "5", "--set", "harmonics=2", "--set", "rate_hz=50", "--time-limit", "1"]
 WHOLE = [*QUICK, "--time-limit", "60"]
@@ -88,7 +94,7 @@ def corner_heights(urdf: Path, q: np.ndarray) -> np.ndarray:
 
 
 def test_every_limit_that_is_asked_for_is_kept(beams: Path, tmp_path: Path) -> None:
-    limits = ["--acceleration", "3,4,5", "--set", "jerk=40", "--set", "torque_margin=0.6", "--floor", "0.1",
+    limits = ["--acceleration", "3,4,5", "--set", "jerk=40", "--set", "torque_margin=0.6", "--set", "floor=0.1",
               "--set", "tool_speed=0.6", "--set", "box=:,-0.5:0.5,:0.8"]  # fmt: skip
     text = good(beams, *QUICK, *limits, "--set", "clearance=0.01", "--out", tmp_path / "plan")
     assert "Checked: position, velocity, acceleration, jerk, torque, workspace, tool speed, floor or wall" in text
@@ -131,7 +137,7 @@ def test_nothing_that_bounds_acceleration_is_a_caution(tmp_path: Path) -> None:
 
 
 def test_the_floor_without_geometry_is_for_joint_origins_and_says_so(tmp_path: Path) -> None:
-    text = good("ur10", *QUICK, "--floor", "0", "--out", tmp_path / "plan")
+    text = good("ur10", *QUICK, "--set", "floor=0", "--out", tmp_path / "plan")
     assert "joint origins stand for the bodies" in text
     assert "floor and walls for the bodies around the joint origins" in text
 
@@ -231,7 +237,7 @@ WRONG = {
     "no such link": (["--set", "tool=hand", "--set", "tool_speed=1"], "The links are: base, link0"),
     "tool without limit": (["--set", "tool=link2"], "limits nothing"),
     "tool that stands": (["--set", "tool=base", "--set", "tool_speed=1"], "does not move"),
-    "floor above all": (["--floor", "5"], "beyond 'z >= 5 m'"),
+    "floor above all": (["--set", "floor=5"], "beyond 'z >= 5 m'"),
     "no plan": (["--set", f"start_from={__file__}"], "no plan of a motion"),
 }
 
@@ -299,3 +305,58 @@ def test_an_interrupt_before_anything_was_found_promises_nothing(
     result = run(beams, *QUICK, "--out", tmp_path / "plan")
     assert result.exit_code == 130
     assert "Finished parts are kept" in result.output
+
+
+def energy_matrix(robot: Robot, points: dict[str, list[list[float]]], folder: Path) -> np.ndarray:
+    """Energy differences between consecutive points per unit of each base parameter, by Pinocchio (r, b)."""
+    write_urdf(robot, folder / "arm.urdf")
+    model = pinocchio.buildModelFromUrdf(str(folder / "arm.urdf"))
+    data = model.createData()
+    rows = []
+    for q, dq in zip(np.array(points["q"])[1:-1], np.array(points["dq"])[1:-1], strict=True):
+        kinetic = pinocchio.computeKineticEnergyRegressor(model, data, q, dq)
+        rows.append(kinetic + pinocchio.computePotentialEnergyRegressor(model, data, q))
+    order = [4, 5, 7, 6, 8, 9, 1, 2, 3, 0]  # XX XY XZ YY YZ ZZ MX MY MZ M in m MX MY MZ XX XY YY XZ YZ ZZ
+    columns = [10 * (c // 10) + order[c % 10] for c in base_parameters(robot).columns]
+    return np.diff(np.array(rows), axis=0)[:, columns]
+
+
+def test_points_of_the_paper_s_robot(tmp_path: Path) -> None:
+    words = ["gautier_khalil_3r", "--method", "energy-points", "--points", 15, "--acceleration", 10]
+    words += ["--set", "velocity=2", "--set", "starts=1", "--set", "rate_hz=200", "--out"]
+    text = good(*words, tmp_path / "plan")
+    plan = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    ball = Inertia.from_com(1.0, [0.1, 0.1, 0.1], 0.01 * np.eye(3))  # the paper's links are no bodies, W is geometry
+    rows, bounds = [DH(), DH(alpha=-90), DH(d=0.5, r=0.2)], joint_limits([3.0] * 3, [2.0] * 3, [100.0] * 3)
+    balls = from_dh(rows, degrees=True, name="table1", inertias=[ball] * 3, limits=bounds)
+    W = energy_matrix(balls, plan["points"], tmp_path)
+    assert W.shape == (15, 15)
+    assert np.linalg.cond(W) == pytest.approx(plan["energies"]["condition_number"], rel=1e-6)
+    assert np.linalg.cond(W) <= 53  # [GautierKhalil1992] Table 2
+    assert np.abs(W).max() / np.abs(W).min() == pytest.approx(plan["energies"]["equilibrium"], rel=1e-6)
+    assert "15 energy differences: Cond(W)" in text
+    rows = motion(tmp_path / "plan")
+    time, q, dq, ddq = rows[:, 0], rows[:, 1:4], rows[:, 4:7], rows[:, 7:10]
+    assert np.abs(q).max() <= 0.8 * np.pi
+    assert np.abs(dq).max() <= 1.6
+    assert np.abs(ddq).max() <= 10.0
+    slope = np.gradient(q, time, axis=0)[1:-1]
+    assert slope == pytest.approx(dq[1:-1], abs=0.5 * 10.0 / 200)  # the written velocities are those of the positions
+    good(*words, tmp_path / "again")
+    assert np.array_equal(motion(tmp_path / "again"), rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--method", "energy-points", "--acceleration", "5", "--period", "7"], 'period_s belongs to method "fourier"'),
+        (["--points", "20"], 'points belongs to method "energy-points"'),
+        (["--method", "energy-points", "--points", "3", "--acceleration", "5"], "cannot reveal"),
+        (["--method", "energy-points"], "needs a limit of acceleration for a, b, c"),
+    ],
+)
+def test_settings_of_another_method_are_refused(beams: Path, tmp_path: Path, words: list[str], expected: str) -> None:
+    result = run(beams, *words, "--out", tmp_path / "new")
+    assert result.exit_code == 2, result.output
+    assert expected in result.output
+    assert not (tmp_path / "new").exists()

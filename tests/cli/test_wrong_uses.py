@@ -185,7 +185,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "delay that is no number": (identify("run1.csv", "--set", "delay_s=nan"), 2, "a finite number"),
     "delay in words": (identify("run1.csv", "--set", "delay_s=some"), 2, "a finite number or \"auto\""),
     "search without end": (["excite", "arm.urdf", "--time-limit", "nan", "--out", "new"], 2, "not a finite number"),
-    "share that is no number": (["excite", "arm.urdf", "--scale", "nan", "--out", "new"], 2, "not a finite number"),
+    "share that is no number": (["excite", "arm.urdf", "--set", "scale=nan", "--out", "new"], 2, "a finite number"),
     "hold nowhere": (["base", "arm.urdf", "--hold", "joint1=nan"], 2, "--hold JOINT=0.02"),
     "noise that is no number": (["compare", "arm.urdf", "--noise", "nan"], 2, "noise"),
     "setting without a value": (identify("run1.csv", "--set", "band_hz"), 2, "cutoff_hz=10"),

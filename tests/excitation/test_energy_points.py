@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.criteria import ConditionNumber, Equilibrium, FrobeniusCondition, GeometricCost
+from dynid.excitation.criteria import (
+    AOptimality,
+    ConditionNumber,
+    DOptimality,
+    Equilibrium,
+    FrobeniusCondition,
+    GeometricCost,
+    QRCondition,
+)
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, optimise_points
-from dynid.excitation.points.point_trajectory import design_point_trajectory
-from dynid.kernels import energy_regressor
+from dynid.excitation.points.point_excitation import design_energy_points
+from dynid.excitation.points.point_trajectory import PointSettings, PointStep, balanced_cost, design_point_trajectory
+from dynid.kernels import energy_regressor, inverse_dynamics, regressor
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 
@@ -105,25 +118,84 @@ def limits(acceleration: float, half: float = np.pi / 2) -> MotionLimits:
     )
 
 
+QUICK = PointSettings(starts=1, iterations=60)
+
+
 def test_trajectory_through_the_points_keeps_all_limits() -> None:
-    points, path = design_point_trajectory(three_joints(), limits(10.0), 18, iterations=60)
+    design = design_point_trajectory(three_joints(), limits(10.0), 18, settings=QUICK)
+    path = design.trajectory
     low, high = path.position_range
     velocity, acceleration = path.peaks
     assert np.all((low >= -np.pi / 2) & (high <= np.pi / 2))
-    assert np.all(velocity <= 2.0 * (1 + 1e-8))
-    assert np.all(acceleration <= 10.0 * (1 + 1e-8))
+    assert np.all(velocity <= 2.0)
+    assert np.all(acceleration <= 10.0)
     start, end = path.evaluate([0.0, path.duration])[1]
     assert not start.any()
     assert np.allclose(end, 0, atol=1e-9)
-    assert points.condition_number < 60
+    assert design.points.condition_number < 60
+    assert path.q[1:-1] == pytest.approx(design.points.q)
+    assert np.abs(design.points.dq).max() <= design.box_share * 2.0
+    assert min(margin.relative for margin in design.margins) >= 0.0
+
+
+def test_check_times_hold_every_extremum() -> None:
+    path = design_point_trajectory(three_joints(), limits(10.0), 15, settings=PointSettings(starts=1, iterations=5))
+    motion = path.trajectory.motion(path.trajectory.check_times(2))
+    fine = path.trajectory.motion(np.linspace(0.0, path.trajectory.duration, 200_001))
+    for few, many in zip(motion, fine, strict=True):
+        assert np.all(np.abs(few).max(axis=0) >= np.abs(many).max(axis=0) * (1 - 1e-7))
+
+
+def test_a_limit_that_is_passed_makes_the_box_smaller() -> None:
+    tight = design_point_trajectory(three_joints(), limits(2.0), 15, settings=QUICK)
+    assert tight.box_share < 1.0
+    robot = zoo.gautier_khalil_3r()
+    weak = replace(limits(10.0), torque=np.full(3, 90.0))
+    design = design_point_trajectory(robot, weak, 15, settings=QUICK)
+    times = np.linspace(0.0, design.trajectory.duration, 20_001)
+    torque = inverse_dynamics(robot, *design.trajectory.evaluate(times))
+    assert np.abs(torque).max() <= 90.0
+    free = design_point_trajectory(robot, limits(10.0), 15, settings=QUICK)
+    torque = inverse_dynamics(robot, *free.trajectory.evaluate(np.linspace(0.0, free.trajectory.duration, 20_001)))
+    assert np.abs(torque).max() > 90.0  # the limit was not idle
 
 
 def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.excitation.points.point_trajectory._SPEEDS", (0.5,))
-    with pytest.raises(ExcitationError, match="leave the position range of joint"):
-        design_point_trajectory(three_joints(), limits(0.005, half=0.01), 15, iterations=1)
-    with pytest.raises(ArgumentError, match="finite velocity and acceleration"):
+    monkeypatch.setattr("dynid.excitation.points.point_trajectory._BOXES", (0.5,))
+    with pytest.raises(ExcitationError, match="passes limits even in 50 % of the box: position of joint"):
+        design_point_trajectory(three_joints(), limits(0.005, half=0.01), 15, settings=replace(QUICK, iterations=1))
+    with pytest.raises(ArgumentError, match="needs a limit of acceleration for joint1"):
         design_point_trajectory(three_joints(), limits(np.inf), 15)
+
+
+def test_a_design_by_points_predicts_the_accuracy_of_torques() -> None:
+    robot = zoo.gautier_khalil_3r()
+    steps: list[PointStep] = []
+    plan = design_energy_points(robot, limits(10.0), count=15, settings=QUICK, progress=steps.append)
+    assert plan.points is not None
+    assert plan.value == pytest.approx(plan.points.points.condition_number + 0.01 * plan.points.points.equilibrium)
+    assert [step.share for step in steps] == sorted(step.share for step in steps)
+    samples = plan.trajectory.sample(100.0)
+    kept = samples.time <= plan.trajectory.duration
+    Y = regressor(robot, samples.q[kept], samples.dq[kept], samples.ddq[kept])
+    base = list(base_parameters(robot).columns)
+    W = Y[:, :, base].reshape(-1, len(base))
+    assert plan.information == pytest.approx(W.T @ W)
+    again = design_energy_points(robot, limits(10.0), count=15, settings=QUICK)
+    assert np.array_equal(again.trajectory.sample(100.0).q, samples.q)
+
+
+def test_every_criterion_serves_points(model: EnergyPoints) -> None:
+    first = model.random(20, np.random.default_rng(0))
+    for criterion in (QRCondition(), FrobeniusCondition(), DOptimality(), AOptimality(), balanced_cost()):
+        points = optimise_points(model, 20, criterion=criterion, initial=first, starts=1, iterations=20)
+        assert criterion.value(points.W) < criterion.value(first.W)
+
+
+def test_points_do_not_become_worse(model: EnergyPoints) -> None:
+    first = optimise_points(model, 20, starts=1, iterations=150)
+    again = optimise_points(model, 20, initial=first, starts=1, iterations=1)
+    assert again.condition_number <= first.condition_number * (1 + 1e-9)
 
 
 def test_wrong_questions_are_refused(model: EnergyPoints) -> None:

@@ -12,7 +12,6 @@ from dynid.cli.options import (
     JSON,
     OUT,
     POSITIVE,
-    FiniteRange,
     command,
     read_recipe,
     recipe_options,
@@ -29,31 +28,34 @@ __all__ = ["excite"]
 
 @command(
     "dynid excite ur10 --out plan",
-    "dynid excite arm.urdf --scale 0.5 --period 20 --time-limit 60 --out plan",
-    "dynid excite arm.urdf --floor 0.05 --set clearance=0.02 --out plan",
+    "dynid excite arm.urdf --set scale=0.5 --period 20 --time-limit 60 --out plan",
+    "dynid excite arm.urdf --set floor=0.05 --set clearance=0.02 --out plan",
+    "dynid excite arm.urdf --method energy-points --points 30 --acceleration 5 --out plan",
 )
 @robot_argument
+@click.option("--method", type=click.Choice(["fourier", "energy-points"]),
+              help="A Fourier series (default), or points whose energies reveal the parameters best, joined by "
+              "fifth-order segments in minimal time.")  # fmt: skip
+@click.option("--points", type=click.IntRange(min=1), metavar="NUMBER",
+              help="Energy differences of energy-points; twice the number of base parameters by default.")  # fmt: skip
 @click.option("--period", "period_s", type=POSITIVE, metavar="SECONDS",
-              help="Period of the motion [s]; 10 by default.")  # fmt: skip
-@click.option("--scale", type=FiniteRange(0.0, 1.0, min_open=True), metavar="SHARE",
-              help="Share of the robot's limits that may be used; 0.8 by default.")  # fmt: skip
+              help="Period of a Fourier series [s]; 10 by default.")  # fmt: skip
 @click.option("--acceleration", metavar="NUMBER[,NUMBER...]",
               help="Acceleration limit of all joints, or of each joint [rad/s^2 or m/s^2]; URDF "
               "files have none.")  # fmt: skip
-@click.option("--floor", type=FiniteRange(), metavar="Z",
-              help="Smallest height of every body: z in the base frame [m].")  # fmt: skip
 @click.option("--time-limit", "time_limit_s", type=POSITIVE, metavar="SECONDS",
-              help="Duration of the search [s]; 30 by default. Ctrl-C keeps the best motion.")  # fmt: skip
-@recipe_options("harmonics=7, tool_speed=1 or velocity=2")
+              help="Duration of the search for a Fourier series [s]; 30 by default. Ctrl-C keeps the best "
+              "motion.")  # fmt: skip
+@recipe_options("scale=0.5, floor=0, tool_speed=1 or velocity=2")
 @OUT
 @FORCE
 @JSON
 def excite(
     robot: Robot,
+    method: str | None,
+    points: int | None,
     period_s: float | None,
-    scale: float | None,
     acceleration: str | None,
-    floor: float | None,
     time_limit_s: float | None,
     out: Path,
     force: bool,
@@ -62,13 +64,19 @@ def excite(
 ) -> None:
     """Design the motion that reveals the parameters best.
 
-    The motion keeps the robot's limits. The screen and the report name the limits that are unknown and not checked.
+    The motion keeps the robot's limits, reduced to 80 % (--set scale=0.8). The screen and the report name the limits
+    that are unknown and not checked.
     """
     from dynid.excitation.plan_files import plan_contents
     from dynid.runs.plan_run import PlanRecipe, run_design
 
     recipe = read_recipe(
-        PlanRecipe, period_s=period_s, scale=scale, acceleration=acceleration, floor=floor, time_limit_s=time_limit_s
+        PlanRecipe,
+        method=method,
+        points=points,
+        period_s=period_s,
+        acceleration=acceleration,
+        time_limit_s=time_limit_s,
     )
     request = run_request(out, force, recipe)
     assert request is not None

@@ -31,6 +31,12 @@ from dynid.excitation.plan_files import write_plan as write_plan
 from dynid.excitation.points.energy_points import EnergyPoints as EnergyPoints
 from dynid.excitation.points.energy_points import PointSequence as PointSequence
 from dynid.excitation.points.energy_points import optimise_points as optimise_points
+from dynid.excitation.points.point_excitation import design_energy_points as design_energy_points
+from dynid.excitation.points.point_trajectory import PointDesign as PointDesign
+from dynid.excitation.points.point_trajectory import PointSettings as PointSettings
+from dynid.excitation.points.point_trajectory import PointStep as PointStep
+from dynid.excitation.points.point_trajectory import balanced_cost as balanced_cost
+from dynid.excitation.points.point_trajectory import design_point_trajectory as design_point_trajectory
 from dynid.excitation.trajectories.fourier import FourierTrajectory as FourierTrajectory
 from dynid.excitation.trajectories.quintic import QuinticTrajectory as QuinticTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk as minimum_jerk

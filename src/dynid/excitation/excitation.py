@@ -12,9 +12,10 @@ from dynid.decompositions import eigvalsh
 from dynid.excitation.constraints import Margin
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.limits import MotionLimits
+from dynid.excitation.points.point_trajectory import PointDesign
 from dynid.excitation.search import Step
 from dynid.excitation.trajectories.sampled_motion import Samples
-from dynid.excitation.trajectories.trajectory import LinearTrajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.findings import Finding
 from dynid.tables import Table
 
@@ -33,7 +34,7 @@ class Excitation:
 
     robot: str
     """Name of the robot."""
-    trajectory: LinearTrajectory
+    trajectory: Trajectory
     """The motion, from rest to rest."""
     limits: MotionLimits
     """The limits that it keeps."""
@@ -61,6 +62,8 @@ class Excitation:
     """Whether an interrupt (Ctrl-C) ended the search."""
     unchecked: tuple[Finding, ...] = ()
     """One note for everything that the motion was not checked against."""
+    points: PointDesign | None = None
+    """The points that the motion passes, where it was designed by their energies."""
 
     @property
     def condition_number(self) -> float:
@@ -157,6 +160,7 @@ class Excitation:
         lines = [
             f"Excitation of '{self.robot}': {self.trajectory.duration:g} s, of which {end - start:g} s to record",
             f"condition number (columns scaled) {self.condition_number:.3g}, log det of information {self.log_det:.4g}",
+            *([] if self.points is None else [str(self.points)]),
             f"speed reached: {self.speed_text}",
             *(f"caution: {caution.message}. {caution.remedy}" for caution in self.cautions),
             "",

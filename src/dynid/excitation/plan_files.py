@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.trajectory import LinearTrajectory
+from dynid.excitation.trajectories.trajectory import LinearTrajectory, Trajectory
 from dynid.files import write_atomically
 from dynid.tables import Table
 
@@ -47,7 +47,7 @@ def plan_contents(plan: Excitation) -> dict[str, Any]:
         "duration_s": plan.trajectory.duration,
         "recorded_s": list(plan.trajectory.recorded),
         "joint_names": list(plan.limits.joint_names),
-        "coefficients": plan.trajectory.coefficients.tolist(),
+        **_motion_contents(plan),
         "speed_coverage": plan.coverage.tolist(),
         "assumed": plan.assumed,
         "units": dict(zip(plan.parameter_names, plan.parameter_units, strict=True)),
@@ -61,6 +61,24 @@ def plan_contents(plan: Excitation) -> dict[str, Any]:
         "interrupted": plan.interrupted,
         "history": {"columns": ["start", "iteration", "value", "elapsed_s"], "rows": history},
     }
+
+
+def _motion_contents(plan: Excitation) -> dict[str, Any]:
+    """What defines the motion: coefficients of a series or spline, or points with the durations between them."""
+    found: dict[str, Any] = {}
+    if isinstance(plan.trajectory, LinearTrajectory):
+        found["coefficients"] = plan.trajectory.coefficients.tolist()
+    if plan.points is not None:
+        path, design = plan.points.trajectory, plan.points
+        found["points"] = {"q": path.q.tolist(), "dq": path.dq.tolist(), "durations_s": path.durations.tolist()}
+        found["energies"] = {
+            "condition_number": design.points.condition_number,
+            "equilibrium": design.points.equilibrium if np.isfinite(design.points.equilibrium) else None,
+            "differences": len(design.points.W),
+            "box_share": design.box_share,
+            "acceleration_share": design.acceleration_share,
+        }
+    return found
 
 
 def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: float, force: bool = False) -> list[Path]:
@@ -99,14 +117,13 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
     return [there / name for name in written]
 
 
-def check_rate(trajectory: LinearTrajectory, rate_hz: float) -> None:
+def check_rate(trajectory: Trajectory, rate_hz: float) -> None:
     """Refuse rates at which a written motion would not be the designed one, or would fill the disk.
 
     Raises:
         ArgumentError: The rate is too low or too high; the message states the bounds.
     """
-    start, end = trajectory.recorded
-    lowest = 2.0 * len(trajectory.coefficients) / (end - start)
+    lowest = trajectory.lowest_rate_hz
     highest = MOST_NUMBERS / (3.0 * trajectory.dof * trajectory.duration)
     if not lowest <= rate_hz <= highest:
         raise ArgumentError(

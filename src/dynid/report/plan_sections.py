@@ -56,7 +56,12 @@ class Plan(Section):
             label = f"margin to the nearest limit ({tightest.limit}, {tightest.where})"
             cards.append((label, f"{tightest.margin:.2g} {tightest.unit}"))
         samples = plan.sample(POINTS / plan.trajectory.duration)
-        note = "The recorded part is periodic; the whole motion starts and ends at rest. Dashed lines are limits."
+        if plan.points is None:
+            note = "The recorded part is periodic; the whole motion starts and ends at rest. Dashed lines are limits."
+        else:
+            note = f"Fifth-order segments through {plan.points}. The motion starts and ends at rest."
+            cards.insert(0, ("Cond(W) of the energies", f"{plan.points.points.condition_number:.4g}"))
+            cards.insert(1, ("equilibrium S of the energies", f"{plan.points.points.equilibrium:.4g}"))
         return [
             Cards(tuple(cards)),
             Text(plan.checks),

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import urdf_hulls
 from dynid.excitation.collision.hulls import Hull
 from dynid.excitation.constraints import build_constraints
+from dynid.excitation.criteria import (
+    ConditionNumber,
+    Criterion,
+    Equilibrium,
+    FrobeniusCondition,
+    QRCondition,
+    WeightedCost,
+)
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.excitation import Excitation
@@ -25,6 +34,8 @@ from dynid.excitation.plan_files import (
     write_coefficients,
     write_plan,
 )
+from dynid.excitation.points.point_excitation import check_count, design_energy_points
+from dynid.excitation.points.point_trajectory import PointSettings, check_point_limits
 from dynid.excitation.search import Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.files import make_folder
@@ -41,6 +52,11 @@ __all__ = ["PlanRecipe", "run_design"]
 
 LOWEST_FLOOR_M, HIGHEST_FLOOR_M = -100.0, 100.0
 """Heights of a floor that are accepted [m] (convention, against a height in millimetres)."""
+METHOD_KEYS = {
+    "fourier": ("period_s", "harmonics", "speed_coverage", "time_limit_s", "processes", "start_from"),
+    "energy-points": ("points", "condition", "condition_weight", "equilibrium_weight", "starts"),
+}
+"""Settings that only one method reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +65,19 @@ class PlanRecipe(TomlSettings):
 
     file_keys: ClassVar[tuple[str, ...]] = ("meshes", "start_from")
 
+    method: Literal["fourier", "energy-points"] = "fourier"
+    """How the motion is found: a Fourier series, or points whose energies reveal the parameters, joined by fifth-order
+    segments (Gautier and Khalil 1992)."""
+    points: int | None = None
+    """Number r of energy differences of "energy-points"; None takes twice the number of base parameters."""
+    condition: Literal["svd", "qr", "frobenius"] = "svd"
+    """Measure of the condition number in the cost of "energy-points"."""
+    condition_weight: float = 1.0
+    """Weight lambda_1 of the condition number in the cost of "energy-points"."""
+    equilibrium_weight: float = 0.01
+    """Weight lambda_2 of the equilibrium S in the cost of "energy-points"; 0 leaves it out."""
+    starts: int = 4
+    """Random starts of "energy-points"; the search has no time limit."""
     period_s: float = 10.0
     """Period of the motion [s]."""
     harmonics: int = 5
@@ -95,8 +124,10 @@ class PlanRecipe(TomlSettings):
 
     def __post_init__(self) -> None:
         """Refuse numbers that no motion has."""
-        for name in ("period_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s"):
+        positive = ("period_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s")
+        for name in (*positive, "condition_weight"):
             check_number(name, getattr(self, name), "a number above zero")
+        check_number("equilibrium_weight", self.equilibrium_weight, "a weight from zero up", zero=True)
         check_number("scale", self.scale, "a share above 0, at most 1", 1.0)
         check_number("speed_coverage", self.speed_coverage, "a share from 0 to 1", 1.0, zero=True)
         check_number("clearance", self.clearance, "a distance from zero up [m]", zero=True)
@@ -104,10 +135,28 @@ class PlanRecipe(TomlSettings):
             raise ArgumentError(f"torque_margin is {self.torque_margin}", remedy="Give a share from 0 to below 1.")
         if self.floor is not None and not LOWEST_FLOOR_M <= self.floor <= HIGHEST_FLOOR_M:
             raise ArgumentError(f"floor is {self.floor} m", remedy="Give a height of the base frame [m].")
-        for name, least in (("harmonics", 1), ("seed", 0), ("processes", 1)):
-            if getattr(self, name) < least:
-                raise ArgumentError(f"{name} is {getattr(self, name)}", remedy=f"Give {least} or more.")
+        for name, least in (("harmonics", 1), ("seed", 0), ("processes", 1), ("starts", 1), ("points", 1)):
+            if (value := getattr(self, name)) is not None and value < least:
+                raise ArgumentError(f"{name} is {value}", remedy=f"Give {least} or more.")
         _corners(self.box)
+        self._check_method()
+
+    def _check_method(self) -> None:
+        """Refuse settings that the chosen method does not read."""
+        other = next(name for name in METHOD_KEYS if name != self.method)
+        defaults = {field.name: field.default for field in fields(self)}
+        if odd := [key for key in METHOD_KEYS[other] if getattr(self, key) != defaults[key]]:
+            raise ArgumentError(
+                f'{", ".join(odd)} belongs to method "{other}", not to "{self.method}"',
+                remedy=f"Leave it out, or choose --method {other}.",
+            )
+
+    def cost(self) -> Criterion:
+        """The cost that the points of "energy-points" minimise."""
+        condition = {"svd": ConditionNumber(), "qr": QRCondition(), "frobenius": FrobeniusCondition()}[self.condition]
+        if self.equilibrium_weight == 0.0:
+            return condition
+        return WeightedCost(((self.condition_weight, condition), (self.equilibrium_weight, Equilibrium())))
 
     def limits(self, robot: Robot, notice: Notice) -> MotionLimits:
         """The limits that a motion of a robot is held to.
@@ -193,18 +242,64 @@ def run_design(
     chosen = recipe or PlanRecipe()
     model = add_terms(_with_limits(robot, chosen, notice))
     limits = chosen.limits(model, notice)
-    family = FourierTrajectory.still(model.dof, period_s=chosen.period_s, harmonics=chosen.harmonics)
-    check_rate(family, chosen.rate_hz)
     levels = per_joint("noise", chosen.noise, model.dof) or [1.0] * model.dof
-    given = None if chosen.start_from is None else _earlier(Path(chosen.start_from), model, family, notice)
+    measured = JointTorques.of(model, levels)
     build_constraints(model, limits)  # impossible limits are refused before a folder is made
-    goal = DesignGoal(
-        observation=JointTorques.of(model, levels), rate_hz=chosen.record_rate_hz, speed_coverage=chosen.speed_coverage
-    )
+    by_points = chosen.method == "energy-points"
+    design = _prepare_points(model, limits, chosen) if by_points else _prepare_series(model, chosen, notice)
     origin = Origin.of_call("run_design", chosen.to_dict(), chosen.input_files())
-    report = progress or (lambda share, note: None)
     with open_run(RunRequest.of(out), origin, [*PLAN_FILES, "recipe.toml"]) as run:
         run.report_continuation(notice)
+        plan = design(_Order(model, limits, measured, chosen, progress or (lambda share, note: None)), run)
+        files = write_plan(plan, run.path, rate_hz=chosen.rate_hz, force=run.overwrite)
+        run.write("recipe.toml", chosen.to_toml())
+        run.write_page(plan_page(plan, [run.settings()], model))
+        run.finish("plan.json", 0)
+    return plan, [*files, run.path / "report.html"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """All that a design needs, whatever its method."""
+
+    robot: Robot
+    limits: MotionLimits
+    measured: JointTorques
+    recipe: PlanRecipe
+    progress: Progress
+
+
+Design = Callable[[_Order, RunFolder], Excitation]
+"""Designs the motion of a run."""
+
+
+def _prepare_points(robot: Robot, limits: MotionLimits, chosen: PlanRecipe) -> Design:
+    """Check the settings of points before a folder is made; returns the design."""
+    check_point_limits(limits)
+    count = check_count(robot, chosen.points)
+
+    def design(order: _Order, run: RunFolder) -> Excitation:
+        return design_energy_points(
+            robot,
+            limits,
+            count=count,
+            criterion=chosen.cost(),
+            seed=chosen.seed,
+            observation=order.measured,
+            settings=PointSettings(starts=chosen.starts, rate_hz=chosen.record_rate_hz),
+            progress=lambda step: order.progress(step.share, f"box {step.box + 1}, cost {step.value:.4g}"),
+        )
+
+    return design
+
+
+def _prepare_series(robot: Robot, chosen: PlanRecipe, notice: Notice) -> Design:
+    """Check the settings of a Fourier series before a folder is made; returns the design."""
+    family = FourierTrajectory.still(robot.dof, period_s=chosen.period_s, harmonics=chosen.harmonics)
+    check_rate(family, chosen.rate_hz)
+    given = None if chosen.start_from is None else _earlier(Path(chosen.start_from), robot, family, notice)
+
+    def design(order: _Order, run: RunFolder) -> Excitation:
         best = _Best(run)
         settings = SearchSettings(
             family=family,
@@ -212,15 +307,15 @@ def run_design(
             time_limit_s=chosen.time_limit_s,
             processes=chosen.processes,
         )
-        plan = design_excitation(
-            model, limits, seed=chosen.seed, goal=goal, settings=settings,
-            progress=lambda step: report(min(step.elapsed_s / chosen.time_limit_s, 1.0), best.keep(step)),
+        goal = DesignGoal(
+            observation=order.measured, rate_hz=chosen.record_rate_hz, speed_coverage=chosen.speed_coverage
+        )
+        return design_excitation(
+            robot, order.limits, seed=chosen.seed, goal=goal, settings=settings,
+            progress=lambda step: order.progress(min(step.elapsed_s / chosen.time_limit_s, 1.0), best.keep(step)),
         )  # fmt: skip
-        files = write_plan(plan, run.path, rate_hz=chosen.rate_hz, force=run.overwrite)
-        run.write("recipe.toml", chosen.to_toml())
-        run.write_page(plan_page(plan, [run.settings()], model))
-        run.finish("plan.json", 0)
-    return plan, [*files, run.path / "report.html"]
+
+    return design
 
 
 class _Best:

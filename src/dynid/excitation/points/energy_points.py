@@ -7,7 +7,7 @@ search has no constraints. The paper searched without derivatives of the criteri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -77,9 +77,11 @@ class EnergyPoints:
     def _kept_rows(self, robot: Robot) -> Any:
         return lambda q, dq: energy_rows(robot, q, dq)[list(self.columns)]
 
-    def with_velocity_share(self, share: float) -> EnergyPoints:
-        """The same model with velocity limits ``share`` times as large."""
-        other = copy(self)
+    def with_box_share(self, share: float, centre: ArrayLike) -> EnergyPoints:
+        """The same model in a smaller box: positions about a centre (n,) and velocities, ``share`` times as large."""
+        other, middle = copy(self), np.asarray(centre, dtype=float)
+        other.lower = middle + share * (self.lower - middle)
+        other.upper = middle + share * (self.upper - middle)
         other.velocity = share * self.velocity
         return other
 
@@ -177,6 +179,7 @@ def optimise_points(
     starts: int = 4,
     iterations: int = 400,
     initial: PointSequence | None = None,
+    progress: Callable[[int, float], None] | None = None,
 ) -> PointSequence:
     """Find ``count`` + 1 points that minimise a criterion of their ``count`` energy differences.
 
@@ -192,7 +195,11 @@ def optimise_points(
             result counts. One start in two ends in a poor local optimum where equations are few.
         iterations: Steps of L-BFGS per stage.
         initial: Points to improve instead of random starts; they are moved a little before each descent, away from
-            corners where the criterion has no gradient.
+            corners where the criterion has no gradient. The result is not worse than they are.
+        progress: Called after every start with its number, from 1, and the lowest value so far.
+
+    Raises:
+        ArgumentError: There are too few differences, or no start.
     """
     if count < len(model.columns):
         raise ArgumentError(f"{count} differences cannot reveal {len(model.columns)} parameters", remedy="Use more.")
@@ -200,14 +207,18 @@ def optimise_points(
         raise ArgumentError(f"{starts} starts find nothing", remedy="Use at least one.")
     criterion = criterion or ConditionNumber()
     rng = np.random.default_rng(seed)
-    best = np.empty(0) if initial is None else model.variables(initial.q, initial.dq)
-    lowest = np.inf
+    best, lowest = np.empty(0), np.inf
+    if initial is not None:
+        best = model.variables(initial.q, initial.dq)
+        lowest = criterion.value(model.matrix(*model.states(best)))
     for number in range(starts):
         first = _draw_clustered(count, model.dof, rng) if initial is None else _move_randomly(best, rng)
         found = _descend(model, first, criterion, iterations)
         value = criterion.value(model.matrix(*model.states(found)))
-        if number == 0 or value < lowest:
+        if value < lowest or not best.size:
             best, lowest = found, value
+        if progress is not None:
+            progress(number + 1, lowest)
     return model.sequence(*model.states(best))
 
 

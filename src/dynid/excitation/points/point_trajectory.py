@@ -1,33 +1,134 @@
-"""Optimum points joined by fifth-order segments that really stay within position, velocity and acceleration limits.
+"""Optimum points joined by fifth-order segments that stay within all limits.
 
-This is [GautierKhalil1992] section 5. Between two moving points a segment overshoots; points optimised up to the limits
-can therefore not be joined inside them. The points get smaller limits than the motion, as section 5.2 of the paper
-asks, and their limits shrink until the exact extrema of the motion keep the limits of the robot.
+This is [GautierKhalil1992] section 5. Between two moving points a segment overshoots, so that points optimised up to
+the limits can rarely be joined inside them. Where the motion passes a limit, the points get a smaller box of positions
+and velocities, as section 5.2 of the paper asks, until the motion keeps all limits. The paper checks positions; here
+every limit of the robot is checked.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.criteria import Criterion
+from dynid.excitation.base import Constraint
+from dynid.excitation.constraints import Margin, build_constraints, measure_margins
+from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium, GeometricCost, WeightedCost
+from dynid.excitation.feasibility import rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.robot.model import Robot
 
-__all__ = ["design_point_trajectory"]
+__all__ = [
+    "PointDesign",
+    "PointSettings",
+    "PointStep",
+    "balanced_cost",
+    "check_point_limits",
+    "design_point_trajectory",
+]
 
-_SPEEDS = (0.5, 0.4, 0.32, 0.25, 0.2, 0.15, 0.1, 0.05)
-"""Shares of the velocity limits for the points, tried in this order.
+Floats = NDArray[np.float64]
+_BOXES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
+"""Shares of the ranges and velocities for the points, tried in this order. Convention."""
+_ACCELERATIONS = (1.0, 0.7, 0.5, 0.35, 0.25)
+"""Shares of the acceleration limits for the segments: a slower motion between the same points needs less torque and
+jerk. Convention."""
+_BALANCE = 0.15
+"""Exponent of S beside Cond in the product that leads to their weighted sum.
 
-Experiment: with a share of 1/2, 3 to 16 of 60 segments of the paper's 3R arm still leave the position ranges, by up to
-28 degrees, so smaller shares follow.
+Experiment: on the paper's 3R arm, r = 30, the product leads to sums of 7 where the sum alone stalls at 16 to 48.
 """
-_RANGE = 0.8
-"""Share of the position ranges for the points. Convention."""
+_EQUILIBRIUM_WEIGHT = 0.01
+"""Weight of S where Cond has weight 1; the paper states none. Derivation: S of some hundred then counts like Cond."""
+_TOUCH = 1e-8
+"""Relative reserve of the segments to the velocity and acceleration limits, against rounding. Convention."""
+_PER_SEGMENT = 100
+"""Samples of each segment at which limits are checked, besides the exact extrema. Convention."""
+_BETWEEN_SAMPLES = 1e-3
+"""Relative reserve to limits that are checked at samples only.
+
+Derivation: a segment has at most two half-waves, so a peak lies at most 1 - cos(pi / 100) = 5e-4 above a sample.
+"""
+_EXACT = ("position", "velocity", "acceleration")
+"""Limits whose extrema are among the checked times."""
+
+
+def balanced_cost(condition: float = 1.0, equilibrium: float = _EQUILIBRIUM_WEIGHT) -> WeightedCost:
+    """Make the cost of [GautierKhalil1992] eq. (18): ``lambda_1 Cond(W) + lambda_2 S``.
+
+    Args:
+        condition: Weight lambda_1 of the condition number.
+        equilibrium: Weight lambda_2 of the equilibrium; the paper states no weights.
+    """
+    return WeightedCost(((condition, ConditionNumber()), (equilibrium, Equilibrium())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointSettings:
+    """How hard the search for points works; it has no time limit, so that equal seeds give equal points."""
+
+    starts: int = 4
+    """Random starts in the first box."""
+    iterations: int = 200
+    """Steps of L-BFGS per stage of the criterion."""
+    rate_hz: float = 100.0
+    """Independent measurements per second of the recording, for the predicted accuracy [Hz]."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        as_whole("starts", self.starts, least=1)
+        as_whole("iterations", self.iterations, least=1)
+        as_number("rate_hz", self.rate_hz, above=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PointStep:
+    """Where a search for points stands."""
+
+    box: int
+    """Number of the box, from 0."""
+    share: float
+    """The finished share of the search if every box is needed, 0 to 1."""
+    value: float
+    """Lowest value of the present criterion."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointDesign:
+    """Optimum points and the motion through them."""
+
+    points: PointSequence
+    """The points that the motion passes, apart from its ends at rest."""
+    trajectory: QuinticTrajectory
+    """The motion, from rest to rest."""
+    criterion: Criterion
+    """The criterion that the points minimise."""
+    box_share: float
+    """Share of the position ranges and velocity limits that the points use."""
+    acceleration_share: float
+    """Share of the acceleration limits that the segments use."""
+    margins: tuple[Margin, ...]
+    """Closest approach of the motion to every limit."""
+
+    @property
+    def value(self) -> float:
+        """The criterion's value for the points."""
+        return self.criterion.value(self.points.W)
+
+    def __str__(self) -> str:
+        """One line about the points."""
+        return (
+            f"{len(self.points.q)} points in {100 * self.box_share:g} % of the ranges and speeds, "
+            f"{len(self.points.W)} energy differences: Cond(W) {self.points.condition_number:.4g}, "
+            f"equilibrium S {self.points.equilibrium:.4g}"
+        )
 
 
 def design_point_trajectory(
@@ -37,43 +138,144 @@ def design_point_trajectory(
     *,
     criterion: Criterion | None = None,
     seed: int = 0,
-    iterations: int = 400,
-) -> tuple[PointSequence, QuinticTrajectory]:
-    """Find optimum points and the trajectory through them.
+    settings: PointSettings | None = None,
+    progress: Callable[[PointStep], None] | None = None,
+) -> PointDesign:
+    """Find optimum points and the motion through them in minimal time within all limits.
 
     Args:
         robot: The robot.
-        limits: Position, velocity and acceleration limits; other limits are not checked.
-        count: Number of energy differences.
-        criterion: The number that the points minimise; the condition number by default.
-        seed: Seed of the random starts.
-        iterations: Steps of L-BFGS per stage.
+        limits: Limits that the motion keeps; positions, velocities and accelerations must be limited.
+        count: Number r of energy differences; the motion passes r + 1 points.
+        criterion: The number that the points minimise; `balanced_cost` by default.
+        seed: Seed of the random starts; equal seeds give equal points.
+        settings: Effort of the search.
+        progress: Called after every start with the `PointStep` that was reached.
 
     Raises:
-        ExcitationError: Even slow points cannot be joined within the position limits.
+        ArgumentError: A limit is missing, or the differences are too few.
+        ExcitationError: Even the smallest box leads to a motion that passes a limit; the message names the limits.
     """
-    if not (np.isfinite(limits.velocity).all() and np.isfinite(limits.acceleration).all()):
-        raise ArgumentError("joining points needs finite velocity and acceleration limits")
-    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * _RANGE * (limits.upper - limits.lower)
-    model = EnergyPoints(robot, lower=middle - half, upper=middle + half, velocity=limits.velocity)
+    check_point_limits(limits)
+    cost, chosen = criterion or balanced_cost(), settings or PointSettings()
+    constraints = build_constraints(robot, limits)
+    rest = _resting_position(constraints, limits, seed)
+    velocity, acceleration = ((1.0 - _TOUCH) * bound for bound in (limits.velocity, limits.acceleration))
+    model = EnergyPoints(robot, lower=limits.lower, upper=limits.upper, velocity=velocity)
     points: PointSequence | None = None
-    for before, share in zip((1.0, *_SPEEDS), _SPEEDS, strict=False):
-        # a smaller box starts from the points of the larger one, slowed down
-        slowed = None if points is None else replace(points, dq=points.dq * share / before)
-        points = optimise_points(
-            model.with_velocity_share(share),
-            count,
-            criterion=criterion,
-            seed=seed,
-            iterations=iterations,
-            initial=slowed,
-        )
-        path = points.trajectory(velocity=limits.velocity, acceleration=limits.acceleration, rest=middle)
-        low, high = path.position_range
-        if np.all((low >= limits.lower) & (high <= limits.upper)):
-            return points, path
-    beyond = [name for name, out in zip(limits.joint_names, (low < limits.lower) | (high > limits.upper)) if out]
+    margins: tuple[Margin, ...] = ()
+    for number, share in enumerate(_BOXES):
+        report = _Report(number, chosen.starts, progress)
+        box = model.with_box_share(share, rest)
+        points = _optimise_in_box(box, count, cost, seed, chosen, _shrink(points, rest, number), report)
+        for slower in _ACCELERATIONS:
+            path = points.trajectory(velocity=velocity, acceleration=slower * acceleration, rest=rest)
+            margins = measure_margins(constraints, path.motion(path.check_times(_PER_SEGMENT)))
+            passed = _passed_limits(margins)
+            if not passed:
+                return PointDesign(
+                    points=points, trajectory=path, criterion=cost, box_share=share, acceleration_share=slower,
+                    margins=margins,
+                )  # fmt: skip
+            if "position" in passed:  # longer segments overshoot more
+                break
+    places = sorted(f"{limit} of {where}" for limit, names in _passed_limits(margins).items() for where in names)
     raise ExcitationError(
-        f"fifth-order segments through the points leave the position range of {', '.join(beyond)}",
-        remedy="Raise the acceleration limit, which shortens the segments, or widen the range.",
+        f"the motion through points passes limits even in {100 * _BOXES[-1]:g} % of the box: {', '.join(places)}",
+        remedy="Relax one of these limits; with a higher acceleration limit the segments overshoot less.",
     )
+
+
+def check_point_limits(limits: MotionLimits) -> None:
+    """Refuse limits under which points cannot be joined in minimal time.
+
+    Raises:
+        ArgumentError: A velocity or an acceleration is not limited.
+    """
+    for kind, bound in (("velocity", limits.velocity), ("acceleration", limits.acceleration)):
+        free = [name for name, value in zip(limits.joint_names, bound, strict=True) if not np.isfinite(value)]
+        if free:
+            raise ArgumentError(
+                f"joining points in minimal time needs a limit of {kind} for {', '.join(free)}",
+                remedy="State it, for example --acceleration 5." if kind == "acceleration" else "State it.",
+            )
+
+
+def _passed_limits(margins: tuple[Margin, ...]) -> dict[str, list[str]]:
+    """The limits that a motion passes, each with the joints or places concerned."""
+    passed: dict[str, list[str]] = {}
+    for margin in margins:
+        if margin.relative < (0.0 if margin.limit in _EXACT else _BETWEEN_SAMPLES):
+            passed.setdefault(margin.limit, []).append(margin.where)
+    return passed
+
+
+def _resting_position(constraints: tuple[Constraint, ...], limits: MotionLimits, seed: int) -> Floats:
+    """The position (n,) in which the motion starts and ends, and about which the box shrinks: the middle if allowed."""
+    middle = 0.5 * (limits.lower + limits.upper)
+    still = QuinticTrajectory(q=np.array([middle, middle]), dq=np.zeros((2, len(middle))), durations=np.ones(1))
+    if all(margin.relative > 0.0 for margin in measure_margins(constraints, still.motion([0.0]))):
+        return np.asarray(middle)
+    return np.asarray(rest_positions(constraints, limits, 1, np.random.default_rng(seed))[0])
+
+
+def _shrink(points: PointSequence | None, rest: Floats, number: int) -> PointSequence | None:
+    """The points of the box before, moved into the next one; None for the first box."""
+    if points is None:
+        return None
+    share = _BOXES[number] / _BOXES[number - 1]
+    return PointSequence(q=rest + share * (points.q - rest), dq=share * points.dq, W=points.W)
+
+
+class _Report:
+    """Counts the finished starts of a box."""
+
+    def __init__(self, box: int, starts: int, progress: Callable[[PointStep], None] | None) -> None:
+        self._box, self._total, self._done, self._progress = box, starts + 2, 0, progress
+
+    def __call__(self, number: int, value: float) -> None:
+        self._done += 1
+        if self._progress is not None:
+            share = (self._box + min(self._done / self._total, 1.0)) / len(_BOXES)
+            self._progress(PointStep(self._box, share, value))
+
+
+def _optimise_in_box(
+    box: EnergyPoints,
+    count: int,
+    cost: Criterion,
+    seed: int,
+    settings: PointSettings,
+    initial: PointSequence | None,
+    report: _Report,
+) -> PointSequence:
+    """Points that minimise a cost: from random starts in the first box, from the points of the box before in others."""
+    points = initial
+    for leading in _leading_criteria(cost):
+        points = optimise_points(
+            box,
+            count,
+            criterion=leading,
+            seed=seed,
+            starts=settings.starts if points is None else 1,
+            iterations=settings.iterations,
+            initial=points,
+            progress=report,
+        )
+    assert points is not None  # the cost itself is the last of the leading criteria
+    return points
+
+
+def _leading_criteria(cost: Criterion) -> Sequence[Criterion]:
+    """Criteria to minimise one after the other, ending with the cost: Cond, then Cond and S as a product, then a sum.
+
+    The sum of Cond and S is dominated by S far from its minimum, where a single entry of W is almost zero; the product
+    weighs relative changes instead.
+    """
+    if not isinstance(cost, WeightedCost) or not cost.positive:
+        return (cost,)
+    whole = [(1.0, criterion) for _, criterion in cost.terms if criterion.as_information() is not None]
+    entries = [(_BALANCE, criterion) for _, criterion in cost.terms if criterion.as_information() is None]
+    if not whole or not entries:
+        return (cost,)
+    return GeometricCost(tuple(whole)), GeometricCost((*whole, *entries)), cost

@@ -21,12 +21,16 @@ from dynid.excitation.trajectories.trajectory import Trajectory
 __all__ = ["QuinticTrajectory", "minimum_jerk", "quintic_coefficients", "segment_peaks", "shortest_segment"]
 
 Floats = NDArray[np.float64]
+_ORDER = 6
+"""Coefficients of a segment. Definition: fifth order."""
 _SHORTEST_S = 1e-3
 """Shortest segment that is tried [s]. Convention."""
 _GROWTH = 1.01
 """Factor between segment times that are tried, upwards. Convention."""
 _ROUNDS, _TIMES = 20, 200
 """Rounds of the search, and times that are tried in each: up to e^39 times the first. Derivation: 4000 ln 1.01."""
+_GRID = 64
+"""Times of each finer grid. Convention: numpy needs little longer for them than for one."""
 _REFINED = 1e-12
 """Relative accuracy to which the shortest time is refined. Convention."""
 _REAL = 1e-9
@@ -86,7 +90,7 @@ def shortest_segment(
     """Shortest duration [s] that keeps every joint of a segment within its velocity and acceleration limits.
 
     Durations are searched upwards from a bound below which the mean velocity or the change of velocity is too large, in
-    small steps, then refined by bisection.
+    small steps, then refined.
 
     Args:
         q: Positions (n,) at start and end [rad or m].
@@ -109,16 +113,28 @@ def shortest_segment(
         good = admissible(grid)
         if good.any():
             first = int(np.argmax(good))
-            return low if first == 0 else _bisect(admissible, float(grid[first - 1]), float(grid[first]))
+            return low if first == 0 else _refine(admissible, float(grid[first - 1]), float(grid[first]))
         low = float(grid[-1])
     raise ExcitationError("no segment time meets velocity and acceleration limits", remedy="Choose slower points.")
 
 
-def _bisect(admissible: Callable[[Floats], NDArray[np.bool_]], low: float, high: float) -> float:
+def _refine(admissible: Callable[[Floats], NDArray[np.bool_]], low: float, high: float) -> float:
+    """The first admissible time between an inadmissible and an admissible one, by ever finer grids."""
     while high - low > _REFINED * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if admissible(np.array([middle]))[0] else (middle, high)
+        grid = np.linspace(low, high, _GRID)[1:]
+        good = np.append(admissible(grid[:-1]), True)
+        first = int(np.argmax(good))
+        low, high = (low if first == 0 else float(grid[first - 1])), float(grid[first])
     return high
+
+
+def _roots_inside(a: Floats, order: int, T: float) -> Floats:
+    """Times within (0, T) at which a derivative of the polynomial a (6,) is zero."""
+    for _ in range(order):
+        a = a[1:] * np.arange(1, len(a))
+    roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a, "b"))
+    inside = (np.abs(roots.imag) < _REAL * T) & (roots.real > 0.0) & (roots.real < T)
+    return np.asarray(roots[inside].real, dtype=float)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,6 +183,11 @@ class QuinticTrajectory(Trajectory):
         return int(self.q.shape[1])
 
     @property
+    def lowest_rate_hz(self) -> float:
+        """Two samples per coefficient of the shortest segment [Hz]."""
+        return 2.0 * _ORDER / float(self.durations.min())
+
+    @property
     def segments(self) -> Floats:
         """Coefficients (m, n, 6) of the segments in their own relative times."""
         T = self.durations[:, None]
@@ -178,14 +199,29 @@ class QuinticTrajectory(Trajectory):
         segment = np.clip(np.searchsorted(starts, t, side="right") - 1, 0, len(starts) - 1)
         return _evaluate(self.segments[segment], (t - starts[segment])[:, None], order)
 
+    def check_times(self, per_segment: int) -> Floats:
+        """Times (N,) [s] for checks of limits: uniform in each segment, with all extrema from position to jerk.
+
+        Args:
+            per_segment: Number of uniform times in each segment.
+        """
+        starts = np.concatenate([[0.0], np.cumsum(self.durations)[:-1]])
+        uniform = starts[:, None] + self.durations[:, None] * np.linspace(0.0, 1.0, per_segment, endpoint=False)
+        ends = starts + self.durations * (1.0 - _REAL)  # the jerk jumps at the points
+        times = [uniform.ravel(), ends, np.array([self.duration])]
+        for start, T, segment in zip(starts, self.durations, self.segments, strict=True):
+            for a in segment:
+                for order in (1, 2, 3, 4):
+                    times.append(start + _roots_inside(a, order, T))
+        return np.unique(np.clip(np.concatenate(times), 0.0, self.duration))
+
     @property
     def position_range(self) -> tuple[Floats, Floats]:
         """Exact lowest and highest position (n,), (n,), from the roots of the velocity."""
         low, high = self.q.min(axis=0), self.q.max(axis=0)
         for segment, T in zip(self.segments, self.durations, strict=True):
             for j, a in enumerate(segment):
-                roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a[1:] * np.arange(1, 6), "b"))
-                inside = roots[(np.abs(roots.imag) < _REAL * T) & (roots.real > 0) & (roots.real < T)].real
+                inside = _roots_inside(a, 1, T)
                 values = _evaluate(a, inside, 0)
                 low[j], high[j] = min(low[j], *values, np.inf), max(high[j], *values, -np.inf)
         return low, high

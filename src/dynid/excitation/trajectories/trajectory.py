@@ -52,6 +52,16 @@ class Trajectory(ABC):
     def dof(self) -> int:
         """Number of joints n."""
 
+    @property
+    def recorded(self) -> tuple[float, float]:
+        """Start and end [s] of the part that is recorded: only its samples give information."""
+        return 0.0, self.duration
+
+    @property
+    def lowest_rate_hz(self) -> float:
+        """Rate below which samples do not show the motion [Hz]: by default one sample in the middle."""
+        return 2.0 / self.duration
+
     @abstractmethod
     def derivative(self, t: Floats, order: int) -> Floats:
         """Derivative of order 0 (position) to 3 (jerk) at times t (N,) within the duration: (N, n)."""
@@ -136,9 +146,10 @@ class LinearTrajectory(Trajectory):
         return int(self.coefficients.shape[1])
 
     @property
-    def recorded(self) -> tuple[float, float]:
-        """Start and end [s] of the part that is recorded: only its samples give information."""
-        return 0.0, self.duration
+    def lowest_rate_hz(self) -> float:
+        """Two samples per coefficient over the recorded part [Hz]."""
+        start, end = self.recorded
+        return 2.0 * len(self.coefficients) / (end - start)
 
     def grid(self, count: int) -> tuple[Floats, slice]:
         """Times over the whole motion (N,) [s], and the slice of the ``count`` times of the recorded part."""
@@ -183,6 +194,11 @@ class TimeScaled(Trajectory):
     def dof(self) -> int:
         """Number of joints n."""
         return self.path.dof
+
+    @property
+    def lowest_rate_hz(self) -> float:
+        """The rate of the path, divided by the factor [Hz]."""
+        return self.path.lowest_rate_hz / self.factor
 
     def derivative(self, t: Floats, order: int) -> Floats:
         """Derivative of order 0 to 3 at times t (N,): (N, n)."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dynid.excitation.criteria import ConditionNumber, Equilibrium, GeometricCost
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
-from dynid.excitation.points.point_trajectory import design_point_trajectory
+from dynid.excitation.points.point_trajectory import PointSettings, design_point_trajectory
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
@@ -154,7 +154,9 @@ def figures(quick: bool = False) -> Part:
         jerk=np.full(3, np.inf),
         torque=np.full(3, np.inf),
     )
-    points, path = design_point_trajectory(zoo.gautier_khalil_3r(), limits, 30, iterations=30 if quick else 80)
+    settings = PointSettings(starts=1 if quick else 4, iterations=30 if quick else 200)
+    design = design_point_trajectory(zoo.gautier_khalil_3r(), limits, 30, settings=settings)
+    points, path = design.points, design.trajectory
     low, high = path.position_range
     inside = bool(np.all((low >= limits.lower) & (high <= limits.upper)))
     peaks = path.peaks
