@@ -100,7 +100,7 @@ def test_page_shows_curves_limits_search_and_motion(plan: Excitation, robot: Rob
     assert [chapter.title for chapter in page.chapters[:3]] == ["Motion to record", "Motion", "Search"]
     html = page.to_html()
     assert html.count('class="robot"') == 1
-    for what in ("position of joint1", "torque of all joints", "criterion over time", '"label":"to"'):
+    for what in ("position of joint1", "torque of all joints", "criterion over time", '"label":"upper limit"'):
         assert what in html
 
 
@@ -125,7 +125,7 @@ def test_speeds_without_limit_are_no_shares(robot: Robot) -> None:
     assert f"speed reached: {least:.3g} rad/s" in plan.summary()
     half = replace(free, velocity=np.where(np.arange(6) < 3, 1.0, np.inf))
     assert "or more of the joints that have one" in design_excitation(robot, half, settings=QUICK).summary()
-    assert "smallest share of a speed limit" not in plan_page(plan, robot=robot).to_markdown()
+    assert "peak speed of the least-used joint" not in plan_page(plan, robot=robot).to_markdown()
 
 
 def test_rates_that_are_not_the_motion_are_refused(plan: Excitation, tmp_path: Path) -> None:

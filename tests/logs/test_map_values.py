@@ -90,3 +90,10 @@ def test_missing_stamps_are_no_other_clock(log, tmp_path):
     recording = read_recording(broken, channel_map=MAP)
     assert recording.effort_time is None
     assert np.isnan(recording.time).sum() == 8
+
+
+@pytest.mark.parametrize("pattern", ["{joint}_{joint}", "{joint}_{0..2}"])
+def test_a_pattern_by_joint_has_no_second_unknown(log: Path, pattern: str) -> None:
+    with pytest.raises(DataError, match="twice, or together with a range") as caught:
+        read_recording(log, channel_map=_changed("position", columns=pattern))
+    assert "position" in str(caught.value.place)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynid.cli.options import (
-    CHECK,
     EXISTING,
     FORCE,
+    GATE,
     JSON,
     MAP,
     OUT,
@@ -36,6 +36,7 @@ class EstimatorName(click.ParamType[str]):
     """The name of an estimator."""
 
     name = "name"
+    """What click's messages call the type."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from dynid.estimation.registry import estimators
@@ -64,7 +65,7 @@ class EstimatorOption(click.Option):
         return super().get_help_record(ctx)
 
 
-@command(
+@command(  # the examples at the end of the help
     "dynid identify arm.urdf run1.csv --map map.toml --hold-out 30% --out out",
     "dynid identify arm.urdf run1.csv --map map.toml --validate run2.csv --out res",
     "dynid identify arm.urdf run1.csv --map map.toml --recipe r.toml --out out",
@@ -74,7 +75,8 @@ class EstimatorOption(click.Option):
 @robot_argument
 @logs_argument
 @MAP
-@click.option("--estimator", cls=EstimatorOption, type=EstimatorName(), metavar="NAME", help="Estimator.")
+@click.option("--estimator", cls=EstimatorOption, type=EstimatorName(), metavar="NAME",
+              help="Estimator.")  # fmt: skip  # EstimatorOption replaces it by the list when help is shown
 @click.option("--validate", "held_out", multiple=True, type=EXISTING, metavar="LOG",
               help="Log to validate on; not used for the fit; repeatable.")  # fmt: skip
 @click.option("--hold-out", metavar="PART",
@@ -83,8 +85,8 @@ class EstimatorOption(click.Option):
 @click.option("--significant", metavar="PERCENT",
               help="Also fit a short model without the parameters that contribute less than this part of a joint's "
               "largest torque, such as 1%, and print what it costs.")  # fmt: skip
-@recipe_options("band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", saves=False)
-@CHECK
+@recipe_options(example="band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", saves=False)
+@GATE
 @OUT
 @FORCE
 @JSON
@@ -93,14 +95,14 @@ def identify(
     logs: tuple[str, ...],
     channel_map: str | None,
     estimator: str | None,
-    held_out: tuple[str, ...],
-    hold_out: str | None,
+    held_out: tuple[str, ...],  # logs to validate on; run folders store them by this name
+    hold_out: str | None,  # rule that holds out a part of every log
     significant: str | None,
     gate: bool | None,
     out: Path,
     force: bool,
     as_json: bool,
-    **recipe_words: Any,
+    **_: Any,  # --recipe and --set: read_recipe takes them from click's context
 ) -> None:
     """Identify a robot from logs.
 
@@ -121,9 +123,11 @@ def identify(
         print_json(result_json(run.fit, run.validation, run.cost))
     else:
         click.echo(run.fit.summary() + "\n")
-        click.echo(f"{run.cost}\n" if run.cost else "", nl=bool(run.cost))
+        if run.cost:
+            click.echo(f"{run.cost}\n")
         verdict = UNPROVEN if run.validation is None else run.validation.summary()
         print_verdict(verdict, good=run.validation is not None and run.validation.passed)
         print_written(out)
-        click.echo(run.note, nl=bool(run.note))
+        if run.note:
+            click.echo(run.note)
     sys.exit(run.exit_code)

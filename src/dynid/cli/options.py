@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dynid.settings import TomlSettings
 
 __all__ = [
-    "CHECK",
+    "GATE",
     "DELAY",
     "EXISTING",
     "FORCE",
@@ -121,7 +121,7 @@ class Delay(FiniteRange):
 
 EXISTING = ExistingPath()
 POSITIVE = FiniteRange(min=0.0, min_open=True)
-CHECK = click.option("--check/--no-check", "gate", default=None,
+GATE = click.option("--check/--no-check", "gate", default=None,
                      help="Check every log first, and refuse a log with an error (default: --check).")  # fmt: skip
 DELAY = click.option("--delay", type=Delay(), default=0.0, show_default=True, metavar="SECONDS|auto",
                      help="Delay of the torques relative to the positions [s]; auto estimates it "

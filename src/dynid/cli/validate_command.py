@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from dynid.cli.options import (
-    CHECK,
     EXISTING,
     FORCE,
+    GATE,
     JSON,
     MAP,
     POSITIVE,
@@ -37,7 +37,7 @@ __all__ = ["validate"]
 @click.option("--limit", "limit_percent", type=POSITIVE, metavar="PERCENT",
               help="Largest relative torque error that passes [%]; 15 by default.")  # fmt: skip
 @recipe_options("cutoff_hz=10 or delay_s=0.004")
-@CHECK
+@GATE
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the verdict and a report.")
 @FORCE
 @JSON

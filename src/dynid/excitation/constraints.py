@@ -162,7 +162,7 @@ def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
             where = tuple(f"joint '{limits.joint_names[j]}'" for j in joints)
             scale = np.maximum(size[joints], _SMALLEST_MOTION)
             bound = np.concatenate([upper[high], -lower[low]])
-            units = tuple(("m" if robot.bodies[j].is_prismatic else "rad") + per for j in joints)
+            units = tuple(robot.position_units[j] + per for j in joints)
             found.append(JointConstraint(name, where, scale, units, order, joints, sign, bound))
     return found
 

@@ -97,7 +97,7 @@ class Excitation:
         return tuple(dict.fromkeys(margin.limit for margin in self.margins))
 
     @property
-    def checks(self) -> str:
+    def checks_summary(self) -> str:
         """Two sentences: which limits were checked, and which were not."""
         missing = f"Not checked: {'; '.join(self.not_checked)}." if self.unchecked else "Nothing was left unchecked."
         return f"Checked: {', '.join(self.checked) or 'nothing'}. {missing}"
@@ -166,7 +166,7 @@ class Excitation:
             "",
             Table.of(["limit", "closest at", "margin", "free share"], rows).to_text(),
             "",
-            self.checks,
+            self.checks_summary,
             "",
             f"Predicted standard deviations, for {self.assumed}:",
             self.accuracy().to_text(),

@@ -142,6 +142,8 @@ class MotionLimits:
     """The robot's body as convex hulls that must not collide; hulls are not checked against capsules."""
     clearance: float = 0.0
     """Smallest distance of two capsules, or of two hulls, on different links [m]."""
+    units: tuple[str, ...] = ()
+    """n units of the positions, ``rad`` or ``m``; empty if they are not stated."""
 
     def __post_init__(self) -> None:
         """Check and freeze."""
@@ -195,6 +197,7 @@ class MotionLimits:
             acceleration=_per_joint("acceleration", given, robot.dof),
             jerk=_per_joint("jerk", jerk, robot.dof),
             torque=np.array([scale * x.effort for x in own]),
+            units=robot.position_units,
         )
 
     def with_cell(self, cell: Cell) -> Self:

@@ -107,7 +107,7 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
     }
     if plan.trajectory.dof == 6:
         way = "The way from where the robot stands to the start (movej) is not checked at all."
-        texts["trajectory.script"] = f"# {plan.checks}\n# {way}\n{samples.urscript()}"
+        texts["trajectory.script"] = f"# {plan.checks_summary}\n# {way}\n{samples.urscript()}"
     for name, text in texts.items():
         write_atomically(there / name, text, force=force)
     written = [name for name in PLAN_FILES if name in ("trajectory.csv", "trajectory.json") or name in texts]

@@ -1,4 +1,8 @@
-"""Picking the columns a channel map names: counted, by joint name, or by a pattern that fits one column only."""
+"""Picking the columns a channel map names.
+
+A name stands for one column, or is a pattern: by number (``q_{0..5}``), by joint (``{joint}``), or with a wildcard
+(``*``) that fits exactly one column.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,12 @@ from dynid.logs.readers.base import Floats, Table
 
 __all__ = ["Picked", "pick"]
 
-_COUNT = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
+_NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Picked:
-    """The columns of one quantity, in the robot's order."""
+    """The columns of one quantity: in the robot's order, or in the log's where `pick` was given no joints."""
 
     table: Table
     names: tuple[str, ...]
@@ -36,8 +40,8 @@ def pick(
         signal: The signal whose columns are wanted.
         quantity: Name of the quantity, for messages.
         tables: The run's tables by file key.
-        joints: The log's joint names; empty takes those found.
-        prefer: The table to look into first, where the signal names no file.
+        joints: Joint names as the log spells them, in the robot's order; empty: all joints found, in the log's order.
+        prefer: The table to take if several have the columns and the signal names no file.
 
     Raises:
         DataError: If a column is missing, ambiguous, or found in several files.
@@ -70,7 +74,7 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
     found: tuple[str, ...] = ()
     for pattern in signal.columns:
         if "{joint}" in pattern:
-            expanded, found = _by_joint(table, pattern, quantity, joints)
+            expanded, found = _by_joint(table, pattern, quantity, joints)  # several patterns: the last one's joints
             names += expanded
         else:
             names += [_resolve(table, name, quantity) for name in _expand_numbers(pattern)]
@@ -87,7 +91,7 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
 
 def _expand_numbers(pattern: str) -> list[str]:
     """``q_{0..2}`` as q_0, q_1, q_2."""
-    match = _COUNT.search(pattern)
+    match = _NUMBER_RANGE.search(pattern)
     if match is None:
         return [pattern]
     if int(match[1]) > int(match[2]):
@@ -98,7 +102,7 @@ def _expand_numbers(pattern: str) -> list[str]:
     return [f"{pattern[: match.start()]}{number}{pattern[match.end() :]}" for number in numbers]
 
 
-def _regex(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """A pattern with ``*`` and ``{joint}`` as a regular expression."""
     parts = re.split(r"(\*|\{joint\})", pattern)
     known = {"*": "(?:.*)", "{joint}": "(?P<joint>.+)"}
@@ -109,14 +113,14 @@ def _resolve(table: Table, pattern: str, quantity: str) -> str:
     """The one column a name or pattern stands for."""
     if table.column(pattern) is not None:
         return pattern
-    matches = [name for name in table.names if _regex(pattern).fullmatch(name)] if "*" in pattern else []
+    matches = [name for name in table.names if _compile_pattern(pattern).fullmatch(name)] if "*" in pattern else []
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise DataError(
             f"'{pattern}' fits several columns: {', '.join(matches[:6])}",
             place=f"[{quantity}] columns",
-            remedy="Name the topic or the column in full.",
+            remedy="Name the column (or ROS topic) in full.",
         )
     near = get_close_matches(pattern, table.names, 4, 0.5) or list(table.names[:12])
     raise DataError(
@@ -128,7 +132,13 @@ def _resolve(table: Table, pattern: str, quantity: str) -> str:
 
 def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
     """The columns of a pattern for each joint, in the order of `joints`, or of the log where none are given."""
-    expression = _regex(pattern)
+    if pattern.count("{joint}") > 1 or _NUMBER_RANGE.search(pattern):
+        raise DataError(
+            f"'{pattern}' has {{joint}} twice, or together with a range of numbers",
+            place=f"[{quantity}] columns",
+            remedy="Write {joint} once in a pattern and no {0..5} beside it; give one pattern for each number.",
+        )
+    expression = _compile_pattern(pattern)
     found: dict[str, list[str]] = {}
     for name in table.names:
         match = expression.fullmatch(name)
@@ -147,6 +157,6 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
             raise DataError(
                 f"joint '{joint}' is in several columns: {', '.join(found[joint])}",
                 place=f"[{quantity}] columns",
-                remedy="Name the topic in the channel map instead of '*'.",
+                remedy="Name the column (or ROS topic) in full instead of using '*'.",
             )
     return [found[joint][0] for joint in wanted], wanted

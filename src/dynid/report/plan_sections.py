@@ -17,7 +17,7 @@ from dynid.report.page import Section
 from dynid.report.replay import play_motion
 from dynid.robot.model import Robot
 
-__all__ = ["Plan", "PlannedMotion", "Search"]
+__all__ = ["PlanOverview", "PlannedMotion", "Search"]
 
 Floats = NDArray[np.float64]
 POINTS = 1000
@@ -27,8 +27,8 @@ NEAREST = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan(Section):
-    """Figures, joint curves between their limits, predicted deviations, margins."""
+class PlanOverview(Section):
+    """Key figures, joint curves between their limits, predicted deviations, margins."""
 
     plan: Excitation
     robot: Robot | None = None
@@ -50,8 +50,8 @@ class Plan(Section):
             ("whole motion [s]", f"{plan.trajectory.duration:g}"),
         ]
         if np.isfinite(plan.limits.velocity).any():
-            share = plan.coverage[np.isfinite(plan.limits.velocity)].min()
-            cards.append(("smallest share of a speed limit in use", f"{100 * share:.0f} %"))
+            share = plan.coverage[np.isfinite(plan.limits.velocity)].min()  # of (n, 2): forwards, backwards
+            cards.append(("peak speed of the least-used joint [% of its limit]", f"{100 * share:.0f}"))
         if tightest is not None:
             label = f"margin to the nearest limit ({tightest.limit}, {tightest.where})"
             cards.append((label, f"{tightest.margin:.2g} {tightest.unit}"))
@@ -64,9 +64,9 @@ class Plan(Section):
             cards.insert(1, ("equilibrium S of the energies", f"{plan.points.points.equilibrium:.4g}"))
         return [
             Cards(tuple(cards)),
-            Text(plan.checks),
-            *(Text(f"Caution: {caution.message}. {caution.remedy}", "verdict open") for caution in plan.cautions),
-            Text(note, "hint"),
+            Text(plan.checks_summary),
+            *(Text(f"Caution: {caution.message}. {caution.remedy}", role="verdict open") for caution in plan.cautions),
+            Text(note, role="hint"),
             *self._positions(samples),
             *self._shares(samples),
             *self._tables(),
@@ -76,15 +76,20 @@ class Plan(Section):
         """One small plot per joint, between its limits."""
         limits = self.plan.limits
         plots: list[Block] = []
-        units = {margin.where: margin.unit for margin in self.plan.margins if margin.limit == "position"}
-        for name, q, low, high in zip(limits.joint_names, samples.q.T, limits.lower, limits.upper, strict=True):
-            bounds = [(label, np.full(len(q), x)) for label, x in (("from", low), ("to", high)) if np.isfinite(x)]
-            curves = [("position", q), *bounds]
-            unit = units.get(f"joint '{name}'", "rad or m")
-            what = f"{name} [{unit}]"
-            plots.append(Plot.of(f"position of {name}", "time [s]", what, samples.time, curves,
-                                 dashed=["from", "to"], small=True))  # fmt: skip
+        joints = zip(limits.joint_names, self._units(), samples.q.T, limits.lower, limits.upper, strict=True)
+        for name, unit, q, lower, upper in joints:
+            bounds = (("lower limit", lower), ("upper limit", upper))
+            curves = [("position", q), *((label, np.full(len(q), x)) for label, x in bounds if np.isfinite(x))]
+            plots.append(Plot.of(f"position of {name}", "time [s]", f"{name} [{unit}]", samples.time, curves,
+                                 dashed=["lower limit", "upper limit"], small=True))  # fmt: skip
         return plots
+
+    def _units(self) -> tuple[str, ...]:
+        """The unit of each joint's positions, as the limits or the robot say."""
+        limits = self.plan.limits
+        if limits.units or self.robot is None:
+            return limits.units or ("rad or m",) * len(limits.joint_names)
+        return self.robot.position_units
 
     def _shares(self, samples: Samples) -> list[Block]:
         """Speed, acceleration and torque of all joints as shares of their limits, as far as there are limits."""
@@ -95,9 +100,9 @@ class Plan(Section):
             kinds.append(("torque", torque, limits.torque))
         plots: list[Block] = []
         for what, values, limit in kinds:
-            used = np.isfinite(limit) & (limit > 0.0)
-            shares = values[:, used] / limit[used]
-            names = [name for name, here in zip(limits.joint_names, used, strict=True) if here]
+            limited = np.isfinite(limit) & (limit > 0.0)
+            shares = values[:, limited] / limit[limited]
+            names = [name for name, has_limit in zip(limits.joint_names, limited, strict=True) if has_limit]
             if names:
                 one = np.ones(len(shares))
                 curves = [*zip(names, shares.T, strict=True), ("limit", one), ("-limit", -one)]
@@ -111,7 +116,7 @@ class Plan(Section):
         deviations = tuple((name, float(deviation), unit) for name, deviation, unit in found)
         accuracy = plan.accuracy()
         nearest: dict[tuple[str, str], Margin] = {}
-        for margin in sorted(plan.margins, key=lambda margin: margin.relative):
+        for margin in sorted(plan.margins, key=lambda margin: margin.relative):  # the first one kept is the nearest
             nearest.setdefault((margin.limit, margin.where), margin)
         margins = tuple(
             (m.limit, m.where, float(m.margin), m.unit, float(100.0 * m.relative))
@@ -121,7 +126,7 @@ class Plan(Section):
             Heading("Nearest limits"),
             Rows(("limit", "nearest at", "margin", "unit", "margin as share of the limit %"), margins),
             Heading("Predicted accuracy"),
-            Text(f"The standard deviations hold for {plan.assumed}.", "hint"),
+            Text(f"The standard deviations hold for {plan.assumed}.", role="hint"),
             Rows(accuracy.header, accuracy.rows),
             Rows(("parameter", "predicted standard deviation", "unit"), deviations, folded="All parameters"),
         ]
@@ -172,4 +177,4 @@ class Search(Section):
         ended = " The search was interrupted by the user." if self.plan.interrupted else ""
         note = f"Criterion {name} of the best motion so far that respects all limits; lower is better.{ended}"
         what = "log10 of the criterion" if self.plan.criterion.positive else "criterion"
-        return [Text(note, "hint"), Plot.of("criterion over time", "time [s]", what, time, curves)]
+        return [Text(note, role="hint"), Plot.of("criterion over time", "time [s]", what, time, curves)]

@@ -18,7 +18,7 @@ from dynid.report.joint_coverage import Coverage
 from dynid.report.load_sections import LoadBox
 from dynid.report.page import Page, Section
 from dynid.report.parameter_sections import Parameters
-from dynid.report.plan_sections import Plan, PlannedMotion, Search
+from dynid.report.plan_sections import PlannedMotion, PlanOverview, Search
 from dynid.report.provenance import Methods, Provenance, Settings
 from dynid.report.replay import Replay
 from dynid.report.series import joint_torques
@@ -78,7 +78,7 @@ def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), 
 def plan_page(plan: Excitation, extra: Sequence[Section] = (), robot: Robot | None = None) -> Page:
     """Make the page of a designed motion; with the robot it also shows torques and plays the motion."""
     moving = [PlannedMotion(plan, robot)] if robot is not None else []
-    sections = [Plan(plan, robot), *moving, Search(plan), *extra, Methods(("GautierKhalil1992",))]
+    sections = [PlanOverview(plan, robot), *moving, Search(plan), *extra, Methods(("GautierKhalil1992",))]
     return Page.of(f"{plan.robot}: exciting motion", sections)
 
 

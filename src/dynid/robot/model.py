@@ -113,6 +113,11 @@ class Robot:
         """Names of the moving joints, in the order of q."""
         return tuple(joint.name for joint in self.moving_joints)
 
+    @property
+    def position_units(self) -> tuple[str, ...]:
+        """Units of the joint positions, ``rad`` or ``m``, in the order of q."""
+        return tuple("m" if body.is_prismatic else "rad" for body in self.bodies)
+
     @cached_property
     def root(self) -> str:
         """Name of the link that does not move."""
