@@ -11,6 +11,7 @@ NAMES = {
     "c.code_cost": ["count_code", "pruning_cost"],
     "result_file": ["read_result", "write_result"],
     "robot_files": ["RobotFile", "write_robot_files"],
+    "torque_formulas": ["TorqueExpressions", "torque_expressions"],
 }
 """Module -> its public names, loaded at first use."""
 

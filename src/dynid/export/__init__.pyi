@@ -11,3 +11,5 @@ from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.export.robot_files import RobotFile as RobotFile
 from dynid.export.robot_files import write_robot_files as write_robot_files
+from dynid.export.torque_formulas import TorqueExpressions as TorqueExpressions
+from dynid.export.torque_formulas import torque_expressions as torque_expressions

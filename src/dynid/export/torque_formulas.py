@@ -1,0 +1,186 @@
+"""Torques of a robot's joints in closed form, as text, LaTeX, Python, C and MATLAB ([Atkeson1986] appendix I).
+
+    tau_i = sum over the base parameters p_k of  p_k * (polynomial in velocities, accelerations, sines and cosines)
+
+The recorded regressor is multiplied out and collected by base parameter. Closed forms show which motion reveals which
+parameter. They grow fast with the number of joints: `dynid.generate_c` gives shorter code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.export.c.c_names import c_comment
+from dynid.export.polynomial_text import LATEX, MATLAB, PYTHON, TEXT, C, PolynomialPrinter
+from dynid.kernels import record_quantity
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.robot.model import Robot, require_robot
+from dynid.tape.expansion import Expansion, expand_tape
+
+__all__ = ["TorqueExpressions", "torque_expressions"]
+
+WIDTH = 110
+"""Longest line of text and code [characters]; convention."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TorqueExpressions:
+    """Closed-form torques of a robot in terms of its base parameters."""
+
+    robot: Robot
+    """The robot; its lengths [m] and its gravity [m/s^2] are numbers in the expressions."""
+    base: BaseParameters
+    """The parameters p, in the order of the code's argument."""
+    expansion: Expansion
+    """The regressor (n, b), multiplied out."""
+
+    @property
+    def terms(self) -> int:
+        """Number of products in all torques together."""
+        return self.expansion.terms
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """(b,) values of the base parameters of the robot itself, for the argument p of the code."""
+        return self.base.project(self.robot.parameter_vector)
+
+    def coefficient(self, joint: str, parameter: str) -> str:
+        """Torque of a joint per unit of a base parameter, as text; "0" where it has no effect.
+
+        Raises:
+            ArgumentError: There is no such joint or base parameter.
+        """
+        for given, known in ((joint, self.robot.joint_names), (parameter, self.base.names)):
+            if given not in known:
+                raise ArgumentError(f"there is no '{given}'", remedy=f"Choose one of {', '.join(known)}.")
+        place = self.robot.joint_names.index(joint), self.base.names.index(parameter)
+        return PolynomialPrinter(self.expansion, TEXT).polynomial(self._columns[place])
+
+    def text(self) -> str:
+        """The torques for people: ``tau1 = ZZR1*(ddq1) + ...``, with s2 and c2 for sine and cosine of q2."""
+        printer = PolynomialPrinter(self.expansion, TEXT)
+        lines = [f"Joint torques of robot '{self.robot.name}'", ""]
+        for joint, torque in enumerate(self._torques(printer, self.base.names), 1):
+            whole = f"tau{joint} = {' + '.join(torque) or '0'}"
+            lines += [*wrap(whole, WIDTH, subsequent_indent="    ", break_long_words=False), ""]
+        lines += [f"{name} = {value}" for name, value in self._definitions(printer)]
+        return "\n".join([*lines, "", *self.base.expressions]) + "\n"
+
+    def latex(self) -> str:
+        """The torques as an ``align*`` environment of amsmath, one line per parameter."""
+        printer = PolynomialPrinter(self.expansion, LATEX)
+        names = [_latex_name(name) for name in self.base.names]
+        torques = [
+            f"\\tau_{{{joint}}} ={{}}& " + " \\\\\n  &+ ".join(torque or ["0"])
+            for joint, torque in enumerate(self._torques(printer, names), 1)
+        ]
+        return "\\begin{align*}\n" + " \\\\\n".join(torques) + "\n\\end{align*}\n"
+
+    def python(self, name: str = "joint_torques") -> str:
+        """A Python function ``name(q, dq, ddq, p)`` that returns a list; it needs ``math`` alone."""
+        printer = PolynomialPrinter(self.expansion, PYTHON)
+        lines = ["import math", "", "", f"def {_checked(name)}(q, dq, ddq, p):"]
+        lines += [f'    """Joint torques of robot {c_comment(self.robot.name)}.', ""]
+        lines += [*wrap(f"p: {self._names}.", WIDTH, initial_indent="    ", subsequent_indent="        "), '    """']
+        lines += [f"    {short} = {value}" for short, value in self._definitions(printer)]
+        for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in self._numbers]), 1):
+            lines += [f"    tau{joint} = (", *_fold(torque), "    )"]
+        lines.append(f"    return [{', '.join(f'tau{joint + 1}' for joint in range(self.robot.dof))}]")
+        return "\n".join(lines) + "\n"
+
+    def c(self, name: str = "joint_torques") -> str:
+        """A C99 function ``void name(q, dq, ddq, p, tau)`` on arrays of double; it needs ``math.h`` alone."""
+        printer, count = PolynomialPrinter(self.expansion, C), self.robot.dof
+        arrays = [f"const double {array}[{count}]" for array in ("q", "dq", "ddq")]
+        arrays += [f"const double p[{len(self.base.names)}]", f"double tau[{count}]"]
+        lines = ["#include <math.h>", "", f"/* Joint torques of robot {c_comment(self.robot.name)}."]
+        lines += [*wrap(f"p: {self._names}. */", WIDTH, initial_indent="   ", subsequent_indent="   ")]
+        lines += [f"void {_checked(name)}({', '.join(arrays)})", "{"]
+        lines += [f"    const double {short} = {value};" for short, value in self._definitions(printer)]
+        for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in self._numbers]), 1):
+            lines += [f"    const double tau{joint} =", *_fold(torque, end=";")]
+        lines += [f"    (void){array};" for array in ("q", "dq", "ddq")]
+        lines += [f"    tau[{joint}] = tau{joint + 1};" for joint in range(count)]
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def matlab(self, name: str = "joint_torques") -> str:
+        """A MATLAB and Octave function ``tau = name(q, dq, ddq, p)`` that returns a column."""
+        printer = PolynomialPrinter(self.expansion, MATLAB)
+        lines = [f"function tau = {_checked(name)}(q, dq, ddq, p)"]
+        lines += [f"% Joint torques of robot {c_comment(self.robot.name)}."]
+        lines += [*wrap(f"p: {self._names}.", WIDTH, initial_indent="% ", subsequent_indent="% ")]
+        lines += [f"    {short} = {value};" for short, value in self._definitions(printer)]
+        lines.append(f"    tau = zeros({self.robot.dof}, 1);")
+        for joint, torque in enumerate(self._torques(printer, [f"p({k + 1})" for k in self._numbers]), 1):
+            lines += [f"    tau({joint}) = ...", *_fold(torque, join=" ...", end=";")]
+        return "\n".join([*lines, "end"]) + "\n"
+
+    @property
+    def _columns(self) -> NDArray[np.object_]:
+        return self.expansion.outputs["output"]
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(self.base.names)
+
+    @property
+    def _numbers(self) -> range:
+        return range(len(self.base.names))
+
+    def _definitions(self, printer: PolynomialPrinter) -> list[tuple[str, str]]:
+        return printer.definitions(list(self._columns.ravel()))
+
+    def _torques(self, printer: PolynomialPrinter, names: Sequence[str]) -> list[list[str]]:
+        """For every joint, the products of a parameter and its polynomial that are not zero."""
+        left, right = ("\\left(", "\\right)") if printer.language is LATEX else ("(", ")")
+        return [
+            [
+                f"{name}{printer.language.times}{left}{printer.polynomial(column)}{right}"
+                for name, column in zip(names, row, strict=True)
+                if column
+            ]
+            for row in self._columns
+        ]
+
+
+def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> TorqueExpressions:
+    """Write a robot's joint torques in closed form.
+
+    Args:
+        robot: Geometry, gravity and kinds of terms; lengths and gravity become numbers in the expressions.
+        base: Base parameters in which the torques are written; by default those of `dynid.base_parameters`.
+
+    Raises:
+        ArgumentError: The expressions are too long to be of use; the message names the way out.
+    """
+    require_robot(robot)
+    chosen = base_parameters(robot) if base is None else base
+    tape = record_quantity(robot, "regressor").select({"output": np.s_[..., list(chosen.columns)]})
+    return TorqueExpressions(robot=robot, base=chosen, expansion=expand_tape(tape))
+
+
+def _checked(name: str) -> str:
+    if not (name.isascii() and name.isidentifier()):
+        raise ArgumentError(f"'{name}' cannot be the name of a function", remedy="Give letters, digits and _.")
+    return name
+
+
+def _latex_name(name: str) -> str:
+    """The letters of a parameter in italics, its number as an index."""
+    letters = name.rstrip("0123456789")
+    number = name[len(letters) :]
+    shown = letters.replace("_", "\\_")
+    return f"\\mathit{{{shown}}}" + (f"_{{{number}}}" if number else "")
+
+
+def _fold(summands: Sequence[str], join: str = "", end: str = "") -> list[str]:
+    """A sum over several lines of code, each summand folded at its own signs."""
+    whole = " + ".join(summands) or "0.0"
+    lines = wrap(whole, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)
+    return [*(line + join for line in lines[:-1]), lines[-1] + end]

@@ -1,0 +1,203 @@
+"""A tape multiplied out: every output as a polynomial in the inputs and in functions of them.
+
+Polynomials are kept in a normal form in which the square of a sine is one minus the square of the cosine, so that equal
+expressions look the same. A monomial is one integer that holds the powers of all atoms, eight bits each: the product of
+two monomials is the sum of their integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.tape.operations import Operation
+from dynid.tape.tape import Tape
+
+__all__ = ["Atom", "Expanded", "Expansion", "expand_tape"]
+
+BITS = 8
+"""Bits per power in a monomial; no recorded product comes near a power of 256."""
+VANISHING = 1e-14
+"""Coefficients up to this share of the largest one of their polynomial are rounding of sums that cancel (convention).
+"""
+EXACT = 1e-13
+"""Relative difference within which a coefficient is a multiple of one quarter (convention: far above rounding)."""
+MOST_TERMS = 400_000
+"""Largest number of monomials in all polynomials together; convention: some hundred megabytes."""
+
+Expanded = dict[int, float]
+"""A polynomial: monomial -> coefficient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What a polynomial is a polynomial in: an element of an input, or a function of a polynomial."""
+
+    name: str
+    """Name of the input, or of the function: ``sin``, ``cos``, ``sign``, ``tanh``, ``exp``, ``abs`` or ``sqrt``."""
+    index: int = -1
+    """Element of the input, counted row by row; -1 for a function."""
+    argument: tuple[tuple[int, float], ...] = ()
+    """Argument of a function, a polynomial in atoms that come earlier."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expansion:
+    """All outputs of a tape, multiplied out."""
+
+    atoms: tuple[Atom, ...]
+    """In the order in which they need each other."""
+    outputs: Mapping[str, NDArray[np.object_]]
+    """Each output in its own shape, with an `Expanded` polynomial as every element."""
+
+    @property
+    def terms(self) -> int:
+        """Number of monomials of all outputs."""
+        return sum(len(element) for output in self.outputs.values() for element in output.ravel())
+
+    def powers(self, monomial: int) -> tuple[tuple[int, int], ...]:
+        """Atoms, by their place in `atoms`, and their powers in a monomial."""
+        return tuple(_powers(monomial))
+
+
+def expand_tape(tape: Tape, *, most_terms: int = MOST_TERMS) -> Expansion:
+    """Multiply out all outputs of a tape.
+
+    Args:
+        tape: The program; quotients by anything but a constant are refused.
+        most_terms: Number of monomials above which the work is given up.
+
+    Raises:
+        ArgumentError: The program divides by something that is not constant, or has too many terms.
+    """
+    ring = _Ring(most_terms)
+    values: list[Expanded] = [ring.symbol(Atom(i.name, k)) for i in tape.inputs for k in range(i.size)]
+    constants = tape.constants.tolist()
+
+    def read(operand: int) -> Expanded:
+        if operand >= 0:
+            return values[operand]
+        return {0: constants[~operand]} if constants[~operand] else {}
+
+    for _, code, left, right in tape.steps():
+        operation = Operation(code)
+        if operation in _BINARY:
+            values.append(ring.combine(operation, read(left), read(right)))
+        elif operation is Operation.NEG:
+            values.append({monomial: -value for monomial, value in read(left).items()})
+        else:
+            values.append(ring.function(operation, read(left)))
+    outputs = {}
+    for output in tape.outputs:
+        elements = np.empty(output.shape, dtype=object)
+        for place, operand in np.ndenumerate(output.elements):
+            elements[place] = _tidy(read(int(operand)))
+        outputs[output.name] = elements
+    return Expansion(tuple(ring.atoms), outputs)
+
+
+_BINARY = (Operation.ADD, Operation.SUB, Operation.MUL, Operation.DIV)
+
+
+@dataclass(slots=True)
+class _Ring:
+    """Polynomials in a growing list of atoms."""
+
+    most_terms: int
+    atoms: list[Atom] = field(default_factory=list)
+    places: dict[Atom, int] = field(default_factory=dict)
+    squared_sines: int = 0
+    """Bits that are set in a monomial where a sine has power two."""
+    cosines: dict[int, int] = field(default_factory=dict)
+    """Place of a sine -> place of the cosine of the same argument."""
+    terms: int = 0
+
+    def symbol(self, atom: Atom) -> Expanded:
+        """The polynomial that is one atom."""
+        if atom not in self.places:
+            self.places[atom] = len(self.atoms)
+            self.atoms.append(atom)
+        return {1 << (BITS * self.places[atom]): 1.0}
+
+    def function(self, operation: Operation, argument: Expanded) -> Expanded:
+        """A function of a polynomial as an atom; sines and cosines come in pairs."""
+        key = tuple(sorted(_tidy(argument).items()))
+        if operation not in (Operation.SIN, Operation.COS):
+            return self.symbol(Atom(operation.name.lower(), argument=key))
+        sine, cosine = (self.symbol(Atom(name, argument=key)) for name in ("sin", "cos"))
+        place = self.places[Atom("sin", argument=key)]
+        self.cosines[place] = self.places[Atom("cos", argument=key)]
+        self.squared_sines |= 2 << (BITS * place)
+        return sine if operation is Operation.SIN else cosine
+
+    def combine(self, operation: Operation, a: Expanded, b: Expanded) -> Expanded:
+        """Sum, difference, product, or quotient by a constant."""
+        if operation is Operation.DIV:
+            if set(b) != {0}:
+                raise ArgumentError("the program divides by something that is not constant")
+            return {monomial: value / b[0] for monomial, value in a.items()}
+        result = self._product(a, b) if operation is Operation.MUL else _sum(a, b, operation is Operation.SUB)
+        self.terms += len(result)
+        if self.terms > self.most_terms:
+            raise ArgumentError(
+                f"the expressions have more than {self.most_terms} terms when they are multiplied out",
+                remedy="Generate code instead: dynid.generate_c keeps the factors.",
+            )
+        return result
+
+    def _product(self, a: Expanded, b: Expanded) -> Expanded:
+        result: Expanded = {}
+        for left, x in a.items():
+            for right, y in b.items():
+                monomial, value = left + right, x * y
+                if monomial & self.squared_sines:
+                    for part, sign in self._without_squares(monomial):
+                        result[part] = result.get(part, 0.0) + sign * value
+                else:
+                    result[monomial] = result.get(monomial, 0.0) + value
+        return {monomial: value for monomial, value in result.items() if value}
+
+    def _without_squares(self, monomial: int) -> list[tuple[int, float]]:
+        """``sin^2 = 1 - cos^2`` for every sine of power two."""
+        parts = [(monomial, 1.0)]
+        for sine, cosine in self.cosines.items():
+            square = 2 << (BITS * sine)
+            if monomial & square:
+                double = 2 << (BITS * cosine)
+                parts = [new for m, sign in parts for new in ((m - square, sign), (m - square + double, -sign))]
+        return parts
+
+
+def _sum(a: Expanded, b: Expanded, is_difference: bool) -> Expanded:
+    result, sign = dict(a), -1.0 if is_difference else 1.0
+    for monomial, value in b.items():
+        total = result.get(monomial, 0.0) + sign * value
+        if total:
+            result[monomial] = total
+        else:
+            result.pop(monomial, None)
+    return result
+
+
+def _tidy(polynomial: Expanded) -> Expanded:
+    """Without what rounding left, and with coefficients that are multiples of a quarter made exact."""
+    largest = max((abs(value) for value in polynomial.values()), default=0.0)
+    kept = {monomial: value for monomial, value in polynomial.items() if abs(value) > VANISHING * largest}
+    return {monomial: _exact(value) for monomial, value in kept.items()}
+
+
+def _exact(value: float) -> float:
+    quarter = round(4.0 * value) / 4.0
+    return quarter if quarter and abs(value - quarter) <= EXACT * abs(value) else value
+
+
+def _powers(monomial: int) -> Iterator[tuple[int, int]]:
+    place, rest = 0, monomial
+    while rest:
+        if power := rest & ((1 << BITS) - 1):
+            yield place, power
+        place, rest = place + 1, rest >> BITS

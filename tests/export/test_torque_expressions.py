@@ -1,0 +1,225 @@
+"""Closed-form torques: every text is read back and compared with inverse dynamics, and [Atkeson1986] appendix I."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dynid
+from dynid.errors import ArgumentError
+from dynid.export import TorqueExpressions, torque_expressions
+from dynid.kernels import record_quantity
+from dynid.robot.model import Robot
+from dynid.tape import record
+from dynid.tape.expansion import expand_tape
+from dynid.terms import Coulomb, RotorInertia, SaturatingViscous, Stribeck, Viscous
+from support.random_robots import random_robot
+
+Floats = NDArray[np.float64]
+Torques = Callable[[Floats, Floats, Floats, Floats], Any]
+ARMS = ("ddarm", "gautier_khalil_3r", "scara", "stanford", "puma560")
+TOLERANCE = 1e-12
+
+
+def arm(name: str) -> Robot:
+    robot: Robot = getattr(dynid.robots, name)()
+    return robot.with_terms(Viscous(0.3), Coulomb(0.7), RotorInertia(0.02), keep=True)
+
+
+def states(robot: Robot, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).normal(size=(3, robot.dof))
+
+
+def check(expressions: TorqueExpressions, torques: Torques, tolerance: float = TOLERANCE) -> None:
+    """Compare a function that was made from text with the recursion, on several states."""
+    robot = expressions.robot
+    for seed in range(4):
+        q, dq, ddq = states(robot, seed)
+        expected = dynid.inverse_dynamics(robot, q, dq, ddq)
+        found = np.asarray(torques(q, dq, ddq, expressions.values), dtype=float).ravel()
+        np.testing.assert_allclose(found, expected, atol=tolerance * max(1.0, float(np.abs(expected).max())))
+
+
+def from_python(text: str) -> Torques:
+    names: dict[str, Any] = {}
+    exec(compile(text, "closed form", "exec"), names)
+    return names["joint_torques"]
+
+
+def from_matlab(text: str) -> Torques:
+    """Read the small part of MATLAB that occurs: assignments of sums of products, indices from 1."""
+    joined = text.replace("...\n", " ")
+    lines = [
+        line.strip().rstrip(";") for line in joined.splitlines() if "=" in line and not line.startswith("function")
+    ]
+
+    def torques(q: Floats, dq: Floats, ddq: Floats, p: Floats) -> Floats:
+        names: dict[str, Any] = {"q": q, "dq": dq, "ddq": ddq, "p": p, "zeros": lambda n, _: np.zeros(n)}
+        names |= {"sin": math.sin, "cos": math.cos, "sign": np.sign, "abs": abs, "tanh": math.tanh}
+        for line in lines:
+            code = re.sub(r"\b(ddq|dq|q|p|tau)\((\d+)\)", lambda m: f"{m[1]}[{int(m[2]) - 1}]", line)
+            exec(code.replace("^", "**"), names)
+        return np.asarray(names["tau"])
+
+    return torques
+
+
+def from_latex(text: str, expressions: TorqueExpressions) -> Torques:
+    """Read the align environment: powers, indices from 1, products by juxtaposition."""
+    body = text.removeprefix("\\begin{align*}\n").removesuffix("\n\\end{align*}\n")
+    flat = body.replace(" \\\\\n  &+ ", " + ").replace("={}&", "=")
+    equations = [line.split(" = ", 1)[1] for line in flat.split(" \\\\\n")]
+    named = {name: k for k, name in enumerate(expressions.base.names)}
+
+    def translate(equation: str) -> str:
+        code = re.sub(r"\\mathit\{(\w+)\}_\{(\d+)\}", lambda m: f"p[{named[m[1] + m[2]]}]", equation)
+        code = re.sub(r"\\ddot\{q\}_\{(\d+)\}", lambda m: f"ddq[{int(m[1]) - 1}]", code)
+        code = re.sub(r"\\dot\{q\}_\{(\d+)\}", lambda m: f"dq[{int(m[1]) - 1}]", code)
+        code = re.sub(r"\b([scf])_\{(\d+)\}", r"\1\2", code)
+        code = re.sub(r"\bq_\{(\d+)\}", lambda m: f"q[{int(m[1]) - 1}]", code)
+        code = re.sub(r" \\cdot 10\^\{(-?\d+)\}", r"e\1", code)
+        code = re.sub(r"\^\{(\d+)\}", r"**\1", code).replace("\\left(", "(").replace("\\right)", ")")
+        return re.sub(r"(?<=[\w\])]) (?=[\w(])", "*", code)
+
+    codes = [translate(equation) for equation in equations]
+    signs = [(m[1], int(m[2])) for m in re.finditer(r"(f\d+) = sign\(dq(\d+)\)", expressions.text())]
+
+    def torques(q: Floats, dq: Floats, ddq: Floats, p: Floats) -> Floats:
+        names: dict[str, Any] = {"q": q, "dq": dq, "ddq": ddq, "p": p}
+        for k in range(len(q)):
+            names |= {f"s{k + 1}": math.sin(q[k]), f"c{k + 1}": math.cos(q[k])}
+        names |= {name: float(np.sign(dq[joint - 1])) for name, joint in signs}
+        return np.array([eval(code, names) for code in codes])
+
+    return torques
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_python_and_matlab_are_the_inverse_dynamics(name: str) -> None:
+    expressions = torque_expressions(arm(name))
+    check(expressions, from_python(expressions.python()))
+    check(expressions, from_matlab(expressions.matlab()))
+
+
+@pytest.mark.parametrize("name", ["ddarm", "stanford"])
+def test_latex_is_the_inverse_dynamics_to_its_digits(name: str) -> None:
+    expressions = torque_expressions(arm(name))
+    check(expressions, from_latex(expressions.latex(), expressions), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_c_compiles_without_warnings_and_is_the_inverse_dynamics(name: str, tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    expressions = torque_expressions(arm(name))
+    source, library = tmp_path / "closed.c", tmp_path / "closed.so"
+    source.write_text(expressions.c())
+    strict = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O0", "-fPIC", "-shared"]
+    subprocess.run([compiler, *strict, str(source), "-o", str(library), "-lm"], check=True)
+    function = ctypes.CDLL(str(library)).joint_torques
+    pointer = ctypes.POINTER(ctypes.c_double)
+
+    def call(q: Floats, dq: Floats, ddq: Floats, p: Floats) -> Floats:
+        tau = np.zeros(expressions.robot.dof)
+        held = [np.ascontiguousarray(array, dtype=float) for array in (q, dq, ddq, p)]
+        function(*(array.ctypes.data_as(pointer) for array in (*held, tau)))
+        return tau
+
+    check(expressions, call)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_robots_with_any_axes(seed: int) -> None:
+    robot = random_robot(seed, joints=3, tree=bool(seed % 2), terms=True)
+    if robot.dof == 0:
+        pytest.skip("no moving joint")
+    expressions = torque_expressions(robot)
+    check(expressions, from_python(expressions.python()), tolerance=1e-10)
+
+
+def test_functions_other_than_sine_and_cosine_get_names() -> None:
+    robot = dynid.robots.ddarm().with_terms(
+        Stribeck(0.4, joint=1, scale=0.2), SaturatingViscous(0.2, joint=0), keep=True
+    )
+    expressions = torque_expressions(robot)
+    check(expressions, from_python(expressions.python()))
+    for function in ("tanh(", "exp(", "sqrt(", "abs("):
+        assert function in expressions.text()
+
+
+APPENDIX = {
+    ("tau1", "ZZ3"): "dq2*dq3*s2 - ddq3*c2 - 2*dq1*dq2*s2*c2 + ddq1*c2^2",
+    ("tau1", "XY3"): "2*dq1*dq3 - ddq2*s2 - dq2^2*c2 - 2*dq1*dq3*c2^2 - 2*ddq1*s3*c3 - 4*dq2*dq3*s2*s3*c3"
+    " - 4*dq1*dq2*s2*s3*c2*c3 + 2*ddq1*s3*c2^2*c3 - 4*dq1*dq3*c3^2 + 2*ddq2*s2*c3^2 + 2*dq2^2*c2*c3^2"
+    " + 4*dq1*dq3*c2^2*c3^2",
+    ("tau1", "XZ2"): "ddq2*s2 + dq2^2*c2",
+    ("tau1", "XY2"): "2*ddq1*s2*c2 - 2*dq1*dq2 + 4*dq1*dq2*c2^2",
+    ("tau2", "XY2"): "dq1^2 - 2*dq1^2*c2^2",
+    ("tau2", "XZ3"): "ddq3*s3 - ddq1*s3*c2 - dq1^2*c3 + dq3^2*c3 - 2*dq1*dq3*c2*c3 + 2*dq1^2*c2^2*c3",
+    ("tau2", "YZ3"): "dq1^2*s3 - dq3^2*s3 + 2*dq1*dq3*s3*c2 - 2*dq1^2*s3*c2^2 + ddq3*c3 - ddq1*c2*c3",
+    ("tau2", "ZZ3"): "dq1^2*s2*c2 - dq1*dq3*s2",
+    ("tau3", "XZ3"): "ddq2*s3 - dq1^2*s2*s3*c2 + ddq1*s2*c3 + 2*dq1*dq2*c2*c3",
+    ("tau3", "YZ3"): "ddq2*c3 - ddq1*s2*s3 - 2*dq1*dq2*s3*c2 - dq1^2*s2*c2*c3",
+    ("tau3", "ZZ3"): "ddq3 + dq1*dq2*s2 - ddq1*c2",
+}
+"""Coefficients of fully identifiable parameters as the paper prints them, with theta as q and damaged terms mended."""
+
+
+@pytest.mark.parametrize(("torque", "parameter"), APPENDIX)
+def test_appendix_one_term_by_term(torque: str, parameter: str) -> None:
+    robot = dynid.robots.ddarm()
+    joint = robot.joint_names[int(torque[-1]) - 1]
+    ours = torque_expressions(robot).coefficient(joint, parameter)
+    assert terms(ours) == terms(APPENDIX[torque, parameter])
+
+
+def terms(text: str) -> set[str]:
+    return set(re.findall(r"[+-]\S+", ("+" + text.replace("+ ", "+").replace("- ", "-")).replace("+-", "-")))
+
+
+def test_an_expanded_tape_is_the_tape() -> None:
+    robot = dynid.robots.scara()
+    tape = record_quantity(robot, "inertia_matrix")
+    expansion = expand_tape(tape)
+    q = np.random.default_rng(4).normal(size=robot.dof)
+    values: list[float] = []
+    for atom in expansion.atoms:
+        if atom.index >= 0:
+            values.append(float(q[atom.index]))
+        else:
+            argument = sum(c * math.prod(values[a] ** n for a, n in expansion.powers(m)) for m, c in atom.argument)
+            values.append(getattr(math, atom.name)(argument))
+    found = [
+        [sum(c * math.prod(values[a] ** n for a, n in expansion.powers(m)) for m, c in cell.items()) for cell in row]
+        for row in expansion.outputs["output"]
+    ]
+    np.testing.assert_allclose(found, dynid.inertia_matrix(robot, q), atol=1e-12)
+
+
+def test_squares_of_sines_vanish() -> None:
+    tape = record(lambda q: np.array([np.sin(q[0]) ** 2 + np.cos(q[0]) ** 2]), q=(1,))
+    (only,) = expand_tape(tape).outputs["output"]
+    assert only == {0: 1.0}
+
+
+def test_what_cannot_be_written_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ArgumentError, match="generate_c"):
+        expand_tape(record_quantity(dynid.robots.puma560(), "regressor"), most_terms=1000)
+    with pytest.raises(ArgumentError, match="divides"):
+        expand_tape(record(lambda q: np.array([1.0 / q[0]]), q=(1,)))
+    expressions = torque_expressions(dynid.robots.ddarm())
+    with pytest.raises(ArgumentError, match="ZZR1"):
+        expressions.coefficient(expressions.robot.joint_names[0], "XX1")
+    with pytest.raises(ArgumentError, match="name of a function"):
+        expressions.c("int main")
