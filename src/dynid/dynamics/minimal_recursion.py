@@ -34,6 +34,7 @@ __all__ = ["minimal_newton_euler", "minimal_steps", "minimal_torque", "minimal_v
 
 Floats = NDArray[np.float64]
 
+_UPPER = np.triu_indices(3, 1)
 CANCELLED = 4.0 * float(np.finfo(float).eps)
 """A member up to this part of the sum of its terms' sizes is zero, and shortens the recorded program (rounding)."""
 
@@ -216,22 +217,41 @@ def _joints(chain: Chain, tables: Sequence[dict[str, Any]]) -> list[_Joint]:
         joint = _Joint(row, place, u, members, _own_tensor(members) + G, tuple(slides))
         if row.sigma:
             slides.append((i, _slide_change(joint, i < chain.s)))
-            slides = [(k, W if i < chain.s else R @ W @ R.T) for k, W in slides]
-            G = R @ G @ R.T
+            slides = [(k, W if i < chain.s else _turn_tensor(R, W)) for k, W in slides]
+            G = _turn_tensor(R, G)
         else:
-            H = joint.tensor
-            joint = joint._replace(tensor=H - np.diag([H[1, 1], H[1, 1], 0.0]))  # [Lin1995] eq. (42)
-            z = R[:, 2]
-            G = G[1, 1] * np.eye(3) - (G[1, 1] + joint.get("U33")) * np.outer(z, z)  # [Lin1995] eq. (43)
-            slides = []
+            D, passed = _split_tensor(joint.tensor, i >= chain.s and not slides)
+            joint, z, slides = joint._replace(tensor=D), R[:, 2], []
+            G = passed * np.eye(3) - (passed + joint.get("U33")) * np.outer(z, z)  # [Lin1995] eq. (43)
         joints.append(joint)
     return joints[::-1]
+
+
+def _split_tensor(H: Array, is_constant: bool) -> tuple[Array, Any]:
+    """D of a revolute joint, and the moment about all directions across its axis that is passed on to the link before.
+
+    A moment ``x diag(1, 1, 0)`` may stay with the joint or be passed on. [Lin1995] eq. (42) passes U'22 on; where D is
+    constant and known, we pass on so much that D is flat, ``D33 = D11 + D22``: then Euler's equations need one product
+    and one sum less, if products of inertia need all entries of Omega anyway.
+    """
+    D, passed = H - np.diag([H[1, 1], H[1, 1], 0.0]), H[1, 1]
+    if is_constant and D.dtype == float and np.all(D[_UPPER] != 0.0):
+        kept = 0.5 * (D[2, 2] - D[0, 0])
+        D, passed = D + np.diag([kept, kept, 0.0]), passed - kept
+        D[2, 2] = D[0, 0] + D[1, 1]
+    return D, passed
 
 
 def _own_tensor(members: dict[str, Any]) -> Array:
     """U of a revolute joint without U22, which no torque depends on alone."""
     xx, xy, xz, yz, zz = (members.get(symbol, 0.0) for symbol in ("U11-U22", "U12", "U13", "U23", "U33"))
     return np.array([[xx, xy, xz], [xy, 0.0, yz], [xz, yz, zz]])
+
+
+def _turn_tensor(R: Floats, tensor: Array) -> Array:
+    """``R J R'`` (3, 3), symmetric to the last digit."""
+    turned = R @ tensor @ R.T
+    return np.array([[turned[min(a, b), max(a, b)] for b in range(3)] for a in range(3)])
 
 
 def _slide_change(joint: _Joint, is_before_s: bool) -> Array:
@@ -291,6 +311,8 @@ def _turn_freely(joint: _Joint, before: _State, q: Any, dq: Any, ddq: Any) -> _S
         dw = dw + np.array([w[1] * dq, -(w[0] * dq), ddq])  # [Lin1995] eq. (58)
         w = w + np.array([0.0, 0.0, dq])  # [Lin1995] eq. (57)
     field = spin(w, dw)
+    if not before.is_free and axis[2] == 0.0:  # perpendicular to axis r: across its own axis the link turns as before
+        field[2, 2] = -(before.rate * before.rate)
     carried = turn.T @ (joint.place.T @ (before.a + before.spin[:, 0] * joint.row.d))  # [Lin1995] eqs. (69), (70)
     length, h = joint.row.r, np.zeros(3)
     if joint.row.sigma:
@@ -341,13 +363,13 @@ def _slide_force(joint: _Joint, state: _State, is_before_s: bool) -> Any:
 
 def _slide_moment(joint: _Joint, state: _State, is_before_s: bool, dq: Any, ddq: Any) -> Any:
     """Moment of a prismatic joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (86)."""
-    lever = joint.get("MC") * state.length
     a = state.carried
     if is_before_s:
         u = joint.axis
-        sideways = (u[1] * a[0] - u[0] * a[1]) * lever
+        mass = joint.get("MC")
+        sideways = ((u[1] * mass) * a[0] - (u[0] * mass) * a[1]) * state.length
         return joint.get("K1") * ddq + (2.0 * joint.get("K2")) * (state.rate * dq) + sideways
-    twice = 2.0 * dq
+    twice, lever = 2.0 * dq, joint.get("MC") * state.length
     relative = np.array([state.w[1] * twice, -(state.w[0] * twice), ddq])
     return cross(joint.k, relative) + np.array([-(lever * a[1]), lever * a[0], 0.0])
 
@@ -358,7 +380,15 @@ def _revolute_moment(joint: _Joint, state: _State, D: Array, is_before_s: bool) 
     if is_before_s:
         return D[2, 2] * state.drate + (x * a[1] - y * a[0]) * joint.axis[2]
     tensor = (D[0, 0], D[0, 1], D[0, 2], D[1, 1], D[1, 2], D[2, 2])
-    return euler_moment(tensor, state.w, state.dw, state.spin) + cross(np.array([x, y, 0.0]), a)
+    differences = [_difference(joint, D, *pair) for pair in ((2, 1), (0, 2), (1, 0))]
+    moment = euler_moment(tensor, state.w, state.dw, state.spin, differences)
+    return moment + cross(np.array([x, y, 0.0]), a)
+
+
+def _difference(joint: _Joint, D: Array, a: int, b: int) -> Any:
+    """``Daa - Dbb``: constant where the slides change both moments alike."""
+    varies = any(not isinstance(W[a, a] - W[b, b], float) or W[a, a] != W[b, b] for _, W in joint.slides)
+    return D[a, a] - D[b, b] if varies else joint.tensor[a, a] - joint.tensor[b, b]
 
 
 def _pass_on(joint: _Joint, state: _State, p: Array, zeta: Any, axis: Array, beyond_s: int) -> tuple[Array, Any]:

@@ -58,11 +58,21 @@ def body_wrench(theta: Array, w: Array, dw: Array, a: Array, spin: Array) -> tup
     return force, euler_moment(theta[:6], w, dw, spin) + cross(h, a)  # the third term of [Izaguirre1992] eq. (24)
 
 
-def euler_moment(tensor: Sequence[Any] | Array, w: Array, dw: Array, spin: Array) -> Array:
-    """``J dw + w x J w`` (3,) of a tensor XX XY XZ YY YZ ZZ ([Izaguirre1992] eq. (22), [Lin1995] eqs. (26)-(28))."""
+def euler_moment(
+    tensor: Sequence[Any] | Array, w: Array, dw: Array, spin: Array, differences: Sequence[Any] | None = None
+) -> Array:
+    """``J dw + w x J w`` (3,) of a tensor XX XY XZ YY YZ ZZ ([Izaguirre1992] eq. (22), [Lin1995] eqs. (26)-(28)).
+
+    Args:
+        tensor: (6,) the tensor.
+        w: (3,) angular velocity.
+        dw: (3,) angular acceleration.
+        spin: (3, 3) ``[dw x] + [w x]^2``.
+        differences: ``ZZ - YY, XX - ZZ, YY - XX`` where they are known although the moments vary.
+    """
     xx, xy, xz, yy, yz, zz = tensor
     square = w * w  # not from the diagonal of spin, which need not be computed in full
-    x, y, z = _principal_moment(xx, yy, zz, w, dw, spin)
+    x, y, z = _principal_moment((xx, yy, zz), differences or (zz - yy, xx - zz, yy - xx), w, dw, spin)
     return np.array(
         [
             x - xy * spin[2, 0] + xz * spin[1, 0] + yz * (square[1] - square[2]),
@@ -72,14 +82,17 @@ def euler_moment(tensor: Sequence[Any] | Array, w: Array, dw: Array, spin: Array
     )
 
 
-def _principal_moment(xx: Any, yy: Any, zz: Any, w: Array, dw: Array, spin: Array) -> tuple[Any, Any, Any]:
+def _principal_moment(
+    moments: tuple[Any, Any, Any], differences: Sequence[Any], w: Array, dw: Array, spin: Array
+) -> tuple[Any, Any, Any]:
     """``J dw + w x J w`` of a diagonal tensor; a body flat in z (``ZZ = XX + YY``) needs the entries of `spin` only."""
+    xx, yy, zz = moments
     if all(isinstance(value, float) for value in (xx, yy, zz)) and zz == xx + yy:
         return xx * spin[2, 1], -(yy * spin[2, 0]), yy * spin[1, 0] - xx * spin[0, 1]
     return (
-        xx * dw[0] + (zz - yy) * (w[1] * w[2]),
-        yy * dw[1] + (xx - zz) * (w[0] * w[2]),
-        zz * dw[2] + (yy - xx) * (w[0] * w[1]),
+        xx * dw[0] + differences[0] * (w[1] * w[2]),
+        yy * dw[1] + differences[1] * (w[0] * w[2]),
+        zz * dw[2] + differences[2] * (w[0] * w[1]),
     )
 
 
