@@ -183,6 +183,66 @@ def test_what_the_motion_cannot_show_never_gets_a_finite_interval(robot: Robot, 
         assert np.isfinite(estimate.stderr[~hidden]).any()
 
 
+NOISE = (1e-5, 1e-3, 1e-1)
+"""Standard deviations of measured positions, velocities and accelerations."""
+
+
+def measured(run: Experiment, seed: int = 0) -> Experiment:
+    rng = np.random.default_rng(seed)
+    states = [x + std * rng.normal(size=x.shape) for x, std in zip((run.q, run.dq, run.ddq), NOISE, strict=True)]
+    return experiment(*states, run.effort, run.rate_hz)
+
+
+def test_noise_of_a_robot_at_rest_excites_nothing_if_it_is_stated() -> None:
+    robot = zoo.ddarm()
+    run = measured(held(robot, [0, 1, 2], samples=400, noise=0.1))
+    naive, wary = OnlineLinkByLink(robot), OnlineLinkByLink(robot, motion_std=NOISE)
+    for k in range(400):
+        sample = run.q[k], run.dq[k], run.ddq[k], run.effort[k]
+        naive.update(*sample)
+        wary.update(*sample)
+        if k % 20 == 19:
+            assert np.isinf(wary.estimate().stderr).all()
+            assert not any(link.is_persistently_exciting for link in wary.excitation)
+    assert naive.is_persistently_exciting  # positive definite by noise alone
+
+
+@pytest.mark.parametrize("still", [[1], [2], [1, 2]], ids=str)
+def test_noise_of_a_still_joint_never_gives_a_finite_interval_if_it_is_stated(still: list[int]) -> None:
+    robot = arm()
+    exact = held(robot, still, samples=500, noise=0.1)
+    run = measured(exact)
+    tracker = OnlineLinkByLink(robot, motion_std=NOISE)
+    Y = regressor(robot, exact.q, exact.dq, exact.ddq, columns=tracker.base.columns).reshape(-1, tracker.base.rank)
+    length = np.linalg.norm(Y, axis=0)
+    _, s, Vt = np.linalg.svd(Y / np.where(length > 1e-10, length, np.inf))
+    hidden = (np.abs(Vt[s < 1e-9]) > 1e-3).any(axis=0)
+    assert hidden.any()
+    for k in range(500):
+        tracker.update(run.q[k], run.dq[k], run.ddq[k], run.effort[k])
+        if k % 10 == 9:
+            assert np.isinf(tracker.estimate().stderr[hidden]).all()
+
+
+def test_a_measured_motion_that_excites_is_recognised() -> None:
+    robot = arm()
+    run = measured(planted_run(robot, noise=0.1, samples=1500))
+    tracker = OnlineLinkByLink(robot, motion_std=NOISE)
+    tracker.update(run.q, run.dq, run.ddq, run.effort)
+    assert tracker.is_persistently_exciting
+    estimate = tracker.estimate()
+    assert np.isfinite(estimate.stderr).all()
+    exact = fed(robot, run, portion=1500).estimate()
+    assert estimate.values == pytest.approx(exact.values, abs=1e-9)
+
+
+def test_motion_noise_without_meaning_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="motion_std"):
+        OnlineLinkByLink(arm(), motion_std=(1e-5, -1.0, 0.1))
+    with pytest.raises(ArgumentError, match="three"):
+        OnlineLinkByLink(arm(), motion_std=(1e-5, 0.1))  # type: ignore[arg-type]
+
+
 def test_few_equations_and_silence_claim_nothing() -> None:
     robot = zoo.ddarm()
     run = planted_run(robot, samples=17)

@@ -9,6 +9,7 @@ to the first rotational one) differ in which parameters are new at a joint; the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,6 +31,9 @@ ROUNDING = 1e-12
 precision of numbers)."""
 DETERMINED = 1e-10
 """Share of a column's square outside the resolved directions up to which it counts as determined (convention)."""
+MARGIN = 5.0
+"""How many times a direction of the equations must be longer than its errors by the noise of the motion (derivation:
+least squares shrinks it by the inverse square, here 4 %)."""
 SPARE = 10
 """Number of a joint's equations beyond its unknowns from which on its residual tells the noise (derivation: with ten,
 the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""
@@ -75,9 +79,14 @@ class LinkByLink(Estimator):
         return link_steps(equations)
 
 
-def estimate_links(equations: Factors) -> Estimate:
-    """What any number of equations says, also none: what they do not determine is open."""
-    chain = _Chain(equations)
+def estimate_links(equations: Factors, matrix_errors: Sequence[Floats] | None = None) -> Estimate:
+    """What any number of equations says, also none: what they do not determine is open.
+
+    Args:
+        equations: The equations.
+        matrix_errors: For each joint a triangle (w, w) of its columns' errors by the noise of the motion, where known.
+    """
+    chain = _Chain(equations, matrix_errors)
     inflation = correlation_inflation(equations, chain.beta)
     noise = chain.noise**2 * inflation
     covariance = np.sum([v * E @ E.T for v, E in zip(noise, chain.errors, strict=True)], axis=0)
@@ -98,9 +107,9 @@ def estimate_links(equations: Factors) -> Estimate:
     )
 
 
-def link_steps(equations: Factors) -> tuple[LinkStep, ...]:
-    """The steps of any number of equations, last joint first."""
-    return tuple(_Chain(equations).steps)
+def link_steps(equations: Factors, matrix_errors: Sequence[Floats] | None = None) -> tuple[LinkStep, ...]:
+    """The steps of any number of equations, last joint first; see `estimate_links`."""
+    return tuple(_Chain(equations, matrix_errors).steps)
 
 
 def step_table(steps: tuple[LinkStep, ...]) -> Table:
@@ -115,9 +124,9 @@ def step_table(steps: tuple[LinkStep, ...]) -> Table:
 class _Chain:
     """The recursion: values found so far, and how each joint's torque errors act on them."""
 
-    def __init__(self, equations: Factors) -> None:
+    def __init__(self, equations: Factors, matrix_errors: Sequence[Floats] | None = None) -> None:
         b, n = len(equations.names), equations.robot.dof
-        self.equations = equations
+        self.equations, self.matrix_errors = equations, matrix_errors
         self.beta, self.known = np.zeros(b), np.zeros(b, dtype=bool)
         self.errors = [np.zeros((b, len(support) + 1)) for support in equations.information.supports]
         self.noise = np.zeros(n)
@@ -135,7 +144,8 @@ class _Chain:
         new = ~self.known[support]
         A, B = triangle[:, :-1][:, new], triangle[:, :-1][:, ~new]
         fresh, old = support[new], support[~new]
-        inverse, clear, condition = resolve_columns(A, self.resolution, self.longest)
+        shaken = None if self.matrix_errors is None else self.matrix_errors[joint][:, new]
+        inverse, clear, condition = resolve_columns(A, self.resolution, self.longest, shaken)
         spare = int(information.samples[:, joint].sum()) - len(fresh)
         clear &= spare >= SPARE and not self.is_silent
         y = triangle[:, -1] - B @ self.beta[old]  # [Lin1995] eq. (108)
@@ -157,22 +167,31 @@ class _Chain:
         )
 
 
-def resolve_columns(A: Floats, resolution: float, longest: float) -> tuple[Floats, NDArray[np.bool_], float]:
+def resolve_columns(
+    A: Floats, resolution: float, longest: float, errors: Floats | None = None
+) -> tuple[Floats, NDArray[np.bool_], float]:
     """Of a matrix the pseudo-inverse, which of its columns are determined, and its condition number.
 
     Args:
         A: (m, k) equations; columns are scaled to length one before anything is judged.
         resolution: Singular values below this part of the largest are rounding.
         longest: Length of the longest column of all equations of the robot, to which rounding is relative.
+        errors: (m, k) errors of A by the noise of the motion; directions that do not stand out of them do not count.
     """
     length = np.linalg.norm(A, axis=0)
     empty = length <= ROUNDING * max(longest, 1e-300)
     scale = np.where(empty, 1.0, length)
     U, s, Vt = svd(np.where(empty, 0.0, A / scale), full_matrices=False)
     good = s > resolution * max(float(s.max(initial=0.0)), 1e-300)
-    inverse = (Vt[good].T / s[good]) @ U[:, good].T / scale[:, None]
-    clear = ~empty & ((Vt[good] ** 2).sum(axis=0) > 1.0 - DETERMINED)
-    condition = 1.0 if not s.size else float(s[0] / s[-1]) if good.all() else float("inf")
+    basis, coordinates, hidden = Vt[good].T / s[good], U[:, good].T, Vt[~good].T
+    if errors is not None and good.any():
+        _, t, Zt = svd(errors / scale @ basis)  # errors relative to what A shows, direction by direction
+        loud = np.append(t, np.zeros(len(Zt) - t.size)) > 1.0 / MARGIN
+        hidden = np.column_stack([hidden, basis @ Zt[loud].T])
+        basis, coordinates = basis @ Zt[~loud].T, Zt[~loud] @ coordinates
+    inverse = basis @ coordinates / scale[:, None]
+    clear = ~empty & ((np.linalg.qr(hidden)[0] ** 2).sum(axis=1) < DETERMINED)
+    condition = 1.0 if not s.size else float("inf") if hidden.size else float(s[0] / s[-1])
     return inverse, clear, condition
 
 

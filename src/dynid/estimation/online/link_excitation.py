@@ -3,6 +3,9 @@
 Joint i's equations ``A_i w_i = y_i`` (eq. 111) determine the parameters ``w_i`` that no joint beyond it shows, once
 those beyond are known. The samples are persistently exciting for them if ``M_i = A_i^T A_i`` (eq. 117) is positive
 definite. M_i is never formed: its square root, a triangle of A_i, is updated sample by sample.
+
+Noise of a measured motion makes M_i positive definite even at rest. Where the noise is stated, A_i must stand out of
+the errors that it causes, in every direction.
 """
 
 from __future__ import annotations
@@ -47,11 +50,11 @@ class LinkExcitation:
     smallest_eigenvalue: float
     """Of M_i with columns of A_i scaled to length one: 0 (not exciting) to 1 (orthogonal columns)."""
     excited_after: int | None
-    """Number of samples after which `is_persistently_exciting` became true; None where it is not."""
+    """Number of samples after which `is_persistently_exciting` first became true; None where it is not."""
 
     @property
     def is_persistently_exciting(self) -> bool:
-        """Whether M_i is positive definite ([Lin1995] Definition 2)."""
+        """Whether M_i is positive definite ([Lin1995] Definition 2), beyond stated noise of the motion."""
         return not self.unexcited
 
 
@@ -87,7 +90,14 @@ def link_columns(robot: Robot, base: BaseParameters) -> tuple[tuple[int, ...], .
 
 
 def judge_link(
-    joint: str, names: tuple[str, ...], triangle: Floats, longest: float, samples: int, excited_after: int | None
+    joint: str,
+    names: tuple[str, ...],
+    triangle: Floats,
+    *,
+    errors: Floats | None,
+    longest: float,
+    samples: int,
+    excited_after: int | None,
 ) -> LinkExcitation:
     """Judge one link.
 
@@ -95,11 +105,12 @@ def judge_link(
         joint: Name of the joint.
         names: (k,) the link's own parameters.
         triangle: (k, k) with ``triangle.T @ triangle`` the matrix M_i of eq. (117).
+        errors: (w, k) errors of these columns by the noise of the motion, where they are known.
         longest: Length of the longest column of the robot's equations.
         samples: Number of the joint's equations.
         excited_after: Number of samples after which it was excited, where that is known.
     """
-    _, clear, condition = resolve_columns(triangle, RESOLUTION, longest)
+    _, clear, condition = resolve_columns(triangle, RESOLUTION, longest, errors)
     is_exciting = bool(clear.all())
     length = np.linalg.norm(triangle, axis=0)
     values = singular_values(triangle / np.where(length > 0.0, length, 1.0)) if is_exciting else [0.0]

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_row
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
@@ -26,6 +28,25 @@ __all__ = ["OnlineLinkByLink"]
 Floats = NDArray[np.float64]
 
 
+class MotionNoise:
+    """Draws of the noise of a measured motion: they show how much of the equations is noise."""
+
+    __slots__ = ("_draws", "_std")
+
+    def __init__(self, robot: Robot, motion_std: tuple[ArrayLike, ArrayLike, ArrayLike]) -> None:
+        """Check the standard deviations of positions, velocities and accelerations."""
+        if len(motion_std) != 3:
+            raise ArgumentError(
+                f"motion_std is {motion_std!r}", remedy="Give three: of positions, velocities and accelerations."
+            )
+        self._std = [as_row("motion_std", std, robot.dof, same=True, least=0.0) for std in motion_std]
+        self._draws = np.random.default_rng(0)
+
+    def add(self, motion: tuple[Floats, ...]) -> list[Floats]:
+        """The motion (m, n) each with another draw of its noise."""
+        return [x + std * self._draws.normal(size=x.shape) for x, std in zip(motion, self._std, strict=True)]
+
+
 class OnlineLinkByLink:
     """`LinkByLink` sample by sample: the same estimate as from the whole log, at any time and in bounded memory.
 
@@ -43,8 +64,10 @@ class OnlineLinkByLink:
     __slots__ = (
         "_acting",
         "_blocks",
+        "_errors",
         "_excited_after",
         "_own",
+        "_shake",
         "_square",
         "_supports",
         "_unexcited",
@@ -60,12 +83,24 @@ class OnlineLinkByLink:
     samples: int
     """Number of samples so far."""
 
-    def __init__(self, robot: Robot, base: BaseParameters | None = None) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        base: BaseParameters | None = None,
+        *,
+        motion_std: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+    ) -> None:
         """Start, knowing nothing.
 
         Args:
             robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
             base: The base parameters to estimate; those of every motion by default.
+            motion_std: Standard deviations of the noise of positions, velocities and accelerations, each one number or
+                (n,). Directions of the equations that do not stand out of it count as not excited. None for a motion
+                that is exact.
+
+        Raises:
+            ArgumentError: A standard deviation is negative or not finite.
         """
         self.robot, self.samples = robot, 0
         self.base = base_parameters(robot) if base is None else base
@@ -77,6 +112,8 @@ class OnlineLinkByLink:
         self._unexcited = {joint: np.zeros((len(places),) * 2) for joint, places in enumerate(own)}
         self._excited_after: dict[int, int] = {}
         self._square = np.zeros((robot.dof, self.base.rank))
+        self._shake = None if motion_std is None else MotionNoise(robot, motion_std)
+        self._errors = [np.zeros((len(support),) * 2) for support in self._supports]
 
     def update(
         self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None
@@ -96,6 +133,13 @@ class OnlineLinkByLink:
         """
         new = check_samples(self.robot, self.samples, {"q": q, "dq": dq, "ddq": ddq}, tau, valid)
         matrix = regressor(self.robot, *new.motion, columns=self.base.columns) * new.valid[..., None]
+        if self._shake is not None:
+            moved = regressor(self.robot, *self._shake.add(new.motion), columns=self.base.columns)
+            change = moved * new.valid[..., None] - matrix
+            self._errors = [
+                append_many_rows(R, change[:, j, acting])
+                for j, (R, acting) in enumerate(zip(self._errors, self._acting, strict=True))
+            ]
         torque = new.tau[..., None]
         rows = [np.hstack([matrix[:, j, acting], torque[:, j]]) for j, acting in enumerate(self._acting)]
         self._blocks.append(rows, new.valid)
@@ -103,7 +147,7 @@ class OnlineLinkByLink:
         self.samples += len(matrix)
         for joint, triangle in tuple(self._unexcited.items()):
             self._unexcited[joint] = append_many_rows(triangle, rows[joint][:, self._own[joint]])
-            if self._judge(joint, self._unexcited[joint]).is_persistently_exciting:  # more samples cannot undo it
+            if self._judge(joint, self._unexcited[joint]).is_persistently_exciting:
                 self._excited_after[joint] = self.samples
                 del self._unexcited[joint]
 
@@ -115,7 +159,7 @@ class OnlineLinkByLink:
     @property
     def is_persistently_exciting(self) -> bool:
         """Whether the samples so far excite every link."""
-        return not self._unexcited
+        return all(link.is_persistently_exciting for link in self.excitation)
 
     def _link_triangle(self, joint: int) -> Floats:
         """(k, k) square root of M_i, [Lin1995] eq. (117)."""
@@ -129,9 +173,10 @@ class OnlineLinkByLink:
             self.robot.joint_names[joint],
             tuple(self.base.names[place] for place in self._acting[joint][self._own[joint]]),
             triangle,
-            float(np.sqrt(self._square.max(initial=0.0))),
-            int(self._blocks.counts[:, joint].sum()),
-            self._excited_after.get(joint),
+            errors=None if self._shake is None else self._errors[joint][:, self._own[joint]],
+            longest=float(np.sqrt(self._square.max(initial=0.0))),
+            samples=int(self._blocks.counts[:, joint].sum()),
+            excited_after=self._excited_after.get(joint),
         )
 
     @property
@@ -158,10 +203,14 @@ class OnlineLinkByLink:
             excerpts=(),
         )
 
+    @property
+    def _matrix_errors(self) -> list[Floats] | None:
+        return None if self._shake is None else self._errors
+
     def estimate(self) -> Estimate:
         """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
-        return replace(estimate_links(self.equations), references=LinkByLink.references)
+        return replace(estimate_links(self.equations, self._matrix_errors), references=LinkByLink.references)
 
     def steps(self) -> tuple[LinkStep, ...]:
         """The steps of the estimate, last joint first: what each joint's equations gave."""
-        return link_steps(self.equations)
+        return link_steps(self.equations, self._matrix_errors)
