@@ -1,6 +1,6 @@
 """Ordinary least squares on balances that come one after the other ([GautierKhalil1992] section 2).
 
-The paper minimises ``|Y - W X|^2`` with all equations alike and recommends [Bierman1977]'s square-root form for on-line
+The paper minimises ``|Y - W X|^2`` with all equations alike and recommends Bierman's square-root form for on-line
 use: a triangle of [W, Y] into which each new equation is rotated. The intervals need more. An equation's error is a sum
 of the joints' torque errors with known variance ratios ``s_ij``, its scatter; so for each joint there is a second
 triangle, of rows times ``sqrt(s_ij)``. It gives, for any parameters, the sum ``sum_i s_ij e_i^2`` from which the torque
