@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -27,6 +27,7 @@ def refuse(*_: Any, **__: Any) -> Any:
     raise np.linalg.LinAlgError("SVD did not converge")
 
 
+@settings(deadline=None)
 @given(A=arrays(np.float64, st.tuples(st.integers(1, 7), st.integers(1, 7)), elements=entries))
 @pytest.mark.parametrize("fails", [False, True])
 def test_singular_values_rebuild_the_matrix(fails: bool, A: np.ndarray) -> None:
@@ -42,6 +43,7 @@ def test_singular_values_rebuild_the_matrix(fails: bool, A: np.ndarray) -> None:
     assert rank == np.linalg.matrix_rank(A)
 
 
+@settings(deadline=None)
 @given(A=arrays(np.float64, (3, 4, 4), elements=entries))
 @pytest.mark.parametrize("fails", [False, True])
 def test_eigenvalues_of_a_stack(fails: bool, A: np.ndarray) -> None:

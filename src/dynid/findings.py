@@ -23,6 +23,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         # robot models, from robot/check.py
         "copied-inertia": "Three links or more of one chain have the same mass and inertia, as if from a template.",
         "far-centre-of-mass": "The centre of mass is far away from the link.",
+        "impossible-coupling": "Motors that turn several joints have an inertia or a friction that no motor can have.",
         "inertia-without-mass": "A link has an inertia tensor but no mass.",
         "mass-without-inertia": "A link has mass but a zero inertia tensor.",
         "massless-body": "A joint moves a body without mass.",
@@ -103,6 +104,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "forgetting": "Older samples count less.",
         "held-torques": "The torques were assumed to be constant between samples although the control loop is faster.",
         "impossible-estimate": "No possible robot has the estimated base parameters.",
+        "indefinite-inertia": "The identified inertia matrix is not positive definite in some poses.",
         "misfit": "Residuals are larger than the noise levels allow: the model or the noise levels are wrong.",
         "motion-not-counted": "The simulated motion depends on the parameters, which the covariance does not include.",
         "no-noise": "The residuals are as small as the accuracy of the simulation.",

@@ -16,6 +16,7 @@ from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
+from dynid.estimation.physical.definiteness import check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.physical.prior import term_signs
@@ -463,7 +464,18 @@ def identify_equations(
     if standard is None:
         standard, findings = lift_parameters(equations, estimate)
         estimate = replace(estimate, findings=(*estimate.findings, *findings))
-    return Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
+    found = Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
+    return replace(found, estimate=replace(estimate, findings=(*estimate.findings, *_inertia_findings(found))))
+
+
+def _inertia_findings(found: Identification) -> tuple[Finding, ...]:
+    """A finding where the inertia matrix of the parameters that give the torques is not positive definite."""
+    estimate, rank = found.estimate, found.base.rank
+    if not found._by_base:
+        return check_inertia(found.equations, found.standard, estimate.values[rank:])
+    if estimate.undetermined.any():  # the inertia matrix is open, which another finding says
+        return ()
+    return check_inertia(found.equations, found.equations.representative(estimate.values), estimate.values[rank:])
 
 
 def _select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:

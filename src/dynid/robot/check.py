@@ -218,6 +218,33 @@ def _check_friction(robot: Robot) -> Iterator[Finding]:
                 yield _finding("negative-friction", "error", f"joint '{joint.name}'", text, remedy)
 
 
+def _check_couplings(robot: Robot) -> Iterator[Finding]:
+    """Motors of several joints: parameters of the wrong sign, and matrices that would give energy away."""
+    coupled = [placed for placed in robot.terms if len(placed.joints) > 1]
+    for placed in coupled:
+        if placed.term.is_non_negative and placed.term.value < 0.0:
+            text = f"{type(placed.term).__name__} ({placed.term.symbol}) is negative: {placed.term.value:g}"
+            remedy = "Correct the sign, or identify it."
+            yield _finding("negative-friction", "error", f"motor of {placed.owner}", text, remedy)
+    joints = sorted({joint for placed in coupled for joint in placed.joints})
+    inertias = [(placed.term.value, placed.inertia()) for placed in robot.terms]
+    viscous = [(placed.term.value, placed.viscosity()) for placed in robot.terms]
+    names = ", ".join(robot.joint_names[joint] for joint in joints)
+    for what, entries in (("rotor inertias", inertias), ("viscous frictions", viscous)):
+        matrix = np.zeros((robot.dof, robot.dof))
+        for value, parts in entries:
+            for pair, part in parts.items():
+                matrix[pair] += value * part
+        values = eigvalsh(matrix[np.ix_(joints, joints)]) if joints else np.zeros(1)
+        if values[0] < -ROUNDING * max(float(np.abs(values).max()), 1e-300):
+            text = (
+                f"the matrix of the {what} of motors and joints has the eigenvalue {values[0]:.4g}; it must have no "
+                "negative one"
+            )
+            remedy = "A motor's part is in the joints' own parameters, too: they are at least ratio^2 times it."
+            yield _finding("impossible-coupling", "error", f"joints {names}", text, remedy)
+
+
 def _check_rounded_angles(robot: Robot) -> Iterator[Finding]:
     names = []
     for joint in robot.joints:
@@ -241,7 +268,7 @@ def _check_gravity(robot: Robot) -> Iterator[Finding]:
 
 _RULES: tuple[Callable[[Robot], Iterator[Finding]], ...] = (
     *(_check_masses, _check_tensors, _check_placements, _check_copies, _check_massless_ends),
-    *(_check_limits, _check_friction, _check_rounded_angles, _check_gravity),
+    *(_check_limits, _check_friction, _check_couplings, _check_rounded_angles, _check_gravity),
 )
 
 

@@ -149,6 +149,10 @@ class PlacedTerm:
         """Entries of the inertia matrix per unit of the parameter."""
         return self.term.inertia(self.joints)
 
+    def viscosity(self) -> dict[tuple[int, int], float]:
+        """Entries of the matrix of viscous friction per unit of the parameter."""
+        return self.term.viscosity(self.joints)
+
 
 def check_locked(locked: Mapping[str, float], joints: Iterable[str]) -> None:
     """Refuse locked joints that the description does not have, and positions that are not finite numbers."""

@@ -29,11 +29,15 @@ __all__ = [
     "Reference",
     "ScaledTerm",
     "StateTerm",
+    "SteadyMotion",
+    "Surface",
     "Term",
     "TermSizes",
 ]
 
 Floats = NDArray[np.float64]
+Surface = tuple[tuple[int, float], ...]
+"""What rubs: indices of joints, and speed of the rubbing surface per speed of each; ``((2, 1.0),)`` is joint 3."""
 
 
 class Dependence(Enum):
@@ -63,6 +67,18 @@ class Motion:
     """(N, n) accelerations [rad/s^2 or m/s^2]."""
     rate_hz: float
     """Sampling rate [Hz]."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SteadyMotion:
+    """States in which one surface rubs at constant speed, long enough that friction with memory has settled."""
+
+    q: Floats
+    """(N,) positions of the surface [rad or m]."""
+    speed: Floats
+    """(N,) velocities of the surface, not zero [rad/s or m/s]."""
+    load: Floats
+    """(N,) magnitudes of the torque that presses on the surface [N m or N]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +206,17 @@ class Term(ABC):
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         """Torque per unit of the parameter along a stretch: joint index -> (N,), for the joints the term acts on."""
 
+    def surface(self, joint_names: Sequence[str]) -> Surface | None:
+        """What the term's friction rubs on, in a robot with these moving joints.
+
+        None where it is no friction: an inertia, an offset, a torque of the position alone, an error of a sensor.
+        """
+        return None
+
+    def steady_torque(self, steady: SteadyMotion) -> Floats:
+        """(N,) torque against the speed of `surface` per unit of the parameter [N m or N per unit]."""
+        return np.zeros_like(steady.speed)
+
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         """Terms that forward selection tries by default, by the name of the group that enters together."""
@@ -222,6 +249,10 @@ class RecordableTerm(Term, ABC):
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
         """Entries of the inertia matrix per unit of the parameter: empty unless the column is an acceleration."""
 
+    @abstractmethod
+    def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        """Entries of the matrix from joint speeds to torques per unit: empty unless the column is a velocity."""
+
 
 @dataclass(frozen=True)
 class JointTerm(Term, ABC):
@@ -250,6 +281,12 @@ class JointTerm(Term, ABC):
             )
         return (self.joint,)
 
+    def surface(self, joint_names: Sequence[str]) -> Surface | None:
+        return tuple((j, 1.0) for j in self.acts_on(joint_names))
+
+    @abstractmethod
+    def steady_torque(self, steady: SteadyMotion) -> Floats: ...
+
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         (j,) = self.acts_on(links.joint_names)
         return {j: self.along(motion.q[:, j], motion.dq[:, j], motion.ddq[:, j], motion.rate_hz)}
@@ -276,6 +313,11 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
     def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
         return np.broadcast_to(np.asarray(self.formula(q, dq, ddq), dtype=np.float64), q.shape)
 
+    def steady_torque(self, steady: SteadyMotion) -> Floats:
+        """What the speed adds to the torque at rest: nothing, for an inertia, an offset or a spring."""
+        rest = np.zeros_like(steady.speed)
+        return self.along(steady.q, steady.speed, rest, np.inf) - self.along(steady.q, rest, rest, np.inf)
+
     @property
     def speeds(self) -> tuple[float, ...]:
         return (1.0,)
@@ -286,10 +328,13 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
         return {(j, j): 1.0 for j in joints} if self.dependence is Dependence.ACCELERATION else {}
 
+    def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        return {(j, j): 1.0 for j in joints} if self.dependence is Dependence.VELOCITY else {}
+
 
 @dataclass(frozen=True)
 class MemoryTerm(JointTerm, ABC):
-    """A term of one joint's present and past motion: write `along`. Neither the tape nor C can carry it."""
+    """A term of one joint's present and past motion: write `along` and `steady_torque`. The tape cannot carry it."""
 
     @property
     def has_memory(self) -> bool:

@@ -13,7 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.terms.base import Dependence, JointTerm, LinkTorques, Motion, RecordableTerm, ScaledTerm, Term, TermSizes
+from dynid.terms.base import (
+    Dependence,
+    JointTerm,
+    LinkTorques,
+    Motion,
+    RecordableTerm,
+    ScaledTerm,
+    SteadyMotion,
+    Surface,
+    Term,
+    TermSizes,
+)
 
 __all__ = [
     "CoupledCoulomb",
@@ -57,10 +68,18 @@ class CoupledTerm(RecordableTerm, ABC):
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
         return {}
 
+    def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        return {}
+
     def _of_others(self, joints: Sequence[int], rates: Any) -> dict[int, Any]:
         """For each joint ``r_j sum(r_k rate_k)`` over the other joints k."""
         pairs = list(zip(joints, self.ratios.values(), strict=True))
         return {j: r * sum(s * rates[k] for k, s in pairs if k != j) for j, r in pairs}
+
+    def _between(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        """``r_j r_k`` for all pairs of different joints."""
+        pairs = list(zip(joints, self.ratios.values(), strict=True))
+        return {(j, k): r * s for j, r in pairs for k, s in pairs if j != k}
 
 
 @dataclass(frozen=True)
@@ -76,8 +95,7 @@ class CoupledInertia(CoupledTerm):
         return self._of_others(joints, ddq)
 
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
-        pairs = list(zip(joints, self.ratios.values(), strict=True))
-        return {(j, k): r * s for j, r in pairs for k, s in pairs if j != k}
+        return self._between(joints)
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,9 @@ class CoupledViscous(CoupledTerm):
     def rows(self, joints: Sequence[int], q: Any, dq: Any, ddq: Any) -> dict[int, Any]:
         return self._of_others(joints, dq)
 
+    def viscosity(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
+        return self._between(joints)
+
 
 @dataclass(frozen=True)
 class CoupledCoulomb(CoupledTerm):
@@ -105,6 +126,12 @@ class CoupledCoulomb(CoupledTerm):
         pairs = list(zip(joints, self.ratios.values(), strict=True))
         direction = np.sign(sum(r * dq[j] for j, r in pairs))
         return {j: r * direction for j, r in pairs}
+
+    def surface(self, joint_names: Sequence[str]) -> Surface | None:
+        return tuple(sorted(zip(self.acts_on(joint_names), self.ratios.values(), strict=True)))
+
+    def steady_torque(self, steady: SteadyMotion) -> Floats:
+        return np.sign(steady.speed)
 
 
 @dataclass(frozen=True)
@@ -187,6 +214,12 @@ class MotorFriction(Term):
         )
         torque = self.friction.along(q, dq, ddq, motion.rate_hz)
         return {joint: ratio * torque for joint, ratio in self.ratios}
+
+    def surface(self, joint_names: Sequence[str]) -> Surface | None:
+        return tuple(sorted(self.ratios))
+
+    def steady_torque(self, steady: SteadyMotion) -> Floats:
+        return self.friction.steady_torque(steady)
 
 
 def joints_and_motors(sizes: TermSizes, make: Callable[[int], JointTerm]) -> tuple[Term, ...]:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.terms.base import JointTerm, LinkTorques, Motion, Reference, Term, TermSizes
+from dynid.terms.base import JointTerm, LinkTorques, Motion, Reference, SteadyMotion, Surface, Term, TermSizes
 from dynid.terms.friction import SPEEDS, SmoothSign
 
 __all__ = ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction", "SensorCurvature", "horizontal_axes"]
@@ -45,6 +45,12 @@ class LoadFriction(Term):
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         load = np.abs(links.torque(self.reference, motion))
         return {j: load[:, j] * column for j, column in self.friction.column(links, motion).items()}
+
+    def surface(self, joint_names: Sequence[str]) -> Surface | None:
+        return self.friction.surface(joint_names)
+
+    def steady_torque(self, steady: SteadyMotion) -> Floats:
+        return steady.load * self.friction.steady_torque(steady)
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.terms.base import MemoryTerm, ScaledTerm, Term, TermSizes
+from dynid.terms.base import MemoryTerm, ScaledTerm, SteadyMotion, Term, TermSizes
 from dynid.terms.coupling import scaled_terms
 
 __all__ = ["Hysteresis", "LaggedSign", "lag_signal"]
@@ -44,6 +44,9 @@ class Hysteresis(MemoryTerm, ScaledTerm):
         travel = (q - np.repeat(q[turns], lengths)) / self.scale
         return np.asarray(np.clip(np.repeat(states, lengths) + travel, -1.0, 1.0))
 
+    def steady_torque(self, steady: SteadyMotion) -> Floats:
+        return np.sign(steady.speed)  # slipping at one end
+
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         return {f"hysteresis {part:g}": scaled_terms(sizes, cls, part * sizes.travel) for part in TRAVELS}
@@ -65,6 +68,9 @@ class LaggedSign(MemoryTerm, ScaledTerm):
 
     def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
         return lag_signal(np.sign(dq), self.scale, rate_hz)
+
+    def steady_torque(self, steady: SteadyMotion) -> Floats:
+        return np.sign(steady.speed)
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:

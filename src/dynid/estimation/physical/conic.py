@@ -8,16 +8,24 @@ slower, and finds a local minimum only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.errors import EstimationError
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 
-__all__ = ["ConeProgram", "is_contradictory", "solve_by_log_cholesky", "solve_cone_program"]
+__all__ = [
+    "ConeProgram",
+    "is_contradictory",
+    "matrix_size",
+    "smallest_eigenvalue",
+    "solve_by_log_cholesky",
+    "solve_cone_program",
+]
 
 Floats = NDArray[np.float64]
 ACCEPTED_GAP = 1e-5
@@ -51,6 +59,12 @@ class ConeProgram:
     value: Floats
     cones: tuple[Floats, ...] = ()
     """Each (k, p): ``(cone @ y)[0] >= |(cone @ y)[1:]|``"""
+    passive: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """(m, p) rows of ``passive @ y >= -allowed``; always satisfied by some y, unlike bounds"""
+    allowed: Floats = field(default_factory=lambda: np.zeros(0))
+    """(m,) not negative"""
+    semidefinite: tuple[Floats, ...] = ()
+    """Each (d (d + 1) / 2, p): rows of a symmetric matrix, stacked as by `svec`, without negative eigenvalues"""
 
 
 def solve_cone_program(program: ConeProgram) -> tuple[Floats, float] | None:
@@ -131,6 +145,10 @@ def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list
         add(program.at_most, program.limit, clarabel.NonnegativeConeT(len(program.at_most)))
     for cone in program.cones:
         add(-cone, np.zeros(len(cone)), clarabel.SecondOrderConeT(len(cone)))
+    if len(program.passive):
+        add(-program.passive, program.allowed, clarabel.NonnegativeConeT(len(program.passive)))
+    for matrix in program.semidefinite:
+        add(-matrix, np.zeros(len(matrix)), clarabel.PSDTriangleConeT(matrix_size(matrix)))
     smallest = np.zeros(10)
     smallest[[0, 2, 5, 9]] = program.margin
     for body in range(program.bodies):
@@ -150,7 +168,24 @@ def _violation(program: ConeProgram, y: Floats) -> float:
         worst.append(float((np.linalg.norm(others) - first) / (1.0 + abs(first))))
     if program.nonnegative:
         worst.append(float(-np.min(y[list(program.nonnegative)])))
+    if len(program.passive):
+        worst.append(float(np.max(-program.passive @ y - program.allowed)))
+    worst += [-smallest_eigenvalue(matrix, y) for matrix in program.semidefinite]
     return max(worst)
+
+
+def matrix_size(rows: Floats) -> int:
+    """D of d (d + 1) / 2 rows."""
+    return int(np.sqrt(2 * len(rows)))
+
+
+def smallest_eigenvalue(rows: Floats, y: Floats) -> float:
+    """Smallest eigenvalue of the symmetric matrix with the upper triangle ``rows @ y``, see `svec`."""
+    size = matrix_size(rows)
+    i, j = np.array([(i, j) for j in range(size) for i in range(j + 1)]).T
+    matrix = np.zeros((size, size))
+    matrix[i, j] = matrix[j, i] = (rows @ y) / np.where(i == j, 1.0, np.sqrt(2.0))
+    return float(eigvalsh(matrix)[0])
 
 
 def solve_by_log_cholesky(program: ConeProgram) -> Floats:
@@ -164,6 +199,11 @@ def solve_by_log_cholesky(program: ConeProgram) -> Floats:
     if len(program.equal) or len(program.at_most) or program.cones:
         raise EstimationError(
             "the cone solver failed, and the fallback holds no bounds", remedy="Weaken or remove the bounds."
+        )
+    if len(program.passive) or program.semidefinite:
+        raise EstimationError(
+            "the cone solver failed, and the fallback cannot hold the friction of several terms in one joint",
+            remedy="Leave the selection of terms out (selection=false), or use weighted least squares.",
         )
     pull = np.sqrt(program.pull)
 

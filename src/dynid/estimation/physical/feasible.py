@@ -1,7 +1,7 @@
-"""Physically consistent estimation: every body possible, friction not negative, the prior where data say nothing.
+"""Physically consistent estimation: every body possible, friction that takes power, the prior where data say nothing.
 
     minimise    |R K x - z|^2  +  weight * sum_j |svec(Q_j) - svec(1)|^2
-    subject to  Q_j >= margin * 1,   friction and rotor inertia >= 0,   bounds
+    subject to  Q_j >= margin * 1,   rotors and friction as in `passivity`,   bounds
 
 over all standard parameters x, with the triangle R of the weighted equations, the grouping matrix K, and each body's
 pseudo-inertia Q_j whitened by the prior's. Solved by Clarabel in residual form; the answer is checked here, whatever
@@ -26,6 +26,7 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.bounds import Bounds, Constraint
 from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_by_log_cholesky, solve_cone_program
 from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate, within_equalities
+from dynid.estimation.physical.passivity import Passivity
 from dynid.estimation.physical.prior import Distance, PriorCoordinates, check_distance, prior_residual
 from dynid.estimation.physical.pseudo_inertia import unsvec
 from dynid.findings import Finding
@@ -60,8 +61,9 @@ class FeasibleWLS(Estimator):
     margin: float = 1e-4
     """Smallest eigenvalue of a body's pseudo-inertia relative to its prior's."""
     bounds: Bounds = field(default_factory=Bounds)
-    signs: bool | None = None
-    """Whether friction and rotor inertia must not be negative; None: unless terms share the joints' torque."""
+    signs: bool = True
+    """Whether rotor inertia must not be negative and friction must not feed power in; see
+    `dynid.estimation.physical.passivity`."""
     rounds: int = 3
     """How often the joints' weights are refined."""
 
@@ -105,7 +107,7 @@ class FeasibleSolution:
     program: ConeProgram
     """What was solved, over scaled unknowns."""
     from_scaled: Floats
-    """(p + k, p + k) theta = from_scaled @ y"""
+    """(p + k, p + k + s) theta = from_scaled @ y"""
 
 
 def feasible_parameters(equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS) -> FeasibleSolution:
@@ -115,12 +117,12 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         EstimationError: No answer passes the check, or bounds contradict one another.
     """
     coordinates = PriorCoordinates.of(equations.robot, factor.scale[equations.base.rank :])
-    hold_signs = not equations.terms if settings.signs is None else settings.signs
-    names = equations.base.layout.names
-    # a sign constraint beside "zero" would leave the program no interior
-    signed = tuple(k for k in coordinates.nonnegative if names[k] not in settings.bounds.absent)
-    nonnegative = signed if hold_signs else ()
-    bodies = equations.robot.dof
+    names = (*equations.base.layout.names, *(term.name for term in equations.terms))
+    passivity = Passivity.of(equations) if settings.signs else Passivity.nothing(coordinates.centre.size)
+    # a constraint beside "zero" would leave the program no interior
+    passivity = passivity.without([k for k, name in enumerate(names) if name in settings.bounds.absent])
+    coordinates = coordinates.widened(passivity.shares)
+    bodies, nonnegative = equations.robot.dof, passivity.nonnegative
     program = ConeProgram(
         matrix=factor.R @ equations.grouping @ coordinates.from_scaled,
         target=factor.z,
@@ -130,6 +132,7 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         margin=settings.margin,
         nonnegative=nonnegative,
         **constraint_rows(settings.bounds.constraints(equations.robot), coordinates.from_scaled),
+        **passive_rows(passivity, coordinates.unknowns),
     )
     y, gap, findings = _solve_program(program, settings, coordinates, equations.robot, weight)
     held = [
@@ -137,7 +140,8 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         for j, body in enumerate(equations.robot.bodies)
         if _smallest(y, j) < settings.margin + 1e-3 * (1.0 - settings.margin)
     ]
-    held += [names[k] for k in nonnegative if y[k] < 1e-6]
+    held += [names[k] for k in nonnegative if k < len(names) and y[k] < 1e-6]
+    held += passivity.active(coordinates.unknowns @ y)
     if any(_smallest(y, j) < 0.5 * settings.margin - 1e-9 for j in range(bodies)):
         raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")
     y[list(nonnegative)] = np.maximum(y[list(nonnegative)], 0.0)
@@ -177,7 +181,7 @@ def _bounds_held(
 
 def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> dict[str, Any]:
     """The constraints' part of a `ConeProgram` over scaled unknowns y."""
-    size = len(from_scaled)
+    size = from_scaled.shape[1]
 
     def stacked(kind: str) -> tuple[Floats, Floats]:
         mine = [c for c in constraints if c.kind == kind]
@@ -187,6 +191,18 @@ def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> d
     (at_most, limit), (equal, value) = stacked("at most"), stacked("equal")
     cones = tuple(c.rows @ from_scaled[: c.rows.shape[1]] for c in constraints if c.kind == "cone")
     return {"at_most": at_most, "limit": limit, "equal": equal, "value": value, "cones": cones}
+
+
+def passive_rows(passivity: Passivity, unknowns: Floats) -> dict[str, Any]:
+    """The part of a `ConeProgram` that rotors and friction make, each row scaled to the size of its entries."""
+    rows = passivity.rows @ unknowns
+    size = np.maximum(np.abs(rows).max(axis=1, initial=0.0), 1e-300)
+    blocks = (block.rows @ unknowns for block in passivity.blocks)
+    return {
+        "passive": rows / size[:, None],
+        "allowed": passivity.allowed / size,
+        "semidefinite": tuple(block / max(float(np.abs(block).max()), 1e-300) for block in blocks),
+    }
 
 
 def _solve_program(

@@ -17,7 +17,7 @@ Gauss-Newton iteration over cone programs finds the minimum under all constraint
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -37,6 +37,8 @@ IDENTITY = svec(np.eye(4))
 """(10,) the scaled unknowns of a body that is the prior."""
 SMALLEST_EIGENVALUE = 1e-12
 """Eigenvalues below count as this (convention), so that logarithms stay finite."""
+TRACE = 1e-6
+"""Pull of what the prior does not know (convention): it only keeps the program strictly convex."""
 FURTHER_TERM_SIZE = 1000.0
 """Torque of a further term, over all samples and in units of the noise, from which on the prior holds it back."""
 
@@ -46,13 +48,28 @@ class PriorCoordinates:
     """Scaled unknowns y (p + k,) around a robot."""
 
     from_scaled: Floats
-    """(p, p) standard parameters = from_scaled @ y"""
+    """(p + k, p + k + s) standard parameters and terms = from_scaled @ y"""
     centre: Floats
-    """(p,) the prior's y"""
+    """(p + k + s,) the prior's y"""
     pull: Floats
-    """(p,) how strongly each y is drawn to the centre, relative to the weight"""
-    nonnegative: tuple[int, ...]
+    """(p + k + s,) how strongly each y is drawn to the centre, relative to the weight"""
     findings: tuple[Finding, ...]
+
+    @property
+    def unknowns(self) -> Floats:
+        """(p + k + s, p + k + s) standard parameters, terms and further unknowns = unknowns @ y."""
+        rows, size = self.from_scaled.shape
+        return np.vstack([self.from_scaled, np.eye(size)[rows:]])
+
+    def widened(self, count: int) -> PriorCoordinates:
+        """The same with further unknowns behind, which are in no equation of the torques."""
+        size = len(self.from_scaled)
+        return replace(
+            self,
+            from_scaled=np.hstack([self.from_scaled, np.zeros((size, count))]),
+            centre=np.concatenate([self.centre, np.zeros(count)]),
+            pull=np.concatenate([self.pull, np.full(count, TRACE)]),
+        )
 
     @classmethod
     def of(cls, robot: Robot, lengths: Floats) -> PriorCoordinates:
@@ -68,13 +85,12 @@ class PriorCoordinates:
         from_scaled[range(10 * len(bodies), count), range(10 * len(bodies), count)] = size
         # unknown friction is left to the data; a trace of pull keeps the program strictly convex. Terms compete with
         # one another, so what the data cannot tell apart stays small
-        pull = np.concatenate([np.ones(10 * len(bodies)), np.where(models != 0.0, 1e-2, 1e-6)])
+        pull = np.concatenate([np.ones(10 * len(bodies)), np.where(models != 0.0, 1e-2, TRACE)])
         pull[pull.size - lengths.size :] = 1.0
         return cls(
             from_scaled,
             np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),
             pull,
-            tuple(10 * len(bodies) + k for k, sign in enumerate(term_signs(robot)) if sign),
             tuple(finding for body in bodies for finding in body.findings),
         )
 

@@ -1,0 +1,254 @@
+"""What a possible robot's rotors and friction obey, whichever terms its model has.
+
+- *Inertia*: the matrix of the rotor inertias between joints is positive semidefinite. Without coupled motors this is
+  the sign of each rotor inertia; a motor that turns several joints makes a block of them.
+- *Friction*: at constant speed it takes power and never gives any. Where all terms of a joint must not be negative this
+  is their signs. Where other terms share the joint's friction only the sum counts: dry friction may be negative where a
+  smooth sign more than makes up for it. The sum is held over a grid of the speeds, positions and loads of the data.
+- *Viscous friction of coupled motors*: its matrix C is split into ``C = P + diag(s)`` with P positive semidefinite; the
+  share s of a joint counts with the rest of that joint's friction.
+
+Offsets and torques of the position alone are conservative, and errors of sensors are no friction: nothing holds them.
+Terms declare all this (`RecordableTerm.inertia`, `RecordableTerm.viscosity`, `Term.surface`,
+`Term.steady_torque`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.estimation.equations import Factors
+from dynid.estimation.physical.conic import smallest_eigenvalue
+from dynid.processing.experiment import Experiment
+from dynid.terms.base import JointTerm, RecordableTerm, SteadyMotion, Surface, Term
+
+__all__ = ["Passivity", "SemidefiniteBlock", "all_terms", "steady_states"]
+
+Floats = NDArray[np.float64]
+ON_EDGE = 1e-5
+"""Distance from the border, relative to the size of the terms, at which it is met (convention)."""
+Entries = Mapping[tuple[int, int], float]
+SLOWEST = 1e-3
+"""Lowest speed of the grid over the highest speed of the data (convention: slower motion counts as rest)."""
+FASTEST = 1.5
+"""Highest speed of the grid over that of the data (convention: robots are moved faster than they were identified)."""
+SPEEDS = 16
+"""Speeds of the grid in either direction, each 1.6 times the one before (convention)."""
+PLACES = 13
+"""Positions of the grid, for friction that changes with the position (convention)."""
+FED_IN = 1e-3
+"""Torque along the motion that friction may have, over the joint's root mean square torque (convention): a tenth of a
+percent is below the noise of every log, and the cone solver keeps away from a border without inner points."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SemidefiniteBlock:
+    """A symmetric matrix that must have no negative eigenvalue, as a linear function of the unknowns."""
+
+    name: str
+    rows: Floats
+    """(d (d + 1) / 2, u) upper triangle, column by column, off-diagonals times sqrt(2)"""
+
+    @classmethod
+    def of(
+        cls, name: str, joints: Sequence[int], matrices: Sequence[Entries], first: int, width: int,
+        subtract: Mapping[int, int],
+    ) -> SemidefiniteBlock:  # fmt: skip
+        """The matrix of some joints.
+
+        Args:
+            name: What it is.
+            joints: The joints.
+            matrices: Entries per unit of each term.
+            first: Place of the first term among the unknowns.
+            width: Number of unknowns.
+            subtract: Joint -> place of an unknown that is taken off the diagonal.
+        """
+        i, j = _triangle(len(joints))
+        rows = np.zeros((i.size, width))
+        for row, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
+            for place, entries in enumerate(matrices, start=first):
+                rows[row, place] = entries.get((joints[a], joints[b]), 0.0) * (1.0 if a == b else np.sqrt(2.0))
+            if a == b and joints[a] in subtract:
+                rows[row, subtract[joints[a]]] = -1.0
+        return cls(name, rows)
+
+    def smallest(self, unknowns: Floats) -> float:
+        """Smallest eigenvalue of the matrix over its largest entry."""
+        return smallest_eigenvalue(self.rows, unknowns) / max(float(np.abs(self.rows @ unknowns).max()), 1e-300)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Passivity:
+    """The constraints on unknowns u: the p standard parameters, k terms, then shares s of viscous friction."""
+
+    nonnegative: tuple[int, ...]
+    """Unknowns that must not be negative."""
+    rows: Floats
+    """(m, p + k + s) ``rows @ u >= -allowed``: torque against the motion on a surface, one row per state of the grid"""
+    allowed: Floats
+    """(m,) [N m or N]"""
+    names: tuple[str, ...]
+    """(m,) of the surface"""
+    blocks: tuple[SemidefiniteBlock, ...]
+    shares: int
+    """Number s of the unknowns behind the terms."""
+
+    @classmethod
+    def of(cls, equations: Factors) -> Passivity:
+        """The constraints of a robot and its terms, over the motion of the equations."""
+        names, placed = equations.robot.joint_names, all_terms(equations)
+        inertias = [t.inertia(t.acts_on(names)) if isinstance(t, RecordableTerm) else {} for t in placed]
+        viscous = [t.viscosity(t.acts_on(names)) if isinstance(t, RecordableTerm) else {} for t in placed]
+        first, groups = 10 * equations.robot.dof, _connected(viscous)
+        size = first + len(placed)
+        shared = {joint: size + k for k, joint in enumerate(joint for group in groups for joint in group)}
+        blocks = [
+            SemidefiniteBlock.of(
+                f"{what} of {_join(names, group)}", group, matrices, first, size + len(shared), subtract
+            )
+            for what, matrices, subtract in (("rotor inertia", inertias, {}), ("viscous friction", viscous, shared))
+            for group in _connected(matrices)
+        ]
+        surfaces = _tables(equations, placed, viscous, shared)
+        mixed = {place for _, table, _ in surfaces for place in np.flatnonzero(table.any(axis=0)).tolist()}
+        # the viscous friction of a coupled joint is held by its block and by its share
+        mixed |= {first + k for k, e in enumerate(viscous) for i, j in e if i == j and shared.get(j) in mixed}
+        held = {first + k for k, term in enumerate(placed) if term.is_non_negative} | set(shared.values())
+        return cls(
+            nonnegative=tuple(sorted(held - mixed)),
+            rows=np.concatenate([np.zeros((0, size + len(shared))), *(table for _, table, _ in surfaces)]),
+            allowed=np.concatenate([np.zeros(0), *(np.full(len(table), allow) for _, table, allow in surfaces)]),
+            names=tuple(name for name, table, _ in surfaces for _ in table),
+            blocks=tuple(blocks),
+            shares=len(shared),
+        )
+
+    def active(self, unknowns: Floats) -> tuple[str, ...]:
+        """Names of the surfaces and blocks that lie on the border of what is possible at unknowns u."""
+        torque = self.rows @ unknowns
+        edge = torque <= ON_EDGE * (np.abs(self.rows) @ np.abs(unknowns)) - (1.0 - ON_EDGE) * self.allowed
+        rubbing = dict.fromkeys(name for name, on in zip(self.names, edge.tolist(), strict=True) if on)
+        return (*rubbing, *(block.name for block in self.blocks if block.smallest(unknowns) <= ON_EDGE))
+
+    def without(self, places: Sequence[int]) -> Passivity:
+        """The constraints on the other unknowns, where some are zero."""
+        if not places:
+            return self
+        first = self.rows.shape[1] - self.shares
+        gone = set(places)
+        for block in self.blocks:  # a joint without viscous friction has no share of it
+            terms = np.delete(block.rows, [*gone, *range(first, first + self.shares)], axis=1)
+            gone |= set() if terms.any() else set(np.flatnonzero(block.rows.any(axis=0)).tolist())
+        columns = sorted(gone)
+        rows = self.rows.copy()
+        rows[:, columns] = 0.0
+        kept = np.asarray(rows.any(axis=1))
+        blocks = [replace(block, rows=block.rows * np.isin(np.arange(rows.shape[1]), columns, invert=True))
+                  for block in self.blocks]  # fmt: skip
+        return replace(
+            self,
+            nonnegative=tuple(k for k in self.nonnegative if k not in gone),
+            rows=rows[kept],
+            allowed=self.allowed[kept],
+            names=tuple(name for name, keep in zip(self.names, kept.tolist(), strict=True) if keep),
+            blocks=tuple(block for block in blocks if block.rows.any()),
+        )
+
+    @staticmethod
+    def nothing(width: int) -> Passivity:
+        """No constraints on so many unknowns."""
+        return Passivity(nonnegative=(), rows=np.zeros((0, width)), allowed=np.zeros(0), names=(), blocks=(), shares=0)
+
+
+def all_terms(equations: Factors) -> list[Term]:
+    """Every term in the order of its parameter: the robot's own on their joints, then the further ones."""
+    own = [p.term.at(p.joints[0]) if isinstance(p.term, JointTerm) else p.term for p in equations.robot.terms]
+    return [*own, *equations.terms]
+
+
+def steady_states(surface: Surface, runs: Sequence[Experiment], speeds: int = SPEEDS) -> SteadyMotion:
+    """Speeds, positions and loads of a surface, as a grid over the range of some experiments.
+
+    Args:
+        surface: The joint or motor.
+        runs: The experiments.
+        speeds: Number of speeds in either direction.
+    """
+    q, dq = (
+        np.concatenate([np.zeros(0), *(_of_surface(surface, x) for x in channel)])
+        for channel in ([run.q for run in runs], [run.dq for run in runs])
+    )
+    high = float(np.abs(dq).max(initial=0.0)) or 1.0
+    places = np.linspace(q.min(), q.max(), PLACES) if q.size else np.linspace(-np.pi, np.pi, PLACES)
+    magnitudes = high * np.geomspace(SLOWEST, FASTEST, speeds)
+    efforts = [np.abs(_pressing(surface, run)) for run in runs]
+    load = np.concatenate([np.zeros(0), *efforts])
+    # friction is linear in the load, so that the ends of its range suffice
+    loads = np.array([load.min(), load.max()]) if load.size else np.zeros(1)
+    grid = np.meshgrid(np.concatenate([-magnitudes, magnitudes]), places, loads, indexing="ij")
+    return SteadyMotion(q=grid[1].ravel(), speed=grid[0].ravel(), load=grid[2].ravel())
+
+
+def _of_surface(surface: Surface, channel: Floats) -> Floats:
+    """(N,) of a surface from (N, n) of the joints."""
+    return np.asarray(sum(ratio * channel[:, joint] for joint, ratio in surface))
+
+
+def _pressing(surface: Surface, run: Experiment) -> Floats:
+    """Measured torques on the joint of a surface, the last one of several, where they count [N m or N]."""
+    joint = surface[-1][0]
+    return np.asarray(run.effort[run.valid[:, joint], joint])
+
+
+def _tables(
+    equations: Factors, terms: Sequence[Term], viscous: Sequence[Entries], shared: Mapping[int, int]
+) -> list[tuple[str, Floats, float]]:
+    """For each surface that terms of either sign share: name, torque against the motion (m, u), what it may lack."""
+    names, first = equations.robot.joint_names, 10 * equations.robot.dof
+    members: dict[Surface, dict[int, Term | None]] = {((j, 1.0),): {place: None} for j, place in shared.items()}
+    for place, (term, entries) in enumerate(zip(terms, viscous, strict=True), start=first):
+        surface = term.surface(names)
+        if surface is not None and not any(joint in shared for joint, _ in entries):
+            members.setdefault(surface, {})[place] = term
+    found = []
+    for surface, rubbing in members.items():
+        states = steady_states(surface, equations.excerpts)
+        table = np.zeros((states.speed.size, first + len(terms) + len(shared)))
+        for place, rubs in rubbing.items():
+            table[:, place] = np.sign(states.speed) * (states.speed if rubs is None else rubs.steady_torque(states))
+        if any(rubs is not None and not rubs.is_non_negative and table[:, p].any() for p, rubs in rubbing.items()):
+            allow = FED_IN * _typical_torque(surface, equations.excerpts)
+            name = f"friction of {_join(names, [joint for joint, _ in surface])}"
+            found.append((name, np.unique(table, axis=0), allow))
+    return found
+
+
+def _join(names: Sequence[str], joints: Iterable[int]) -> str:
+    return "+".join(names[joint] for joint in joints)
+
+
+def _typical_torque(surface: Surface, runs: Sequence[Experiment]) -> float:
+    """Root mean square torque of the joint that a surface belongs to [N m or N]."""
+    torque = np.concatenate([np.zeros(0), *(_pressing(surface, run) for run in runs)])
+    return float(np.sqrt(np.mean(torque**2))) if torque.size else 0.0
+
+
+def _connected(matrices: Sequence[Entries]) -> list[tuple[int, ...]]:
+    """Groups of joints between which the matrices have entries, where every joint has one on the diagonal, too."""
+    groups: list[set[int]] = []
+    for pair in (pair for entries in matrices for pair in entries if pair[0] != pair[1]):
+        near = [group for group in groups if group & set(pair)]
+        groups = [group for group in groups if group not in near] + [set(pair).union(*near)]
+    alone = {j for entries in matrices for j, k in entries if j == k}
+    return [tuple(sorted(group)) for group in groups if group <= alone]
+
+
+def _triangle(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column of every entry of an upper triangle, column by column."""
+    pairs = np.array([(i, j) for j in range(size) for i in range(j + 1)], dtype=np.int64)
+    return pairs[:, 0], pairs[:, 1]
