@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.decompositions import eigvalsh
-from dynid.dynamics import energy
+from dynid.dynamics import christoffel, energy
 from dynid.dynamics import inertia_matrix as composite
 from dynid.dynamics import regressor as regressors
 from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
@@ -33,6 +33,7 @@ from dynid.tape.program import real_array
 __all__ = [
     "Kernel",
     "RobotKey",
+    "christoffel_coefficients",
     "energy_regressor",
     "forward_dynamics",
     "gravity_torque",
@@ -105,6 +106,7 @@ _QUANTITIES: dict[str, _Quantity] = {
     "inertia_matrix": _Quantity(composite.composite_inertia_matrix, ("q",)),
     "gravity_torque": _Quantity(composite.gravity_torque, ("q",)),
     "velocity_torque": _Quantity(composite.velocity_torque, ("q", "dq")),
+    "christoffel_coefficients": _Quantity(christoffel.christoffel_coefficients, ("q",)),
     "inertia_and_bias": _Quantity(_inertia_and_bias, ("q", "dq")),
     "minimal_inverse_dynamics": _Quantity(minimal_newton_euler, ("q", "dq", "ddq")),
     "minimal_inertia_and_bias": _Quantity(minimal_inertia_and_bias, ("q", "dq")),
@@ -123,8 +125,9 @@ def kernel(
     Args:
         robot: The robot.
         quantity: ``regressor``, ``momentum_regressor``, ``energy_regressor``, ``inverse_dynamics``, ``inertia_matrix``,
-            ``gravity_torque``, ``velocity_torque`` or ``inertia_and_bias``; of serial robots also
-            ``minimal_inverse_dynamics`` and ``minimal_inertia_and_bias``, the same in minimal linear combinations.
+            ``gravity_torque``, ``velocity_torque``, ``christoffel_coefficients`` or ``inertia_and_bias``; of serial
+            robots also ``minimal_inverse_dynamics`` and ``minimal_inertia_and_bias``, the same in minimal linear
+            combinations.
         columns: Columns of a regressor to compute, for example those of the base parameters; all by default.
         symbolic_parameters: Keep the parameters (p,) as the kernel's last input instead of folding in their values.
     """
@@ -312,6 +315,15 @@ def velocity_torque(
 ) -> Floats:
     """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out."""
     return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
+
+
+def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
+    """Coefficients D (N, n, n, n) or (n, n, n) of the Coriolis and centrifugal torques ([Izaguirre1992] eq. (1)).
+
+    ``velocity_torque_i = sum_jk D_ijk dq_j dq_k`` with D_ijk = D_ikj: the Christoffel symbols of the first kind of the
+    inertia matrix. ``sum_k D_ijk dq_k`` is the Coriolis matrix C with ``dM/dt - 2 C`` skew-symmetric.
+    """
+    return _evaluate(robot, "christoffel_coefficients", (q,), out, threads)
 
 
 def forward_dynamics(

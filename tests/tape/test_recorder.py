@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.tape import Scalar, count, record
+from dynid.kernels import record_quantity
+from dynid.robot import zoo
+from dynid.tape import Scalar, compile_tape, count, record
 from dynid.tape.operations import Operation
 
 
@@ -29,6 +33,15 @@ def one(function: Any) -> Any:
         (lambda a, b: a * 1 + 0 * b, []),
         (lambda a, b: a + 0, []),
         (lambda a, b: a - a, []),
+        (lambda a, b: a - (a + b), ["NEG"]),
+        (lambda a, b: a - (a - b), []),
+        (lambda a, b: (a + b) - a, []),
+        (lambda a, b: (a - b) + b, []),
+        (lambda a, b: b - (a + b), ["NEG"]),
+        (lambda a, b: a - (a + 2.0), []),
+        (lambda a, b: (a + 2.0) + 3.0, ["ADD"]),
+        (lambda a, b: (a + 2.0) - 2.0, []),
+        (lambda a, b: -(a - 2.0) - 2.0, ["NEG"]),
         (lambda a, b: a / a, []),
         (lambda a, b: a**0, []),
         (lambda a, b: a**1, []),
@@ -171,3 +184,40 @@ def test_the_regressor_costs_what_the_best_known_formulation_costs(puma: Any) ->
     assert found.multiplications <= 485
     assert found.flops <= 866
     assert tape.sparsity("output").sum() == 185
+
+
+def cancelling(tape: Any) -> list[int]:
+    """Numbers of sums that contain the same value with both signs, as ``x - (x + c)`` does."""
+    signs = {Operation.ADD: (1, 1), Operation.SUB: (1, -1)}
+    parts = {
+        n: dict(zip((left, right), signs[code], strict=True)) for n, code, left, right in tape.steps() if code in signs
+    }
+    return [
+        number
+        for number, own in parts.items()
+        for inner, sign in own.items()
+        for value, inner_sign in parts.get(inner, {}).items()
+        if value >= 0 and own.get(value) == -sign * inner_sign
+    ]
+
+
+@pytest.mark.parametrize("name", ["puma260", "scara", "panda"])
+def test_recorded_dynamics_adds_nothing_that_cancels(name: str) -> None:
+    for quantity in ("inverse_dynamics", "inertia_matrix", "gravity_torque", "velocity_torque", "regressor"):
+        assert cancelling(record_quantity(zoo.get(name), quantity)) == []
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("+-"), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12))
+def test_random_sums_keep_their_value(steps: list[tuple[str, int, int]]) -> None:
+    def chain(x: Any) -> Any:
+        values = [x[0], x[1], 2.0, -1.5]
+        for sign, i, j in steps:
+            a, b = values[i % len(values)], values[j % len(values)]
+            values.append(a + b if sign == "+" else a - b)
+        return values[-1]
+
+    x = np.array([0.3, -1.7])
+    tape = record(lambda x: np.array([chain(x)], dtype=object), x=(2,))
+    assert compile_tape(tape)(x)[0] == pytest.approx(chain(x), rel=1e-12, abs=1e-12)
+    assert cancelling(tape) == []

@@ -17,6 +17,7 @@ from dynid.spatial import Array, cross, turn_about
 __all__ = [
     "Composite",
     "add_motor_inertia",
+    "carry_down",
     "change_frame",
     "composite_bodies",
     "composite_inertia_matrix",
@@ -33,22 +34,27 @@ Composite = tuple[Any, Array, Array]
 
 
 def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
-    """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] eqs. (15)-(17)).
-
-    A body is expressed in its parent's frame in three cheap steps: a shift along the joint axis (which the joint angle
-    does not change), the turn about it, and a shift across it to the parent's origin.
-    """
+    """Mass properties of every body together with all bodies beyond it, in its frame: [Izaguirre1992] eqs. (15)-(17)."""
     composites: list[Composite] = [_own_composite(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]
         if body.parent < 0:
             continue
-        arm = lever(body, q[j])
-        carried = _turn_back(body, q[j], move_origin(composites[j], body.axis * arm.along))
-        mass, h, tensor = move_origin(rotate_composite(body.R_parent_joint, carried), arm.across)
+        mass, h, tensor = carry_down(body, q[j], composites[j])
         onto = composites[body.parent]
         composites[body.parent] = (onto[0] + mass, onto[1] + h, onto[2] + tensor)  # [Izaguirre1992] eqs. (15), (16)
     return composites
+
+
+def carry_down(body: Body, q: Any, composite: Composite) -> Composite:
+    """Describe a composite body in its parent's frame at joint position q [rad or m].
+
+    Three cheap steps: a shift along the joint axis (which the joint angle does not change), the turn about it, and a
+    shift across it to the parent's origin.
+    """
+    arm = lever(body, q)
+    carried = _turn_back(body, q, move_origin(composite, body.axis * arm.along))
+    return move_origin(rotate_composite(body.R_parent_joint, carried), arm.across)
 
 
 def move_origin(composite: Composite, p: Array) -> Composite:

@@ -247,7 +247,11 @@ class Recorder:
         return array.reshape(entry.shape).view(ScalarArray)
 
     def sum(self, left: Scalar, right: Scalar) -> Value:
-        """Sum of two scalars."""
+        """Sum of two scalars; what cancels is not computed: ``x - (x + c)`` is ``-c``."""
+        for whole, part in ((left, right), (right, left)):
+            rest = self._cancel(whole, part)
+            if rest is not None:
+                return rest
         if left.negative == right.negative:
             return Scalar(self, self._node(Operation.ADD, left.node, right.node), left.negative)
         if left.node == right.node:
@@ -255,9 +259,14 @@ class Recorder:
         return self._difference(*((right.node, left.node) if left.negative else (left.node, right.node)))
 
     def shift(self, scalar: Scalar, constant: float) -> Value:
-        """Scalar + constant."""
+        """Scalar + constant; a constant already in the scalar is merged."""
         if constant == 0.0:
             return scalar
+        inner = self._summands(scalar)
+        if inner is not None and type(inner[1]) is float:
+            merged = inner[1] + constant
+            if math.isfinite(merged):
+                return inner[0] + merged
         number = self._constant(abs(constant))
         if scalar.negative == (constant < 0.0):
             return Scalar(self, self._node(Operation.ADD, scalar.node, number), scalar.negative)
@@ -341,6 +350,28 @@ class Recorder:
         if element.negative and element.node not in turned:
             return self._node(Operation.NEG, element.node)
         return element.node
+
+    def _summands(self, scalar: Scalar) -> tuple[Value, Value] | None:
+        """The two summands of a sum or difference; None of anything else."""
+        position = scalar.node - self._first
+        if position < 0 or self._opcodes[position] not in (Operation.ADD, Operation.SUB):
+            return None
+        left, right = self._operands[position]
+        turned = scalar.negative != (self._opcodes[position] == Operation.SUB)
+        first = Scalar(self, left, scalar.negative)
+        if right >= 0:
+            return first, Scalar(self, right, turned)
+        return first, -self._constants[~right] if turned else self._constants[~right]
+
+    def _cancel(self, whole: Scalar, part: Scalar) -> Value | None:
+        """The other summand, where a sum has the summand ``-part``."""
+        summands = self._summands(whole)
+        if summands is None:
+            return None
+        for summand, other in (summands, summands[::-1]):
+            if type(summand) is Scalar and summand.node == part.node and summand.negative != part.negative:
+                return other
+        return None
 
     def _difference(self, left: int, right: int) -> Scalar:
         """Value left minus value right; a - b and b - a share one operation."""
