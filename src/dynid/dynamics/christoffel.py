@@ -1,6 +1,6 @@
 """Coriolis and centrifugal coefficients D_ijk(q) from composite bodies ([Izaguirre1992] eq. (1)).
 
-With S_a the unit motion of joint a, I_c the inertia of body c with all that it carries, and a <= b <= c along one branch,
+Let S_a be the unit motion of joint a, I_c the inertia of body c with all that it carries, a <= b <= c on one branch:
 
     dM_ab/dq_c = S_a . dI_c S_b,   dI_c = dI_c/dq_c        the composite body turns under two resting joints
     dM_ac/dq_b = (S_a x S_b) . I_c S_c                     it turns, with its own joint, under the first one

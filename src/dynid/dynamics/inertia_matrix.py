@@ -34,7 +34,7 @@ Composite = tuple[Any, Array, Array]
 
 
 def composite_bodies(robot: Robot, theta: Array, q: Array) -> list[Composite]:
-    """Mass properties of every body together with all bodies beyond it, in its frame: [Izaguirre1992] eqs. (15)-(17)."""
+    """Mass properties of every body together with all bodies beyond it, in its frame ([Izaguirre1992] (15)-(17))."""
     composites: list[Composite] = [_own_composite(theta[10 * j : 10 * j + 10]) for j in range(robot.dof)]
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]

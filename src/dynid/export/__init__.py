@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
+    "coefficient_text": ["coefficient_expressions"],
     "controller_dialogs": ["payload_dialogs"],
     "c.c_package": ["CPackage", "generate_c"],
     "c.c_pruning": ["PrunedModel", "prune"],

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dynid.dynamics.christoffel import christoffel_coefficients
 from dynid.dynamics.energy import kinetic_energy_row, potential_energy_row
 from dynid.dynamics.inertia_matrix import (
     composite_inertia_matrix,
@@ -63,6 +64,10 @@ def _gravity(model: CodeModel, theta: Any, q: Any) -> Outputs:
 
 def _velocity_torque(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
     return {"torque": velocity_torque(model.internal, model.motion_theta(theta), q, dq)}
+
+
+def _christoffel_coefficients(model: CodeModel, theta: Any, q: Any) -> Outputs:
+    return {"coefficients": christoffel_coefficients(model.internal, theta, q)}
 
 
 def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
@@ -115,6 +120,12 @@ FUNCTIONS: dict[str, CFunction] = {
     "gravity": CFunction("Torques that balance the weight of the links.", ("q",), {"torque": "[N m or N]"}, _gravity),
     "velocity_torque": CFunction(
         "Coriolis and centrifugal torques of the links.", ("q", "dq"), {"torque": "[N m or N]"}, _velocity_torque
+    ),
+    "christoffel_coefficients": CFunction(
+        "Coefficients D_ijk of the Coriolis and centrifugal torques: torque_i = sum of D_ijk dq_j dq_k.",
+        ("q",),
+        {"coefficients": "row-major: D_ijk at (i * n + j) * n + k [kg m^2, kg m or kg per rad or m]"},
+        _christoffel_coefficients,
     ),
     "friction": CFunction(
         "Torques of friction and offsets, without rotor inertia.", ("q", "dq"), {"torque": "[N m or N]"}, _friction

@@ -147,7 +147,7 @@ def generate_c(
         source: A robot with its parameter values, an identification, a result from `read_result`, significant
             parameters from `significant_parameters`, or a model from `prune`.
         functions: Names of functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
-            ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
+            ``christoffel_coefficients``, ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
         name: Prefix of files and symbols; by default made from the name of the robot.
         precision: Type of all numbers.
         parameters: ``folded`` writes the values as constants; ``struct`` keeps them in a struct that can change at run

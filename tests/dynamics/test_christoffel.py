@@ -1,0 +1,99 @@
+"""Coefficients D_ijk of the velocity torques ([Izaguirre1992] eq. (1)): definition, Pinocchio, formulas, C."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid.export import coefficient_expressions
+from dynid.export.c.c_check import find_compiler
+from dynid.export.c.c_package import generate_c
+from dynid.kernels import (
+    christoffel_coefficients,
+    gravity_torque,
+    inertia_matrix,
+    kernel,
+    velocity_torque,
+)
+from dynid.parameters.base import base_parameters
+from dynid.robot import zoo
+from dynid.robot.model import Robot
+from support.pinocchio_oracle import pinocchio_model
+from support.random_robots import random_robot, random_states
+
+STEP = 1e-5  # [rad or m]: central differences err by STEP^2, rounding by 1e-16 / STEP
+
+
+def by_differences(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Christoffel symbols from central differences of the inertia matrix."""
+    steps = STEP * np.eye(robot.dof)
+    dM = np.array([inertia_matrix(robot, q + h) - inertia_matrix(robot, q - h) for h in steps]) / (2 * STEP)
+    return np.asarray(0.5 * (np.einsum("kij->ijk", dM) + np.einsum("jik->ijk", dM) - dM))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000))
+def test_they_are_the_christoffel_symbols_of_the_inertia_matrix(seed: int) -> None:
+    robot = random_robot(seed, tree=bool(seed % 2), terms=bool(seed % 3))
+    (q,), (dq,), _ = random_states(robot, 1, seed)
+    D, expected = christoffel_coefficients(robot, q), by_differences(robot, q)
+    size = max(1.0, float(np.abs(inertia_matrix(robot, q)).max()))
+    np.testing.assert_allclose(D, expected, rtol=0, atol=1e-7 * size)
+    np.testing.assert_array_equal(D, D.transpose(0, 2, 1))
+    torque = velocity_torque(robot, q, dq)
+    np.testing.assert_allclose(np.einsum("ijk,j,k", D, dq, dq), torque, rtol=0, atol=1e-11 * size * (dq @ dq))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pinocchios_coriolis_matrix(seed: int) -> None:
+    pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle here")
+    robot = random_robot(seed, tree=bool(seed % 2))
+    model = pinocchio_model(robot)
+    q, dq, _ = random_states(robot, 5, seed)
+    ours = np.einsum("nijk,nk->nij", christoffel_coefficients(robot, q), dq)
+    theirs = np.array([pin.computeCoriolisMatrix(model, model.createData(), *state).copy() for state in zip(q, dq)])
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * max(1.0, np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("name", ["puma260", "stanford", "scara"])
+def test_the_generated_code_has_them(name: str) -> None:
+    if find_compiler() is None:
+        pytest.skip("no C compiler on this machine")
+    robot = zoo.get(name)
+    code = generate_c(robot, ["christoffel_coefficients"], two_rate=False)
+    assert code.check(50)["christoffel_coefficients"] < 1e-12
+    assert code.counts["christoffel_coefficients"].flops <= kernel(robot, "christoffel_coefficients").count.flops
+
+
+def evaluate(text: str, names: dict[str, float]) -> float:
+    """Value of a formula of one or several lines."""
+    known: dict[str, object] = {"sin": math.sin, "cos": math.cos, **names}
+    for line in text.splitlines():
+        name, formula = line.split(" = ")
+        known[name] = eval(formula, {"__builtins__": {}}, known)  # our own text
+    return float(known[name])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("robot", [zoo.gautier_khalil_3r(), zoo.stanford(), zoo.scara()], ids=lambda r: r.name)
+def test_formulas_give_the_numbers(robot: Robot) -> None:
+    q = np.random.default_rng(0).uniform(-1, 1, robot.dof)
+    base = base_parameters(robot)
+    values = dict(zip(base.names, base.project(robot.parameter_vector), strict=True))
+    names = {**values, **{f"q{j + 1}": float(q[j]) for j in range(robot.dof)}}
+    truth = {
+        "inertia": inertia_matrix(robot, q),
+        "gravity": gravity_torque(robot, q),
+        "christoffel": christoffel_coefficients(robot, q),
+    }
+    for kind, numbers in truth.items():
+        formulas = coefficient_expressions(robot, kind)  # type: ignore[arg-type]
+        found = np.zeros_like(numbers)
+        for name, text in formulas.items():
+            index = tuple(int(digit) - 1 for digit in name[1:])
+            found[index] = evaluate(text, names)
+            found[(*index[:-2], *index[-2:][::-1])] = found[index]
+        np.testing.assert_allclose(found, numbers, rtol=0, atol=1e-12 * max(1.0, np.abs(numbers).max()))
