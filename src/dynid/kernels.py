@@ -23,7 +23,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, ter
 from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
 from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
 from dynid.dynamics.minimal_recursion import minimal_newton_euler
-from dynid.dynamics.sensor import sensor_wrench_regressor
+from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
 from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record

@@ -9,7 +9,7 @@ import pytest
 
 from dynid import kernels
 from dynid.dynamics.kinematics import body_velocities
-from dynid.dynamics.sensor import sensor_wrench_regressor
+from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot

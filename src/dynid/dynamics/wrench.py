@@ -1,4 +1,4 @@
-"""Force and moment of one rigid body, linear in its ten parameters ([Atkeson1986] eqs. (4), (7), (8)).
+"""Force and moment of one rigid body, linear in its ten parameters ([Atkeson1986] eqs. (1)-(8)), also at a sensor.
 
 Parameters in the order ``XX XY XZ YY YZ ZZ MX MY MZ M``, about the origin of the body frame; wrench rows: force, then
 moment about the same origin, both in the body frame.
@@ -11,9 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from dynid.spatial import Array, cross, skew
+from dynid.dynamics.kinematics import body_motions
+from dynid.dynamics.kinematics import spin as spin_matrix
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+from dynid.spatial import Array, cross, skew, snap
 
-__all__ = ["body_momentum_regressor", "body_wrench", "body_wrench_regressor", "euler_moment", "tensor_times"]
+__all__ = [
+    "body_momentum_regressor",
+    "body_wrench",
+    "body_wrench_regressor",
+    "euler_moment",
+    "sensor_wrench_regressor",
+    "tensor_times",
+]
 
 
 def tensor_times(v: Array) -> Array:
@@ -106,3 +117,31 @@ def body_momentum_regressor(w: Array, v: Array) -> Array:
     linear = np.hstack([np.zeros((3, 6)), skew(w), v[:, None]])
     angular = np.hstack([tensor_times(w), -skew(v), np.zeros((3, 1))])
     return np.vstack([linear, angular])
+
+
+def sensor_wrench_regressor(robot: Robot, link: str, q: Array, dq: Array, ddq: Array) -> Array:
+    """Wrench on a body held in the frame of a link, per unit of its ten parameters, (6, 10).
+
+    Force [N], then moment about the link's origin [N m], in the link's axes: what the robot must exert to move the body
+    against gravity and inertia.
+
+    Args:
+        robot: Geometry and gravity.
+        link: The link that carries the sensor; it must move.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+        ddq: (n,) joint accelerations.
+    """
+    index, T_body_link = _carrier(robot, link)
+    motion = body_motions(robot, q, dq, ddq)[index]
+    R, p = snap(T_body_link[:3, :3]), T_body_link[:3, 3]
+    w, dw = R.T @ motion.angular_velocity, R.T @ motion.angular_acceleration
+    a = R.T @ (motion.acceleration + motion.spin @ p)
+    return body_wrench_regressor(w, dw, a, spin_matrix(w, dw))  # [Atkeson1986] eq. (8)
+
+
+def _carrier(robot: Robot, link: str) -> tuple[int, Array]:
+    index, T_body_link = robot.link_body(link)
+    if index < 0:
+        raise ArgumentError(f"link '{link}' does not move", remedy="Name the link that carries the sensor or the load.")
+    return index, T_body_link

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_row
 from dynid.dynamics.regressor import torque_regressor
-from dynid.dynamics.sensor import sensor_wrench_regressor
+from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.excitation.observation import Observation, TorqueObservation
 from dynid.parameters.base import base_parameters
