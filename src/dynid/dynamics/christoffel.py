@@ -58,7 +58,8 @@ def christoffel_coefficients(robot: Robot, theta: Array, q: Array) -> Array:
                 D[a, b, c] = D[a, c, b] = P + K  # [Izaguirre1992] eq. (1)
                 D[b, a, c] = D[b, c, a] = P - K
                 D[c, a, b] = D[c, b, a] = K - P
-    return D.astype(float) if all(isinstance(value, float) for value in D.flat) else D
+    is_plain = all(isinstance(value, float) for value in D.flat)
+    return np.asarray(D, dtype=float) if is_plain else np.asarray(D)
 
 
 def _down(robot: Robot, q: Array, c: int, change: Composite) -> Iterator[tuple[int, int, Composite]]:
