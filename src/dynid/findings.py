@@ -148,6 +148,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "pose-mismatch": "The measured forces are not those of a weight in the given poses.",
         "sensor-and-gravity": "The wrench sensor is turned, and gravity points another way than the robot model says.",
         "sensor-turned": "The wrench sensor is turned against its link.",
+        "sensor-yields": "The wrench sensor yields, and the load swings on it.",
         "wrench-axes": "The wrench was recorded in other axes than stated.",
         "wrench-delay": "The wrench and the positions are stamped at different times.",
         "wrench-sign": "The sensor reports the wrench on the robot, not the wrench on the load.",

@@ -19,7 +19,7 @@ NAMES = {
     "online_load": ["OnlineLoad"],
     "payload": ["ArmUncertainty", "identify_end_link", "identify_payload"],
     "recognition": ["KnownObject", "Recognition", "recognise", "verify_grasp"],
-    "sensor_calibration": ["SensorCalibration", "calibrate_sensor"],
+    "sensor_calibration": ["SensorCalibration", "SensorCompliance", "calibrate_sensor"],
     "sensor_checks": ["Proposal", "WrenchDelay", "check_wrench", "find_wrench_delay"],
     "wrench_equations": ["WrenchData", "pose_equations"],
     "wrist": ["Sensing", "identify_load", "identify_load_from_poses", "wrench_data"],

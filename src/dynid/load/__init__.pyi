@@ -22,6 +22,7 @@ from dynid.load.recognition import Recognition as Recognition
 from dynid.load.recognition import recognise as recognise
 from dynid.load.recognition import verify_grasp as verify_grasp
 from dynid.load.sensor_calibration import SensorCalibration as SensorCalibration
+from dynid.load.sensor_calibration import SensorCompliance as SensorCompliance
 from dynid.load.sensor_calibration import calibrate_sensor as calibrate_sensor
 from dynid.load.sensor_checks import Proposal as Proposal
 from dynid.load.sensor_checks import WrenchDelay as WrenchDelay

@@ -1,30 +1,56 @@
-"""Gains and cross-talk of a force and torque sensor, from loads that are known ([Atkeson1986] section 4.1.1).
+"""A force and torque sensor's own faults: gains and cross-talk, and its compliance ([Atkeson1986] section 4.1.1).
 
     measured = K true + bias
 
 Known loads in several orientations give the true wrench by [Atkeson1986] eq. (8). One load at rest shows only three of
 the six columns of K, since its moments follow from its forces (eq. 21); loads with other centres of mass, or motion,
 show the rest.
+
+A compliant sensor lets the load swing (Fig. 9); the swing is a term of the load's equations that is linear in the
+sensor's compliance once the load is known, and linear in the load once the compliance is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import DataError, IdentifiabilityError
-from dynid.load.load_solver import inflate_covariance, solve_minimum_norm, spectral_gram
-from dynid.load.wrench_equations import WrenchData
+from dynid.errors import ArgumentError, DataError, EstimationError, IdentifiabilityError
+from dynid.load.load_solver import (
+    LinearSolution,
+    inflate_covariance,
+    solve_load_equations,
+    solve_minimum_norm,
+    solve_weighted,
+    spectral_gram,
+)
+from dynid.load.wrench_equations import WrenchData, motion_columns
 from dynid.robot.inertia import Inertia
 
-__all__ = ["SensorCalibration", "calibrate_sensor"]
+__all__ = ["SensorCalibration", "SensorCompliance", "calibrate_sensor", "solve_with_compliance"]
 
 Floats = NDArray[np.float64]
 RESOLUTION = 1e-6
 """Smallest relative singular value of the scaled equations that counts as determined; convention."""
+NARROW = 1.5
+"""Standard deviation of the narrowest Gaussian that smooths a wrench [samples]: narrower ones differentiate badly."""
+WIDEST = 20.0
+"""Standard deviation of the widest such Gaussian [samples]; convention."""
+REACH = 5.0
+"""Half the length of the Gaussian's kernel [standard deviations]: its ends are below 4e-6 of the middle."""
+HALF_POWER = 0.13
+"""Frequency times standard deviation at which a Gaussian halves the power: sqrt(ln 2) / (2 pi)."""
+PASSED = 3.0
+"""Frequency, over the highest resonance, at which the smoothing halves the power; convention."""
+CLEAR = 3.0
+"""Standard deviations by which a compliance must exceed zero to count as one; convention."""
+STEPS = 30
+"""Largest number of steps in the search for the compliance; convention."""
+SETTLED = 1e-3
+"""Step of a compliance, over its value or its standard deviation, below which the search has settled; convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,3 +109,231 @@ def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibr
             "the runs show no gain of the sensor", remedy="Hold several known loads in many orientations."
         )
     return SensorCalibration(gain=gain, stderr=stderr, bias=bias, residual_std=std)
+
+
+# --- compliance ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensorCompliance:
+    """How a sensor yields: a spring and a damper in every channel between the robot and the load.
+
+    A load on a compliant sensor swings ([Atkeson1986] section 4.1.1, Fig. 9). With the strain s that the sensor
+    measures, the compliance k and the damping d of each channel,
+
+        s + d ds/dt = A phi - M(phi) k d2s/dt2        M (6, 6) the load's own inertia about the sensor's origin
+
+    The deflections are taken as small: the load's velocity and gravity stay those of the sensor's frame.
+    """
+
+    compliance: Floats
+    """(6,) deflection per force and moment of each channel [m/N, rad/(N m)], sensor axes"""
+    damping_s: Floats
+    """(6,) damping over stiffness of each channel [s]"""
+    compliance_stderr: Floats
+    """(6,) standard deviations of `compliance`; infinite where the data do not show it, which is then zero"""
+    damping_stderr_s: Floats
+    """(6,) standard deviations of `damping_s` [s]; infinite where the data do not show it, which is then zero"""
+    cutoff_hz: float | None = None
+    """Frequency at which `correct` halves the power of the wrench [Hz], some three times the highest resonance that
+    matters; None for an eighth of the rate. Noise above it would add to the second derivative."""
+
+    @classmethod
+    def of(cls, compliance: ArrayLike, damping_s: ArrayLike = 0.0, cutoff_hz: float | None = None) -> SensorCompliance:
+        """A compliance that is known, from a data sheet or from a tap on a known load.
+
+        Args:
+            compliance: (6,) deflection per force and moment [m/N, rad/(N m)].
+            damping_s: (6,) or one number: damping over stiffness [s].
+            cutoff_hz: Frequency at which the power of the wrench is halved [Hz].
+        """
+        values = np.asarray(compliance, dtype=float)
+        damping = np.broadcast_to(np.asarray(damping_s, dtype=float), (6,))
+        if values.shape != (6,) or not np.isfinite([values, damping]).all() or values.min() < 0.0:
+            raise ArgumentError(
+                "a sensor has six compliances from zero up", remedy="Give [m/N] * 3 and [rad/(N m)] * 3."
+            )
+        return cls(compliance=values, damping_s=damping, compliance_stderr=np.zeros(6), damping_stderr_s=np.zeros(6))
+
+    def resonances(self, load: Inertia) -> tuple[Floats, Floats]:
+        """Frequencies [Hz], ascending, and damping ratios of a load's free swinging on the sensor, (k,) each.
+
+        Channels whose compliance is not clearly above zero count as rigid.
+        """
+        soft = self.compliance > CLEAR * self.compliance_stderr
+        mass = np.zeros((6, 6))
+        mass[:, :3] = (motion_columns(np.zeros((3, 3)), np.zeros((3, 3)), np.eye(3)) @ load.vector).T
+        mass[:, 3:] = (motion_columns(np.zeros((3, 3)), np.eye(3), np.zeros((3, 3))) @ load.vector).T
+        root = np.sqrt(self.compliance[soft])
+        squares, shapes = np.linalg.eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2
+        squares = np.maximum(squares, 1e-300)
+        damping = np.sum(shapes**2 * self.damping_s[soft][:, None], axis=0) / (2.0 * np.sqrt(squares))
+        order = np.argsort(-squares)
+        return np.asarray(1.0 / (2.0 * np.pi * np.sqrt(squares[order]))), np.asarray(damping[order])
+
+    def correct(self, data: WrenchData) -> WrenchData:
+        """The equations of a load on this sensor, low-passed, with the wrench that a rigid sensor would measure."""
+        smooth, rate, bend = smooth_wrench(data, _width(data, self.cutoff_hz))
+        return replace(
+            smooth,
+            matrix=smooth.matrix - _swing_columns(self.compliance * bend),
+            wrench=smooth.wrench + self.damping_s * rate,
+        )
+
+
+def smooth_wrench(data: WrenchData, width: float = NARROW) -> tuple[WrenchData, Floats, Floats]:
+    """Low-passed equations, and the first and second time derivative (N, 6) of the low-passed wrench.
+
+    The same smoothing of both sides leaves the equations true. Samples near gaps are left out.
+
+    Args:
+        data: The equations, sampled uniformly between gaps.
+        width: Standard deviation of the Gaussian that smooths [samples].
+
+    Raises:
+        DataError: No stretch of the log is long enough.
+    """
+    reach = int(np.ceil(REACH * width))
+    parts, rates, bends = [], list[Floats](), list[Floats]()
+    for rows in data.stretches():
+        if len(rows) <= 2 * reach:
+            continue
+        step = float(np.median(np.diff(data.time[rows])))
+        kernels = _gaussian(step, width, reach)
+        inner = rows[reach:-reach]
+        wrench, rate, bend = (_filter(data.wrench[rows], kernel) for kernel in kernels)
+        axes = None if data.R_frame_base is None else data.R_frame_base[inner]
+        log = None if data.log is None else data.log[inner]
+        matrix = _filter(data.matrix[rows].reshape(len(rows), -1), kernels[0]).reshape(-1, 6, 10)
+        parts.append(WrenchData(matrix, wrench, data.time[inner], axes, data.gravity, log))
+        rates.append(rate)
+        bends.append(bend)
+    if not parts:
+        raise DataError(
+            "no stretch of the log is long enough to differentiate the wrench", remedy="Give a log without gaps."
+        )
+    joined = WrenchData.join(parts)
+    logs = None if data.log is None else np.concatenate([part.log for part in parts if part.log is not None])
+    return replace(joined, log=logs), np.concatenate(rates), np.concatenate(bends)
+
+
+def solve_with_compliance(
+    data: WrenchData, sides: Callable[[WrenchData], list[Floats]]
+) -> tuple[SensorCompliance, LinearSolution]:
+    """Estimate load, bias and drift together with the compliance and damping of every channel.
+
+    A first pass finds the resonances; the second smooths the wrench as much as they allow.
+
+    Args:
+        data: The equations with corrected wrenches.
+        sides: Makes the columns of the sensor's bias and drift.
+
+    Returns:
+        The compliance, and the solution: load, bias and drift, then the last steps of the compliances (6) and the
+        damping (6).
+
+    Raises:
+        DataError: No stretch of the log is long enough.
+        EstimationError: The search did not settle.
+    """
+    found, solution = _search(data, sides, NARROW)
+    frequencies, _ = found.resonances(Inertia.from_vector(solution.values[:10]))
+    if len(frequencies) == 0:
+        return found, solution
+    cutoff_hz = PASSED * float(frequencies[-1])
+    width = _width(data, cutoff_hz)
+    if width > NARROW:
+        found, solution = _search(data, sides, width)
+    return replace(found, cutoff_hz=cutoff_hz), solution
+
+
+def _width(data: WrenchData, cutoff_hz: float | None) -> float:
+    """Standard deviation of the smoothing Gaussian [samples]."""
+    if cutoff_hz is None:
+        return NARROW
+    return float(np.clip(HALF_POWER / (cutoff_hz * float(np.median(np.diff(data.time)))), NARROW, WIDEST))
+
+
+def _search(
+    data: WrenchData, sides: Callable[[WrenchData], list[Floats]], width: float
+) -> tuple[SensorCompliance, LinearSolution]:
+    """Gauss-Newton steps from a rigid sensor until they vanish."""
+    smooth, rate, bend = smooth_wrench(data, width)
+    extra = sides(smooth)
+    compliance = np.zeros(6)
+    load = solve_weighted(np.concatenate([smooth.matrix, *extra], axis=2), smooth.wrench).values[:10]
+    damping = -rate[:, :, None] * np.eye(6)
+    for _ in range(STEPS):
+        moved = smooth.matrix - _swing_columns(compliance * bend)
+        units = [-_swing_columns(bend * unit) @ load for unit in np.eye(6)]
+        W = np.concatenate([moved, *extra, np.stack(units, axis=2), damping], axis=2)
+        solution = solve_load_equations(W, smooth.wrench)
+        load = np.where(solution.undetermined[:10], 0.0, solution.values[:10])
+        step = np.where(solution.undetermined[-12:-6], 0.0, solution.values[-12:-6])
+        compliance = compliance + step
+        if np.all(np.abs(step) <= SETTLED * np.maximum(np.abs(compliance), _spread(solution, -12, -6))):
+            grown = _add_attenuation(solution, _noise_share(data, bend, width) * compliance)
+            return _found(compliance, grown), grown
+    raise EstimationError("the search for the sensor's compliance does not settle", remedy="Shake the load more.")
+
+
+def _noise_share(data: WrenchData, bend: Floats, width: float) -> Floats:
+    """(6,) share of the squared second derivative of the wrench that is white noise.
+
+    Fourth differences hold little but white noise, whose variance they multiply by 70 = 1 + 16 + 36 + 16 + 1.
+    """
+    _, _, second = _gaussian(float(np.median(np.diff(data.time))), width, int(np.ceil(REACH * width)))
+    longest = max(data.stretches(), key=len)
+    variance = np.mean(np.diff(data.wrench[longest], n=4, axis=0) ** 2, axis=0) / 70.0
+    power = np.maximum(np.mean(bend**2, axis=0), 1e-300)
+    return np.asarray(np.minimum(1.0, variance * np.sum(second**2) / power))
+
+
+def _add_attenuation(solution: LinearSolution, attenuation: Floats) -> LinearSolution:
+    """The solution with the uncertainty that noise in the wrench's second derivative adds to all unknowns.
+
+    Such noise draws a compliance towards zero by about the noise's share; the other unknowns follow as they would
+    follow any change of the compliance, by their covariance with it.
+
+    Args:
+        solution: Its last twelve unknowns are the compliances and the damping.
+        attenuation: (6,) by how much each compliance may be too small [m/N, rad/(N m)].
+    """
+    own = slice(-12, -6)
+    follows = solution.covariance[:, own] @ np.linalg.pinv(solution.covariance[own, own], rcond=RESOLUTION**2)
+    return replace(solution, covariance=solution.covariance + (follows * attenuation**2) @ follows.T)
+
+
+def _found(compliance: Floats, solution: LinearSolution) -> SensorCompliance:
+    is_open = solution.undetermined[-12:]
+    return SensorCompliance(
+        compliance=np.where(is_open[:6], 0.0, compliance),
+        damping_s=np.where(is_open[6:], 0.0, solution.values[-6:]),
+        compliance_stderr=np.where(is_open[:6], np.inf, _spread(solution, -12, -6)),
+        damping_stderr_s=np.where(is_open[6:], np.inf, _spread(solution, -6, None)),
+    )
+
+
+def _spread(solution: LinearSolution, first: int, end: int | None) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(np.diag(solution.covariance)[first:end], 0.0)))
+
+
+def _swing_columns(bend: Floats) -> Floats:
+    """(N, 6, 10) equations of a load that accelerates by (N, 6) [m/s^2, rad/s^2] against a resting frame."""
+    return motion_columns(np.zeros((len(bend), 3)), bend[:, 3:], bend[:, :3])
+
+
+def _gaussian(step: float, width: float, reach: int) -> tuple[Floats, Floats, Floats]:
+    """A smoothing kernel (2 reach + 1,) and its first two derivatives in time, for samples a step [s] apart."""
+    places = np.arange(-reach, reach + 1)
+    x = places / width
+    bell = np.exp(-0.5 * x**2)
+    first, second = -x * bell, (x**2 - 1.0) * bell
+    second = second - second.mean()  # a constant has no second derivative
+    # exact for constants, straight lines and parabolas, in this order
+    return bell / bell.sum(), -first / (first @ places) / step, 2.0 * second / (second @ places**2) / step**2
+
+
+def _filter(values: Floats, kernel: Floats) -> Floats:
+    """Convolve along time, without the ends that the kernel does not cover."""
+    return np.stack([np.convolve(column, kernel, mode="valid") for column in values.T], axis=1)

@@ -151,7 +151,7 @@ def check_wrench(
         Proposals, each with the settings of those before it as well; empty where the settings explain the wrench, or
         where the poses are too few to judge.
     """
-    settings = given = sensing or Sensing()
+    settings = given = replace(sensing or Sensing(), find_compliance=False)  # thinned samples do not show a swing
     log = _Log(robot, experiments, sensor_frame, form)
     data = log.equations(settings)
     proposals = []
@@ -333,12 +333,8 @@ def _delay_step(data: WrenchData, sensing: Sensing) -> tuple[float, float]:
 
 def _slope(data: WrenchData, wrench: Floats) -> Floats:
     """(N, 6) change of a wrench per second, by differences that do not reach across gaps and logs."""
-    steps = np.diff(data.time)
-    gap = (steps <= 0.0) | (steps > 1.5 * np.median(steps))
-    if data.log is not None:
-        gap |= np.diff(data.log) != 0
     slope = np.zeros_like(wrench)
-    for rows in np.split(np.arange(len(wrench)), np.flatnonzero(gap) + 1):
+    for rows in data.stretches():
         if len(rows) >= 3:
             slope[rows] = np.gradient(wrench[rows], data.time[rows], axis=0)
     return slope

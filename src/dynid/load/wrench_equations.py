@@ -28,6 +28,7 @@ __all__ = [
     "WrenchForm",
     "acceleration_columns",
     "frame_axes",
+    "motion_columns",
     "pose_equations",
     "robot_equations",
     "shift_wrench",
@@ -38,6 +39,8 @@ WrenchForm = Literal["differential", "integral", "static"]
 FORMS = ("differential", "integral", "static")
 ROTATION_TOLERANCE = 1e-3
 """Largest deviation from a rotation that the rounding of a log explains; convention."""
+LONGEST_STEP = 1.5
+"""Step between two samples, over the median one, above which there is a gap; convention."""
 FEWEST = 4
 """Number of samples that a spline needs for a full cubic."""
 FORCE, MOMENT = slice(0, 3), slice(3, 6)
@@ -85,6 +88,14 @@ class WrenchData:
         axes = None if self.R_frame_base is None else self.R_frame_base[rows]
         log = None if self.log is None else self.log[rows]
         return WrenchData(self.matrix[rows], self.wrench[rows], self.time[rows], axes, self.gravity, log)
+
+    def stretches(self) -> list[NDArray[np.int64]]:
+        """Numbers of the samples between gaps in time and between logs."""
+        steps = np.diff(self.time)
+        gap = (steps <= 0.0) | (steps > LONGEST_STEP * np.median(steps)) if len(steps) else np.zeros(0, dtype=bool)
+        if self.log is not None:
+            gap |= np.diff(self.log) != 0
+        return np.split(np.arange(len(self.time)), np.flatnonzero(gap) + 1)
 
     @classmethod
     def join(cls, parts: Sequence[WrenchData]) -> WrenchData:
@@ -304,8 +315,18 @@ def _numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
 def _moving_columns(spline: RotationSpline, time: Floats, R_frame_world: Floats, a: Floats) -> Floats:
     """(N, 6, 10) equations of a turning frame with accelerations minus gravity a (N, 3), world axes [m/s^2]."""
     w, dw = spline(time, 1), spline(time, 2)  # in the frame's own axes
-    matrix = acceleration_columns((R_frame_world @ a[..., None])[..., 0])
-    # [Atkeson1986] eq. (8)
+    return motion_columns(w, dw, (R_frame_world @ a[..., None])[..., 0])
+
+
+def motion_columns(w: Floats, dw: Floats, a: Floats) -> Floats:
+    """(N, 6, 10) equations of any motion: the matrix of [Atkeson1986] eq. (8), in our order of the parameters.
+
+    Args:
+        w: (N, 3) angular velocity [rad/s], frame axes.
+        dw: (N, 3) angular acceleration [rad/s^2], frame axes.
+        a: (N, 3) acceleration of the frame's origin minus gravity [m/s^2], frame axes.
+    """
+    matrix = acceleration_columns(a)
     matrix[:, FORCE, FIRST_MOMENTS] = _skew(dw) + _skew(w) @ _skew(w)
     matrix[:, MOMENT, INERTIA] = _tensor_times(dw) + _skew(w) @ _tensor_times(w)
     return matrix

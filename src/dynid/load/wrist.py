@@ -19,7 +19,7 @@ from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.load.load import NAMES, Load, make_possible
 from dynid.load.load_solver import LinearSolution, find_implausible_inertia, solve_load_equations
-from dynid.load.sensor_calibration import SensorCalibration
+from dynid.load.sensor_calibration import SensorCalibration, SensorCompliance, solve_with_compliance
 from dynid.load.sensor_pose import sensor_columns, solve_with_pose, turn_angle
 from dynid.load.wrench_equations import (
     WrenchData,
@@ -71,6 +71,10 @@ class Sensing:
     """Estimate the orientation of the sensor in its frame."""
     find_gravity: bool = False
     """Estimate the direction of gravity in base axes."""
+    find_compliance: bool = False
+    """Estimate how the sensor yields under the load, from the load's swinging; not with the two settings above."""
+    compliance: SensorCompliance | None = None
+    """How the sensor yields, where that is known; for equations with accelerations."""
     calibration: SensorCalibration | None = None
     """Gains, cross-talk and bias to undo first; an estimated bias is then the change since the calibration."""
     noise_std: tuple[float, ...] | None = None
@@ -90,17 +94,23 @@ class Sensing:
             raise ArgumentError(f"delay_s is {self.delay_s}", remedy="Give seconds.")
         if self.axes not in ("sensor", "base"):
             raise ArgumentError(f"axes are 'sensor' or 'base', not {self.axes!r}")
+        if self.find_compliance and (self.find_orientation or self.find_gravity or self.compliance is not None):
+            raise ArgumentError(
+                "find_compliance excludes find_orientation, find_gravity and a known compliance",
+                remedy="Find the orientation first, in slow motion.",
+            )
         std = self.noise_std
         if std is not None and (len(std) != 6 or not all(0.0 < value < np.inf for value in std)):
             raise ArgumentError(f"noise_std is six positive standard deviations, not {std}")
 
     def correct(self, data: WrenchData) -> WrenchData:
-        """The equations with the wrench corrected for sign, unit and calibration."""
+        """The equations with the wrench corrected for sign, unit, calibration and known compliance."""
         unit = np.repeat([1.0, self.moment_unit * self.moment_sign], 3)
         wrench = self.sign * data.wrench * unit
         if self.calibration is not None:
             wrench = (wrench - self.calibration.bias) @ self.calibration.inverse.T
-        return replace(data, wrench=wrench)
+        corrected = replace(data, wrench=wrench)
+        return corrected if self.compliance is None else self.compliance.correct(corrected)
 
 
 def identify_load(
@@ -240,6 +250,8 @@ def solve_load(data: WrenchData, *, frame: str, sensing: Sensing | None = None) 
         raise DataError("no sample with a finite wrench is left")
     if sensing.find_orientation or sensing.find_gravity:
         return _load_and_pose(data, frame, sensing)
+    if sensing.find_compliance:
+        return _load_and_compliance(data, frame, sensing)
     std = None if sensing.noise_std is None else np.array(sensing.noise_std)
     W = np.concatenate([data.matrix, *sensor_columns(data, sensing)], axis=2)
     return load_from_solution(solve_load_equations(W, data.wrench, std), frame, sensing)
@@ -290,6 +302,31 @@ def open_inertia(undetermined: NDArray[np.bool_]) -> tuple[Finding, ...]:
             remedy="Move the load with angular acceleration about several axes.",
         ),
     )
+
+
+def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load:
+    """The load on a sensor that yields; as on a rigid one where no channel yields clearly."""
+    found, solution = solve_with_compliance(data, lambda smooth: sensor_columns(smooth, sensing))
+    extras = {
+        "compliance": found.compliance,
+        "compliance_stderr": found.compliance_stderr,
+        "damping_s": found.damping_s,
+        "damping_stderr_s": found.damping_stderr_s,
+    }
+    method = "force and torque sensor that yields, weighted least squares"
+    load = load_from_solution(solution, frame, sensing, method)
+    frequencies, damping = found.resonances(load.inertia)
+    if len(frequencies) == 0:
+        return replace(solve_load(data, frame=frame, sensing=replace(sensing, find_compliance=False)), extras=extras)
+    swings = Finding(
+        code="sensor-yields",
+        severity="note",
+        where="wrench",
+        message=f"the load swings on the sensor at {frequencies[0]:.3g} Hz (damping ratio {damping[0]:.2g})",
+        remedy="Move more smoothly, or damp the load's mounting.",
+        evidence={"frequency [Hz]": float(frequencies[0]), "damping ratio": float(damping[0])},
+    )
+    return replace(load, findings=(*load.findings, swings), extras=extras)
 
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:

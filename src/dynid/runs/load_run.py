@@ -61,6 +61,8 @@ class LoadRecipe(TomlSettings):
     """Whether the orientation of the sensor on its link is estimated."""
     find_gravity: bool = False
     """Whether the direction of gravity is estimated."""
+    find_compliance: bool = False
+    """Whether the compliance of the sensor is estimated, from the load's swinging; not with the two settings above."""
     form: Literal["differential", "integral", "static"] | None = None
     """Equations of the sensor: with accelerations, integrated over intervals without them, or gravity alone; None lets
     the data decide."""
@@ -88,7 +90,7 @@ class LoadRecipe(TomlSettings):
         self.arm_knowledge()
         if self.sensor is None and (self._sensing() != Sensing() or self.form is not None):
             raise ArgumentError(
-                "find_orientation, find_gravity, drift, axes, form and sign are about a wrist sensor",
+                "find_orientation, find_gravity, find_compliance, drift, axes, form and sign are about a wrist sensor",
                 remedy="Name its link with sensor (--sensor).",
             )
         if self.sensor is not None and self.link is not None:
@@ -124,6 +126,7 @@ class LoadRecipe(TomlSettings):
             drift=self.drift,
             find_orientation=self.find_orientation,
             find_gravity=self.find_gravity,
+            find_compliance=self.find_compliance,
         )
 
     def sensing(self, robot: Robot, held: Sequence[Experiment], notice: Notice) -> Sensing:
