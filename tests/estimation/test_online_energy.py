@@ -16,6 +16,7 @@ from dynid.estimation.linear.energy_balance import Energy
 from dynid.estimation.online.online_energy import OnlineEnergy
 from dynid.information.growing_blocks import MOST_BLOCKS
 from dynid.kernels import inverse_dynamics
+from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
@@ -78,6 +79,17 @@ def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
     W, Y = energy_by_hand(robot, run, tracker.base.columns, 12)
     assert tracker.equations == len(Y)
     assert np.abs(online.values - np.linalg.lstsq(W, Y, rcond=None)[0]).max() < 1e-9
+
+
+def test_lins_set_is_the_same_estimate_in_other_words() -> None:
+    robot = with_friction(zoo.stanford())
+    run = planted_run(robot, samples=3000, rate_hz=250.0)
+    base = base_parameters(robot, method="minimal-combinations")
+    tracker = OnlineEnergy(robot, rate_hz=250.0, base=base)
+    tracker.update(run.q, run.dq, run.effort)
+    estimate = tracker.estimate()
+    assert estimate.names == base.names
+    assert estimate.values == pytest.approx(base.project(robot.parameter_vector), abs=1e-5)
 
 
 def test_the_truth_without_noise() -> None:

@@ -17,6 +17,7 @@ from dynid.estimation.online.link_excitation import excitation_table
 from dynid.estimation.online.online_links import OnlineLinkByLink
 from dynid.information.growing_blocks import MOST_BLOCKS
 from dynid.kernels import inverse_dynamics, regressor
+from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
@@ -67,6 +68,42 @@ def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
     own = [[tracker.base.names.index(name) for name in link.parameters] for link in tracker.excitation]
     Y = regressor(robot, run.q, run.dq, run.ddq, columns=tracker.base.columns)
     assert online.values == pytest.approx(link_by_link_by_hand(Y, run.effort, own), abs=1e-9)
+
+
+@pytest.mark.parametrize("robot", [zoo.stanford(), with_friction(zoo.puma560()), arm()], ids=lambda r: r.name)
+def test_lins_own_constants(robot: Robot) -> None:
+    """[Lin1995]'s procedure in his set S, with columns from the whole regressor, beside the tracker in that set."""
+    run = planted_run(robot, noise=0.5, samples=400)
+    base = base_parameters(robot, method="minimal-combinations")
+    tracker = OnlineLinkByLink(robot, base)
+    tracker.update(run.q, run.dq, run.ddq, run.effort)
+    estimate = tracker.estimate()
+    assert estimate.names == base.names
+    own = [[base.names.index(name) for name in link.parameters] for link in tracker.excitation]
+    Y = regressor(robot, run.q, run.dq, run.ddq) @ np.linalg.pinv(base.grouping)
+    assert estimate.values == pytest.approx(link_by_link_by_hand(Y, run.effort, own), abs=1e-9)
+    for joint, link in enumerate(tracker.excitation):
+        A = Y[:, joint][:, own[joint]]
+        assert link.condition == pytest.approx(np.linalg.cond(A / np.linalg.norm(A, axis=0)), rel=1e-6)
+
+
+def test_open_constants_of_lins_set_have_no_interval() -> None:
+    robot = zoo.stanford()
+    run = held(robot, [0, 1, 2])
+    base = base_parameters(robot, method="minimal-combinations")
+    tracker = OnlineLinkByLink(robot, base)
+    tracker.update(run.q, run.dq, run.ddq, run.effort)
+    Y = regressor(robot, run.q, run.dq, run.ddq) @ np.linalg.pinv(base.grouping)
+    A = Y.reshape(-1, base.rank)
+    length = np.linalg.norm(A, axis=0)
+    _, s, Vt = np.linalg.svd(A / np.where(length > 1e-10, length, np.inf), full_matrices=False)
+    hidden = (np.abs(Vt[s < 1e-9]) > 1e-6).any(axis=0)
+    estimate = tracker.estimate()
+    assert hidden.any()
+    assert np.isinf(estimate.stderr[hidden]).all()
+    assert np.isfinite(estimate.stderr).any()
+    (finding,) = (f for f in estimate.findings if f.code == "open-parameters")
+    assert "U33_1" in finding.message
 
 
 def test_what_is_known_so_far_is_there_at_any_time() -> None:

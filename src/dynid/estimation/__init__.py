@@ -12,7 +12,7 @@ NAMES = {
     "closed_loop.law_test": ["check_controller"],
     "closed_loop.output_error": ["CLIE", "CLOE", "DIDIM"],
     "equations": ["Factors", "LoopedRuns", "Samples", "StreamedLogs", "build_equations"],
-    "estimate": ["Estimate", "Estimator"],
+    "estimate": ["Estimate", "Estimator", "convert_estimate"],
     "linear.energy_balance": ["Energy", "Power"],
     "linear.least_squares": ["OLS", "WLS"],
     "linear.link_by_link": ["LinkByLink"],

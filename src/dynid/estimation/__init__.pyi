@@ -15,6 +15,7 @@ from dynid.estimation.equations import StreamedLogs as StreamedLogs
 from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
+from dynid.estimation.estimate import convert_estimate as convert_estimate
 from dynid.estimation.linear.energy_balance import Energy as Energy
 from dynid.estimation.linear.energy_balance import Power as Power
 from dynid.estimation.linear.least_squares import OLS as OLS

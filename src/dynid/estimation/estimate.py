@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, wrong_kind_error
 from dynid.findings import Finding
+from dynid.parameters.base_set import BaseParameters, conversion_matrix
 from dynid.tables import Table
 
-__all__ = ["Estimate", "Estimator"]
+__all__ = ["Estimate", "Estimator", "convert_estimate"]
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-12
+"""Part of a combination's largest coefficient that is rounding of a product of matrices (convention)."""
 TWO_SIDED_95 = 1.959963984540054
 """97.5 % point of the normal distribution: half width of a 95 % interval in standard deviations."""
 
@@ -78,11 +81,7 @@ class Estimate:
             **fields: All other fields, by name; samples are by default those of the equations.
         """
         undetermined, findings = fields["undetermined"], tuple(fields.pop("findings", ()))
-        left = [name for name, free in zip(equations.names, undetermined, strict=True) if free]
-        if left:
-            message = f"the motion leaves {len(left)} parameters open: {', '.join(left)}"
-            found = Finding(code="open-parameters", severity="warning", where="parameters", message=message)
-            findings = (*findings, found)
+        findings = (*findings, *_open_parameters(equations.names, undetermined))
         fields.setdefault("samples", equations.counts)
         return cls(names=equations.names, units=equations.units, findings=findings, **fields)
 
@@ -116,6 +115,55 @@ class Estimate:
             )
         ]
         return Table.of(["parameter", "value", "std", "std %", "unit", ""], rows)
+
+
+def _open_parameters(names: tuple[str, ...], undetermined: NDArray[np.bool_]) -> tuple[Finding, ...]:
+    """The finding about parameters that the data leave open, where there are any."""
+    left = [name for name, free in zip(names, undetermined, strict=True) if free]
+    if not left:
+        return ()
+    message = f"the motion leaves {len(left)} parameters open: {', '.join(left)}"
+    return (Finding(code="open-parameters", severity="warning", where="parameters", message=message),)
+
+
+def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BaseParameters) -> Estimate:
+    """An estimate of one set of base parameters as one of another set, such as Lin's; terms besides stay as they are.
+
+    A parameter of the wanted set is open if one that it contains is.
+
+    Args:
+        estimate: Of the set ``given``, and any terms besides.
+        given: The set that was estimated.
+        wanted: The other set of the same robot; see `dynid.parameters.conversion_matrix`.
+
+    Raises:
+        ArgumentError: The sets do not determine one another, or the estimate is of other parameters.
+    """
+    if given is wanted:
+        return estimate
+    if estimate.names[: given.rank] != given.names:
+        raise ArgumentError(
+            "the estimate is of other parameters than the given set", remedy="Give the set that was estimated."
+        )
+    matrix = np.eye(len(estimate.names))
+    matrix[: given.rank, : given.rank] = conversion_matrix(given, wanted)
+    known = ~estimate.undetermined
+    values = np.where(np.outer(known, known), estimate.covariance, 0.0)
+    acts = np.abs(matrix) > ROUNDING * np.abs(matrix).max(axis=1, initial=0.0, keepdims=True)
+    undetermined = (acts & ~known).any(axis=1)
+    covariance = matrix @ values @ matrix.T
+    covariance[undetermined, undetermined] = np.inf
+    names = (*wanted.names, *estimate.names[given.rank :])
+    others = (finding for finding in estimate.findings if finding.code != "open-parameters")
+    return replace(
+        estimate,
+        names=names,
+        findings=(*others, *_open_parameters(names, undetermined)),
+        units=(*wanted.units, *estimate.units[given.rank :]),
+        values=matrix @ estimate.values,
+        covariance=covariance,
+        undetermined=undetermined,
+    )
 
 
 class Estimator(ABC):

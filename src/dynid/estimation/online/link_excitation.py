@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import singular_values
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.link_by_link import link_steps, resolve_columns
 from dynid.information import reduce_samples
@@ -23,11 +24,13 @@ from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["LinkExcitation", "excitation_table", "judge_link", "link_columns"]
+__all__ = ["LinkExcitation", "excitation_table", "judge_link", "link_columns", "link_members"]
 
 Floats = NDArray[np.float64]
 GENERIC_SAMPLES = 4
 """Random samples per parameter with which the columns of each link are found (convention: plenty)."""
+MEMBER = 1e-12
+"""Part of a member's largest coefficient that is rounding (convention)."""
 RESOLUTION = 1e-11
 """Singular values of A_i, columns scaled to length one, below this part of the largest are rounding (convention: that
 of the reduction of logs)."""
@@ -87,6 +90,28 @@ def link_columns(robot: Robot, base: BaseParameters) -> tuple[tuple[int, ...], .
     places = {name: place for place, name in enumerate(base.names)}
     steps = reversed(link_steps(equations))
     return tuple(tuple(sorted(places[name] for name in step.parameters)) for step in steps)
+
+
+def link_members(matrix: Floats, own: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """For each joint the members of another set that belong to its link: those of composite body i and no body before.
+
+    Args:
+        matrix: (b, b) from the values of the kept columns to those of the members.
+        own: For each joint the places of its link's own kept columns.
+    """
+    found: list[tuple[int, ...]] = []
+    left = np.ones(len(matrix), dtype=bool)
+    for places in own:
+        rows = np.abs(matrix[:, list(places)]) > MEMBER * np.abs(matrix).max(axis=1, keepdims=True)
+        mine = left & rows.any(axis=1)
+        left &= ~mine
+        found.append(tuple(np.flatnonzero(mine).tolist()))
+    if [len(members) for members in found] != [len(places) for places in own]:
+        raise ArgumentError(
+            "the members of this set do not belong to single links",
+            remedy="Use base_parameters(robot), and convert_estimate to this set afterwards.",
+        )
+    return tuple(found)
 
 
 def judge_link(

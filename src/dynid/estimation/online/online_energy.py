@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_number
-from dynid.estimation.estimate import Estimate
+from dynid.estimation.estimate import Estimate, convert_estimate
 from dynid.estimation.linear.balance_sums import BalanceSums
 from dynid.estimation.linear.energy_balance import Energy, energy_rows
 from dynid.estimation.linear.integrals import Intervals, interval_steps
@@ -35,12 +35,12 @@ class OnlineEnergy:
     energy and the work of friction make one equation (eqs. 5-7), which is rotated into the triangle.
     """
 
-    __slots__ = ("_length", "_open", "_sums", "base", "rate_hz", "robot", "samples")
+    __slots__ = ("_length", "_open", "_sums", "_wanted", "base", "rate_hz", "robot", "samples")
 
     robot: Robot
     """Geometry and terms."""
     base: BaseParameters
-    """What is estimated."""
+    """The base parameters in whose columns the equations stand."""
     rate_hz: float
     """Sampling rate [Hz]."""
     samples: int
@@ -55,13 +55,14 @@ class OnlineEnergy:
             robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
             rate_hz: Sampling rate [Hz]; samples are equally spaced, see `start_stretch`.
             interval_s: Length of the intervals [s], rounded to whole samples.
-            base: The base parameters to estimate; those of every motion by default.
+            base: The base parameters to estimate; those of every motion by default. `estimate` gives them in any set.
 
         Raises:
             ArgumentError: A number makes no sense, or a term of the robot has no energy.
         """
         self.robot, self.samples = robot, 0
-        self.base = base_parameters(robot) if base is None else base
+        self.base = base_parameters(robot) if base is None or base.mixing is not None else base
+        self._wanted = self.base if base is None else base
         self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
         self._length = interval_steps(as_number("interval_s", interval_s, above=0.0), self.rate_hz)
         self._sums = BalanceSums(robot.dof, self.base.names, self.base.units)
@@ -113,7 +114,7 @@ class OnlineEnergy:
     def estimate(self) -> Estimate:
         """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
         found = self._sums.estimate("ordinary least squares on energy differences")
-        return replace(found, references=Energy.references)
+        return convert_estimate(replace(found, references=Energy.references), self.base, self._wanted)
 
     def _intervals(self, q: Floats, dq: Floats, tau: Floats, valid: NDArray[np.bool_]) -> Intervals:
         return Intervals(q, dq, tau, valid, self.rate_hz, self._length)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.checks import as_row
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import Estimate
+from dynid.estimation.estimate import Estimate, convert_estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
 from dynid.estimation.online.arriving_samples import check_samples
-from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns
+from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns, link_members
 from dynid.information import Information
 from dynid.information.growing_blocks import GrowingBlocks
 from dynid.information.joint_equations import equations as joint_equations
@@ -21,6 +21,7 @@ from dynid.information.partial_results import Part
 from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base_set import conversion_matrix
 from dynid.robot.model import Robot
 
 __all__ = ["OnlineLinkByLink"]
@@ -66,10 +67,13 @@ class OnlineLinkByLink:
         "_blocks",
         "_errors",
         "_excited_after",
+        "_kept",
+        "_members",
         "_own",
         "_shake",
         "_square",
         "_supports",
+        "_turns",
         "_unexcited",
         "base",
         "robot",
@@ -94,7 +98,8 @@ class OnlineLinkByLink:
 
         Args:
             robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
-            base: The base parameters to estimate; those of every motion by default.
+            base: The base parameters to estimate; those of every motion by default. Lin's own, with
+                ``base_parameters(robot, method="minimal-combinations")``.
             motion_std: Standard deviations of the noise of positions, velocities and accelerations, each one number or
                 (n,). Directions of the equations that do not stand out of it count as not excited. None for a motion
                 that is exact.
@@ -103,15 +108,21 @@ class OnlineLinkByLink:
             ArgumentError: A standard deviation is negative or not finite.
         """
         self.robot, self.samples = robot, 0
-        self.base = base_parameters(robot) if base is None else base
-        self._supports = joint_equations(robot, self.base.columns).supports
+        self._kept = base_parameters(robot) if base is None or base.mixing is not None else base
+        self.base = self._kept if base is None else base
+        self._supports = joint_equations(robot, self._kept.columns).supports
         self._blocks = GrowingBlocks([len(support) + 1 for support in self._supports])
         self._acting = tuple(np.array(support, dtype=np.intp) for support in self._supports)
-        own = link_columns(robot, self.base)
+        own = link_columns(robot, self._kept)
+        matrix = conversion_matrix(self._kept, self.base)
+        self._members = own if self._kept is self.base else link_members(matrix, own)
+        self._turns = tuple(
+            np.linalg.inv(matrix[np.ix_(rows, columns)]) for rows, columns in zip(self._members, own, strict=True)
+        )
         self._own = tuple(np.searchsorted(acting, places) for acting, places in zip(self._acting, own, strict=True))
         self._unexcited = {joint: np.zeros((len(places),) * 2) for joint, places in enumerate(own)}
         self._excited_after: dict[int, int] = {}
-        self._square = np.zeros((robot.dof, self.base.rank))
+        self._square = np.zeros((robot.dof, self._kept.rank))
         self._shake = None if motion_std is None else MotionNoise(robot, motion_std)
         self._errors = [np.zeros((len(support),) * 2) for support in self._supports]
 
@@ -132,9 +143,9 @@ class OnlineLinkByLink:
             DataError: A number that counts is NaN or infinite; the sample and the joint are named, nothing changes.
         """
         new = check_samples(self.robot, self.samples, {"q": q, "dq": dq, "ddq": ddq}, tau, valid)
-        matrix = regressor(self.robot, *new.motion, columns=self.base.columns) * new.valid[..., None]
+        matrix = regressor(self.robot, *new.motion, columns=self._kept.columns) * new.valid[..., None]
         if self._shake is not None:
-            moved = regressor(self.robot, *self._shake.add(new.motion), columns=self.base.columns)
+            moved = regressor(self.robot, *self._shake.add(new.motion), columns=self._kept.columns)
             change = moved * new.valid[..., None] - matrix
             self._errors = [
                 append_many_rows(R, change[:, j, acting])
@@ -171,9 +182,9 @@ class OnlineLinkByLink:
     def _judge(self, joint: int, triangle: Floats) -> LinkExcitation:
         return judge_link(
             self.robot.joint_names[joint],
-            tuple(self.base.names[place] for place in self._acting[joint][self._own[joint]]),
-            triangle,
-            errors=None if self._shake is None else self._errors[joint][:, self._own[joint]],
+            tuple(self.base.names[place] for place in self._members[joint]),
+            triangle @ self._turns[joint],
+            errors=None if self._shake is None else self._errors[joint][:, self._own[joint]] @ self._turns[joint],
             longest=float(np.sqrt(self._square.max(initial=0.0))),
             samples=int(self._blocks.counts[:, joint].sum()),
             excited_after=self._excited_after.get(joint),
@@ -181,7 +192,7 @@ class OnlineLinkByLink:
 
     @property
     def equations(self) -> Factors:
-        """The equations of all samples so far, for any estimator of `Factors`, such as `dynid.WLS`."""
+        """The equations of all samples so far in kept columns, for any estimator of `Factors`, such as `dynid.WLS`."""
         blocks, counts = self._blocks.triangles, self._blocks.counts
         parts = tuple(
             Part(k, 0, 0, tuple(np.array(R) for R in triangles), tuple(int(c) for c in counts[k]))
@@ -190,14 +201,14 @@ class OnlineLinkByLink:
         information = Information(
             robot=self.robot.name,
             fingerprint=self.robot.fingerprint,
-            columns=tuple(self.base.columns),
+            columns=tuple(self._kept.columns),
             supports=self._supports,
             kind="factor",
             parts=parts,
         )
         return Factors(
             robot=self.robot,
-            base=self.base,
+            base=self._kept,
             information=information,
             blocks=(information.segments,),
             excerpts=(),
@@ -209,7 +220,8 @@ class OnlineLinkByLink:
 
     def estimate(self) -> Estimate:
         """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
-        return replace(estimate_links(self.equations, self._matrix_errors), references=LinkByLink.references)
+        found = replace(estimate_links(self.equations, self._matrix_errors), references=LinkByLink.references)
+        return convert_estimate(found, self._kept, self.base)
 
     def steps(self) -> tuple[LinkStep, ...]:
         """The steps of the estimate, last joint first: what each joint's equations gave."""
