@@ -31,7 +31,7 @@ from dynid.studies.papers.judgement.verdicts import (
 )
 
 FOLDER = Path(papers.__file__).parent
-STUDIES = sorted(path for path in FOLDER.glob("*.py") if path.name[0].isalpha() and path.name != "all_papers.py")
+STUDIES = sorted(path for path in FOLDER.rglob("*.py") if path.name[0].isalpha() and path.parent.name != "judgement")
 DECIDING = {"compare_claim": ("holds", 3), "compare_derived": ("same", None)}
 """Argument that decides the verdict of a comparison: its name, and its place where it has one."""
 

@@ -8,6 +8,7 @@ from os import PathLike
 
 from dynid.errors import ArgumentError
 from dynid.studies.papers import atkeson1986, gautier1990, gautier1992, izaguirre1992, lin1995
+from dynid.studies.papers.equations import atkeson_formulas, gautier_formulas, izaguirre_formulas, lin_formulas
 from dynid.studies.papers.judgement.earlier_verdicts import build_changes
 from dynid.studies.papers.judgement.places import build_not_compared
 from dynid.studies.papers.judgement.reproduction import Part, Reproduction
@@ -29,12 +30,13 @@ class Paper:
     """The function that regenerates a part, by the name of the part."""
 
 
+_EVALUATED = "equations, evaluated"
 REPRODUCTIONS: dict[str, Paper] = {
-    "atkeson1986": Paper(atkeson1986.TITLE, atkeson1986.PARTS),
-    "gautier1990": Paper(gautier1990.TITLE, gautier1990.PARTS),
-    "gautier1992": Paper(gautier1992.TITLE, gautier1992.PARTS),
-    "lin1995": Paper(lin1995.TITLE, lin1995.PARTS),
-    "izaguirre1992": Paper(izaguirre1992.TITLE, izaguirre1992.PARTS),
+    "atkeson1986": Paper(atkeson1986.TITLE, atkeson1986.PARTS | {_EVALUATED: atkeson_formulas.formulas}),
+    "gautier1990": Paper(gautier1990.TITLE, gautier1990.PARTS | {_EVALUATED: gautier_formulas.formulas_1990}),
+    "gautier1992": Paper(gautier1992.TITLE, gautier1992.PARTS | {_EVALUATED: gautier_formulas.formulas_1992}),
+    "lin1995": Paper(lin1995.TITLE, lin1995.PARTS | {_EVALUATED: lin_formulas.formulas}),
+    "izaguirre1992": Paper(izaguirre1992.TITLE, izaguirre1992.PARTS | {_EVALUATED: izaguirre_formulas.formulas}),
 }
 
 

@@ -13,7 +13,7 @@ from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.spatial import skew
-from dynid.studies.papers.equations.bodies import Cloud, judge, random_cloud, random_rotation
+from dynid.studies.papers.equations.point_masses import Cloud, judge, random_cloud, random_rotation
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim
 
@@ -121,11 +121,12 @@ def _chain() -> list[Row]:
     summed = wrenches[0] + T[0] @ (wrenches[1] + T[1] @ wrenches[2])
     return [
         judge(
-            "(12)-(16): wrenches carried from link to link, with A_j in (15)",
+            "(12)-(16): wrenches carried from link to link",
             "sum over the links beyond a joint",
             (T[0] @ wrenches[1], direct),
             (summed, total),
             (stacked, total),
+            reading="with A_j in (15), where the scan has A_i",
         )
     ]
 

@@ -10,7 +10,7 @@ from dynid.parameters.base import base_parameters
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
 from dynid.robot.model import Robot
 from dynid.spatial import skew
-from dynid.studies.papers.equations.bodies import Cloud, judge, random_cloud
+from dynid.studies.papers.equations.point_masses import Cloud, judge, random_cloud
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row
 
@@ -134,9 +134,10 @@ def _velocity() -> Row:
         n = step[:3, :3] @ (n + moment + np.cross(cloud.first, dv)) + np.cross(step[:3, 3], f)  # (24)
         torque[i] = n[2]
     return judge(
-        "(18)-(24): velocity torques by the recursion, (20) and (24) corrected",
+        "(18)-(24): velocity torques by the recursion",
         "recursion",
         (torque, velocity_torque(arm, q, dq)),
+        reading="with (20) and (24) corrected",
     )
 
 

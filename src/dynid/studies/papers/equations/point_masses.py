@@ -74,12 +74,21 @@ def random_rotation(rng: np.random.Generator) -> Floats:
     return np.asarray(Q * np.linalg.det(Q))
 
 
-def judge(what: str, paper: str, *sides: tuple[object, object]) -> Row:
-    """Compare the two sides of equations, evaluated: the printed side first, then what it must equal."""
+def judge(what: str, paper: str, *sides: tuple[object, object], within: float = EXACT, reading: str = "") -> Row:
+    """Compare the two sides of equations, evaluated: the printed side first, then what it must equal.
+
+    Args:
+        what: The equations and what they say.
+        paper: What the paper prints, in short.
+        sides: Printed side and true side of each equation.
+        within: Largest relative error; wider than `EXACT` only where the true side is a difference quotient.
+        reading: How we read what the scan damaged or the paper misprints; agreement then depends on it.
+    """
     errors = []
     for printed, truth in sides:
         left, right = np.asarray(printed, dtype=float), np.asarray(truth, dtype=float)
         errors.append(float(np.abs(left - right).max() / max(1.0, float(np.abs(right).max()))))
     error = max(errors)
     found = f"largest relative error {error:.0e}"
-    return compare_claim(what, paper, found, error < EXACT, reason="an equation does not hold as we read it")
+    reason = "an equation does not hold as we read it"
+    return compare_claim(what, paper, found, error < within, reason=reason, assumption=reading)
