@@ -10,10 +10,12 @@ from dynid.dynamics.energy_recursion import (
 )
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.base_set import conversion_matrix, convert_values
+from dynid.parameters.dh_frames import DistalBase, distal_base_parameters, distal_frames
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 
 __all__ = [
     "BaseParameters",
+    "DistalBase",
     "EnergyDerivatives",
     "Parameter",
     "ParameterLayout",
@@ -21,6 +23,8 @@ __all__ = [
     "conversion_matrix",
     "convert_values",
     "count_bound",
+    "distal_base_parameters",
+    "distal_frames",
     "energy_derivatives",
     "energy_increment",
     "energy_transport",

@@ -1,20 +1,41 @@
-"""A serial robot in the modified DH frames of the closed forms, and which robots have such a form."""
+"""Base parameters in DH frames: modified ones, at the near end of each link, and standard ones, at its far end.
+
+The closed forms need a serial robot in modified DH frames. [Izaguirre1992] describes each link in its standard DH
+frame, which lies at its far end on the next joint's axis, and eliminates dependent parameters one by one (section 6.1).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dynid.dynamics.chain import Chain, place_chain
 from dynid.errors import ArgumentError
+from dynid.kernels import regressor
+from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.inertia_maps import transport
-from dynid.robot.model import Robot
-from dynid.spatial import inverse_transform
+from dynid.parameters.layout import ParameterLayout, parameter_layout
+from dynid.parameters.number_recognition import readable_combinations
+from dynid.parameters.numeric import numeric_row_space
+from dynid.parameters.row_space import row_space, successive_columns
+from dynid.parameters.structural import knows_terms, structural_row_space
+from dynid.parameters.symbols import geometry_of
+from dynid.robot.formats.modified_dh import modified_dh
+from dynid.robot.model import Body, Robot, require_robot
+from dynid.spatial import inverse_transform, rotation_about, transform
 from dynid.terms.base import Dependence
 
-__all__ = ["chain_in_dh_frames", "has_closed_form"]
+__all__ = ["DistalBase", "chain_in_dh_frames", "distal_base_parameters", "distal_frames", "has_closed_form"]
 
 Floats = NDArray[np.float64]
+
+ON_AXIS = 1e-9
+"""Distance [m] and sine of an angle within which a frame lies on a joint's axis (convention: far above rounding)."""
+LINK_ORDER = ("M", "MX", "MY", "MZ", "XX", "YY", "ZZ", "XY", "YZ", "XZ")
+"""Order in which the parameters of a link are kept: the letters m x y z a b c d e f of [Izaguirre1992] Table 1."""
 
 
 def has_closed_form(robot: Robot) -> bool:
@@ -58,3 +79,129 @@ def chain_in_dh_frames(robot: Robot, method: str) -> tuple[Chain, Floats | None,
         block = slice(10 * j, 10 * j + 10)
         to_dh[block, block] = transport(T_mdh_body[:3, :3], T_mdh_body[:3, 3])
     return chain, to_dh, deviation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DistalBase:
+    """Base parameters of which those of the links are described in frames of one's own choice."""
+
+    base: BaseParameters
+    """Names, combinations and hidden parameters; all link parameters are those in `frames`."""
+    frames: tuple[Floats, ...]
+    """(4, 4) each: the frame of every link in its body frame."""
+    to_body: Floats
+    """(p, p) the robot's parameter vector from that in `frames`."""
+    robot: Robot
+
+    @property
+    def rank(self) -> int:
+        """Number of base parameters b."""
+        return self.base.rank
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(b,) names of the base parameters."""
+        return self.base.names
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """(b,) names of the parameters that were kept; all others depend on them or have no effect."""
+        return tuple(self.base.layout[column].name for column in self.base.columns)
+
+    def parameters(self, theta: ArrayLike | None = None) -> Floats:
+        """Parameters (p,) in `frames`, from the robot's own or from other values in its body frames."""
+        values = self.robot.parameter_vector if theta is None else np.asarray(theta, dtype=float)
+        return np.asarray(np.linalg.solve(self.to_body, values))
+
+    def values(self, theta: ArrayLike | None = None) -> Floats:
+        """Values (b,) of the base parameters; see `parameters`."""
+        return self.base.project(self.parameters(theta))
+
+    def regressor(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
+        """Matrix (N, n, b) or (n, b): times `values` it gives the joint torques of a motion."""
+        Y = regressor(self.robot, q, dq, ddq)
+        return np.asarray(Y @ self.to_body[:, list(self.base.columns)])
+
+    def __str__(self) -> str:
+        return str(self.base)
+
+
+def distal_frames(robot: Robot) -> tuple[Floats, ...]:
+    """Frames (4, 4) of every link at its far end, in its body frame: the standard DH frames.
+
+    The frame of link j has its origin and z axis on the axis of joint j + 1 and x along the common perpendicular of the
+    two axes; that of the last link is its modified DH frame. A link that is fixed to the body and lies on the next axis
+    already, as in a robot from a standard DH table, is taken as it is.
+
+    Raises:
+        ArgumentError: The robot is not a serial chain.
+    """
+    require_robot(robot)
+    table = modified_dh(robot)
+    found = []
+    for j, body in enumerate(robot.bodies):
+        following = robot.bodies[j + 1] if j + 1 < robot.dof else None
+        given = [T for name, T in body.members[1:] if following is None or _lies_on_axis(T, following)]
+        far = np.eye(4)
+        if following is not None:
+            row = table.rows[j + 1]
+            turn = rotation_about(np.array([1.0, 0.0, 0.0]), row.alpha)
+            far = transform(np.asarray(turn, dtype=float), np.array([row.d, 0.0, 0.0]))
+        found.append(given[0] if given else table.T_body_mdh[j] @ far)
+    return tuple(found)
+
+
+def _lies_on_axis(T: Floats, following: Body) -> bool:
+    """Whether a frame in the body has its origin and z axis on the next joint's axis."""
+    axis = following.R_parent_joint @ following.axis
+    away = np.cross(T[:3, 3] - following.p_parent_joint, axis)
+    return bool(np.abs(away).max() <= ON_AXIS and np.abs(np.cross(T[:3, 2], axis)).max() <= ON_AXIS)
+
+
+def distal_base_parameters(
+    robot: Robot, frames: Sequence[ArrayLike] | None = None, *, order: Sequence[str] | None = None
+) -> DistalBase:
+    """Eliminate dependent parameters one by one, with each link described at its far end ([Izaguirre1992] section 6.1).
+
+    Args:
+        robot: The robot; any tree if frames are given.
+        frames: (4, 4) each: frame of every link in its body frame; `distal_frames` by default.
+        order: Names of the parameters to keep rather than others, the most wanted first; the rest follows in the
+            paper's order: rotor inertias, links from the last to the first, other terms.
+
+    Raises:
+        ArgumentError: There are no distal frames, or the number of frames is not that of the bodies.
+    """
+    require_robot(robot)
+    chosen = tuple(np.asarray(T, dtype=float) for T in (distal_frames(robot) if frames is None else frames))
+    if len(chosen) != robot.dof or any(T.shape != (4, 4) for T in chosen):
+        raise ArgumentError(f"{len(chosen)} frames for {robot.dof} links", remedy="Give one (4, 4) per moving link.")
+    layout = parameter_layout(robot)
+    to_body = np.eye(len(layout))
+    for j, T in enumerate(chosen):
+        to_body[10 * j : 10 * j + 10, 10 * j : 10 * j + 10] = transport(T[:3, :3], T[:3, 3])
+    known = structural_row_space(robot) if knows_terms(robot) else numeric_row_space(robot)
+    space = row_space(known.rows @ to_body)
+    wanted = [layout.index(name) for name in order or ()]
+    wanted += [column for column in _papers_order(robot, layout) if column not in wanted]
+    columns, grouping = successive_columns(space, wanted)  # [Izaguirre1992] eqs. (27)-(29)
+    symbols = geometry_of(robot)
+    base = BaseParameters(
+        robot=robot.name,
+        layout=layout,
+        columns=columns,
+        grouping=grouping,
+        combinations=readable_combinations(layout, columns, grouping, symbols),
+        symbols=symbols,
+        method="elimination in distal frames" if frames is None else "elimination in given frames",
+        references=("Izaguirre1992",),
+        rank_gap=known.gap,
+    )
+    return DistalBase(base=base, frames=chosen, to_body=to_body, robot=robot)
+
+
+def _papers_order(robot: Robot, layout: ParameterLayout) -> list[int]:
+    """Columns in the order in which [Izaguirre1992] keeps them."""
+    rotors = [c for c, p in enumerate(layout) if p.dependence is Dependence.ACCELERATION]
+    links = [layout.index(f"{symbol}{j}") for j in range(robot.dof, 0, -1) for symbol in LINK_ORDER]
+    return [*rotors, *links, *(c for c in range(10 * robot.dof, len(layout)) if c not in rotors)]

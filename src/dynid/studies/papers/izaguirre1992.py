@@ -18,10 +18,9 @@ from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jer
 from dynid.kernels import gravity_torque, inverse_dynamics, regressor
 from dynid.links.significance import Significance, significant_parameters
 from dynid.parameters.base import base_parameters
-from dynid.parameters.inertia_maps import transport
+from dynid.parameters.dh_frames import distal_base_parameters
 from dynid.parameters.layout import parameter_layout
-from dynid.parameters.numeric import random_states, sample_regressor
-from dynid.parameters.row_space import row_space, successive_columns
+from dynid.parameters.numeric import numeric_row_space
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
 from dynid.report.chart import Chart, Line, arrange_charts
@@ -81,29 +80,16 @@ def _symbol_of(name: str) -> str:
     return (_SYMBOLS | _JOINTS)[name[:-1]] + name[-1]
 
 
-def _to_papers_frames(robot: Robot, Y: Floats) -> Floats:
-    """Rows (N n, p) of a regressor (N, n, p) for the paper's link frames, which lie at the far end of each link."""
-    rows = Y.reshape(-1, Y.shape[-1]).copy()
-    for j, body in enumerate(robot.bodies):
-        T = dict(body.members)[f"link{j + 1}"]
-        block = slice(10 * j, 10 * j + 10)
-        rows[:, block] = rows[:, block] @ transport(T[:3, :3], T[:3, 3])
-    return rows
-
-
 def reduction(quick: bool = False) -> Part:
     """Eliminate dependent parameters one by one, in the paper's order and frames (section 6.1)."""
     data = read_printed("izaguirre1992")
-    robot = zoo.puma260()
-    layout = parameter_layout(robot)
-    space = row_space(_to_papers_frames(robot, sample_regressor(robot, random_states(robot, 100))))
-    order = _order()
+    robot, order = zoo.puma260(), _order()
+    space = numeric_row_space(robot)
 
     def eliminate(symbols: dict[str, str]) -> list[str]:
         """Names of the remaining parameters, if the paper's letters have the given meaning."""
         names = {name: (symbols | _JOINTS)[name[:-1]] + name[-1] for name in order}
-        columns, _ = successive_columns(space, [layout.index(names[name]) for name in order])
-        kept = {layout[column].name for column in columns}
+        kept = distal_base_parameters(robot, order=list(names.values())).kept
         return [name for name in order if names[name] in kept]
 
     found = eliminate(_SYMBOLS)
@@ -112,7 +98,7 @@ def reduction(quick: bool = False) -> Part:
     strange = sorted(set(table1) ^ set(other))
     about = data["reduction"]
     rows = (
-        compare_exactly("parameters", about["parameters"], len(layout)),
+        compare_exactly("parameters", about["parameters"], robot.parameter_vector.size),
         compare_exactly("independent parameters", about["independent"], space.rank),
         compare_exactly(
             "independent inertial parameters of links", about["moments"], sum(name[:-1] in _SYMBOLS for name in found)
@@ -226,14 +212,14 @@ def _condition_numbers(trajectories: int = 10, moves: int = 3, duration_s: float
         One value per trajectory for each table; as in the paper, 15 samples at either end are left out.
     """
     data, robot = read_printed("izaguirre1992"), zoo.puma260()
-    layout = parameter_layout(robot)
+    layout, to_body = parameter_layout(robot), distal_base_parameters(robot).to_body
     chosen = [[layout.index(_symbol_of(name)) for name in data[table]] for table in ("table1", "table2")]
     found = []
     for seed in range(trajectories):
         points = np.random.default_rng(seed).uniform(-1.2, 1.2, (moves + 1, 6))
         motion = QuinticTrajectory(q=points, dq=np.zeros_like(points), durations=np.full(moves, duration_s))
         q, dq, ddq = motion.evaluate(np.arange(0.0, moves * duration_s, 0.028)[15:-15])
-        rows = _to_papers_frames(robot, regressor(robot, q, dq, ddq))
+        rows = (regressor(robot, q, dq, ddq) @ to_body).reshape(-1, len(layout))
         found.append([np.linalg.cond(rows[:, columns]) for columns in chosen])
     before, after = np.array(found).T
     return before, after
