@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import dynid
 from dynid.cli import main
+from dynid.estimation.rows import torque_of_terms
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.zoo import scara
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.springs import AngleHarmonic
+from estimation.planted import arm, planted_run
 
 ROBOT = scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
 SPRING = ("--set", "selection=false", "--set", f"springs={ROBOT.joint_names[0]}")
@@ -76,6 +81,17 @@ def test_a_spring_can_be_told(bench: Path) -> None:
     assert sine["value"] == pytest.approx(3.0, rel=0.1)
     assert found["validation"]["band_hz"] == found["band_hz"] == 8.0
     assert identify(bench, "--set", "springs=elbow").exit_code == 2
+
+
+def test_a_spring_is_told_and_further_terms_are_selected() -> None:
+    """Selection tries the first harmonics of every joint: those of the spring are in the model already."""
+    terms = [AngleHarmonic(joint=j, sine=sine) for j in range(3) for sine in (False, True)]
+    run = planted_run(arm(), noise=0.01, samples=1500)
+    run = replace(run, effort=run.effort + torque_of_terms(arm(), terms, np.full(6, 0.8), run))
+    found = dynid.identify(arm(), run, dynid.Recipe(springs=("joint1",)))
+    names = [term.name for term in found.terms]
+    assert len(set(names)) == len(names)
+    assert {"HC1_1", "HS1_1", "HC2_1", "HS2_1", "HS1_3"} <= set(names)
 
 
 def test_the_identified_robot_comes_as_urdf_and_mjcf(bench: Path) -> None:

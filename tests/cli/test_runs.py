@@ -125,6 +125,19 @@ def test_a_saved_result_is_judged_on_new_logs(bench: Path) -> None:
     assert "exceeds the limit" in strict.output
 
 
+def test_a_result_of_a_band_knows_its_training_error(bench: Path) -> None:
+    first = json.loads(identify(bench, "banded", "--set", "band_hz=5", "--json").stdout)
+    arguments = ("validate", bench / "banded", bench / "run3.csv", "--map", bench / "map.toml")
+    result = run(*arguments)
+    assert "nan" not in result.output
+    verdict = json.loads(run(*arguments, "--json").stdout)
+    assert verdict["training_error_percent"] == pytest.approx(first["validation"]["training_error_percent"])
+    other = run(*arguments, "--set", "band_hz=4")  # the samples of the training data are not in the result
+    assert other.exit_code == 0, other.output
+    assert "training" not in other.output
+    assert "nan" not in other.output
+
+
 def test_reports_are_made_again_and_runs_compared(bench: Path) -> None:
     page = (bench / "res" / "report.html").read_bytes()
     (bench / "res" / "report.html").unlink()

@@ -147,3 +147,17 @@ def test_estimates_do_not_depend_on_the_number_of_pieces_of_a_run(
     monkeypatch.setattr("dynid.loop.simulator.FORGETTING_S", 1e9)
     whole = estimator.solve(equations)
     assert np.abs((found.values - whole.values) / whole.stderr).max() < 1e-5
+
+
+@pytest.mark.parametrize("make", [dynid.estimation.DIDIM, dynid.estimation.CLIE], ids=["didim", "clie"])
+def test_a_joint_that_does_not_count_while_the_start_matters(make: Callable[[], dynid.estimation.Estimator]) -> None:
+    """As where a joint rests in the first seconds of a log: there is nothing of the start to leave out."""
+    equations = cut_log(1, integral=False)
+    (run,) = equations.experiments
+    late = replace(run, valid=run.valid & ~((np.arange(run.samples) < 600)[:, None] & (np.arange(3) == 1)))
+    looped = brought(make(), integral=False)
+    found = looped.solve(dynid.estimation.build_equations(CHOSEN.prior, late, base=CHOSEN.base))
+    assert np.abs((found.values - CHOSEN.values) / found.stderr).max() < 5.0
+    never = replace(run, valid=run.valid & (np.arange(3) != 1))
+    with pytest.raises(dynid.errors.IdentifiabilityError, match="Move every joint"):
+        looped.solve(dynid.estimation.build_equations(CHOSEN.prior, never, base=CHOSEN.base))

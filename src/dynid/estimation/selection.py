@@ -151,7 +151,12 @@ SMALLEST_SIZE = 1e-9
 
 
 def standard_candidates(
-    robot: Robot, experiments: Sequence[Experiment], reference: Reference, *, memory: bool = True
+    robot: Robot,
+    experiments: Sequence[Experiment],
+    reference: Reference,
+    *,
+    memory: bool = True,
+    present: Sequence[Term] = (),
 ) -> tuple[Candidate, ...]:
     """List the groups of terms that selection tries by default: the candidates of every class in `dynid.terms.TERMS`.
 
@@ -160,7 +165,9 @@ def standard_candidates(
         experiments: The motion, which sets the scales of speeds and travels.
         reference: Parameters that give approximately the right torques, for example of an earlier fit.
         memory: Whether the samples follow one another in time, so that friction with memory makes sense.
+        present: Terms that are in the model in any case, such as springs; they are not tried again.
     """
+    there = {term.with_value(0.0) for term in present}
     speed = np.percentile(np.abs(np.concatenate([run.dq for run in experiments])), HIGH_SPEED_PERCENTILE, axis=0)
     sizes = TermSizes(
         speed=speed + SMALLEST_SIZE,
@@ -170,7 +177,11 @@ def standard_candidates(
         most_loaded=_most_loaded_joint(experiments),
         reference=reference,
     )
-    groups = [Candidate(name, tuple(terms)) for term in TERMS for name, terms in term.candidates(sizes).items()]
+    groups = [
+        Candidate(name, tuple(term for term in terms if term not in there))
+        for kind in TERMS
+        for name, terms in kind.candidates(sizes).items()
+    ]
     return tuple(group for group in groups if group.terms and (memory or not group.has_memory))
 
 

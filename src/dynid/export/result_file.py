@@ -22,7 +22,7 @@ from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot, PruningCost
-from dynid.links.validation import Validation, finite_or_none
+from dynid.links.validation import Validation, finite_or_none, training_error_in_band
 from dynid.parameters.base import base_parameters
 from dynid.plain_data import from_plain, to_plain
 from dynid.processing.experiment import Experiment
@@ -69,6 +69,12 @@ class SavedResult:
         """Share of a joint's largest torque below which parameters were dropped, such as ``1%``; None without such."""
         part = self.content.get("significant")
         return None if part is None else str(part["threshold"])
+
+    @property
+    def training_error_in_band(self) -> float:
+        """Relative error on the data of the identification in the band of its equations [%]; NaN if not stored."""
+        stored = self.content.get("training_error_in_band_percent")
+        return float("nan") if stored is None else float(stored)
 
     def pruned(self) -> PrunedRobot:
         """Restore the robot with the significant parameters alone, for generated code.
@@ -178,6 +184,11 @@ def result_json(
         ],
         "held_by_constraint": list(estimate.at_bound),
         "training_error_percent": dict(zip([*fit.robot.joint_names, "all"], error, strict=True)),
+        "training_error_in_band_percent": finite_or_none(
+            training_error_in_band(fit)
+            if check is None or check.band_hz != fit.equations.band_hz
+            else check.training_error
+        ),
         "base_parameters": [
             {"name": name, "value": value, "std": error, "unit": unit, "expression": expression, "determined": not free}
             for name, value, error, unit, expression, free in zip(

@@ -485,7 +485,9 @@ def _select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, 
     samples = sum(run.samples for run in equations.experiments)
     # isolated rows do not follow one another in time, so friction with memory makes no sense
     memory = samples >= SHORTEST_MEMORY * stretches
-    candidates = standard_candidates(equations.robot, equations.experiments, reference, memory=memory)
+    candidates = standard_candidates(
+        equations.robot, equations.experiments, reference, memory=memory, present=equations.terms
+    )
     extra = [term for candidate in candidates for term in candidate.terms]
     wide = build_equations(
         equations.robot,

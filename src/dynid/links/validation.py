@@ -21,7 +21,7 @@ from dynid.processing.filters import Butterworth
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["Validation", "cross_validate", "robot_error", "validate"]
+__all__ = ["Validation", "cross_validate", "robot_error", "training_error_in_band", "validate"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -64,7 +64,7 @@ class Validation:
     prior_per_joint: Floats
     """(n,) relative error of the prior model for each joint [%]."""
     training_error: float
-    """Relative error on the training data [%]."""
+    """Relative error on the training data [%]; NaN where they are not at hand in this band."""
     rms: Floats
     """(n,) root mean square of each joint's residual torque [N m or N]."""
     whiteness: Floats
@@ -94,7 +94,8 @@ class Validation:
             return f"failed: {error} exceeds the limit of {self.limit:g} %"
         if self.relative_error > ALIKE * self.prior_error:
             return f"failed: {error} is worse than the prior model ({self.prior_error:.2f} %)"
-        return f"passed: {error} (training {self.training_error:.2f} %, prior model {self.prior_error:.2f} %)"
+        training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
+        return f"passed: {error} ({training}prior model {self.prior_error:.2f} %)"
 
     def summary(self) -> str:
         """Verdict and a table per joint."""
@@ -269,6 +270,11 @@ def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:
     number = np.arange(run.samples) * folds // run.samples
     masks = [(number == fold)[:, None] for fold in range(folds)]
     return [(replace(run, valid=run.valid & ~mask), replace(run, valid=run.valid & mask)) for mask in masks]
+
+
+def training_error_in_band(fit: Fitted) -> float:
+    """Relative error on the data of the identification in the band of its equations [%]; NaN without their samples."""
+    return _training_error(fit, _Comparison(fit.equations.band_hz, None))
 
 
 def _training_error(fit: Fitted, comparison: _Comparison) -> float:

@@ -62,6 +62,8 @@ def run_validation(
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, used)
         verdict = validate(fit, runs, limit=chosen.limit_percent, band_hz=chosen.band_hz, trim_s=chosen.trim_s)
+        if chosen.band_hz is not None and chosen.band_hz == fit.equations.band_hz:  # a result holds no samples
+            verdict = replace(verdict, training_error=saved.training_error_in_band)
         if run is not None:
             run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
             run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"]))

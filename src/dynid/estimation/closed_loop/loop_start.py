@@ -175,6 +175,8 @@ def remove_directions(rows: Floats, bases: tuple[Floats, ...]) -> Floats:
         return rows
     left = rows.copy()
     for joint, Q in enumerate(bases):
+        if not Q.size:  # no sample of this joint counts while the start matters
+            continue
         seen = left[: len(Q), joint].reshape(len(Q), -1)
         left[: len(Q), joint] = (seen - Q @ (Q.T @ seen)).reshape(left[: len(Q), joint].shape)
     return left
