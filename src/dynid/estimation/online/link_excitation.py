@@ -24,7 +24,7 @@ from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["LinkExcitation", "excitation_table", "judge_link", "link_columns", "link_members"]
+__all__ = ["LinkExcitation", "excitation_table", "judge_link", "link_columns", "link_members", "may_excite"]
 
 Floats = NDArray[np.float64]
 GENERIC_SAMPLES = 4
@@ -112,6 +112,15 @@ def link_members(matrix: Floats, own: tuple[tuple[int, ...], ...]) -> tuple[tupl
             remedy="Use base_parameters(robot), and convert_estimate to this set afterwards.",
         )
     return tuple(found)
+
+
+def may_excite(triangle: Floats) -> bool:
+    """Whether it is worth to look closer: no column of (k, k) lies in the span of those before it.
+
+    The part of a column that is new, the diagonal entry, is not smaller than the smallest singular value.
+    """
+    length = np.linalg.norm(triangle, axis=0)
+    return bool(np.all(np.abs(np.diagonal(triangle)) > RESOLUTION * length))
 
 
 def judge_link(

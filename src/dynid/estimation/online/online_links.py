@@ -13,7 +13,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, convert_estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
 from dynid.estimation.online.arriving_samples import check_samples
-from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns, link_members
+from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns, link_members, may_excite
 from dynid.information import Information
 from dynid.information.growing_blocks import GrowingBlocks
 from dynid.information.joint_equations import equations as joint_equations
@@ -157,8 +157,8 @@ class OnlineLinkByLink:
         self._square += np.square(matrix).sum(axis=0)
         self.samples += len(matrix)
         for joint, triangle in tuple(self._unexcited.items()):
-            self._unexcited[joint] = append_many_rows(triangle, rows[joint][:, self._own[joint]])
-            if self._judge(joint, self._unexcited[joint]).is_persistently_exciting:
+            grown = self._unexcited[joint] = append_many_rows(triangle, rows[joint][:, self._own[joint]])
+            if may_excite(grown) and self._judge(joint, grown).is_persistently_exciting:
                 self._excited_after[joint] = self.samples
                 del self._unexcited[joint]
 
