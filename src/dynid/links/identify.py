@@ -212,6 +212,13 @@ class Identification:
         theta = self.equations.representative(self.estimate.values)
         return np.asarray(kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)(*states, theta))
 
+    @property
+    def torque_parameters(self) -> Floats:
+        """(p,) parameters of the robot with which `torque` computes, to which it adds the further terms."""
+        if self._by_base:
+            return self.equations.representative(self.estimate.values)
+        return self.standard if self.terms else self.identified.parameter_vector
+
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) torques of an experiment's motion by the identified robot and its terms [N m or N]."""
         if self._by_base:

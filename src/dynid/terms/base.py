@@ -25,6 +25,7 @@ __all__ = [
     "LinkTorques",
     "MemoryTerm",
     "Motion",
+    "PresentMotion",
     "RecordableTerm",
     "Reference",
     "ScaledTerm",
@@ -105,6 +106,40 @@ class LinkTorques(Protocol):
 
     def gravity_torque(self, reference: Reference, motion: Motion, gravity: Floats) -> Floats:
         """(N, n) torque that holds the links' weights under a gravity (3,) [N m or N]."""
+
+
+class PresentMotion(Protocol):
+    """One sample of a robot's motion, as numbers or recorded scalars, for terms in generated code."""
+
+    @property
+    def q(self) -> Any:
+        """(n,) joint positions [rad or m]."""
+
+    @property
+    def dq(self) -> Any:
+        """(n,) joint velocities [rad/s or m/s]."""
+
+    @property
+    def ddq(self) -> Any:
+        """(n,) joint accelerations [rad/s^2 or m/s^2]."""
+
+    @property
+    def period_s(self) -> Any:
+        """Time since the sample before [s]."""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the moving joints, in the order of q."""
+
+    @property
+    def gravity(self) -> Floats:
+        """(3,) gravity [m/s^2] in the root link's frame."""
+
+    def torque(self, reference: Reference) -> Any:
+        """(n,) torque of the whole robot with the reference's parameters [N m or N]."""
+
+    def gravity_torque(self, reference: Reference, gravity: Floats) -> Any:
+        """(n,) torque that holds the links' weights under a gravity (3,) [N m or N]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,6 +252,26 @@ class Term(ABC):
         """(N,) torque against the speed of `surface` per unit of the parameter [N m or N per unit]."""
         return np.zeros_like(steady.speed)
 
+    @property
+    def memory_size(self) -> int:
+        """Count of numbers that the term remembers from sample to sample."""
+        return 0
+
+    def begin(self, state: PresentMotion) -> list[Any]:
+        """The remembered numbers at the first sample; arrays of numbers or of recorded scalars alike."""
+        return []
+
+    @abstractmethod
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        """Torque per unit of the parameter on each joint at one sample, and the numbers to remember.
+
+        Along a stretch of motion this gives the `column`, sample after sample, with operations that the tape records.
+
+        Args:
+            state: The sample.
+            memory: The remembered numbers of the sample before; those of `begin` at the first sample.
+        """
+
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         """Terms that forward selection tries by default, by the name of the group that enters together."""
@@ -244,6 +299,9 @@ class RecordableTerm(Term, ABC):
             dq: Joint velocities [rad/s or m/s].
             ddq: Joint accelerations [rad/s^2 or m/s^2].
         """
+
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        return self.rows(self.acts_on(state.joint_names), state.q, state.dq, state.ddq), []
 
     @abstractmethod
     def inertia(self, joints: Sequence[int]) -> dict[tuple[int, int], float]:
@@ -295,6 +353,23 @@ class JointTerm(Term, ABC):
     def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
         """The column (N,) along a gap-free motion of the joint; sample k depends on samples 0 ... k only."""
 
+    def begin_at(self, q: Any, dq: Any) -> list[Any]:
+        """`begin` for the motion of one joint: its position and velocity."""
+        return []
+
+    @abstractmethod
+    def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """`advance` for the motion of one joint; the first result is the sample of `along`."""
+
+    def begin(self, state: PresentMotion) -> list[Any]:
+        (j,) = self.acts_on(state.joint_names)
+        return self.begin_at(state.q[j], state.dq[j])
+
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        (j,) = self.acts_on(state.joint_names)
+        value, remembered = self.advance_at(state.q[j], state.dq[j], state.ddq[j], state.period_s, memory)
+        return {j: value}, remembered
+
 
 @dataclass(frozen=True)
 class StateTerm(JointTerm, RecordableTerm, ABC):
@@ -318,6 +393,9 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
         rest = np.zeros_like(steady.speed)
         return self.along(steady.q, steady.speed, rest, np.inf) - self.along(steady.q, rest, rest, np.inf)
 
+    def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
+        return self.formula(q, dq, ddq), []
+
     @property
     def speeds(self) -> tuple[float, ...]:
         return (1.0,)
@@ -334,7 +412,11 @@ class StateTerm(JointTerm, RecordableTerm, ABC):
 
 @dataclass(frozen=True)
 class MemoryTerm(JointTerm, ABC):
-    """A term of one joint's present and past motion: write `along` and `steady_torque`. The tape cannot carry it."""
+    """A term of one joint's present and past motion.
+
+    Write `along` for whole stretches; `memory_size`, `begin_at` and `advance_at` for one sample after the other, as
+    generated code runs it; and `steady_torque`.
+    """
 
     @property
     def has_memory(self) -> bool:

@@ -18,6 +18,7 @@ from dynid.terms.base import (
     JointTerm,
     LinkTorques,
     Motion,
+    PresentMotion,
     RecordableTerm,
     ScaledTerm,
     SteadyMotion,
@@ -220,6 +221,22 @@ class MotorFriction(Term):
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
         return self.friction.steady_torque(steady)
+
+    @property
+    def memory_size(self) -> int:
+        return self.friction.memory_size
+
+    def begin(self, state: PresentMotion) -> list[Any]:
+        return self.friction.begin_at(self._of_motor(state.q), self._of_motor(state.dq))
+
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        q, dq, ddq = (self._of_motor(rates) for rates in (state.q, state.dq, state.ddq))
+        torque, remembered = self.friction.advance_at(q, dq, ddq, state.period_s, memory)
+        return {joint: ratio * torque for joint, ratio in self.ratios}, remembered
+
+    def _of_motor(self, rates: Any) -> Any:
+        """The motor's position, velocity or acceleration from those of the joints."""
+        return sum(ratio * rates[joint] for joint, ratio in self.ratios)
 
 
 def joints_and_motors(sizes: TermSizes, make: Callable[[int], JointTerm]) -> tuple[Term, ...]:

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.terms.base import JointTerm, LinkTorques, Motion, Reference, SteadyMotion, Surface, Term, TermSizes
+from dynid.terms.base import (
+    JointTerm,
+    LinkTorques,
+    Motion,
+    PresentMotion,
+    Reference,
+    SteadyMotion,
+    Surface,
+    Term,
+    TermSizes,
+)
 from dynid.terms.friction import SPEEDS, SmoothSign
 
 __all__ = ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction", "SensorCurvature", "horizontal_axes"]
@@ -52,6 +62,18 @@ class LoadFriction(Term):
     def steady_torque(self, steady: SteadyMotion) -> Floats:
         return steady.load * self.friction.steady_torque(steady)
 
+    @property
+    def memory_size(self) -> int:
+        return self.friction.memory_size
+
+    def begin(self, state: PresentMotion) -> list[Any]:
+        return self.friction.begin(state)
+
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        columns, remembered = self.friction.advance(state, memory)
+        torque = state.torque(self.reference)
+        return {j: np.abs(torque[j]) * column for j, column in columns.items()}, remembered
+
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         return {
@@ -87,6 +109,10 @@ class BaseTilt(Term):
         turned = np.cross(horizontal_axes(links.gravity)[self.axis], links.gravity)
         torque = links.gravity_torque(self.reference, motion, turned)
         return {j: torque[:, j] for j in range(torque.shape[1])}
+
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        turned = np.cross(horizontal_axes(state.gravity)[self.axis], state.gravity)
+        return dict(enumerate(state.gravity_torque(self.reference, turned))), []
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
@@ -125,6 +151,9 @@ class CrossTalk(Term):
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         return {self.joint: links.torque(self.reference, motion)[:, self.source]}
 
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        return {self.joint: state.torque(self.reference)[self.source]}, []
+
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         pairs = [(j, k) for j in sizes.joints for k in (j - 1, j + 1) if k in sizes.joints]
@@ -155,6 +184,9 @@ class DriveGain(Term):
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         return {self.joint: links.torque(self.reference, motion)[:, self.joint]}
 
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        return {self.joint: state.torque(self.reference)[self.joint]}, []
+
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         joints = [j for j in sizes.joints if j != sizes.most_loaded]
@@ -181,6 +213,10 @@ class SensorCurvature(Term):
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         torque = links.torque(self.reference, motion)[:, self.joint]
         return {self.joint: torque * np.abs(torque)}
+
+    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
+        torque = state.torque(self.reference)[self.joint]
+        return {self.joint: torque * np.abs(torque)}, []
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:

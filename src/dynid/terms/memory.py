@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,19 @@ class Hysteresis(MemoryTerm, ScaledTerm):
     def steady_torque(self, steady: SteadyMotion) -> Floats:
         return np.sign(steady.speed)  # slipping at one end
 
+    @property
+    def memory_size(self) -> int:
+        return 2
+
+    def begin_at(self, q: Any, dq: Any) -> list[Any]:
+        return [q, 0.0]
+
+    def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
+        before, state = memory
+        free = state + (q - before) * (1.0 / self.scale)
+        held = (np.abs(free + 1.0) - np.abs(free - 1.0)) * 0.5  # within -1 and 1
+        return held, [q, held]
+
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         return {f"hysteresis {part:g}": scaled_terms(sizes, cls, part * sizes.travel) for part in TRAVELS}
@@ -71,6 +84,18 @@ class LaggedSign(MemoryTerm, ScaledTerm):
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
         return np.sign(steady.speed)
+
+    @property
+    def memory_size(self) -> int:
+        return 1
+
+    def begin_at(self, q: Any, dq: Any) -> list[Any]:
+        return [np.sign(dq)]
+
+    def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
+        keep = np.exp(-period_s * (1.0 / self.scale))
+        lagged = keep * memory[0] + (1.0 - keep) * np.sign(dq)
+        return lagged, [lagged]
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
