@@ -115,8 +115,9 @@ class SavedResult:
             band_hz=self.content["band_hz"],
         )  # fmt: skip
         fit = Identification(equations=equations, estimate=estimate, standard=self.standard)
-        own = np.array(self.content["identified_parameters"], dtype=float)
-        vars(fit)["identified"] = robot.with_parameters(own)  # refitted where the equations were at hand
+        # both were refitted where the equations were at hand
+        vars(fit)["identified"] = robot.with_parameters(np.array(self.content["identified_parameters"], dtype=float))
+        vars(fit)["carried_parameters"] = np.array(self.content["carried_parameters"], dtype=float)
         error = self.content["training_error_percent"]
         vars(fit)["training_error"] = np.array(
             [*error.values()], dtype=float
@@ -203,6 +204,7 @@ def result_json(
         ],
         "standard_parameters": dict(zip(base.layout.names, fit.standard.tolist(), strict=True)),
         "identified_parameters": fit.identified.parameter_vector.tolist(),  # of the robot without further terms
+        "carried_parameters": fit.carried_parameters.tolist(),  # of the robot with the terms that kernels can carry
         "files": [dict(file) for file in files],
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,

@@ -131,28 +131,32 @@ class Identification:
 
     @cached_property
     def with_terms(self) -> Robot:
-        """The identified robot with its selected terms on its joints: what kernels and generated code can carry.
+        """The identified robot with its selected terms on its joints: what kernels and most of the C code can carry.
 
-        Terms with memory, and those that depend on other joints, are missing; `terms_left_out` names them.
+        Terms with memory, and those that depend on other joints, are missing (`terms_left_out` names them); where there
+        are such terms, the others are refitted to the torques of the whole model.
         """
-        return self._terms[0]
+        if not self.terms:
+            return self.identified
+        theta, count = self.carried_parameters, self.standard.size
+        carried = [term.with_value(v) for term, v in zip(self._carried, theta[count:].tolist(), strict=True)]
+        return _with_possible_links(self.robot, theta[:count]).with_terms(*carried, keep=True)
 
     @property
     def terms_left_out(self) -> tuple[str, ...]:
         """Terms that `with_terms` cannot carry; `torque` has them all."""
-        return self._terms[1]
+        return tuple(term.name for term in self.terms if not isinstance(term, StateTerm))
+
+    @property
+    def _carried(self) -> tuple[StateTerm, ...]:
+        return tuple(term for term in self.terms if isinstance(term, StateTerm))
 
     @cached_property
-    def _terms(self) -> tuple[Robot, tuple[str, ...]]:
-        if not self.terms:
-            return self.identified, ()
-        whole = _with_possible_links(self.robot, self.standard)
-        values = self.estimate.values[self.base.rank :].tolist()
-        carried = [
-            term.with_value(v) for term, v in zip(self.terms, values, strict=True) if isinstance(term, StateTerm)
-        ]
-        left = tuple(term.name for term in self.terms if not isinstance(term, StateTerm))
-        return whole.with_terms(*carried, keep=True), left
+    def carried_parameters(self) -> Floats:
+        """(p + k,) parameters of `with_terms`: the robot's own, then those of its selected terms."""
+        if self.terms_left_out:
+            return restrict_parameters(self.equations, self.estimate, self._with_signs, (), self._carried)
+        return np.concatenate([self.standard, self.estimate.values[self.base.rank :]])
 
     @property
     def _by_base(self) -> bool:

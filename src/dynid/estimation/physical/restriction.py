@@ -10,6 +10,7 @@ hold: the dry friction of a smooth sign goes into the Coulomb friction, a missin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.information import Factor
 from dynid.robot.model import Robot
+from dynid.terms.base import Term
 
 __all__ = ["restrict_parameters"]
 
@@ -38,51 +40,50 @@ TINY = 1e-300
 """Keeps quotients finite where there is no torque or no residual."""
 
 
-def restrict_parameters(equations: Factors, estimate: Estimate, identified: Robot, absent: Sequence[str]) -> Floats:
-    """Refit the standard parameters without further terms, and without some of the robot's own.
+def restrict_parameters(
+    equations: Factors, estimate: Estimate, identified: Robot, absent: Sequence[str], kept: Sequence[Term] = ()
+) -> Floats:
+    """Refit the standard parameters without some of the terms.
 
     Args:
         equations: The equations of the estimate.
-        estimate: The identified parameters; those of further terms are left out of the result.
+        estimate: The identified parameters.
         identified: A possible robot with the identified parameters, for what the data leave open.
         absent: Names of the parameters of the robot's own terms that are zero in the result.
+        kept: Further terms that stay; none by default.
 
     Returns:
-        (p,) standard parameters of a possible robot.
+        (p + k,) standard parameters of a possible robot, and those of the kept terms.
 
     Raises:
         EstimationError: The convex program has no solution.
     """
-    own = Factors(
-        robot=identified,
-        base=equations.base,
-        information=equations.information,
-        blocks=equations.blocks,
-        excerpts=equations.excerpts,
-    )
+    own = replace(equations.keep(kept), robot=identified)
     settings = FeasibleWLS(prior_weight=PULL, signs=True, bounds=Bounds(absent=tuple(absent)))
+    places = [*range(equations.base.rank), *(equations.base.rank + equations.terms.index(term) for term in kept)]
     weights = refined_weights(equations)
     theta = identified.parameter_vector
     for _ in range(ROUNDS):
-        theta = feasible_parameters(own, _torque_difference(equations, estimate, weights), PULL, settings).theta
-        found = np.concatenate([equations.base.grouping @ theta, np.zeros(len(equations.terms))])
+        theta = feasible_parameters(own, _torque_difference(equations, estimate, weights, places), PULL, settings).theta
+        found = np.zeros(len(equations.names))
+        found[places] = own.grouping @ theta
         squares = equations.information.per_joint_residual(found).sum(axis=0)
         weights = equations.counts / np.maximum(squares, TINY)
     return theta
 
 
-def _torque_difference(equations: Factors, estimate: Estimate, weights: Floats) -> Factor:
-    """The difference of the torques of base parameters alone from those of the whole estimate, as a triangle."""
+def _torque_difference(equations: Factors, estimate: Estimate, weights: Floats, places: Sequence[int]) -> Factor:
+    """The difference of the torques of some of the unknowns from those of the whole estimate, as a triangle."""
     weighted = equations.information.weight(weights)
-    rank = equations.base.rank
     torque = weighted.R @ np.where(estimate.undetermined, 0.0, estimate.values)
-    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([weighted.R[:, :rank], torque]), mode="r"))
+    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([weighted.R[:, places], torque]), mode="r"))
     triangle = triangle * min(1.0, np.sqrt(STRONGEST) / max(float(np.linalg.norm(torque)), TINY))
+    size = len(places)
     return Factor(
-        columns=equations.base.columns,
-        R=triangle[:rank, :rank],
-        z=triangle[:rank, rank],
-        residual=float(np.sum(triangle[rank:, rank] ** 2)),
+        columns=tuple(weighted.columns[place] for place in places),
+        R=triangle[:size, :size],
+        z=triangle[:size, size],
+        residual=float(np.sum(triangle[size:, size] ** 2)),
         samples=weighted.samples,
         resolution=weighted.resolution,
     )

@@ -155,7 +155,7 @@ def readme_text(text: CodeText, tolerance: float) -> str:
     name, n = text.name, text.model.robot.dof
     first = next(iter(text.tapes))
     joints = "1 joint" if n == 1 else f"{n} joints"
-    parts = [name, f"{name}_two_rate"] if text.tasks else [name]
+    parts = [name, *([f"{name}_two_rate"] if text.tasks else []), *([f"{name}_model"] if text.whole else [])]
     notes = "".join(f"\n{c_comment(note, 200)}  " for note in text.notes)
     return f"""# {name}
 
@@ -177,10 +177,18 @@ project: `add_subdirectory({name})`, or `cmake --install build` and `find_packag
 
 {_example(text)}
 `{name}.hpp` wraps the functions for C++ (`std::array`, no allocation): `dynid::{name}::{first}(...)`.
-{_two_rate_words(name) if text.tasks else ""}
+{_two_rate_words(name) if text.tasks else ""}{_model_words(name) if text.whole else ""}
 {operation_table(text).to_markdown()}
 {notes}
 Model hash: `{text.model.model_hash}`
+"""
+
+
+def _model_words(name: str) -> str:
+    return f"""
+`{name}_model.h` is the whole identified model, friction with memory included: `{name}_model_begin` at the first sample,
+then `{name}_model_torque` at every sample. The other functions compute with the terms of the present state, refitted to
+this model.
 """
 
 

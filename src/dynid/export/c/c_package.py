@@ -26,11 +26,13 @@ from dynid.export.c.c_pruning import PrunedModel
 from dynid.export.c.c_reference import reference
 from dynid.export.c.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
 from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
+from dynid.export.model_code import model_files
 from dynid.export.result_file import SavedResult
 from dynid.files import write_atomically
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot
 from dynid.links.significance import Significance
+from dynid.links.whole_model import WholeModel
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount, Tape, record
@@ -114,7 +116,8 @@ class CPackage:
             raise ExportError(
                 f"the folder cannot be made: {error.strerror}", path=target, remedy="Choose another folder."
             ) from error
-        for name in (f"{self.name}_two_rate.h", f"{self.name}_two_rate.c"):  # left over from other options
+        parts = [f"{self.name}_{part}.{kind}" for part in ("two_rate", "model") for kind in "hc"]
+        for name in parts:  # left over from other options
             if name not in self.files and _is_ours(target / name):
                 (target / name).unlink()
         for name, content in self.files.items():
@@ -161,6 +164,7 @@ def generate_c(
         DescriptionError: Forward dynamics is requested although a joint moves nothing with inertia.
     """
     given = source.pruned if isinstance(source, Significance) else source
+    given = given.identification() if isinstance(given, SavedResult) else given
     robot, notes = _robot_and_notes(given)
     _check_options(functions, precision, parameters, load)
     if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
@@ -180,23 +184,26 @@ def generate_c(
         tapes={function: preparation.apply(tape) for function, tape in tapes.items()},
         setters=_setters(model, preparation),
         tasks={**prepared, "synchronous": record_synchronous(robot)} if two_rate else {},
+        whole=WholeModel.of(given) if isinstance(given, Identification) and given.terms_left_out else None,
         notes=notes,
     )
     _check_range(text)
     counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **text.tasks, **text.setters}.items()}
+    if text.whole is not None:
+        counts["model_torque"] = printed_count(text.whole.step)
     return CPackage(name=text.name, files=MappingProxyType(_files(text)), counts=MappingProxyType(counts), text=text)
 
 
 def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
     if isinstance(source, Robot):
         return source, ()
-    if isinstance(source, SavedResult):
-        source = source.identification()
     if isinstance(source, PrunedModel | PrunedRobot):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
         missing = ", ".join(source.terms_left_out)
-        note = f"This code does not contain terms with memory or terms of other joints: {missing}."
+        note = (
+            f"Only the model of *_model.h has terms with memory, of other joints and of the links' torques: {missing}."
+        )
         return source.with_terms, (note,) if missing else ()
     if isinstance(source, Identified):
         return source.identified, ()
@@ -283,6 +290,8 @@ def _files(text: CodeText) -> dict[str, str]:
     if text.tasks:
         files[f"{name}_two_rate.h"] = two_rate_header(text)
         files[f"{name}_two_rate.c"] = two_rate_source(text)
+    if text.whole is not None:
+        files |= model_files(text.whole, name, text.precision)
     sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
     headers = [entry for entry in files if entry.endswith((".h", ".hpp"))]
     files["CMakeLists.txt"] = cmake_text(text, sources, headers)

@@ -1,0 +1,136 @@
+"""The whole identified model in C: every term, memory included, gives the torques that were judged."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+
+from dynid.errors import ArgumentError
+from dynid.estimation.rows import RobotTorques, stretches
+from dynid.estimation.selection import standard_candidates
+from dynid.export.c.c_package import generate_c
+from dynid.export.result_file import read_result, write_result
+from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
+from dynid.links.validation import robot_error
+from dynid.links.whole_model import PresentState, WholeModel
+from dynid.processing.process import process
+from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.robot.zoo import cylindrical, scara
+from dynid.terms import Coupling
+from dynid.terms.base import Motion, Reference
+from dynid.terms.friction import Coulomb, SmoothSign, Viscous
+from dynid.terms.load_dependent import LoadFriction
+from dynid.terms.memory import Hysteresis, LaggedSign
+from dynid.terms.motors import RotorInertia
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return cylindrical().with_terms(RotorInertia(0.3), Viscous(2.0), Coulomb(3.0))
+
+
+@pytest.fixture(scope="module")
+def run(truth):
+    return process(simulate_experiment(truth, sum_of_sines(3), rate_hz=200, duration_s=10.0))
+
+
+@pytest.fixture(scope="module")
+def fit(truth, run):
+    reference = Reference(truth.parameter_vector)
+    further = [
+        Hysteresis(scale=0.05, joint=0),
+        LaggedSign(scale=0.1, joint=1),
+        SmoothSign(scale=0.2, joint=2),
+        LoadFriction(friction=Hysteresis(scale=0.02, joint=0), reference=reference),
+    ]
+    return identify(truth, run, Recipe.bare(), terms=further)
+
+
+def test_every_candidate_advances_as_its_column_says(run):
+    """Sample after sample `advance` gives the column that the estimators fit, for every registered term."""
+    robot = scara().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(1.0))
+    robot = robot.with_couplings(Coupling({"joint1": 1.0, "joint2": -0.5}, 0.1, 0.2, 0.3))
+    experiment = process(simulate_experiment(robot, sum_of_sines(4), rate_hz=100, duration_s=4.0))
+    groups = standard_candidates(robot, [experiment], Reference(robot.parameter_vector))
+    (_, motion), *_ = stretches(experiment)
+    part = Motion(motion.q[:60], motion.dq[:60], motion.ddq[:60], motion.rate_hz)
+    kinds = set()
+    for term in (term for group in groups for term in group.terms):
+        wanted = term.column(RobotTorques(robot), part)
+        states = [
+            PresentState(robot, *sample, 1.0 / part.rate_hz) for sample in zip(part.q, part.dq, part.ddq, strict=True)
+        ]
+        memory = term.begin(states[0])
+        assert len(memory) == term.memory_size
+        for row, state in enumerate(states):
+            found, memory = term.advance(state, memory)
+            for joint, column in wanted.items():
+                assert found[joint] == pytest.approx(column[row], rel=1e-9, abs=1e-9), (term.name, row)
+        kinds.add(type(term))
+    assert len(kinds) >= 12
+
+
+def _compile(package, folder, *flags):
+    package.write(folder)
+    source = folder / f"{package.name}_model.c"
+    library = folder / "model.so"
+    subprocess.run(
+        ["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", *flags, "-shared", "-fPIC", "-o", library,
+         source, "-lm"], check=True, capture_output=True,
+    )  # fmt: skip
+    return ctypes.CDLL(str(library))
+
+
+def _torques(library, name, size, run):
+    pointer = ctypes.POINTER(ctypes.c_double)
+    step = getattr(library, f"{name}_model_torque")
+    step.argtypes = [ctypes.c_void_p, *[pointer] * 3, ctypes.c_double, pointer]
+    memory, torque = np.zeros(size), np.zeros_like(run.q)
+    for rows, motion in stretches(run):
+        states = [np.ascontiguousarray(channel) for channel in (motion.q, motion.dq, motion.ddq)]
+        first = [channel[0].ctypes.data_as(pointer) for channel in states[:2]]
+        getattr(library, f"{name}_model_begin")(memory.ctypes.data_as(ctypes.c_void_p), *first)
+        for row in range(rows.stop - rows.start):
+            place = torque[rows.start + row]
+            sample = [channel[row].ctypes.data_as(pointer) for channel in states]
+            step(memory.ctypes.data_as(ctypes.c_void_p), *sample, 1.0 / run.rate_hz, place.ctypes.data_as(pointer))
+    return torque
+
+
+@pytest.mark.usefixtures("compiler")
+def test_c_gives_the_torques_that_were_judged(fit, run, tmp_path):
+    package = generate_c(fit, ["inverse_dynamics"])
+    library = _compile(package, tmp_path / "code")
+    found = _torques(library, package.name, WholeModel.of(fit).memory_size, run)
+    wanted = fit.torque(run)
+    assert np.abs(found - wanted).max() < 1e-12 * np.abs(wanted).max()
+    assert "model_torque" in package.counts
+
+
+@pytest.mark.usefixtures("compiler")
+def test_code_of_a_saved_result_has_the_same_model(fit, tmp_path):
+    saved = read_result(write_result(fit, tmp_path / "result.json"))
+    assert dict(generate_c(saved, ["inverse_dynamics"]).files) == dict(generate_c(fit, ["inverse_dynamics"]).files)
+
+
+def test_functions_without_memory_are_refitted(truth, run):
+    """What friction with memory explains goes into the terms that these functions have."""
+    bare = truth.with_terms(RotorInertia(), Viscous(), Coulomb())
+    dry = [LaggedSign(scale=0.02, joint=joint) for joint in range(3)]
+    fit = identify(bare, run, Recipe.bare(), terms=dry)
+    dropped = fit.robot.with_parameters(fit.standard)
+    assert robot_error(fit.with_terms, run) <= robot_error(dropped, run) + 1e-9
+
+
+def test_a_package_without_such_terms_has_no_model_files(truth, fit, tmp_path):
+    package = generate_c(fit, ["gravity"])
+    package.write(tmp_path / "code")
+    plain = generate_c(truth, ["gravity"], name=package.name)
+    plain.write(tmp_path / "code", force=True)
+    assert not list((tmp_path / "code").glob("*_model.*"))
+    with pytest.raises(ArgumentError):
+        generate_c(fit, ["model_torque"])
