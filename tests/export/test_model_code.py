@@ -134,3 +134,11 @@ def test_a_package_without_such_terms_has_no_model_files(truth, fit, tmp_path):
     assert not list((tmp_path / "code").glob("*_model.*"))
     with pytest.raises(ArgumentError):
         generate_c(fit, ["model_torque"])
+
+
+def test_terms_can_be_left_out_twice(fit):
+    once = fit.equations.keep(fit.terms[1:])
+    twice = once.keep(fit.terms[2:])
+    assert twice.names[-2:] == tuple(term.name for term in fit.terms[2:])
+    at_once = fit.equations.keep(fit.terms[2:])
+    np.testing.assert_array_equal(twice.information.weight().R, at_once.information.weight().R)

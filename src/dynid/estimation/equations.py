@@ -93,8 +93,8 @@ class Factors:
 
     def keep(self, terms: Sequence[Term]) -> Self:
         """Equations with only some of the terms, in the given order."""
-        places = [self.terms.index(term) for term in terms]
-        columns = [*self.base.columns, *(len(self.base.layout) + place for place in places)]
+        places = [self.base.rank + self.terms.index(term) for term in terms]
+        columns = [*self.base.columns, *(self.information.columns[place] for place in places)]
         information = self.information.select(columns)
         return replace(self, information=information, terms=tuple(terms))
 
