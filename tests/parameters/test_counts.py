@@ -12,7 +12,9 @@ from dynid.kernels import record_quantity
 from dynid.parameters.base import BaseParameters, base_parameters, base_vector
 from dynid.parameters.minimal_dynamics import (
     SYMMETRIC_STANFORD,
+    count_inertia_matrix,
     count_inverse_dynamics,
+    count_steps,
     counts_table,
     general_robot,
 )
@@ -79,3 +81,42 @@ def test_table_stands_beside_the_papers():
     text = counts_table().to_text()
     assert "PUMA 560" in text
     assert "Lin 231/219, Gautier-Khalil 232/218" in text
+
+
+TABLE_3 = {  # [Lin1995] Table III, the row "present"
+    "Stanford": (zoo.stanford, None, (231, 219)),
+    "Stanford, symmetric links": (zoo.stanford, SYMMETRIC_STANFORD, (139, 101)),
+}
+
+
+@pytest.mark.parametrize("joints", range(2, 9))
+def test_minimal_form_is_at_or_below_table_3(joints):
+    cost = count_inverse_dynamics(general_robot(joints), form="minimal")
+    assert cost.multiplications <= 89 * joints - 82
+    assert cost.additions <= 77 * joints - 71
+    for build, kept, (multiplications, additions) in TABLE_3.values():
+        cost = count_inverse_dynamics(build(), kept, form="minimal")
+        assert cost.multiplications <= multiplications
+        assert cost.additions <= additions
+
+
+@pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford, zoo.scara, zoo.cylindrical, zoo.panda])
+def test_steps_add_up_to_the_whole(build):
+    costs = count_steps(build())
+    cost = count_inverse_dynamics(build(), form="minimal")
+    assert np.sum(list(costs.values()), axis=0).tolist() == [cost.multiplications, cost.additions]
+
+
+def test_a_revolute_joint_costs_what_table_2_says_where_we_do_the_same():
+    """[Lin1995] Table II, rotational joints i >= s: all rows but (62) and (65), where ours needs less."""
+    costs = count_steps(general_robot(6))
+    printed = {57: (8, 5), 58: (10, 7), 59: (6, 9), 60: (0, 3), 64: (6, 3), 66: (8, 7), 67: (12, 11), 68: (0, 0)}
+    assert {equation: costs[3, equation] for equation in printed} == printed
+    assert costs[3, 62] <= (17, 13)
+    assert costs[3, 65] <= (22, 19)
+
+
+@pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford])
+def test_inertia_matrix_costs_about_the_same_in_both_forms(build):
+    standard, minimal = (count_inertia_matrix(build(), form=form).flops for form in ("standard", "minimal"))
+    assert abs(minimal - standard) <= 0.05 * standard

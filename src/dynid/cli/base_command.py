@@ -57,7 +57,8 @@ def base(
     """
     from dynid.links.recipe import add_terms
     from dynid.parameters.base import base_parameters
-    from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table
+    from dynid.parameters.dh_frames import has_closed_form
+    from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table, steps_table
 
     style = "json" if as_json else style
     if counts and style != "text":
@@ -68,4 +69,8 @@ def base(
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
     click.echo(render[style]())
     if counts:
-        click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}\n\n{counts_table()}")
+        click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}")
+        if has_closed_form(robot.with_terms()):
+            cost = count_inverse_dynamics(robot, form="minimal")
+            click.echo(f"In minimal linear combinations: {cost}\n\n{steps_table(robot)}")
+        click.echo(f"\n{counts_table()}")

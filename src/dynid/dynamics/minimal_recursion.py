@@ -411,6 +411,6 @@ def _pass_on(joint: _Joint, state: _State, p: Array, zeta: Any, axis: Array, bey
     if beyond_s <= 0:
         here = state.axis
         along = here @ (zeta + moment) if beyond_s == 0 else zeta + (here[1] * p[0] - here[0] * p[1]) * d
-        return force, along + (axis[2] * force[1] - axis[1] * force[2]) * b
+        return force, along + (axis[2] * b) * force[1] - (axis[1] * b) * force[2]
     turned = joint.place @ (state.turn @ (zeta + moment))
     return force, turned + np.array([0.0, -(force[2] * b), force[1] * b])

@@ -25,6 +25,8 @@ from dynid.dynamics.inertia_matrix import (
     velocity_torque,
 )
 from dynid.dynamics.inverse_dynamics import newton_euler, term_torque
+from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
+from dynid.dynamics.minimal_recursion import minimal_newton_euler
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.export.c.c_model import CodeModel
@@ -51,6 +53,8 @@ class CFunction:
 
 
 def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
+    if model.is_minimal:
+        return {"torque": minimal_newton_euler(model.robot, model.robot.parameter_vector, q, dq, ddq)}
     return {"torque": newton_euler(model.internal, model.motion_theta(theta), q, dq, ddq)}
 
 
@@ -76,6 +80,9 @@ def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
 
 
 def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
+    if model.is_minimal:
+        terms = minimal_inertia_and_bias(model.robot, model.robot.parameter_vector, q, dq)
+        return {"ddq": solve_symmetric(terms["inertia"], torque - terms["bias"])}
     robot, zero_ddq = model.internal, np.zeros(model.robot.dof)
     bias = newton_euler(robot, model.motion_theta(theta), q, dq, zero_ddq)
     return {"ddq": solve_symmetric(composite_inertia_matrix(robot, theta, q), torque - bias)}
@@ -91,7 +98,10 @@ def _energy(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
 
 def _regressor(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
     Y = torque_regressor(model.robot, q, dq, ddq)
-    return {"regressor": Y if model.base is None else Y[:, list(model.base.columns)]}
+    if model.base is None:
+        return {"regressor": Y}
+    Y = Y[:, list(model.base.columns)]
+    return {"regressor": Y if model.base.mixing is None else Y @ model.base.mixing}
 
 
 def _background_inertia(model: CodeModel, theta: Any, q: Any) -> Outputs:

@@ -49,7 +49,8 @@ class CodeModel:
     columns: tuple[int, ...]
     """Columns of the k values that are read at run time."""
     base: BaseParameters | None
-    """The base parameters that the user asked for: columns of the regressor."""
+    """The base parameters that the user asked for: columns of the regressor. Lin's set also asks for the recursion in
+    minimal linear combinations."""
     grouping: Floats
     """(k, p) the values read at run time from standard parameters: ``values = grouping @ theta``."""
     load: bool
@@ -91,6 +92,11 @@ class CodeModel:
     def model_hash(self) -> str:
         """SHA-256 of the equations and the parameter values, in hexadecimal."""
         return hashlib.sha256(self.robot.fingerprint.encode() + self.robot.parameter_vector.tobytes()).hexdigest()
+
+    @property
+    def is_minimal(self) -> bool:
+        """Whether the code computes in Lin's minimal linear combinations."""
+        return self.base is not None and self.base.mixing is not None
 
     def fold(self) -> CodeModel:
         """Return the model with the same values as constants."""
@@ -140,7 +146,7 @@ def build_model(
         )
     if base is not None and base.layout != parameter_layout(robot):
         raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
-    if base is not None:
+    if base is not None and (parameters == "struct" or load is not None):
         require_kept_columns(base)
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot)

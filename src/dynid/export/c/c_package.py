@@ -155,7 +155,8 @@ def generate_c(
         precision: Type of all numbers.
         parameters: ``folded`` writes the values as constants; ``struct`` keeps them in a struct that can change at run
             time.
-        base: Base parameters: the columns of the regressor and, with ``struct``, the run-time values.
+        base: Base parameters: the columns of the regressor and, with ``struct``, the run-time values. With Lin's set
+            (``base_parameters(robot, "minimal-combinations")``) inverse and forward dynamics compute in it.
         load: ``struct`` for a load on the last link that can be changed at run time.
         two_rate: Whether to add the two-rate structure (background and synchronous tasks).
 

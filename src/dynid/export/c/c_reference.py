@@ -78,7 +78,10 @@ def _result(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Float
     robot, n = model.robot, model.robot.dof
     q, dq, ddq = inputs["q"], inputs["dq"], inputs["ddq"]
     if name == "regressor":
-        return Y if model.base is None else np.asarray(Y[:, :, list(model.base.columns)])
+        if model.base is None:
+            return Y
+        kept = Y[:, :, list(model.base.columns)]
+        return np.asarray(kept if model.base.mixing is None else kept @ model.base.mixing)
     if name == "forward_dynamics":
         return ddq
     if name == "friction":

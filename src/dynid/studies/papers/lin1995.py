@@ -13,7 +13,6 @@ from dynid.estimation.linear.link_by_link import LinkByLink
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
-from dynid.parameters.minimal_dynamics import SYMMETRIC_STANFORD, count_inverse_dynamics, general_robot
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space
 from dynid.processing.experiment import Experiment
@@ -27,6 +26,7 @@ from dynid.studies.papers.judgement.formulas import Monomials
 from dynid.studies.papers.judgement.random_robots import random_robot
 from dynid.studies.papers.judgement.reproduction import Figure, Listing, Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
+from dynid.studies.papers.lin1995_dynamics import counts, dynamics
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE"]
@@ -132,84 +132,6 @@ def _table1() -> Row:
         assumption="assumed: Table I compares the members of both sets. Lin moves first moments and masses across the "
         "prismatic joint, Gautier and Khalil do not",
     )
-
-
-def _line(a_b: list[int], n: int) -> int:
-    return a_b[0] * n + a_b[1]
-
-
-def counts(quick: bool = False) -> Part:
-    """Compare Tables II and III with the operations of our recorded programs."""
-    data = read_printed("lin1995")
-    table2, table3 = data["table2"], data["table3"]
-    total = np.sum(table2["steps"], axis=0)
-    joints = (3, 6) if quick else (3, 4, 5, 6, 7, 8)
-    ours = {n: count_inverse_dynamics(general_robot(n)) for n in joints}
-    sides = ("multiplications", "additions")
-    slopes = {side: np.polyfit(joints, [getattr(ours[n], side) for n in joints], 1) for side in sides}
-    lin = {side: table3["per_joint"][side] for side in sides}
-    texts = [" / ".join(f"{a:.0f} n {b:+.0f}" for a, b in (pair[side] for side in sides)) for pair in (lin, slopes)]
-    rows = [
-        compare_exactly(
-            "Table II: sum for a revolute joint i >= s (multiplications, additions)",
-            [lin["multiplications"][0], lin["additions"][0]],
-            [int(x) for x in total],
-            assumption="the column is read from the damaged scan; its sum equals the cost per joint of Table III",
-        ),
-        _cheaper("Table III, n general revolute joints", texts[0], texts[1], True),
-    ]
-    stanford = {
-        "stanford": (count_inverse_dynamics(zoo.stanford()), "Stanford arm"),
-        "stanford_symmetric": (
-            count_inverse_dynamics(zoo.stanford(), SYMMETRIC_STANFORD),
-            "Stanford arm, symmetric links",
-        ),
-    }
-    for key, (cost, name) in stanford.items():
-        theirs = table3[key]["lin"]
-        better = cost.multiplications <= theirs[0] and cost.additions <= theirs[1]
-        rows.append(_cheaper(f"Table III, {name}", _pair(*theirs), _pair(cost.multiplications, cost.additions), better))
-    spread = max(abs(a / b - 1) for k in stanford for a, b in zip(*table3[k].values(), strict=True))
-    rows.append(
-        compare_claim(
-            "Stanford arm: almost as efficient as the best known formulation (Gautier, Khalil)",
-            "almost as efficient",
-            f"the printed counts differ by at most {100 * spread:.1f} %",
-            spread < 0.03,
-        )
-    )
-    table = Table.of(
-        ("n", "ours", "Lin", "Gautier, Khalil", "Balafoutis et al."),
-        [(n, _pair(ours[n].multiplications, ours[n].additions), *_printed_counts(n)) for n in joints],
-    )
-    return Part(
-        title="Operation counts of inverse dynamics",
-        source="Tables II and III",
-        rows=tuple(rows),
-        tables=(("General revolute robots, multiplications / additions", table),),
-        assumptions="We infer from the text that the last columns of Table III are the Stanford arm "
-        "with general and with "
-        "symmetric links. We count the operations of the recorded program: constants are folded, sines, cosines and "
-        "sign changes are not counted.",
-    )
-
-
-def _pair(multiplications: int, additions: int) -> str:
-    return f"{multiplications} / {additions}"
-
-
-def _printed_counts(n: int) -> list[str]:
-    table = read_printed("lin1995")["table3"]
-    keys = ("per_joint", "gautier_khalil", "balafoutis")
-    return [_pair(_line(table[k]["multiplications"], n), _line(table[k]["additions"], n)) for k in keys]
-
-
-def _cheaper(what: str, theirs: str, ours: str, better: bool) -> Row:
-    reason = (
-        "ours needs fewer operations: the plain recursion in base parameters, with common expressions computed once"
-    )
-    note = reason if better else "ours needs more operations"
-    return compare_exactly(f"{what}: multiplications / additions", theirs, ours, note=note)
 
 
 def _equation92() -> list[Row]:
@@ -320,6 +242,7 @@ def _error(found: Floats, truth: Floats) -> float:
 
 PARTS: dict[str, Callable[[bool], Part]] = {
     "theorem 2": theorem2,
+    "dynamics": dynamics,
     "operation counts": counts,
     "identification": identification,
 }
