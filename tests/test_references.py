@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -103,14 +104,18 @@ def test_every_equation_at_a_line_of_the_source_has_a_row_that_is_built() -> Non
     assert seen > 150
 
 
-def _public(module: str) -> set[str]:
-    """Public names that a module defines."""
-    names = set(dynid._HOME.get(module, ()))
+@cache
+def _public_names() -> dict[str, set[str]]:
+    """Public names by the module that defines them."""
+    found: dict[str, set[str]] = {}
+    for names in dynid._HOME.values():
+        for name in names:
+            found.setdefault(getattr(getattr(dynid, name), "__module__", ""), set()).add(name)
     for package in dynid.PACKAGES:
-        home = import_module(f"dynid.{package}")
-        short = module.removeprefix(f"dynid.{package}.")
-        names |= set(getattr(home, "NAMES", {}).get(short, ())) if short != module else set()
-    return names
+        home = getattr(dynid, package)
+        for name in home.__all__:
+            found.setdefault(getattr(getattr(home, name), "__module__", ""), set()).add(name)
+    return found
 
 
 def test_nothing_public_that_follows_a_paper_is_missing() -> None:
@@ -126,10 +131,10 @@ def test_nothing_public_that_follows_a_paper_is_missing() -> None:
     missing = []
     for path, text in sources():
         module = ".".join(["dynid", *path.relative_to(ROOT).with_suffix("").parts])
-        offered = _public(module)
+        offered = _public_names().get(module, set())
         if not offered:
             continue
-        objects = {name: id(getattr(import_module(module), name)) for name in offered}
+        objects = {name: id(getattr(import_module(module), name, None)) for name in offered}
         tree = ast.parse(text)
         for key in set(keys.findall(ast.get_docstring(tree) or "")) - {
             k for k in listed if listed[k] & {*objects.values()}

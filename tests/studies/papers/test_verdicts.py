@@ -27,6 +27,7 @@ from dynid.studies.papers.judgement.verdicts import (
     compare_derived,
     compare_draws,
     compare_exactly,
+    compare_lines,
     compare_numbers,
 )
 
@@ -151,6 +152,14 @@ def test_a_wrong_print_is_blamed_on_the_scan_unless_it_cannot_be() -> None:
     assert row.verdict is Verdict.MISPRINT
     assert "in words" in row.note
     assert compare_derived("a", 1.5, 1.5, not_scan="in words").verdict is Verdict.REPRODUCED
+
+
+def test_lines_are_right_or_not() -> None:
+    assert compare_lines("a", 10, 10).verdict is Verdict.REPRODUCED
+    row = compare_lines("a", 10, 9)
+    assert row.verdict is Verdict.SCAN
+    assert row.note
+    assert compare_lines("a", 10, 9, not_scan="terms are absent").verdict is Verdict.MISPRINT
 
 
 def test_one_tolerance_per_table() -> None:

@@ -33,6 +33,7 @@ __all__ = [
     "compare_derived",
     "compare_draws",
     "compare_exactly",
+    "compare_lines",
     "compare_numbers",
     "format_value",
     "refrain",
@@ -311,6 +312,14 @@ def compare_derived(
     if not_scan and not test.agrees:
         text = f"{text}. No fault of the scan: {not_scan}"
     return Row(what, format_value(printed, 7), format_value(right, 7), test, text, derived=True, not_scan=not_scan)
+
+
+def compare_lines(what: str, printed: int, right: int, *, note: str = "", not_scan: str = "") -> Row:
+    """Compare the number of printed lines, coefficients or terms with the number of right ones among them."""
+    test = Equal(printed, right)
+    text = f"{note}. No fault of the scan: {not_scan}" if not_scan and not test.agrees else note
+    text = text or ("" if test.agrees else "the wrong ones have rows of their own")
+    return Row(what, f"{printed} printed", f"{right} right", test, text, derived=True, not_scan=not_scan)
 
 
 def compare_claim(
