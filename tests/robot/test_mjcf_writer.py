@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, ExportError
+from dynid.kernels import inertia_matrix
 from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
-from dynid.robot.formats.urdf import read_urdf
+from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -190,3 +191,88 @@ def test_changed_gravity_is_written(option: str) -> None:
     robot = parse_mjcf(text, "text").with_gravity((0.0, 1.0, -1.6))
     again = parse_mjcf(mjcf_text(robot), "again")
     np.testing.assert_array_equal(again.gravity, [0.0, 1.0, -1.6])
+
+
+DUMMY = """<robot name="r"><link name="base"/><link name="arm"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j1" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" velocity="1" effort="10"/></joint>
+<link name="dummy"><inertial><mass value="{}"/><inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/></inertial>
+</link><joint name="j2" type="{}"><parent link="arm"/><child link="dummy"/><origin xyz="0.2 0.1 0"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" velocity="1" effort="10"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("kind", ["fixed", "revolute"])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (0.001, 0, 0, 0),
+        (1e-9, 1e-15, 1e-15, 1e-15),
+        (0, 1e-3, 1e-3, 1e-3),
+        (0.1, 0, 1e-3, 1e-3),
+        (0.001, 1e-6, 1e-6, 1e-3),
+    ],
+)
+def test_mujoco_accepts_dummy_links(mujoco: Any, tmp_path: Path, kind: str, numbers: tuple[float, ...]) -> None:
+    """Dummy links have masses and tensors that MuJoCo refuses; the robot's inertia matrix is the same."""
+    (tmp_path / "r.urdf").write_text(DUMMY.format(*numbers, kind))
+    robot = read_urdf(tmp_path / "r.urdf")
+    if kind == "revolute" and not all(body.inertia.is_physical for body in robot.bodies):
+        return  # a moving body that cannot exist: MuJoCo is right
+    write_mjcf(robot, tmp_path / "r.xml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml"))
+    data, M = mujoco.MjData(model), np.zeros((robot.dof, robot.dof))
+    data.qpos[:] = 0.3
+    mujoco.mj_forward(model, data)
+    for k, unit in enumerate(np.eye(robot.dof)):
+        mujoco.mj_mulM(model, data, M[k], unit)
+    np.testing.assert_allclose(M, inertia_matrix(robot, np.full(robot.dof, 0.3)), atol=1e-10)
+
+
+def tetrahedron() -> bytes:
+    """A binary STL."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype="<f4")
+    faces = [corners[list(face)] for face in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))]
+    return bytes(80) + np.uint32(4).tobytes() + b"".join(bytes(12) + face.tobytes() + bytes(2) for face in faces)
+
+
+def test_meshes_of_a_urdf_are_found_from_another_folder(mujoco: Any, tmp_path: Path) -> None:
+    for place in ("source/meshes/a", "source/meshes/b"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "part.stl").write_bytes(tetrahedron())
+    shape = '<collision><geometry><mesh filename="{}"/></geometry></collision>'
+    text = DUMMY.format(0.1, 1e-3, 1e-3, 1e-3, "revolute")
+    text = text.replace('<link name="dummy">', '<link name="dummy">' + shape.format("meshes/b/part.stl"))
+    text = text.replace('<link name="arm">', '<link name="arm">' + shape.format("meshes/a/part.stl"))
+    (tmp_path / "source" / "r.urdf").write_text(text)
+    robot = read_urdf(tmp_path / "source" / "r.urdf")
+    (tmp_path / "out" / "deep").mkdir(parents=True)
+    write_urdf(robot, tmp_path / "out" / "deep" / "r.urdf")
+    assert '"../../source/meshes/a/part.stl"' in (tmp_path / "out" / "deep" / "r.urdf").read_text()
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "out" / "deep" / "r.urdf"))
+    assert model.nmesh == 2
+    again = read_urdf(tmp_path / "out" / "deep" / "r.urdf")
+    np.testing.assert_array_equal(again.parameter_vector, robot.parameter_vector)
+    write_urdf(again, tmp_path / "r.urdf")  # and back, from the copy
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "r.urdf")).nmesh == 2
+    write_urdf(robot, tmp_path / "source" / "same.urdf")
+    assert (tmp_path / "source" / "same.urdf").read_text() == text
+
+
+@pytest.mark.parametrize("compiler", ["", '<compiler meshdir="meshes"/>', '<compiler angle="radian"/>'])
+def test_assets_of_an_mjcf_are_found_from_another_folder(mujoco: Any, tmp_path: Path, compiler: str) -> None:
+    (tmp_path / "source" / "meshes").mkdir(parents=True)
+    (tmp_path / "source" / "meshes" / "part.stl").write_bytes(tetrahedron())
+    name = "part.stl" if "meshdir" in compiler else "meshes/part.stl"
+    text = (
+        f'<mujoco>{compiler}<asset><mesh name="part" file="{name}"/></asset><worldbody><body>'
+        '<inertial pos="0 0 0.1" mass="1" diaginertia="0.1 0.1 0.1"/><joint name="j1" axis="0 1 0"/>'
+        '<geom type="mesh" mesh="part"/></body></worldbody></mujoco>'
+    )
+    (tmp_path / "source" / "r.xml").write_text(text)
+    robot = read_mjcf(tmp_path / "source" / "r.xml")
+    (tmp_path / "out").mkdir()
+    write_mjcf(robot, tmp_path / "out" / "r.xml")
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "out" / "r.xml")).nmesh == 1
+    write_mjcf(robot, tmp_path / "source" / "same.xml")
+    assert (tmp_path / "source" / "same.xml").read_text() == text

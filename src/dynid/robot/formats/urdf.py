@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.files import write_atomically
+from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.xml import (
     Element,
     TextEdits,
@@ -220,27 +222,34 @@ def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers a URDF cannot hold.
     """
-    write_atomically(path, urdf_text(robot).encode("utf-8"), force=force)
+    write_atomically(path, urdf_text(robot, folder=Path(path).parent).encode("utf-8"), force=force)
 
 
-def urdf_text(robot: Robot) -> str:
+def urdf_text(robot: Robot, folder: Path | None = None) -> str:
     """The robot as the text of a URDF.
 
     A robot read from a URDF gets that text back, with changed inertials and frictions put in and everything else left
     byte for byte. Any other robot gets a fresh text. URDF has no place for rotor inertias, offsets, couplings and
     gravity; friction goes into ``<dynamics>`` where the robot has `Viscous` or `Coulomb` for the joint.
+
+    Args:
+        robot: The robot.
+        folder: Folder that the text is written to: relative names of meshes are turned to lead there from it.
     """
     if robot.source is not None and robot.source.format == "urdf":
         document = parse_document(robot.source.text, robot.source.path)
         links = {element.name: element for element in document.root.all("link")}
         joints = {element.name: element for element in document.root.all("joint")}
         if links.keys() == {link.name for link in robot.links} and joints.keys() == {j.name for j in robot.joints}:
-            return _update_text(robot, document, links, joints)
+            return _update_text(robot, document, links, joints, folder)
     return "\n".join(_write_lines(robot)) + "\n"
 
 
-def _update_text(robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element]) -> str:
+def _update_text(
+    robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element], folder: Path | None
+) -> str:
     edits = TextEdits(document)
+    follow_meshes(edits, document, folder)
     for link in robot.links:
         element = links[link.name]
         if not is_same_inertia(link.inertia, read_inertia(document, element)):

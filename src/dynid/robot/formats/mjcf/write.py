@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import eigh
+from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ExportError
 from dynid.files import write_atomically
+from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model
@@ -28,6 +31,11 @@ _DIAGONAL = 1e-15
 """Part of a tensor outside the diagonal that is rounding: the file's orientation can stay (convention)."""
 
 
+_SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
+"""Principal moment [kg m^2] and mass [kg] below which MuJoCo refuses a body (it needs 1e-14 and 1e-15); a dummy link
+gets as much, which no torque shows."""
+
+
 def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a robot as an MJCF file; see `mjcf_text`.
 
@@ -41,26 +49,31 @@ def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers an MJCF cannot hold.
     """
-    write_atomically(path, mjcf_text(robot).encode("utf-8"), force=force)
+    write_atomically(path, mjcf_text(robot, folder=Path(path).parent).encode("utf-8"), force=force)
 
 
-def mjcf_text(robot: Robot) -> str:
+def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
     """The robot as the text of an MJCF.
 
     A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses and
     gravity put in and everything else left byte for byte. Any other robot gets a fresh text. MJCF has no place for
     offsets, couplings, and limits of velocity and acceleration.
+
+    Args:
+        robot: The robot.
+        folder: Folder that the text is written to: relative folders of assets are turned to lead there from it.
     """
     if robot.source is not None and robot.source.format == "mjcf":
         held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
-            return _update_text(robot, model)
+            return _update_text(robot, model, folder)
     return "\n".join(_write_lines(robot)) + "\n"
 
 
-def _update_text(robot: Robot, model: MjcfModel) -> str:
+def _update_text(robot: Robot, model: MjcfModel, folder: Path | None) -> str:
     edits = TextEdits(model.document)
+    follow_assets(edits, model.document, folder)
     present = {link.name: link.inertia for link in model.links}
     for name, body in model.bodies.items():
         inertia = _with_frames(robot, name, model.frames[name])
@@ -134,7 +147,10 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
 
 
 def _inertial_attributes(inertia: Inertia, com: NDArray[np.float64]) -> dict[str, str]:
-    numbers: dict[str, Iterable[float]] = {"pos": com, "mass": [inertia.mass], "fullinertia": inertia.about_com[_UPPER]}
+    tensor = inertia.about_com
+    tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
+    mass = inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS
+    numbers: dict[str, Iterable[float]] = {"pos": com, "mass": [mass], "fullinertia": tensor[_UPPER]}
     return {name: format_numbers(values) for name, values in numbers.items()}
 
 
@@ -171,6 +187,7 @@ def _write_lines(robot: Robot) -> Iterator[str]:
     yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>'
     yield "  " + start_tag("option", {"gravity": format_numbers(robot.gravity)}) + "/>"
     yield "  <worldbody>"
+    robot = _with_written_inertias(robot)
     outgoing: dict[str, list[Joint]] = defaultdict(list)
     for joint in robot.joints:
         outgoing[joint.parent].append(joint)
@@ -188,6 +205,22 @@ def _write_lines(robot: Robot) -> Iterator[str]:
         waiting += [(depth + 1, *_joints_to_body(robot, outgoing, joint)) for joint in reversed(outgoing[link])]
     yield "  </worldbody>"
     yield "</mujoco>"
+
+
+def _with_written_inertias(robot: Robot) -> Robot:
+    """The same moving bodies, where links that cannot exist by themselves are part of the link that moves them.
+
+    MuJoCo refuses the tensor of such a dummy link even where it is fixed to another one, and both together can exist.
+    """
+    found = {link.name: link.inertia for link in robot.links}
+    for name in found.keys() - {name for body in robot.bodies for name, _ in body.members}:
+        found[name] = found[name] if found[name].is_physical else Inertia.zero()  # it never moves
+    for body in robot.bodies:
+        (own, _), *others = body.members
+        wrong = [(name, T) for name, T in others if not (found[name].is_physical and found[own].is_physical)]
+        for name, T_body_link in wrong if body.inertia.is_physical else ():
+            found[own], found[name] = found[own] + found[name].in_frame(T_body_link), Inertia.zero()
+    return replace(robot, links=tuple(replace(link, inertia=found[link.name]) for link in robot.links))
 
 
 def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint) -> tuple[str, list[Joint]]:
