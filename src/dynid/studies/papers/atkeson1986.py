@@ -10,18 +10,24 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
 from dynid.kernels import regressor, wrench_regressor
+from dynid.load.load import Load
+from dynid.logs.drives import ThreePhase
 from dynid.robot import zoo
+from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.studies.papers import atkeson1986_links, atkeson1986_load, atkeson1986_signals
 from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
 
-__all__ = ["PARTS", "TITLE", "statements"]
+__all__ = ["PARTS", "TITLE", "load_equations", "statements"]
+
+Floats = NDArray[np.float64]
 
 
 def statements(quick: bool = False) -> Part:
@@ -125,6 +131,105 @@ def _transmission(robot: Robot) -> tuple[Row, ...]:
     )
 
 
+ROUNDING = 1e-9
+"""Largest relative difference from an exact relation that rounding explains (convention)."""
+DRAWS = 400
+"""Number of noisy tensors from which the spread of a principal axis is taken; convention: it is then known to 4 %."""
+
+
+def load_equations(quick: bool = False) -> Part:
+    """Check the equations from a load's ten parameters to what recognises it, and from currents to torque."""
+    return Part(
+        title="From ten parameters to an object; from currents to torque",
+        source="sections 2.1.1, 3.3 and 4.1, equations (10), (11), (22)-(24)",
+        rows=(*_recovered_body(), _three_phases(), *_close_moments(100 if quick else DRAWS)),
+    )
+
+
+def _recovered_body() -> tuple[Row, ...]:
+    """Compare (10) and (11) with sums over the point masses of a random body, which know no parallel axes."""
+    rng = np.random.default_rng(25)
+    masses, points = rng.uniform(0.1, 0.5, 12), rng.normal(size=(12, 3))
+    first = masses @ points
+    about_origin = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points, strict=True))
+    load = Load.of(Inertia(mass=masses.sum(), first_moment=first, about_origin=np.asarray(about_origin)), "hand")
+    centred = points - first / masses.sum()
+    about_com = np.asarray(sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, centred, strict=True)))
+    error = max(
+        float(np.abs(load.com - first / masses.sum()).max()),
+        float(np.abs(load.inertia_about_com - about_com).max()),
+    )
+    moments = np.array([_moment_about(masses, centred, axis) for axis in load.principal.axes.T])
+    R = load.principal.axes
+    turned = float(np.abs(R @ np.diag(load.principal.moments) @ R.T - about_com).max())
+    apart = float(np.abs(moments - load.principal.moments).max())
+    return (
+        compare_claim(
+            "(10): centre of mass, and inertia about it by parallel axes",
+            "c = mc / m, parallel axes",
+            f"sums over 12 point masses to {error:.0e}",
+            error < ROUNDING,
+        ),
+        compare_claim(
+            "(11): principal moments are those about the principal axes, and R diag(I) R^T is the tensor",
+            "diagonalised",
+            f"sums over the point masses to {apart:.0e}, the tensor to {turned:.0e}",
+            max(apart, turned) < ROUNDING,
+        ),
+    )
+
+
+def _moment_about(masses: Floats, points: Floats, axis: Floats) -> float:
+    """Mass times squared distance from an axis through the origin [kg m^2]."""
+    return float(masses @ np.sum(np.cross(points, axis) ** 2, axis=1))
+
+
+def _three_phases() -> Row:
+    """Sinusoidal currents of one amplitude must give the same torque, 3/2 K_T I, at every angle."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 73)
+    currents = 4.0 * np.sin(angle[:, None] + np.deg2rad([0.0, 120.0, 240.0]))
+    torque = ThreePhase(torque_constant=2.5).torque(currents, angle)
+    error = float(np.abs(torque / (1.5 * 2.5 * 4.0) - 1.0).max())
+    return compare_claim(
+        "(22): torque of three phases, free of ripple for sinusoidal currents",
+        "K_T (I_a sin + I_b sin + I_c sin)",
+        f"3/2 K_T I at every angle to {error:.0e}",
+        error < ROUNDING,
+    )
+
+
+def _close_moments(draws: int) -> tuple[Row, ...]:
+    """Check the identity of (23) and (24), and how the axis spreads when two moments approach each other."""
+    small, angle, noise = 0.024, 0.4, 1e-5
+    c, s = np.cos(angle), np.sin(angle)
+    R, errors, spreads = np.array([[c, -s], [s, c]]), list[float](), dict[float, float]()
+    rng = np.random.default_rng(26)
+    for gap in (0.01, 0.001, 0.0002):
+        diagonal = R @ np.diag([small + gap, small]) @ R.T  # (23)
+        printed = np.array([[small + gap * c * c, gap * c * s], [gap * c * s, small + gap * s * s]])  # (24)
+        errors.append(float(np.abs(diagonal - printed).max()))
+        found = []
+        for xx, xy, yy in rng.normal(size=(draws, 3)) * noise:
+            _, axes = np.linalg.eigh(printed + np.array([[xx, xy], [xy, yy]]))
+            found.append(np.arctan(axes[1, 1] / axes[0, 1]) - angle)
+        spreads[gap] = float(np.std(found))
+    growth = spreads[0.0002] / spreads[0.01]
+    return (
+        compare_claim(
+            "(23), (24): the two forms of a tensor with moments lambda and lambda + epsilon are the same",
+            "equal",
+            f"equal to {max(errors):.0e}",
+            max(errors) < ROUNDING,
+        ),
+        compare_claim(
+            "(24): the axis becomes increasingly difficult to recover when two moments approach each other",
+            "increasingly difficult",
+            f"the axis spreads {growth:.0f} times as much when the difference is 50 times smaller",
+            growth > 10.0,
+        ),
+    )
+
+
 TITLE = "Atkeson, An, Hollerbach 1986: estimation of inertial parameters of manipulator loads and links"
 PARTS: dict[str, Callable[[bool], Part]] = {
     "Table 1": atkeson1986_load.table1,
@@ -136,4 +241,5 @@ PARTS: dict[str, Callable[[bool], Part]] = {
     "integration": atkeson1986_signals.filtering,
     "Figs. 3 and 9": atkeson1986_signals.vibration,
     "statements": statements,
+    "load equations": load_equations,
 }
