@@ -224,7 +224,7 @@ def _better_motions(spread: dict[str, float]) -> Row:
         "smaller",
         "both smaller" if better else "not both smaller",
         better,
-        assumption="our special motions turn about three axes of the load; joints 4 and 6 in one posture turn about two",
+        assumption="our special motions turn about three axes of the load, in three postures",
         reason="our special motions excite the load less",
     )
 
