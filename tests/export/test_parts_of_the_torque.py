@@ -19,8 +19,11 @@ from dynid.export.c.c_pruning import prune
 from dynid.export.c.c_reference import reference
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
+from dynid.tape import compile_tape
+from dynid.terms.coupling import Coupling
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.springs import AngleHarmonic
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
 from support.random_robots import random_robot
 
@@ -125,3 +128,23 @@ def test_the_check_sees_a_weight_that_is_hidden_in_an_offset():
     mistaken = dataclasses.replace(package, text=text)
     with pytest.raises(GeneratedCodeMismatch, match="gravity"):
         mistaken.check(20)
+
+
+def test_friction_holds_springs_and_couplings_but_energy_does_not():
+    """As the header says of both; the torques by hand."""
+    plain = zoo.scara().with_terms(Viscous(0.4))
+    ratios = {plain.joint_names[0]: 2.0, plain.joint_names[1]: 3.0}
+    spring = AngleHarmonic(0.5, joint=1, sine=True)
+    robot = plain.with_terms(spring, Coupling(ratios, viscous=0.2), keep=True)
+    q, dq = np.array([0.1, 0.7, 0.05, -0.4]), np.array([0.3, -0.8, 0.1, 0.6])
+    package = generate_c(robot, ["friction", "energy"], two_rate=False)
+    expected = 0.4 * dq
+    expected[1] += 0.5 * np.sin(q[1])
+    expected[:2] += 0.2 * 6.0 * dq[1::-1]
+    np.testing.assert_allclose(compile_tape(package.text.tapes["friction"])(q, dq), expected, rtol=1e-12)
+    alone = generate_c(plain, ["energy"], two_rate=False)
+    energies = [compile_tape(x.text.tapes["energy"])(q, dq) for x in (package, alone)]
+    np.testing.assert_allclose(*energies, rtol=1e-12)
+    header = next(text for name, text in package.files.items() if name.endswith(".h"))
+    assert "springs, couplings" in header
+    assert "without that of springs" in header

@@ -332,3 +332,9 @@ def test_errors_say_what_is_missing() -> None:
         refused([one_pose])
     with pytest.raises(ArgumentError, match="sign"):
         Sensing(sign=2)
+
+
+@pytest.mark.parametrize("wrench", [3.0, np.zeros(6), np.zeros((2, 6)), np.zeros((1, 5))])
+def test_wrenches_of_a_wrong_shape_are_refused(wrench: object) -> None:
+    with pytest.raises(ArgumentError, match="do not fit"):
+        pose_equations(np.eye(3)[None], wrench)  # type: ignore[arg-type]

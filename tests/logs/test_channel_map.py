@@ -322,3 +322,34 @@ def test_units_that_the_log_itself_declares(header: str, tmp_path: Path) -> None
     recording = read_recording(path, channel_map=sections)
     np.testing.assert_array_equal(recording.q, [[90, 0], [0, 180]])
     assert any("overrides deg" in note for note in recording.notes)
+
+
+def test_when_no_file_fits_the_message_says_what_each_lacks(tmp_path: Path) -> None:
+    """The first file lacks everything, the second one column only: that one was meant."""
+    np.savetxt(tmp_path / "tau.csv", TAU, delimiter=",", header="u,v,w", comments="", fmt="%.17g")
+    np.savetxt(tmp_path / "pos.csv", Q, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    sections = {
+        "files": {"e": "tau.csv", "p": "pos.csv"},
+        "time": {"sample_time": 2, "unit": "ms"},
+        "position": {"columns": ["a", "b", "cc"], "unit": "rad"},
+        "effort": {"columns": ["u", "v", "w"], "unit": "N m"},
+    }
+    with pytest.raises(DataError, match=r"e: the log has no column 'a'; p: the log has no column 'cc'"):
+        read_recording(tmp_path, channel_map=sections)
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ("q_{0..1}_{0..2}", "two ranges"),
+        ("q_{2..0}", "counts down"),
+        (["a_{joint}", "b_{joint}"], "finds the joints x, z, but the pattern before it x, y"),
+    ],
+)
+def test_patterns_without_a_clear_meaning_are_refused_with_their_place(
+    columns: Any, reason: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path, **dict.fromkeys(("q_0_0", "a_x", "a_y", "b_x", "b_z"), T))
+    with pytest.raises(DataError, match=reason) as caught:
+        read_recording(path, channel_map=base_map(position={"columns": columns, "unit": "rad"}))
+    assert (caught.value.place or "").startswith("[position] columns")

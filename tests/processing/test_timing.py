@@ -15,7 +15,7 @@ from dynid.gate.model_delay import model_delay
 from dynid.gate.quick_fit import with_friction, with_smooth_sign
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
-from dynid.processing.delay import delay_rows, estimate_delay, timed_samples
+from dynid.processing.delay import delay_rows, estimate_delay, orthonormal, timed_samples, unexplained_part
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.timing import read_clock, resample, uniform_grid
@@ -198,3 +198,21 @@ def test_auto_moves_torques_back_only_when_the_delay_is_sure():
         any(line.endswith("left as they are") for line in still.processing_steps)
         or abs(float(next(line for line in still.processing_steps if "ms late" in line).split()[1])) < 1.0
     )
+
+
+def test_a_delay_beyond_the_largest_one_stays_at_the_end_of_the_range():
+    """At this rate one step of the grid is longer than the margin of the rows: beyond the range nothing is known."""
+    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
+    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
+    log = simulate_experiment(robot, path, rate_hz=4000.0, duration_s=5.0, delay_s=0.101, seed=1)
+    delay, _ = model_delay(robot, process(log, cutoff_hz=10.0), max_delay_s=0.1)
+    assert delay.seconds <= 0.1
+    assert delay.seconds == pytest.approx(0.1, abs=1e-5)
+    assert not delay.likely
+
+
+def test_functions_that_are_zero_throughout_explain_nothing():
+    assert orthonormal(np.zeros((7, 3))).shape == (7, 0)
+    assert orthonormal(np.zeros((7, 0))).shape == (7, 0)
+    y = np.arange(7.0)
+    np.testing.assert_array_equal(unexplained_part(y, orthonormal(np.zeros((7, 3)))), y)

@@ -196,3 +196,16 @@ def test_without_llvmlite_numpy_computes_and_one_warning_is_given(monkeypatch: p
         assert compile_tape(tape).backend == "numpy"
     assert first([4.0]) == second([4.0]) == [8.0]
     program.llvm_loads.cache_clear()
+
+
+def test_arrays_with_gaps_in_memory_are_refused() -> None:
+    """Machine code reads row after row: it would read the numbers in between."""
+    kernel = BlockKernel(record(lambda x: {"y": 2.0 * x}, x=(2,)), 16, dense=True)
+    x, y = np.arange(16.0).reshape(4, 4)[:, ::2], np.zeros((4, 2))
+    with kernel.memory() as (work, block):
+        with pytest.raises(ArgumentError, match="not C-contiguous"):
+            kernel.run([x, y], 0, 4, work, block)
+        fixed = np.ascontiguousarray(x)
+        fixed.flags.writeable = False
+        kernel.run([fixed, y], 0, 4, work, block)
+    np.testing.assert_array_equal(y, 2.0 * x)

@@ -75,8 +75,8 @@ class EstimatorOption(click.Option):
 @robot_argument
 @logs_argument
 @MAP
-@click.option("--estimator", cls=EstimatorOption, type=EstimatorName(), metavar="NAME",
-              help="Estimator.")  # fmt: skip  # EstimatorOption replaces it by the list when help is shown
+# EstimatorOption replaces this help by the list of estimators when help is shown
+@click.option("--estimator", cls=EstimatorOption, type=EstimatorName(), metavar="NAME", help="Estimator.")
 @click.option("--validate", "held_out", multiple=True, type=EXISTING, metavar="LOG",
               help="Log to validate on; not used for the fit; repeatable.")  # fmt: skip
 @click.option("--hold-out", metavar="PART",

@@ -1,4 +1,4 @@
-"""Equations of a load beyond a force and torque sensor, from a robot's motion or from poses alone.
+"""Equations of a load on the far side of a force and torque sensor, from a robot's motion or from poses alone.
 
     wrench = A phi        A (6, 10), [Atkeson1986] eq. (8); at rest eq. (21); averaged over intervals eqs. (25)-(27)
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +36,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 WrenchForm = Literal["differential", "integral", "static"]
-FORMS = ("differential", "integral", "static")
+FORMS: tuple[str, ...] = get_args(WrenchForm)
 ROTATION_TOLERANCE = 1e-3
 """Largest deviation from a rotation that the rounding of a log explains; convention."""
 LONGEST_STEP = 1.5
@@ -56,7 +56,8 @@ class WrenchData:
     matrix: Floats
     """(N, 6, 10) wrench per unit of each parameter, axes of the frame that describes the load, about its origin"""
     wrench: Floats
-    """(N, 6) measured force [N] and moment [N m], sensor axes (the frame's, unless the sensor sits turned in it)"""
+    """(N, 6) measured force [N] and moment [N m], sensor axes. `solve_with_pose` in load/sensor_pose.py finds the
+    rotation between these and the frame's axes; until then both count as equal."""
     time: Floats
     """(N,) [s]"""
     R_frame_base: Floats | None = None
@@ -85,9 +86,14 @@ class WrenchData:
 
     def rows(self, rows: slice | NDArray[np.bool_]) -> WrenchData:
         """The equations of some samples."""
-        axes = None if self.R_frame_base is None else self.R_frame_base[rows]
-        log = None if self.log is None else self.log[rows]
-        return WrenchData(self.matrix[rows], self.wrench[rows], self.time[rows], axes, self.gravity, log)
+        return replace(
+            self,
+            matrix=self.matrix[rows],
+            wrench=self.wrench[rows],
+            time=self.time[rows],
+            R_frame_base=None if self.R_frame_base is None else self.R_frame_base[rows],
+            log=None if self.log is None else self.log[rows],
+        )
 
     def stretches(self) -> list[NDArray[np.int64]]:
         """Numbers of the samples between gaps in time and between logs."""
@@ -221,7 +227,7 @@ def _averaged(
     momentum = wrench_regressor(robot.with_gravity(np.zeros(3)), frame, run.q, rest, run.dq)
     w_cross = momentum[:, FORCE, FIRST_MOMENTS]  # linear momentum is m v + w x h
     v_cross = _skew(momentum[:, FORCE, MASS])
-    # wrench per parameter except dP/dt: gravity first, then [w x], [v x]
+    # wrench per parameter except dP/dt: gravity, then with momenta p, L of force and moment: w x p; w x L + v x p
     remainder = wrench_regressor(robot, frame, run.q, rest, rest)  # [Atkeson1986] eq. (A5)
     remainder[:, FORCE] += w_cross @ momentum[:, FORCE]
     remainder[:, MOMENT] += w_cross @ momentum[:, MOMENT] + v_cross @ momentum[:, FORCE]
@@ -240,7 +246,9 @@ def _averaged(
         centres = 0.5 * (edges[1:] + edges[:-1])
         parts.append(WrenchData(matrix, mean[..., 10], centres, mean_orientation, robot.gravity))
     if not parts:
-        raise DataError(f"no stretch of the log is longer than {interval_s:g} s", remedy="Shorten interval_s.")
+        raise DataError(
+            f"no stretch of the log is longer than {interval_s:g} s", path=run.source, remedy="Shorten interval_s."
+        )
     return WrenchData.join(parts)
 
 
@@ -279,7 +287,8 @@ def pose_equations(
                 "quaternions are not of unit length", remedy="Give w, x, y, z, finite and of length one."
             )
         R_world_sensor = np.array([rotation_from_quaternion(q) for q in quaternions])
-    if R_world_sensor.shape != (len(measured), 3, 3) or measured.shape != (len(R_world_sensor), 6):
+    samples = measured.shape[0] if measured.ndim else 0
+    if measured.shape != (samples, 6) or R_world_sensor.shape != (samples, 3, 3):
         raise ArgumentError(
             f"orientations {np.shape(orientation)} and wrenches {measured.shape} do not fit",
             remedy="Give (N, 4) quaternions or (N, 3, 3) rotations, and (N, 6) wrenches.",

@@ -22,13 +22,16 @@ _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Picked:
-    """The columns of one quantity: in the robot's order, or in the log's where `pick` was given no joints."""
+    """The columns of one quantity, in the order of the map's `columns`.
+
+    The columns of a ``{joint}`` pattern are in the robot's order, or in the log's where no joints are given.
+    """
 
     table: Table
     names: tuple[str, ...]
     arrays: tuple[Floats, ...]
     joints: tuple[str, ...]
-    """The joint names found in the columns' names; empty where they hold none."""
+    """The joint names that ``{joint}`` stands for, as the log spells them; empty without such a pattern."""
 
 
 def pick(
@@ -50,15 +53,16 @@ def pick(
         if signal.file not in tables:
             raise DataError(f"there is no file '{signal.file}' under [files]", place=f"[{quantity}] file")
         return _pick_from(tables[signal.file], signal, quantity, joints)
-    errors, found = [], []
-    for table in tables.values():
+    candidates: list[Picked] = []
+    errors: dict[str, DataError] = {}
+    for file, table in tables.items():
         try:
-            found.append(_pick_from(table, signal, quantity, joints))
+            candidates.append(_pick_from(table, signal, quantity, joints))
         except DataError as error:
-            errors.append(error)
-    preferred = [item for item in found if item.table is prefer] or found
+            errors[file] = error
+    preferred = [candidate for candidate in candidates if candidate.table is prefer] or candidates
     if not preferred:
-        raise errors[0]
+        raise _in_no_file(quantity, errors)
     if len(preferred) > 1:
         raise DataError(
             f"several files have the columns of {quantity}",
@@ -68,16 +72,32 @@ def pick(
     return preferred[0]
 
 
+def _in_no_file(quantity: str, errors: Mapping[str, DataError]) -> DataError:
+    """The error of the only file, or one that says what each file lacks: any of them may be the intended one."""
+    if len(errors) == 1:
+        return next(iter(errors.values()))
+    reasons = "; ".join(f"{file}: {error.reason}" for file, error in errors.items())
+    remedies = " ".join(f"{file}: {error.remedy}" for file, error in errors.items() if error.remedy)
+    return DataError(f"no file has the columns of {quantity} ({reasons})", place=f"[{quantity}]", remedy=remedies)
+
+
 def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, ...]) -> Picked:
     """Find a signal's columns in one table."""
     names: list[str] = []
-    found: tuple[str, ...] = ()
+    joint_names: tuple[str, ...] = ()
     for pattern in signal.columns:
         if "{joint}" in pattern:
-            expanded, found = _by_joint(table, pattern, quantity, joints)  # several patterns: the last one's joints
-            names += expanded
+            expanded, joints_here = _by_joint(table, pattern, quantity, joints)
+            if joint_names and joints_here != joint_names:
+                raise DataError(
+                    f"'{pattern}' finds the joints {', '.join(joints_here)}, but the pattern before it "
+                    f"{', '.join(joint_names)}",
+                    place=f"[{quantity}] columns",
+                    remedy="Name the log's joints in order under joints, or list the columns one by one.",
+                )
+            names, joint_names = names + expanded, joints_here
         else:
-            names += [_resolve(table, name, quantity) for name in _expand_numbers(pattern)]
+            names += [_resolve(table, name, quantity) for name in _expand_numbers(pattern, quantity)]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise DataError(
@@ -85,18 +105,35 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
             place=f"[{quantity}] columns",
             remedy="Name one column per joint, each once.",
         )
-    arrays = tuple(column for name in names if (column := table.column(name)) is not None)
-    return Picked(table=table, names=tuple(names), arrays=arrays, joints=found)
+    return Picked(
+        table=table, names=tuple(names), arrays=tuple(_column(table, name) for name in names), joints=joint_names
+    )
 
 
-def _expand_numbers(pattern: str) -> list[str]:
+def _column(table: Table, name: str) -> Floats:
+    """The column of a name that was found in the table."""
+    column = table.column(name)
+    assert column is not None
+    return column
+
+
+def _expand_numbers(pattern: str, quantity: str) -> list[str]:
     """``q_{0..2}`` as q_0, q_1, q_2."""
-    match = _NUMBER_RANGE.search(pattern)
-    if match is None:
+    ranges = list(_NUMBER_RANGE.finditer(pattern))
+    if not ranges:
         return [pattern]
+    if len(ranges) > 1:
+        raise DataError(
+            f"'{pattern}' has two ranges of numbers",
+            place=f"[{quantity}] columns",
+            remedy="Give one pattern for each number of the first range, each with the second range only.",
+        )
+    match = ranges[0]
     if int(match[1]) > int(match[2]):
         raise DataError(
-            f"'{pattern}' counts down", remedy="Write the smaller number first; give a list for another order."
+            f"'{pattern}' counts down",
+            place=f"[{quantity}] columns",
+            remedy="Write the smaller number first; give a list for another order.",
         )
     numbers = range(int(match[1]), int(match[2]) + 1)
     return [f"{pattern[: match.start()]}{number}{pattern[match.end() :]}" for number in numbers]
@@ -139,24 +176,25 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
             remedy="Write {joint} once in a pattern and no {0..5} beside it; give one pattern for each number.",
         )
     expression = _compile_pattern(pattern)
-    found: dict[str, list[str]] = {}
+    columns_of: dict[str, list[str]] = {}
     for name in table.names:
         match = expression.fullmatch(name)
         if match:
-            found.setdefault(match["joint"], []).append(name)
-    wanted = joints or tuple(found)
-    missing = [joint for joint in wanted if joint not in found]
-    if missing or not found:
+            columns_of.setdefault(match["joint"], []).append(name)
+    wanted = joints or tuple(columns_of)
+    missing = [joint for joint in wanted if joint not in columns_of]
+    if missing or not columns_of:
+        known = ", ".join(columns_of) or "none"
         raise DataError(
             f"no {quantity} of joint '{missing[0]}'" if missing else f"the log holds no {quantity}",
             place=f"[{quantity}] columns",
-            remedy=f"List the log's names in the robot's order under joints; it has: {', '.join(found) or 'none'}.",
+            remedy=f"List the log's names in the robot's order under joints; it has: {known}.",
         )
     for joint in wanted:
-        if len(found[joint]) > 1:
+        if len(columns_of[joint]) > 1:
             raise DataError(
-                f"joint '{joint}' is in several columns: {', '.join(found[joint])}",
+                f"joint '{joint}' is in several columns: {', '.join(columns_of[joint])}",
                 place=f"[{quantity}] columns",
                 remedy="Name the column (or ROS topic) in full instead of using '*'.",
             )
-    return [found[joint][0] for joint in wanted], wanted
+    return [columns_of[joint][0] for joint in wanted], wanted

@@ -108,7 +108,8 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     """Estimate the delay of the torques of an experiment.
 
     Args:
-        experiment: Processed with ``effort_delay_s=0``; of its `timed_samples` those valid for a joint are used.
+        experiment: The experiment, processed with ``effort_delay_s=0``. Each joint uses those of the `timed_samples` at
+            which its equation counts.
         bases: Per joint (M, m) functions of the motion that span its torque, at the rows
             ``delay_rows(timed_samples(experiment), max_delay_s)``, such as a regressor's columns; `motion_basis` by
             default.
@@ -163,24 +164,26 @@ class DelayTrials:
         shifted_torques = [np.ascontiguousarray(table[:, :, j].T) for j in joints]
         return cls(part, rows, valid, joints, shifts, shifted_torques, torque)
 
-    def best_shift(self, bases: Sequence[Floats]) -> Delay:
+    def best_shift(self, orthonormal_bases: Sequence[Floats]) -> Delay:
         """Find the shift at which functions of the motion explain the torques best.
 
         Args:
-            bases: For each of the joints, orthonormal columns (M, m) that should explain its torque.
+            orthonormal_bases: For each of the joints, orthonormal columns (M, m) that should explain its torque.
         """
         block_starts = np.linspace(0, self.rows.size, BLOCKS + 1).astype(int)[:-1]
 
         def unexplained(shift: float) -> Floats:
-            return np.array([np.sum(unexplained_part(y, Q) ** 2) for y, Q in zip(self._at(shift), bases, strict=True)])
+            pairs = zip(self._at(shift), orthonormal_bases, strict=True)
+            return np.array([np.sum(unexplained_part(y, Q) ** 2) for y, Q in pairs])
 
         # unexplained squares by joint, block of time and shift: (k, BLOCKS, S)
-        squares = (unexplained_part(y, Q) ** 2 for y, Q in zip(self.shifted_torques, bases, strict=True))
+        pairs = zip(self.shifted_torques, orthonormal_bases, strict=True)
+        squares = (unexplained_part(y, Q) ** 2 for y, Q in pairs)
         cost_table = np.stack([np.add.reduceat(of_joint, block_starts, axis=0) for of_joint in squares])
-        # squares of the torque itself, to make shares
+        # squares of the torque about its mean, the denominator of the shares
         torque_of_joint = zip(self._at(0.0), self.joints, strict=True)
         total = np.array([y[self.valid[:, j]].var() * self.valid[:, j].sum() for y, j in torque_of_joint])
-        # each joint weighs by its smallest residual
+        # each joint weighs by the inverse of its smallest residual sum of squares
         weight = 1.0 / np.maximum(cost_table.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
         by_time, by_joint = np.einsum("kbs,k->sb", cost_table, weight), np.einsum("kbs,k->sk", cost_table, weight)
         shift = _minimise(lambda s: float(unexplained(s) @ weight), self.shifts, by_joint.sum(axis=1))
@@ -285,18 +288,22 @@ class _TorqueAtTime:
 
 
 def orthonormal(basis: Floats) -> Floats:
-    """Orthonormal columns that span the given ones."""
+    """Orthonormal columns (M, r) that span the given ones (M, m); none if all of them are zero."""
     length = np.linalg.norm(basis, axis=0)
-    is_nonzero = length > 1e-12 * max(length.max(), 1e-300)
+    is_nonzero = length > 1e-12 * max(length.max(initial=0.0), 1e-300)
+    if not is_nonzero.any():
+        return np.empty((len(basis), 0))
     kept = basis[:, is_nonzero] / length[is_nonzero]
     U, s, _ = svd(kept, full_matrices=False)
     return np.asarray(U[:, s > 1e-9 * s[0]])
 
 
 def _minimise(cost: _Cost, shifts: Floats, table: Floats) -> float:
-    """The shift of lowest cost: first on the grid, from a table (S,), then within one grid step on either side."""
+    """The shift of lowest cost: first on the grid, from a table (S,), then within a step of it and within the grid."""
     from scipy.optimize import minimize_scalar
 
-    start, step = float(shifts[int(np.argmin(table))]), float(shifts[1] - shifts[0])
-    found = minimize_scalar(cost, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-4 * step})
+    lowest, step = int(np.argmin(table)), float(shifts[1] - shifts[0])
+    # never beyond the grid: the torques are known there only up to the largest delay
+    bounds = float(shifts[max(lowest - 1, 0)]), float(shifts[min(lowest + 1, shifts.size - 1)])
+    found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-4 * step})
     return float(found.x)

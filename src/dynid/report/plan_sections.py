@@ -1,4 +1,7 @@
-"""Sections of the report on a designed motion: predicted accuracy, margins to the limits, the search, a player."""
+"""Sections of the report on a designed motion: predicted accuracy, margins to the limits, the search, a player.
+
+`plan_page` in report/report.py puts them together to a page.
+"""
 
 from __future__ import annotations
 
@@ -51,22 +54,25 @@ class PlanOverview(Section):
         ]
         if np.isfinite(plan.limits.velocity).any():
             share = plan.coverage[np.isfinite(plan.limits.velocity)].min()  # of (n, 2): forwards, backwards
-            cards.append(("peak speed of the least-used joint [% of its limit]", f"{100 * share:.0f}"))
+            cards.append(
+                ("peak speed of the least-used joint in its slower direction [% of its limit]", f"{100 * share:.0f}")
+            )
         if tightest is not None:
             label = f"margin to the nearest limit ({tightest.limit}, {tightest.where})"
             cards.append((label, f"{tightest.margin:.2g} {tightest.unit}"))
         samples = plan.sample(POINTS / plan.trajectory.duration)
         if plan.points is None:
-            note = "The recorded part is periodic; the whole motion starts and ends at rest. Dashed lines are limits."
+            note = "The recorded part is periodic; the whole motion starts and ends at rest."
         else:
             note = f"Fifth-order segments through {plan.points}. The motion starts and ends at rest."
-            cards.insert(0, ("Cond(W) of the energies", f"{plan.points.points.condition_number:.4g}"))
-            cards.insert(1, ("equilibrium S of the energies", f"{plan.points.points.equilibrium:.4g}"))
+            energies = plan.points.points
+            cards.insert(0, ("Cond(W) of the energies", f"{energies.condition_number:.4g}"))
+            cards.insert(1, ("equilibrium S of the energies", f"{energies.equilibrium:.4g}"))
         return [
             Cards(tuple(cards)),
             Text(plan.checks_summary),
             *(Text(f"Caution: {caution.message}. {caution.remedy}", role="verdict open") for caution in plan.cautions),
-            Text(note, role="hint"),
+            Text(f"{note} Dashed lines are limits.", role="hint"),
             *self._positions(samples),
             *self._shares(samples),
             *self._tables(),

@@ -2,10 +2,12 @@
 
 Each function takes a `CodeModel` and the parameters theta (p,) that the code computes with. Of the model it uses:
 
-- ``model.robot``: the robot as the user gave it; only the regressor, whose columns are the user's, works on it.
+- ``model.robot``: the robot as the user gave it. Only the regressor computes with it, because its columns belong to the
+  parameters of this robot.
 - ``model.internal``: the same robot in the frames that the code computes in; theta belongs to it.
-- ``model.motion_theta(theta)``: other values with the same torques. They shorten the recursion over a moving robot
-  (`newton_euler`, `velocity_torque`), so that functions with this recursion use them; all others use theta.
+- ``model.motion_theta(theta)``: other values with the same torques where all values are constants; theta itself where
+  values are read at run time. They shorten the recursion over a moving robot (`newton_euler`, `velocity_torque`), so
+  that functions with this recursion use them; all others use theta.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class CFunction:
     outputs: Mapping[str, str]
     """Content and unit of each output."""
     compute: Callable[..., Outputs] = field(repr=False)
-    """``compute(model, theta, *states)`` -> outputs; scalar-agnostic."""
+    """``compute(model, theta, *states)`` -> outputs; it works on numbers and on the symbols of a tape."""
+    needs_theta: bool = True
+    """Whether the outputs depend on theta; otherwise the function takes no values at run time."""
 
 
 def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
@@ -138,13 +142,16 @@ FUNCTIONS: dict[str, CFunction] = {
         _christoffel_coefficients,
     ),
     "friction": CFunction(
-        "Torques of friction and offsets, without rotor inertia.", ("q", "dq"), {"torque": "[N m or N]"}, _friction
+        "Torques of all terms but rotor inertia: friction, offsets, springs, couplings.",
+        ("q", "dq"),
+        {"torque": "[N m or N]"},
+        _friction,
     ),
     "forward_dynamics": CFunction(
         "Accelerations under joint torques.", ("q", "dq", "torque"), {"ddq": "[rad/s^2 or m/s^2]"}, _forward_dynamics
     ),
     "energy": CFunction(
-        "Kinetic energy (rotors included), then potential energy.",
+        "Kinetic energy (rotors included), then potential energy of the links in gravity, without that of springs.",
         ("q", "dq"),
         {"energy": "[J]"},
         _energy,
@@ -154,6 +161,7 @@ FUNCTIONS: dict[str, CFunction] = {
         ("q", "dq", "ddq"),
         {"regressor": "row-major"},
         _regressor,
+        needs_theta=False,
     ),
 }
 """The functions that `generate_c` offers, by name."""
@@ -179,7 +187,7 @@ def record_function(model: CodeModel, name: str) -> Tape:
     """Record a function of the package for a model."""
     entry = (FUNCTIONS | TWO_RATE)[name]
     states = {state: (model.robot.dof,) for state in entry.states}
-    if name == "regressor":  # independent of theta, so it takes no run-time parameters
+    if not entry.needs_theta:
         return record(lambda **given: entry.compute(model, None, *given.values()), **states)
     return model.record(lambda theta, **given: entry.compute(model, theta, *given.values()), **states)
 

@@ -38,6 +38,9 @@ REPRODUCTIONS: dict[str, Paper] = {
     "lin1995": Paper(lin1995.TITLE, lin1995.PARTS | {_EVALUATED: lin_formulas.formulas}),
     "izaguirre1992": Paper(izaguirre1992.TITLE, izaguirre1992.PARTS | {_EVALUATED: izaguirre_formulas.formulas}),
 }
+"""The papers by name. A new paper also needs its printed numbers in data/<name>.toml, its numbered places in
+data/places.toml, its table in docs/references/, its counts in tests/test_references.py, its name in
+tests/studies/papers/test_reproductions.py, and docs/papers.md written anew (see `build_page`)."""
 
 
 def reproduce(
@@ -72,6 +75,7 @@ def reproduce(
                 progress(done, total, f"{key}: {part_name}")
             own.append(make(quick))
             done += 1
+        # last part: numbered places of the paper that no row compares, with the reason
         own.append(build_not_compared(key, own))
         parts += [replace(part, title=f"{key}: {part.title}") for part in own] if name == "all" else own
     heading = "The five papers, reproduced" if name == "all" else REPRODUCTIONS[name].title

@@ -1,4 +1,7 @@
-"""The fast executor: a tape compiled for this processor by LLVM."""
+"""The fast executor: a tape compiled for this processor by LLVM.
+
+A block here is a group of B samples computed together, not the glossary's block of time.
+"""
 
 from __future__ import annotations
 
@@ -72,6 +75,7 @@ class BlockKernel:
         self.tape, self.block_samples = tape, block_samples
         self.columns = tuple(layout.outputs)
         self.work_size, self.block_size = layout.work_columns * block_samples, len(self.columns) * block_samples
+        # load_code adds the processor, the versions of LLVM and the sources of the printers to the key (_object)
         key = f"{tape.fingerprint}|block {block_samples}|dense {dense}|tiled {tuple(tiled)}"
         self._code = load_code(
             key, lambda: (BlockPrinter(layout, block_samples, host()).text(dense), OPTIMISATION_LEVEL)
@@ -113,7 +117,7 @@ class BlockKernel:
             stop: the sample behind the last.
             work: from :meth:`new_work`.
             block: from :meth:`new_block`; afterwards it holds the last B (or fewer) samples. A caller who needs all
-                of them goes block by block.
+                of them calls `run` once per block.
         """
         self._entry(pointer_table(arrays), start, stop, address(work), address(block))
 
@@ -152,10 +156,18 @@ def pointer_table(arrays: Sequence[Floats]) -> Any:
 
 
 def address(array: Any) -> int:
-    """Where an array's numbers are. NumPy's own answer takes microseconds, so it is the second choice."""
+    """Where an array's numbers are. NumPy's own answer takes microseconds, so it is the second choice.
+
+    Raises:
+        ArgumentError: The array is not C-contiguous: machine code would read other numbers than its own.
+    """
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
-    except (TypeError, ValueError):  # read-only, or empty
+    except (TypeError, ValueError):  # read-only, empty, or not C-contiguous
+        if not array.flags.c_contiguous:
+            raise ArgumentError(
+                f"an array of shape {array.shape} is not C-contiguous", remedy="Pass numpy.ascontiguousarray(array)."
+            ) from None
         return int(array.ctypes.data)
 
 
