@@ -86,7 +86,7 @@ def _faults(text: str) -> list[str]:
             found.append(f"line {node.lineno}: Verdict.{node.attr}")
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
             continue
-        if node.func.id in {"Row", "Claim", "Equal", "Near", "Drawn", "refrain"}:
+        if node.func.id in {"Row", "Claim", "Equal", "Near", "Drawn", "Nothing"}:
             found.append(f"line {node.lineno}: {node.func.id}(...)")
         if node.func.id in DECIDING:
             name, place = DECIDING[node.func.id]

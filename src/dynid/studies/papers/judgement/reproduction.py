@@ -20,7 +20,7 @@ from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.report.html_blocks import Block, Cards, Rows, Text
 from dynid.report.page import Page, Section
-from dynid.studies.papers.judgement.verdicts import Row, Verdict, check_tolerances
+from dynid.studies.papers.judgement.verdicts import Near, Row, Verdict, check_tolerances
 from dynid.tables import Table
 
 __all__ = [
@@ -208,6 +208,13 @@ class Part:
     def __post_init__(self) -> None:
         check_tolerances(self.rows)
 
+    @property
+    def tolerances(self) -> str:
+        """The tolerance of each table of numbers, with its reason, in a sentence."""
+        known = {row.table: row.test.tolerance for row in self.rows if isinstance(row.test, Near)}
+        widths = dict.fromkeys(f"{tolerance.width} ({tolerance.basis})" for tolerance in known.values())
+        return f"Numbers agree {'; '.join(widths)}." if widths else ""
+
     def comparison(self) -> Table:
         """The rows as a table."""
         return Table.of(COMPARISON, [(r.what, r.paper, r.ours, str(r.verdict), r.note) for r in self.rows])
@@ -241,6 +248,7 @@ class Reproduction:
         lines = [self.title, "=" * len(self.title), "", self.summary(), ""]
         for part in self.parts:
             lines += [part.title, "-" * len(part.title), f"Source: {part.source}.", *_paragraph(part.assumptions)]
+            lines += _paragraph(part.tolerances)
             lines += ["", part.comparison().to_text(), ""]
             for caption, table in part.tables:
                 lines += [caption, "", table.to_text(), ""]
@@ -253,7 +261,7 @@ class Reproduction:
         lines = [f"{'#' * level} {self.title}", "", self.summary() + ".", ""]
         for part in self.parts:
             lines += [f"{'#' * (level + 1)} {part.title}", "", f"Source: {part.source}.", *_paragraph(part.assumptions)]
-            lines += ["", part.comparison().to_markdown(), ""]
+            lines += [*_paragraph(part.tolerances), "", part.comparison().to_markdown(), ""]
             for caption, table in part.tables:
                 lines += [f"{caption}:", "", table.to_markdown(), ""]
             lines += [f"![{figure.caption}](figures/{figure.name}.svg)\n" for figure in part.figures]
@@ -337,6 +345,7 @@ class _PartSection(Section):
         return (
             Text(f"Source: {part.source}.", "hint"),
             *([Text(part.assumptions)] if part.assumptions else []),
+            *([Text(part.tolerances, "hint")] if part.tolerances else []),
             build_comparison(part.rows),
             *(Drawing(figure.svg, figure.caption, figure.name) for figure in part.figures),
             *(Rows(tuple(table.header), tuple(table.rows), folded=caption) for caption, table in part.tables),

@@ -307,7 +307,8 @@ def compare_derived(
     test: Test = Equal(printed, right) if same is None else Claim(same)
     if tolerance is not None:
         test = Near(float(str(printed)), float(str(right)), tolerance)
-        note = "; ".join(text for text in (note, f"agreement: {tolerance.width}") if text)
+        band = f"{'agreement' if test.agrees else 'needed for agreement'}: {tolerance.width}"
+        note = "; ".join(text for text in (note, band) if text)
     text = note if test.agrees else f"right: {format_value(right, 7)}. {note}".strip()
     if not_scan and not test.agrees:
         text = f"{text}. No fault of the scan: {not_scan}"
