@@ -164,6 +164,40 @@ def test_what_the_motion_cannot_show_never_gets_a_finite_interval(still: list[in
         assert np.isfinite(estimate.stderr[~hidden]).any()
 
 
+def test_noise_of_a_motion_never_gives_a_finite_interval_if_it_is_stated() -> None:
+    """A robot whose first axis stands still, or that stands still altogether, measured with noise."""
+    robot, std = arm(), (1e-5, 1e-3)
+    for still in ([0], [0, 1, 2]):
+        run = planted_run(robot, samples=2500, rate_hz=250.0)
+        states = [run.q.copy(), run.dq.copy(), run.ddq.copy()]
+        for state, value in zip(states, (0.3, 0.0, 0.0), strict=True):
+            state[:, still] = value
+        rng = np.random.default_rng(1)
+        effort = inverse_dynamics(robot, *states) + 0.1 * rng.normal(size=run.q.shape)
+        naive, wary = OnlineEnergy(robot, rate_hz=250.0), OnlineEnergy(robot, rate_hz=250.0, motion_std=std)
+        hidden = [wary.base.names.index(name) for name in ("ZZR1", "FV1", "FC1", "OFF1")]
+        for start in range(0, 2500, 100):
+            here = slice(start, start + 100)
+            q, dq = (x[here] + s * rng.normal(size=x[here].shape) for x, s in zip(states, std, strict=False))
+            naive.update(q, dq, effort[here])
+            wary.update(q, dq, effort[here])
+            assert np.isinf(wary.estimate().stderr[hidden]).all()
+        assert np.isfinite(naive.estimate().stderr[hidden]).all()  # noise passes for motion where it is not stated
+        shown = [wary.base.names.index(name) for name in ("ZZR2", "MYR2", "MX3", "MY3", "FV2", "FC2", "FV3", "FC3")]
+        assert np.isfinite(wary.estimate().stderr[shown]).all() == (still == [0])
+
+
+def test_stated_noise_changes_nothing_where_the_motion_excites() -> None:
+    run = planted_run(arm(), noise=0.3, samples=3000, rate_hz=250.0)
+    tracker = OnlineEnergy(arm(), rate_hz=250.0, motion_std=(1e-7, 1e-5))
+    tracker.update(run.q, run.dq, run.effort)
+    plain = fed(arm(), run, portion=3000).estimate()
+    assert tracker.estimate().values == pytest.approx(plain.values, abs=1e-8)
+    assert tracker.estimate().stderr == pytest.approx(plain.stderr, rel=1e-6)
+    with pytest.raises(ArgumentError, match="motion_std"):
+        OnlineEnergy(arm(), rate_hz=250.0, motion_std=(1e-5, 1e-3, 0.1))  # type: ignore[arg-type]
+
+
 def test_constant_energy_shows_nothing() -> None:
     """A vertical axis at constant speed: all energies are constant but for rounding."""
     robot = zoo.ddarm()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.balance import Balance, torque_variances
+from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.linear.least_squares import sandwich
 from dynid.estimation.noise import block_inflation
 from dynid.information import Factor
@@ -81,14 +82,16 @@ class BalanceSums:
             resolution=RESOLUTION,
         )
 
-    def estimate(self, method: str) -> Estimate:
+    def estimate(self, method: str, errors: Floats | None = None) -> Estimate:
         """The estimate from all equations so far; what they do not determine has an infinite deviation.
 
         Args:
             method: Its name, as a noun phrase.
+            errors: (b, b) triangle of the errors of W by the noise of the motion, where it is known.
         """
         factor = self.factor
-        beta = factor.solve(minimum_norm=True)
+        inverse, clear = _pseudo_inverse(factor, errors)
+        beta = factor.solve(minimum_norm=True) if inverse is None else inverse @ factor.z
         totals = [self._total(1 + joint) for joint in range(len(self.counts))]
         squares = np.array([np.sum((R @ np.append(beta, -1.0)) ** 2) for R in totals])
         variances = torque_variances(self._normal, squares, factor)
@@ -96,6 +99,10 @@ class BalanceSums:
         rows = np.concatenate([np.sqrt(v) * R[:, :-1] for v, R in zip(variances, totals, strict=True)])
         spread = append_many_rows(np.zeros_like(factor.R), rows) * np.sqrt(inflation)
         covariance, undetermined = sandwich(factor, _only_matrix(spread))
+        if inverse is not None:
+            half = inverse @ inverse.T @ spread.T
+            covariance, undetermined = half @ half.T, ~clear
+            covariance[undetermined, undetermined] = np.inf
         if factor.samples - factor.rank < SPARE or not (np.any(factor.z) or factor.residual):
             undetermined = np.ones_like(undetermined)
             covariance = np.diag(np.full(len(beta), np.inf))
@@ -124,6 +131,15 @@ class BalanceSums:
             spread = np.sum([v * R[:, :-1].T @ R[:, :-1] for v, R in zip(variances, weighted, strict=True)], axis=0)
             blocks.append((spread, W.T @ (first[:, -1] - W @ beta)))
         return float(block_inflation([blocks], np.ones(1), beta.size)[0])
+
+
+def _pseudo_inverse(factor: Factor, errors: Floats | None) -> tuple[Floats | None, NDArray[np.bool_]]:
+    """The pseudo-inverse of R and what it determines, where errors of W are known; nothing otherwise."""
+    if errors is None:
+        return None, np.ones(len(factor.columns), dtype=bool)
+    longest = float(np.linalg.norm(factor.R, axis=0).max(initial=0.0))
+    inverse, clear, _ = resolve_columns(factor.R, RESOLUTION, longest, errors)
+    return inverse, clear
 
 
 def _only_matrix(R: Floats) -> Factor:

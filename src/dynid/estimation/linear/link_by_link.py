@@ -16,24 +16,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.noise import check_data, correlation_inflation
 from dynid.findings import Finding
 from dynid.tables import Table
 
-__all__ = ["LinkByLink", "LinkStep", "estimate_links", "link_steps", "resolve_columns", "step_table"]
+__all__ = ["LinkByLink", "LinkStep", "estimate_links", "link_steps", "step_table"]
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-12
-"""Length of a column over the longest one of all joints below which it is rounding (convention: four digits beyond the
-precision of numbers)."""
-DETERMINED = 1e-10
-"""Share of a column's square outside the resolved directions up to which it counts as determined (convention)."""
-MARGIN = 5.0
-"""How many times a direction of the equations must be longer than its errors by the noise of the motion (derivation:
-least squares shrinks it by the inverse square, here 4 %)."""
 SPARE = 10
 """Number of a joint's equations beyond its unknowns from which on its residual tells the noise (derivation: with ten,
 the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""
@@ -165,34 +157,6 @@ class _Chain:
             condition=condition,
             noise_std=float(self.noise[joint]),
         )
-
-
-def resolve_columns(
-    A: Floats, resolution: float, longest: float, errors: Floats | None = None
-) -> tuple[Floats, NDArray[np.bool_], float]:
-    """Of a matrix the pseudo-inverse, which of its columns are determined, and its condition number.
-
-    Args:
-        A: (m, k) equations; columns are scaled to length one before anything is judged.
-        resolution: Singular values below this part of the largest are rounding.
-        longest: Length of the longest column of all equations of the robot, to which rounding is relative.
-        errors: (m, k) errors of A by the noise of the motion; directions that do not stand out of them do not count.
-    """
-    length = np.linalg.norm(A, axis=0)
-    empty = length <= ROUNDING * max(longest, 1e-300)
-    scale = np.where(empty, 1.0, length)
-    U, s, Vt = svd(np.where(empty, 0.0, A / scale), full_matrices=False)
-    good = s > resolution * max(float(s.max(initial=0.0)), 1e-300)
-    basis, coordinates, hidden = Vt[good].T / s[good], U[:, good].T, Vt[~good].T
-    if errors is not None and good.any():
-        _, t, Zt = svd(errors / scale @ basis)  # errors relative to what A shows, direction by direction
-        loud = np.append(t, np.zeros(len(Zt) - t.size)) > 1.0 / MARGIN
-        hidden = np.column_stack([hidden, basis @ Zt[loud].T])
-        basis, coordinates = basis @ Zt[~loud].T, Zt[~loud] @ coordinates
-    inverse = basis @ coordinates / scale[:, None]
-    clear = ~empty & ((np.linalg.qr(hidden)[0] ** 2).sum(axis=1) < DETERMINED)
-    condition = 1.0 if not s.size else float("inf") if hidden.size else float(s[0] / s[-1])
-    return inverse, clear, condition
 
 
 def _findings(chain: _Chain) -> tuple[Finding, ...]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from dynid.decompositions import singular_values
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
-from dynid.estimation.linear.link_by_link import link_steps, resolve_columns
+from dynid.estimation.linear.column_resolution import resolve_columns
+from dynid.estimation.linear.link_by_link import link_steps
 from dynid.information import reduce_samples
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
@@ -49,7 +50,7 @@ class LinkExcitation:
     samples: int
     """Number of the joint's equations, N of eq. (117)."""
     condition: float
-    """Condition number of A_i, columns scaled to length one; infinite where columns depend on one another."""
+    """Condition number of A_i, columns scaled to length one; infinite where a combination of them is not excited."""
     smallest_eigenvalue: float
     """Of M_i with columns of A_i scaled to length one: 0 (not exciting) to 1 (orthogonal columns)."""
     excited_after: int | None
@@ -58,7 +59,7 @@ class LinkExcitation:
     @property
     def is_persistently_exciting(self) -> bool:
         """Whether M_i is positive definite ([Lin1995] Definition 2), beyond stated noise of the motion."""
-        return not self.unexcited
+        return bool(np.isfinite(self.condition))
 
 
 def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
@@ -145,7 +146,7 @@ def judge_link(
         excited_after: Number of samples after which it was excited, where that is known.
     """
     _, clear, condition = resolve_columns(triangle, RESOLUTION, longest, errors)
-    is_exciting = bool(clear.all())
+    is_exciting = bool(np.isfinite(condition))
     length = np.linalg.norm(triangle, axis=0)
     values = singular_values(triangle / np.where(length > 0.0, length, 1.0)) if is_exciting else [0.0]
     return LinkExcitation(

@@ -13,7 +13,9 @@ from dynid.estimation.linear.balance_sums import BalanceSums
 from dynid.estimation.linear.energy_balance import Energy, energy_rows
 from dynid.estimation.linear.integrals import Intervals, interval_steps
 from dynid.estimation.online.arriving_samples import ArrivingSamples, check_samples
+from dynid.estimation.online.stated_noise import StatedNoise
 from dynid.information import Factor
+from dynid.information.triangular import append_many_rows
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot
 
@@ -35,7 +37,7 @@ class OnlineEnergy:
     energy and the work of friction make one equation (eqs. 5-7), which is rotated into the triangle.
     """
 
-    __slots__ = ("_length", "_open", "_sums", "_wanted", "base", "rate_hz", "robot", "samples")
+    __slots__ = ("_errors", "_length", "_noise", "_open", "_sums", "_wanted", "base", "rate_hz", "robot", "samples")
 
     robot: Robot
     """Geometry and terms."""
@@ -47,7 +49,13 @@ class OnlineEnergy:
     """Number of samples so far."""
 
     def __init__(
-        self, robot: Robot, *, rate_hz: float, interval_s: float = 0.05, base: BaseParameters | None = None
+        self,
+        robot: Robot,
+        *,
+        rate_hz: float,
+        interval_s: float = 0.05,
+        base: BaseParameters | None = None,
+        motion_std: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         """Start, knowing nothing.
 
@@ -56,6 +64,9 @@ class OnlineEnergy:
             rate_hz: Sampling rate [Hz]; samples are equally spaced, see `start_stretch`.
             interval_s: Length of the intervals [s], rounded to whole samples.
             base: The base parameters to estimate; those of every motion by default. `estimate` gives them in any set.
+            motion_std: Standard deviations of the noise of positions and velocities, each one number or (n,).
+                Directions of the equations that do not stand out of it count as not determined. None for a motion that
+                is exact.
 
         Raises:
             ArgumentError: A number makes no sense, or a term of the robot has no energy.
@@ -67,6 +78,8 @@ class OnlineEnergy:
         self._length = interval_steps(as_number("interval_s", interval_s, above=0.0), self.rate_hz)
         self._sums = BalanceSums(robot.dof, self.base.names, self.base.units)
         self._open: list[ArrivingSamples] = []
+        self._noise = None if motion_std is None else StatedNoise(robot, motion_std, ("positions", "velocities"))
+        self._errors = np.zeros((self.base.rank, self.base.rank))
         q, dq, tau = np.random.default_rng(0).normal(size=(3, self._length + 1, robot.dof))
         energy_rows(self, self._intervals(q, dq, tau, np.ones(q.shape, dtype=bool)))  # refuses terms without energy
 
@@ -93,7 +106,13 @@ class OnlineEnergy:
             tau = np.concatenate([part.tau for part in self._open])
             counts = np.concatenate([part.valid for part in self._open])
             ready = slice(whole + 1)
-            self._sums.append(energy_rows(self, self._intervals(q[ready], dq[ready], tau[ready], counts[ready])))
+            part = self._intervals(q[ready], dq[ready], tau[ready], counts[ready])
+            balance = energy_rows(self, part)
+            self._sums.append(balance)
+            if self._noise is not None:
+                other_q, other_dq = self._noise.add((part.q, part.dq))
+                shaken = replace(part, q=other_q, dq=other_dq)
+                self._errors = append_many_rows(self._errors, energy_rows(self, shaken).matrix - balance.matrix)
             rest = slice(whole, None)
             self._open = [ArrivingSamples((q[rest], dq[rest]), tau[rest], counts[rest])]
 
@@ -113,7 +132,8 @@ class OnlineEnergy:
 
     def estimate(self) -> Estimate:
         """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
-        found = self._sums.estimate("ordinary least squares on energy differences")
+        errors = None if self._noise is None else self._errors
+        found = self._sums.estimate("ordinary least squares on energy differences", errors)
         return convert_estimate(replace(found, references=Energy.references), self.base, self._wanted)
 
     def _intervals(self, q: Floats, dq: Floats, tau: Floats, valid: NDArray[np.bool_]) -> Intervals:

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.checks import as_row
-from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, convert_estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
 from dynid.estimation.online.arriving_samples import check_samples
 from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns, link_members, may_excite
+from dynid.estimation.online.stated_noise import StatedNoise
 from dynid.information import Information
 from dynid.information.growing_blocks import GrowingBlocks
 from dynid.information.joint_equations import equations as joint_equations
@@ -27,25 +26,8 @@ from dynid.robot.model import Robot
 __all__ = ["OnlineLinkByLink"]
 
 Floats = NDArray[np.float64]
-
-
-class MotionNoise:
-    """Draws of the noise of a measured motion: they show how much of the equations is noise."""
-
-    __slots__ = ("_draws", "_std")
-
-    def __init__(self, robot: Robot, motion_std: tuple[ArrayLike, ArrayLike, ArrayLike]) -> None:
-        """Check the standard deviations of positions, velocities and accelerations."""
-        if len(motion_std) != 3:
-            raise ArgumentError(
-                f"motion_std is {motion_std!r}", remedy="Give three: of positions, velocities and accelerations."
-            )
-        self._std = [as_row("motion_std", std, robot.dof, same=True, least=0.0) for std in motion_std]
-        self._draws = np.random.default_rng(0)
-
-    def add(self, motion: tuple[Floats, ...]) -> list[Floats]:
-        """The motion (m, n) each with another draw of its noise."""
-        return [x + std * self._draws.normal(size=x.shape) for x, std in zip(motion, self._std, strict=True)]
+CHANNELS = ("positions", "velocities", "accelerations")
+"""What a sample says of the motion."""
 
 
 class OnlineLinkByLink:
@@ -123,7 +105,7 @@ class OnlineLinkByLink:
         self._unexcited = {joint: np.zeros((len(places),) * 2) for joint, places in enumerate(own)}
         self._excited_after: dict[int, int] = {}
         self._square = np.zeros((robot.dof, self._kept.rank))
-        self._shake = None if motion_std is None else MotionNoise(robot, motion_std)
+        self._shake = None if motion_std is None else StatedNoise(robot, motion_std, CHANNELS)
         self._errors = [np.zeros((len(support),) * 2) for support in self._supports]
 
     def update(
