@@ -33,6 +33,7 @@ LAYERS = [
     ["parameters"],
     ["excitation"],
     ["loop"],
+    ["control"],
     ["logs"],
     ["processing"],
     ["gate"],

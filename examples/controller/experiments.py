@@ -14,12 +14,10 @@ import numpy as np
 from run import ROTORS
 
 import dynid
-from dynid.processing.simulation import Noise, simulate_experiment
-from dynid.report.chart import Chart, Line, arrange_charts
-from dynid.studies.control.bang_coast_bang import BangCoastBang
-from dynid.studies.control.control_simulation import Imperfections
-from dynid.studies.control.controllers import ComputedTorque, FeedForward
-from dynid.studies.control.experiments import (
+from dynid.control.bang_coast_bang import BangCoastBang
+from dynid.control.control_simulation import Imperfections
+from dynid.control.controllers import ComputedTorque, FeedForward
+from dynid.control.experiments import (
     Tracking,
     hold_still,
     robustness,
@@ -27,7 +25,9 @@ from dynid.studies.control.experiments import (
     tracking_table,
     with_wrong_parameters,
 )
-from dynid.studies.control.two_rate import bandwidths, two_rate_study
+from dynid.control.two_rate import bandwidths, two_rate_study
+from dynid.processing.simulation import Noise, simulate_experiment
+from dynid.report.chart import Chart, Line, arrange_charts
 
 START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
 STROKE = np.array([1.2, 0.9, -1.0, 1.5, 0.8, -1.2])
@@ -150,7 +150,7 @@ the other rows are medians of three wrong models.
 
 Bandwidths of the signals, if the same motion has discontinuous accelerations (bang, coast, bang):
 
-{bandwidths(robot, jerky).to_markdown()}
+{bandwidths(robot, jerky).to_table().to_markdown()}
 """
     (folder / "control.md").write_text(text)
     print(text)

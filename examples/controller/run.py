@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 import dynid
+from dynid.control.experiments import with_wrong_parameters
 from dynid.export.c.c_check import FLAGS, find_compiler
 from dynid.export.c.c_package import generate_c
-from dynid.studies.control.experiments import with_wrong_parameters
 
 ROTORS = (1.14, 4.71, 0.827, 0.2, 0.179, 0.193)
 """Reflected rotor inertias [kg m^2] (Armstrong, Khatib and Burdick 1986)."""

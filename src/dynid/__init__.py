@@ -66,6 +66,7 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 PACKAGES = (
+    "control",
     "errors",
     "estimation",
     "excitation",

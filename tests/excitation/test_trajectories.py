@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynid.control.bang_coast_bang import BangCoastBang
 from dynid.errors import ArgumentError, ExcitationError, ExportError
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import (
@@ -20,7 +21,6 @@ from dynid.excitation.trajectories.quintic import (
 )
 from dynid.excitation.trajectories.spline import SplineTrajectory
 from dynid.excitation.trajectories.trajectory import Trajectory
-from dynid.studies.control.bang_coast_bang import BangCoastBang
 
 seeds = st.integers(0, 2**32 - 1)
 

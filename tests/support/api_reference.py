@@ -20,6 +20,7 @@ PIPELINE = (
     "information",
     "excitation",
     "loop",
+    "control",
     "logs",
     "processing",
     "gate",

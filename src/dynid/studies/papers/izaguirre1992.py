@@ -12,6 +12,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.control.controllers import OpenLoopTorque
+from dynid.control.experiments import Tracking, track
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jerk
@@ -26,8 +28,6 @@ from dynid.processing.simulation import sum_of_sines
 from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.studies.control.controllers import OpenLoopTorque
-from dynid.studies.control.experiments import Tracking, track
 from dynid.studies.papers import izaguirre1992_printed
 from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.judgement.reproduction import Figure, Part

@@ -6,7 +6,7 @@ come from background tasks and are one or two periods old. The error depends on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from dynid.kernels import gravity_torque, inertia_matrix, inverse_dynamics, velo
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["TwoRateStudy", "bandwidths", "two_rate_study"]
+__all__ = ["Bandwidths", "TwoRateStudy", "bandwidths", "two_rate_study"]
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +46,9 @@ class TwoRateStudy:
             for T, rms, largest in zip(self.periods, self.rms, self.largest, strict=True)
         ]
         return Table.of(["background period [ms]", "rms error [%]", "largest error [%]"], rows)
+
+    def __str__(self) -> str:
+        return self.to_table().to_text()
 
 
 def two_rate_study(
@@ -95,11 +98,33 @@ def _friction(robot: Robot, q: Floats, dq: Floats) -> Floats:
     return np.array(rows)
 
 
-def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0, share: float = 0.95) -> Table:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bandwidths:
+    """How fast the signals of a motion change."""
+
+    hz: Mapping[str, float]
+    """Signal -> frequency below which the share of its power lies [Hz]; 0 for a signal that is constant."""
+    share: float
+    """Share of the power after removal of the mean."""
+
+    @property
+    def ratio(self) -> float:
+        """Bandwidth of the accelerations over that of the positions; infinite where the positions are constant."""
+        return self.hz["accelerations"] / self.hz["positions"] if self.hz["positions"] > 0.0 else float("inf")
+
+    def to_table(self) -> Table:
+        """One row per signal."""
+        return Table.of(["signal", f"{100 * self.share:g} % of the power below [Hz]"], list(self.hz.items()))
+
+    def __str__(self) -> str:
+        return self.to_table().to_text()
+
+
+def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0, share: float = 0.95) -> Bandwidths:
     """Find the frequency below which ``share`` of each signal's power lies: how often it must be computed.
 
     Positions, velocities and everything that depends only on them have lower bandwidths than accelerations, which
-    justifies two rates.
+    justifies two rates ([Izaguirre1992] section 3).
 
     Args:
         robot: The robot with its parameter values.
@@ -120,8 +145,8 @@ def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0,
         "velocity torques": velocity_torque(robot, q, dq),
         "torques": inverse_dynamics(robot, q, dq, ddq),
     }
-    rows = [(name, float(_bandwidth(values, rate_hz, share))) for name, values in signals.items()]
-    return Table.of(["signal", f"{100 * share:g} % of the power below [Hz]"], rows)
+    found = {name: _bandwidth(values, rate_hz, share) for name, values in signals.items()}
+    return Bandwidths(hz=found, share=share)
 
 
 def _bandwidth(values: Floats, rate_hz: float, share: float) -> float:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.control.plant import Plant, runge_kutta, smooth_signs
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError, EstimationError, ExportError
 from dynid.robot.formats.mjcf.write import mjcf_text
-from dynid.studies.control.plant import Plant, runge_kutta, smooth_signs
 from dynid.tape import compile_single, record
 
 __all__ = ["MujocoPlant"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynid.control.bang_coast_bang import BangCoastBang
+from dynid.control.control_simulation import Imperfections
+from dynid.control.controllers import ComputedTorque, FeedForward, OpenLoopTorque
+from dynid.control.experiments import hold_still, robustness, track, tracking_table, with_wrong_parameters
+from dynid.control.two_rate import bandwidths, two_rate_study
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.robot import zoo
-from dynid.studies.control.bang_coast_bang import BangCoastBang
-from dynid.studies.control.control_simulation import Imperfections
-from dynid.studies.control.controllers import ComputedTorque, FeedForward, OpenLoopTorque
-from dynid.studies.control.experiments import hold_still, robustness, track, tracking_table, with_wrong_parameters
-from dynid.studies.control.two_rate import bandwidths, two_rate_study
 from dynid.terms.motors import RotorInertia
 
 START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
@@ -105,9 +106,20 @@ def test_two_rates_cost_little_while_the_background_is_quick():
 
 def test_accelerations_need_more_bandwidth_than_positions():
     move = BangCoastBang.within(START, START + 1.5, velocity=np.full(6, 2.5), acceleration=np.full(6, 20.0))
-    found = dict(bandwidths(zoo.puma560(), move).rows)
-    assert found["accelerations"] > 2.0 * found["positions"]
-    assert found["accelerations"] > found["inertias"]
+    found = bandwidths(zoo.puma560(), move)
+    assert found.ratio > 2.0
+    assert found.hz["accelerations"] > found.hz["inertias"]
+    assert "accelerations" in str(found)
+
+
+def test_the_bandwidths_of_two_tones_are_their_frequencies():
+    tones = np.zeros((21, 3))
+    tones[1] = tones[10] = np.pi  # 1 rad at 0.5 Hz and 0.1 rad at 5 Hz: 1 % of the position's power, 99 % of the other
+    move = FourierTrajectory(coefficients=tones, period_s=2.0, periods=10)
+    found = bandwidths(zoo.gautier_khalil_3r(), move, rate_hz=200.0)
+    assert found.hz["positions"] == pytest.approx(0.5, abs=0.1)
+    assert found.hz["accelerations"] == pytest.approx(5.0, abs=0.1)
+    assert found.ratio == pytest.approx(10.0, rel=0.2)
 
 
 def test_the_rms_error_over_all_joints_is_below_the_largest_of_one():

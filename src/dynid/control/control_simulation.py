@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_number, as_row, as_whole
+from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.errors import ArgumentError
 from dynid.kernels import energy_regressor, inertia_matrix
 from dynid.robot.model import Robot
-from dynid.studies.control.plant import Plant, RungeKuttaPlant
 
 __all__ = ["Controller", "Imperfections", "Simulation", "simulate"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynid.control.control_simulation import Imperfections, simulate
+from dynid.control.controllers import ComputedTorque, FeedForward, GravityCompensation, OpenLoopTorque
+from dynid.control.experiments import robustness, with_wrong_parameters
+from dynid.control.mujoco_plant import MujocoPlant
+from dynid.control.plant import AdaptivePlant, RungeKuttaPlant, motion_tape
+from dynid.control.two_rate import bandwidths, two_rate_study
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.kernels import forward_dynamics
 from dynid.robot import zoo
-from dynid.studies.control.control_simulation import Imperfections, simulate
-from dynid.studies.control.controllers import ComputedTorque, FeedForward, GravityCompensation, OpenLoopTorque
-from dynid.studies.control.experiments import robustness, with_wrong_parameters
-from dynid.studies.control.mujoco_plant import MujocoPlant
-from dynid.studies.control.plant import AdaptivePlant, RungeKuttaPlant, motion_tape
-from dynid.studies.control.two_rate import bandwidths, two_rate_study
 from dynid.tape import compile_tape
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia

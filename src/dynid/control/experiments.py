@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_number, as_whole
+from dynid.control.control_simulation import Controller, Imperfections, Simulation, simulate
+from dynid.control.controllers import ComputedTorque, GravityCompensation
+from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.robot.model import Robot
-from dynid.studies.control.control_simulation import Controller, Imperfections, Simulation, simulate
-from dynid.studies.control.controllers import ComputedTorque, GravityCompensation
-from dynid.studies.control.plant import Plant, RungeKuttaPlant
 from dynid.tables import Table
 
 __all__ = ["Tracking", "hold_still", "robustness", "track", "tracking_table", "with_wrong_parameters"]

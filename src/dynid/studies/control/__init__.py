@@ -1,1 +1,0 @@
-"""Simulated robots under controllers that use an identified model."""
