@@ -148,7 +148,7 @@ def test_nothing_public_that_follows_a_paper_is_missing() -> None:
                     for key in set(keys.findall(inside))
                     if objects[node.name] not in listed[key]
                 ]
-    assert not missing
+    assert not missing, "\n".join(missing)
 
 
 def test_tags_are_read() -> None:

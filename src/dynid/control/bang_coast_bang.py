@@ -1,6 +1,6 @@
 """Bang-coast-bang: constant acceleration, constant velocity, constant deceleration.
 
-Smooth motions are better for identification ([Atkeson1986] section 3). This one serves only for comparison:
+Smooth motions are better for identification (Atkeson et al. 1986, section 3). This one serves only for comparison:
 docs/control.md shows the bandwidth of its discontinuous accelerations.
 """
 
