@@ -6,7 +6,9 @@ validate a fit are processed slightly differently from logs that are fitted: see
 
 from __future__ import annotations
 
+import itertools
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -68,8 +70,6 @@ Notice = Callable[[Finding], None]
 
 LARGE_MB = 2000.0
 """Size of a log from which on it is read piece by piece [MB] (convention: its arrays would take about 10 GB)."""
-OVERLAP_S = 5.0
-"""Time that is filtered twice at the borders of pieces [s] (convention: longer than the memory of every filter)."""
 READ_SHARE, CHECK_SHARE = 0.3, 0.4
 """Shares of reading and of checking in the time that a log takes (convention, for progress bars only)."""
 
@@ -218,20 +218,21 @@ class LogReader:
             for_validation: Whether they validate a fit; see `process_log`.
         """
         log_progress = _LogProgress(logs, self.progress)
-        purpose = str(for_validation)
+        purpose = "validation" if for_validation else "fit"
         return [self._cached(log, purpose, partial(self._read, log, log_progress, for_validation)) for log in logs]
 
     def split(self, logs: Sequence[Log]) -> tuple[list[Experiment], list[Experiment]]:
         """Read and process logs with a hold-out: the training parts, and the held-out parts."""
         log_progress = _LogProgress(logs, self.progress)
-        pairs = [self._split_log(log, log_progress) for log in logs]
+        pairs = [self._cached_parts(log, log_progress) for log in logs]
         return [training for training, _ in pairs], [held_out for _, held_out in pairs]
 
     def streams(self, logs: Sequence[Log]) -> list[Callable[[], Iterator[Experiment]]]:
         """For every log a function that reads it piece by piece, as often as needed; the gate checks it once."""
-        return [_Stream(self, log) for log in logs]
+        log_progress = _LogProgress(logs, self.progress)
+        return [_Stream(self, log, log_progress) for log in logs]
 
-    def _split_log(self, log: Log, log_progress: _LogProgress) -> tuple[Experiment, Experiment]:
+    def _cached_parts(self, log: Log, log_progress: _LogProgress) -> tuple[Experiment, Experiment]:
         """The training part and the held-out part of one log, from the cache or from the log."""
         # reads the log once, at the first of the two parts that is not in the cache
         parts = cache(partial(self._read_parts, log, log_progress))
@@ -240,7 +241,10 @@ class LogReader:
         return training, self._cached(log, f"{rule} held out", lambda: parts()[1])
 
     def _read(self, log: Log, log_progress: _LogProgress, for_validation: bool) -> Experiment:
-        """Read, check and process one log: as `_process`, but the gate has already made the chain."""
+        """Read, check and process one log: as `_process`, but the gate has already made the chain.
+
+        The options only shape the returned chain; findings do not depend on them, except for the delay.
+        """
         options = _processing(self.recipe)
         options = _validation_options(options, self.recipe) if for_validation else options
         with locate_errors(log):
@@ -248,19 +252,20 @@ class LogReader:
             options, delay_note = resolve_delay(recording, options, self.robot)
             chain = self._run_gate(log, recording, options, log_progress)
             run = process(recording, options) if chain is None else chain.experiment()
-        self._refuse_empty(log, run)
+        self.refuse_empty(log, bool(run.valid.any()), run.dropped)
         return _with_note(run, delay_note)
 
     def _read_parts(self, log: Log, log_progress: _LogProgress) -> tuple[Experiment, Experiment]:
         """Read and check one log, and process its training part and its held-out part."""
         with locate_errors(log):
             recording = self._recording(log, log_progress)
-            # the gate checks every log as processed by default, except for the delay; split_log follows the recipe
+            # only the findings are wanted here, not the chain: the gate judges with default processing anyway (see
+            # check_and_process), and default options spare it a second chain
             options = Processing(effort_delay_s=self.recipe.delay_s)
             self._run_gate(log, recording, resolve_delay(recording, options, self.robot)[0], log_progress)
             pair = split_log(recording, self.recipe, self.robot)
         for part in pair:
-            self._refuse_empty(log, part)
+            self.refuse_empty(log, bool(part.valid.any()), part.dropped)
         return pair
 
     def _recording(self, log: Log, log_progress: _LogProgress) -> Recording:
@@ -269,11 +274,15 @@ class LogReader:
             log, self.robot, channel_map=self.channel_map,
             progress=lambda share, _: log_progress.report(log, READ_SHARE * share, "reading"),
         )  # fmt: skip
+        self.require_torques(recording)
+        log_progress.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
+        return recording
+
+    def require_torques(self, recording: Recording) -> None:
+        """Refuse a log without joint torques where they are needed."""
         if self.needs_torques and recording.effort is None:
             remedy = "Name their columns under [effort] in the channel map, or those of currents under [current]."
             raise DataError("no joint torques are mapped", remedy=remedy)
-        log_progress.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
-        return recording
 
     def _run_gate(
         self, log: Log, recording: Recording, options: Processing, log_progress: _LogProgress
@@ -292,17 +301,21 @@ class LogReader:
         if wrong:
             first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             where = first.where if first.joint is None else f"{first.where} of {first.joint}"
-            remedy = f"{first.remedy} dynid check lists everything; --set gate=false uses the log all the same."
+            remedy = (
+                f"{first.remedy} dynid check lists everything. The setting gate=false of the recipe (--set gate=false, "
+                "or Recipe(gate=False) in Python) uses the log all the same."
+            )
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
         for finding in findings:
             if finding.severity == "warning":
                 self.notice(replace(finding, where=f"{_name(log)}: {finding.where}"))
 
-    def _refuse_empty(self, log: Log, run: Experiment) -> None:
-        if self.needs_torques and not run.valid.any():
-            dropped = ", ".join(f"{count} {reason}" for reason, count in run.dropped.items()) or "no torque is finite"
+    def refuse_empty(self, log: Log, has_samples: bool, dropped: Mapping[str, int]) -> None:
+        """Refuse a log of which no sample can be used; `dropped` counts those left out, by reason."""
+        if self.needs_torques and not has_samples:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items()) or "no torque is finite"
             remedy = "Record the robot while all joints move; see dynid excite."
-            raise IdentifiabilityError(f"no sample can be used ({dropped})", path=_path(log), remedy=remedy)
+            raise IdentifiabilityError(f"no sample can be used ({reasons})", path=_path(log), remedy=remedy)
 
     def _cached(self, log: Log, purpose: str, make: Callable[[], Experiment]) -> Experiment:
         """An experiment from the cache of an interrupted run, if there is one."""
@@ -316,24 +329,50 @@ class LogReader:
 
 
 class _Stream:
-    """A log that is read piece by piece; the gate checks it during the first pass."""
+    """A log that is read piece by piece; the gate checks it during the first pass.
 
-    def __init__(self, reader: LogReader, log: Log) -> None:
+    An unknown delay is estimated from the first piece and holds for all, as the cutoff does (`process_stream`).
+    """
+
+    def __init__(self, reader: LogReader, log: Log, log_progress: _LogProgress) -> None:
         """The log, read as the reader does."""
-        self._reader, self._log, self._is_checked = reader, log, not reader.recipe.gate
+        self._reader, self._log, self._log_progress = reader, log, log_progress
+        self._is_checked = not reader.recipe.gate
+        self._resolved: tuple[Processing, str] | None = None
 
     def __call__(self) -> Iterator[Experiment]:
         """Start the stream of processed pieces."""
         reader = self._reader
         check = None if self._is_checked else StreamCheck(reader.robot)
+        has_samples, dropped = False, Counter[str]()
         with locate_errors(self._log):
-            pieces = iter([self._log]) if isinstance(self._log, Recording) else read_stream(
-                self._log, reader.robot, channel_map=reader.channel_map, progress=reader.progress
-            )  # fmt: skip
-            yield from process_stream(pieces, _processing(reader.recipe), overlap_s=OVERLAP_S, check=check)
+            pieces = self._pieces()
+            first = next(pieces)
+            options, delay_note = self._resolve(first)
+            for run in process_stream(itertools.chain([first], pieces), options, check=check):
+                has_samples = has_samples or bool(run.valid.any())
+                dropped.update(run.dropped)
+                yield _with_note(run, delay_note)
             if check is not None:
                 reader.refuse_or_warn(self._log, check.report().findings)
                 self._is_checked = True
+        reader.refuse_empty(self._log, has_samples, dropped)
+
+    def _pieces(self) -> Iterator[Recording]:
+        """The pieces of the log as they are read."""
+        if isinstance(self._log, Recording):
+            return iter([self._log])
+        return read_stream(
+            self._log, self._reader.robot, channel_map=self._reader.channel_map,
+            progress=lambda share, _: self._log_progress.report(self._log, share, "reading"),
+        )  # fmt: skip
+
+    def _resolve(self, first: Recording) -> tuple[Processing, str]:
+        """The processing of all pieces and a note about the delay, from the first piece, which must hold torques."""
+        if self._resolved is None:
+            self._reader.require_torques(first)
+            self._resolved = resolve_delay(first, _processing(self._reader.recipe), self._reader.robot)
+        return self._resolved
 
 
 class _LogProgress:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import tee
 from typing import ClassVar
 
@@ -71,16 +70,17 @@ def with_loop(
 ) -> Iterator[Experiment]:
     """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
 
-    A stretch is what lies between two gaps. It is simulated from its begin until the first samples are kept; from then
-    on each part continues at the end of the part before. A stretch starts from its measured state, and the law's memory
-    from what explains the first torques.
+    A stretch is what lies between two gaps. It is simulated from its beginning: from its measured state, and with the
+    memory of the law that explains the first torques. Only the `q0`, `dq0` and `memory0` of its first part are used:
+    `StreamSearch` carries the state from part to part, found by `Loop.start_s`. Parts are therefore for
+    `stream_equations`; in memory, give `longest` so that each stretch is one part.
 
     Args:
         pieces: Consecutive pieces of a processed log; see `dynid.process_stream`.
         motion: The commanded motion: times (N,) in order -> (q, dq, ddq); the measured motion by default.
         law: The control law.
         rate_hz: Rate of the law [Hz]; by default the log's, or the lowest multiple of it from 1 kHz on.
-        longest: Most control instants of a piece.
+        longest: Most control instants of a part; in memory, more than the longest stretch has.
         settling_s: Time at the beginning of every stretch that is simulated but not kept [s]: by then the loop has
             forgotten that it started from noisy measurements, errors of the start no longer matter, and
             `Loop.start_known` is True. Zero keeps all samples; `Loop.start_known` is then False.
@@ -94,6 +94,7 @@ def with_loop(
     check_law(law)
     if not 0.0 <= settling_s < np.inf:
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
+    # piece: as read; part: gap-free and at most `longest`; stretch: parts without a gap between them
     last_s = -np.inf  # last sample of the part before
     begun_s = -np.inf  # first sample of the stretch
     has_kept = False  # whether samples of the stretch were kept already
@@ -108,29 +109,28 @@ def with_loop(
             start_s = last_s if has_kept else begun_s  # before last_s becomes that of this part
             last_s = float(part.time[-1])
             filter_s = 0.0 if part.derivation is None else part.derivation.smoothing.settling_s
-            reference = _reference(motion, (start_s, last_s, filter_s), rate, part)
-            if begins_stretch or has_kept:  # otherwise still settling: keep the start of the stretch
-                memory0 = estimate_starting_memory(part, law, reference) if begins_stretch else None
-                first_loop = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
+            reference = _reference(motion, part, rate, start_s=start_s, last_s=last_s, beyond_s=filter_s)
+            if begins_stretch:
+                memory0 = estimate_starting_memory(part, law, reference)
+                start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
             # a low-pass of the simulation settles too
             from_s = begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
             settled = part.rows(slice(np.searchsorted(part.time, from_s), None))
             if settled.samples:
                 # after settling, errors of the start no longer matter
-                loop = replace(first_loop, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
+                loop = replace(start, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
                 has_kept = True
                 yield replace(settled, loop=loop)
 
 
 def _reference(
-    motion: TimeFunction, span: tuple[float, float, float], rate_hz: float, run: Experiment
+    motion: TimeFunction, part: Experiment, rate_hz: float, *, start_s: float, last_s: float, beyond_s: float
 ) -> ReferenceMotion:
-    """The commanded motion from a first to a last instant and, if known, as far beyond as a low-pass reaches [s].
+    """The commanded motion of a part, from a first to a last instant [s] and, if known, some time beyond [s].
 
     Raises:
         ArgumentError: It is no motion of the log's joints, or does not cover them.
     """
-    start_s, last_s, beyond_s = span
     for end_s in (last_s + beyond_s, last_s):  # first try beyond the end; a motion that ends there raises
         instants = start_s + np.arange(round((end_s - start_s) * rate_hz) + 1) / rate_hz
         try:
@@ -139,7 +139,7 @@ def _reference(
         except ArgumentError:
             if end_s == last_s:
                 raise
-    shape = (instants.size, run.q.shape[1])
+    shape = (instants.size, part.q.shape[1])
     if not isinstance(states, tuple) or len(states) != 3 or any(np.shape(x) != shape for x in states):
         raise ArgumentError(
             f"the commanded motion at {instants.size} instants is no (q, dq, ddq) of the log's {shape[1]} joints each",
@@ -245,7 +245,7 @@ class InLoop(Estimator):
         poses = _poses(equations.excerpts)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
         law.check_joints(robot.joint_names)
-        check_law_damping(law, robot, poses, self.rate_hz or self._control_hz(equations))
+        check_law_damping(law, robot, poses, min(self._control_rates_hz(equations)))
         try:
             estimate = self.estimator.solve(self._add_loops(equations, robot, law))
         except WrongLawError:
@@ -282,9 +282,12 @@ class InLoop(Estimator):
                 equations, robot=robot, logs=logs, excerpts=tuple(_first_piece(log) for log in logs)
             )
         else:
-            pairs = zip(equations.experiments, self._motion_makers(equations), strict=True)
-            put_in_loop = partial(self._put_in_loop, robot, law, self.rate_hz or self._control_hz(equations))
-            parts = [part for run, make_motion in pairs for part in put_in_loop(make_motion, [run])]
+            rates_hz, makers = self._control_rates_hz(equations), self._motion_makers(equations)
+            parts = [
+                part
+                for run, rate_hz, make_motion in zip(equations.experiments, rates_hz, makers, strict=True)
+                for part in self._put_in_loop(robot, law, rate_hz, make_motion, [run])
+            ]
             runs = [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
             if not runs:
                 raise _too_short()
@@ -298,12 +301,11 @@ class InLoop(Estimator):
         self, equations: StreamedLogs, robot: Robot, law: ControlLaw, settling_s: float
     ) -> tuple[StreamedLog, ...]:
         """The streamed logs, each put in its loop anew whenever it is read."""
-        rate_hz = self.rate_hz or self._control_hz(equations)
 
-        def in_loop(log: StreamedLog, make_motion: MotionMaker | None) -> StreamedLog:
+        def in_loop(log: StreamedLog, rate_hz: float, make_motion: MotionMaker | None) -> StreamedLog:
             return lambda: self._put_in_loop(robot, law, rate_hz, make_motion, log(), settling_s, LONGEST)
 
-        return tuple(map(in_loop, equations.logs, self._motion_makers(equations)))
+        return tuple(map(in_loop, equations.logs, self._control_rates_hz(equations), self._motion_makers(equations)))
 
     def _put_in_loop(
         self,
@@ -336,11 +338,16 @@ class InLoop(Estimator):
         checked = [_check_motion_maker(make_motion, k) for k, make_motion in enumerate(self.motions)]
         return checked if self._simulates_commanded else (None,) * logs
 
-    def _control_hz(self, equations: Factors) -> float:
-        log_hz = max(run.rate_hz for run in equations.excerpts)
-        return log_hz * control_factor(log_hz, ASSUMED_LAW_HZ if self.law is None else GIVEN_LAW_HZ, exact=False)
+    def _control_rates_hz(self, equations: Factors) -> list[float]:
+        """For every log the rate of the law [Hz]: the given one; otherwise the assumed one, a multiple of the log's."""
+        logs_hz = [run.rate_hz for run in equations.excerpts]
+        if self.rate_hz is not None:
+            return [self.rate_hz] * len(logs_hz)
+        least_hz = ASSUMED_LAW_HZ if self.law is None else GIVEN_LAW_HZ
+        return [log_hz * control_factor(log_hz, least_hz, exact=False) for log_hz in logs_hz]
 
     def _assumptions(self, equations: Factors) -> tuple[Finding, ...]:
+        """One note for each of the law, the commanded motion and the control rate that had to be assumed."""
         found = []
         if self.law is None:
             found.append(
@@ -360,9 +367,8 @@ class InLoop(Estimator):
                 )
             )
         if self.rate_hz is None:
-            found.append(
-                ("assumed-rate", f"the control rate is unknown; {self._control_hz(equations):g} Hz are assumed")
-            )
+            rates = " and ".join(f"{rate_hz:g}" for rate_hz in sorted(set(self._control_rates_hz(equations))))
+            found.append(("assumed-rate", f"the control rate is unknown; {rates} Hz are assumed"))
         return tuple(Finding(code=code, severity="note", where="law", message=message) for code, message in found)
 
 
