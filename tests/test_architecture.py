@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,13 @@ def test_sizes_stay_within_the_budget(path: Path) -> None:
         if isinstance(node, ast.FunctionDef):
             first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
             assert (node.end_lineno or 0) - first.lineno < LONGEST_BODY, f"{node.name}, line {node.lineno}"
+
+
+def test_decompositions_of_data_are_the_robust_ones() -> None:
+    pattern = re.compile(r"np\.linalg\.(svd|eigh|eigvalsh|eigvals|lstsq|matrix_rank|cond|pinv)\(")
+    checked = [path for path in FILES if path.name != "decompositions.py" and "studies" not in path.parts]
+    found = [f"{path.relative_to(ROOT)}: {m.group()}" for path in checked for m in pattern.finditer(path.read_text())]
+    assert not found, f"use dynid.decompositions: {found}"
 
 
 def test_public_names_resolve() -> None:

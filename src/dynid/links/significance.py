@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import singular_values
+from dynid.decompositions import eigvalsh, singular_values
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
@@ -159,7 +159,7 @@ class Significance:
         placed = list(zip(equations.terms, values[equations.base.rank :].tolist(), strict=True))
         carried = [term.with_value(value) for term, value in placed if isinstance(term, StateTerm)]
         robot = found.with_terms(*carried, keep=True) if carried else found
-        smallest = [np.linalg.eigvalsh(inertia_matrix(robot, run.q)).min(axis=1) for run in equations.experiments]
+        smallest = [eigvalsh(inertia_matrix(robot, run.q)).min(axis=1) for run in equations.experiments]
         return PrunedRobot(
             robot=robot,
             criterion=self.criterion,

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, DataError, EstimationError, IdentifiabilityError
 from dynid.load.load_solver import (
     LinearSolution,
@@ -165,7 +166,7 @@ class SensorCompliance:
         mass[:, :3] = (motion_columns(np.zeros((3, 3)), np.zeros((3, 3)), np.eye(3)) @ load.vector).T
         mass[:, 3:] = (motion_columns(np.zeros((3, 3)), np.eye(3), np.zeros((3, 3))) @ load.vector).T
         root = np.sqrt(self.compliance[soft])
-        squares, shapes = np.linalg.eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2
+        squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2
         squares = np.maximum(squares, 1e-300)
         damping = np.sum(shapes**2 * self.damping_s[soft][:, None], axis=0) / (2.0 * np.sqrt(squares))
         order = np.argsort(-squares)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dynid.checks import as_whole
+from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import find_unchecked_limits, measure_speed_shares
 from dynid.excitation.criteria import Criterion
@@ -99,7 +100,7 @@ def _plan(
     times = path.times(rate_hz)
     motion = path.evaluate(times[times <= path.duration])
     information = np.array(measured.observation(robot).information(*motion))
-    if not np.linalg.eigvalsh(information)[0] > 0.0:
+    if not eigvalsh(information)[0] > 0.0:
         raise ExcitationError(
             "the torques along the motion do not reveal all parameters of the robot", remedy="Use more points."
         )
