@@ -72,6 +72,7 @@ def test_least_squares_of_the_smallest_norm(fails: bool, monkeypatch: pytest.Mon
     A[:, 5] = A[:, 0] - A[:, 1]  # one direction is open
     b = rng.normal(size=20)
     wanted = np.linalg.pinv(A, rcond=1e-12) @ b
+    assert decompositions.pinv(A, rcond=1e-12) @ b == pytest.approx(wanted, rel=1e-9)
     if fails:
         monkeypatch.setattr(np.linalg, "lstsq", refuse)
     assert decompositions.lstsq(A, b, rcond=1e-12) == pytest.approx(wanted, rel=1e-9)

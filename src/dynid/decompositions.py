@@ -23,6 +23,7 @@ __all__ = [
     "eigvalsh",
     "lstsq",
     "matrix_rank",
+    "pinv",
     "singular_values",
     "svd",
 ]
@@ -141,6 +142,16 @@ def condition_number(matrix: ArrayLike) -> float:
     """Largest over smallest singular value; infinite for a singular matrix; raises as `svd`."""
     sizes = singular_values(matrix)
     return float(sizes[0] / sizes[-1]) if sizes.size and sizes[-1] > 0.0 else float("inf")
+
+
+def pinv(matrix: ArrayLike, rcond: float = 1e-15) -> Floats:
+    """Pseudoinverse (n, m) of a matrix (m, n); singular values below this part of the largest are zero.
+
+    It raises as `svd`.
+    """
+    U, s, Vt = svd(matrix, full_matrices=False)
+    kept = s > rcond * s.max(initial=0.0)
+    return np.asarray((Vt[kept].T / s[kept]) @ U[:, kept].T)
 
 
 def _finite(matrix: ArrayLike) -> Any:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.decompositions import eigh
+from dynid.decompositions import eigh, pinv
 from dynid.errors import ArgumentError, DataError, EstimationError, IdentifiabilityError
 from dynid.load.load_solver import (
     LinearSolution,
@@ -301,7 +301,7 @@ def _add_attenuation(solution: LinearSolution, attenuation: Floats) -> LinearSol
         attenuation: (6,) by how much each compliance may be too small [m/N, rad/(N m)].
     """
     own = slice(-12, -6)
-    follows = solution.covariance[:, own] @ np.linalg.pinv(solution.covariance[own, own], rcond=RESOLUTION**2)
+    follows = solution.covariance[:, own] @ pinv(solution.covariance[own, own], rcond=RESOLUTION**2)
     return replace(solution, covariance=solution.covariance + (follows * attenuation**2) @ follows.T)
 
 
