@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from dynid.checks import as_number
+from dynid.decompositions import eigenvalues
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
@@ -101,7 +102,7 @@ class Plant(ABC):
                 f"robot '{robot.name}' has a joint that moves nothing with inertia, so its motion is not defined",
                 remedy="Give its links a mass, or its joints a RotorInertia.",
             ) from error
-        return float(np.abs(np.linalg.eigvals(mobility * slope)).max())
+        return float(np.abs(eigenvalues(mobility * slope)).max())
 
 
 class RungeKuttaPlant(Plant):
