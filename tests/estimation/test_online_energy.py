@@ -234,7 +234,7 @@ def test_memory_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("channel", range(3))
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e40])
 def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int, value: float) -> None:
     run = planted_run(arm(), samples=63)
     tracker = fed(arm(), run, portion=63)

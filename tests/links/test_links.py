@@ -35,6 +35,7 @@ def test_identified_robot_predicts() -> None:
     assert np.sqrt(np.mean(error**2)) < 0.05
     np.testing.assert_allclose(fit.torque(other), fit.predict(other.q, other.dq, other.ddq))
     assert "base parameters" in fit.summary()
+    assert fit.bounds.sentence in fit.summary()
 
 
 def test_standard_parameters_from_base_ones() -> None:

@@ -74,6 +74,7 @@ def test_the_report_is_whole_and_alone(result: tuple[Identification, Validation]
     for name in (*fit.estimate.names, *fit.robot.joint_names):
         assert name in text
     assert check.verdict in text.replace("&lt;", "<")
+    assert fit.bounds.sentence in text
 
 
 def test_the_page_comes_back_from_its_json(result: tuple[Identification, Validation]) -> None:

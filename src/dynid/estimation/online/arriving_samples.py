@@ -14,8 +14,8 @@ __all__ = ["ArrivingSamples", "check_samples"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-LARGEST = 1e100
-"""Largest number that is accepted (derivation: products of three of them are still finite)."""
+LARGEST = 1e30
+"""Largest number that is accepted (derivation: equations multiply up to five; the square of that is still finite)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
